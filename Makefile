@@ -13,6 +13,8 @@ BENCH ?=
 FUZZ_SECONDS ?= 600
 # Arguments for pytest: `make pytest ARGS="-k cli"`.
 ARGS ?=
+# How many processes share the tests that need no quiet machine.
+JOBS ?= $(shell nproc)
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -20,13 +22,20 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # The wheel and the tests of the crates with Arrow select the same packages with the same features and profile: Arrow and Parquet,
 # most of the building time, are compiled once.
 ARROW_CRATES := --package trustbed-record --package trustbed-py
+# Crates that touch neither clock nor file nor socket: their clippy.toml says so.
+PURE_CRATES := $(patsubst crates/%/clippy.toml,--package trustbed-%,$(subst _,-,$(shell grep -l 'pure crate: ' crates/*/clippy.toml)))
+# Python tests that start no program and open no socket.
+PURE_TESTS := tests/campaign tests/diagnose tests/report tests/scenario tests/test_architecture.py
+# One file is one worker's, since the tests of a file share what is expensive; in the order of collection, since the long files are not
+# those of many tests.
+PARALLEL := --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # The module is built beside the Python sources; the package is installed once, in place. maturin's own installation would want the newest
 # pip and take the dependency groups with it.
 INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build-isolation --no-deps --editable .
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test lint test-rust pytest bench fuzz docs validate truth truth-score lock clean
+.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz docs validate truth truth-score lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -68,14 +77,29 @@ demo: $(READY)/command guests ## Judge five real recordings, carry out live expe
 	$(BIN)/python -m tools.demo
 
 test: setup ## Everything that must hold: lint, Rust tests, Python tests
-	$(MAKE) --no-print-directory lint
-	$(MAKE) --no-print-directory test-rust
+	$(MAKE) --no-print-directory --jobs 2 lint test-rust
 	$(MAKE) --no-print-directory pytest
 
-lint: $(READY)/develop $(READY)/command ## Formatting, clippy, ruff, mypy, import-linter, stubtest
+check: $(READY)/develop $(READY)/command ## What an editor's loop needs: quick lint and the tests of what is pure, under 90 s
+	cargo fmt --all --check
+	ruff format --check --quiet .
+	ruff check --quiet
+	mypy
+	lint-imports
+	cargo test $(PURE_CRATES) --lib --locked --quiet
+	python -m pytest --quiet $(PARALLEL) -m "not quiet" --ignore tests/report/browser $(PURE_TESTS)
+
+house: $(READY)/develop ## Sizes that the project keeps: bytes, widths, untyped records, lines of the first pages
+	python tools/house.py
+
+lint: lint-rust lint-python ## Formatting, clippy, ruff, mypy, import-linter, stubtest
+
+lint-rust: $(READY)/command
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+lint-python: $(READY)/develop $(READY)/command
 	ruff format --check --quiet .
 	ruff check --quiet
 	mypy
@@ -83,14 +107,20 @@ lint: $(READY)/develop $(READY)/command ## Formatting, clippy, ruff, mypy, impor
 	lint-imports
 
 # The crates without Arrow run with overflow checks and debug assertions (dev profile); those with it reuse the wheel's build, for which
-# pyo3 must be configured as maturin configured it.
-test-rust: $(READY)/command
+# pyo3 must be configured as maturin configured it. The two do not wait for each other: each profile has a directory of its own.
+test-rust: test-crates test-arrow
+
+test-crates: $(READY)/command
 	cargo test --workspace --exclude trustbed-record --exclude trustbed-py --locked --quiet
+
+test-arrow: $(READY)/command
 	PYO3_CONFIG_FILE="$$(echo $(CURDIR)/target/maturin/pyo3-config-*.txt)" \
 	cargo test --release $(ARROW_CRATES) --features pyo3/extension-module --locked --quiet
 
+# First what may share the machine, then, one by one, what measures time. ARGS may leave one of the two without a test (exit code 5).
 pytest: $(READY)/develop $(READY)/command
-	python -m pytest $(ARGS)
+	python -m pytest $(PARALLEL) -m "not quiet" $(ARGS) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
+	python -m pytest -m quiet $(ARGS) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
 
 bench: $(READY)/develop $(READY)/command tools ## Speed and memory against tcpdump, tcptrace and tshark (BENCH=quick for a short one)
 	python -m bench $(BENCH)
@@ -100,16 +130,16 @@ fuzz: ## Every fuzz target for FUZZ_SECONDS (600)
 	tools/fuzz.sh $(FUZZ_SECONDS)
 
 docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow from the code, and the crates' documentation
-	python tools/generate_docs.py
-	python -m trustbed.report.contract
-	python -m trustbed.report.burst_contract
+	python -m tools.generate_docs
+	python -m trustbed.report.transfer.contract
+	python -m trustbed.report.burst.contract
 	cargo doc --workspace --no-deps --locked --quiet
 
 validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes its section of docs/validation.md
 	python -m validation $(ARGS)
 
 # ARGS=--retry makes what was spoilt once more; ARGS="--wait 0" does not wait while others take the machine. truth-data holds the transfers of
-# one plan: where the plan has changed, ARGS="--folder NAME" makes its transfers beside the old ones.
+# one plan: where the plan has changed, ARGS="--directory NAME" makes its transfers beside the old ones.
 truth: $(READY)/develop $(READY)/command ## How often the verdict is right: transfers whose cause was made, judged; up to 3 h, goes on where it was
 	python -m validation truth --document $(ARGS)
 

@@ -1,4 +1,7 @@
-"""`python -m bench [quick] [long] [PART…]`: prints figures beside what they should be, and keeps them in bench-data/results.json."""
+"""`python -m bench [quick] [long] [PART…]`.
+
+Prints figures beside what they should be, and keeps them in bench-data/results.json.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from statistics import median
 
 from bench import campaign_load, delay, emulate, estimators, generators, watch
 from bench.burst import measure_engine, measure_files
-from bench.captures import FOLDER, Captures
+from bench.captures import DIRECTORY, Captures
 from bench.flood import flood
 from bench.memory import measure_flood, measure_peaks
 from bench.process import ProgramFailed, program, run
@@ -126,7 +129,8 @@ class Bench:
         self._facts["flood"] = {"evicted": result.evicted, "cpu_seconds": result.cost.cpu_seconds}
         for workers, evicted in result.evicted.items():
             print(
-                f"  evicted and counted with {workers} {'worker' if workers == 1 else 'workers'}: {evicted}"
+                f"  evicted and counted with {workers} "
+                f"{'worker' if workers == 1 else 'workers'}: {evicted}"
             )
         different = len(set(result.evicted.values())) - 1
         self._keep(
@@ -161,7 +165,8 @@ class Bench:
             flooded = watch.measure_flood(near, far)
             packets, share = flooded.frames_per_second, flooded.cpu_share
             print(
-                f"  {packets / 1e3:.0f} thousand frames/s, {flooded.dropped} dropped, watcher {share:.0%} of a core"
+                f"  {packets / 1e3:.0f} thousand frames/s, {flooded.dropped} dropped, "
+                f"watcher {share:.0%} of a core"
             )
             heading("watch: requests per second with ab (medians of rounds in turns)")
             loads = [
@@ -185,7 +190,8 @@ class Bench:
     def generators(self) -> None:
         """Senders against their schedules."""
         heading(
-            "generators: 40 Mbit/s of 1500 bytes (errors as seen by a capture; medians of rounds in turns)"
+            "generators: 40 Mbit/s of 1500 bytes (errors as seen by a capture; medians of "
+            "rounds in turns)"
         )
         found = generators.measure(2.0 * self._scale.rounds, self._scale.rounds, self._long_seconds)
         for line in generators.lines(found):
@@ -196,7 +202,8 @@ class Bench:
     def delay(self) -> None:
         """One-way delays by test packets against the emulator's ledger."""
         heading(
-            "delay: STAMP over 10 ms and a jitter of 1 ms (every packet against the ledger's own account of it)"
+            "delay: STAMP over 10 ms and a jitter of 1 ms (every packet against the "
+            "ledger's own account of it)"
         )
         found = delay.measure(self._scale.probes)
         for name, way in found.items():
@@ -216,7 +223,8 @@ class Bench:
     def estimators(self) -> None:
         """Two estimators, pathload and pathChirp, on paths whose available bandwidth is known."""
         heading(
-            f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic at a constant rate"
+            f"estimators: {self._scale.paths} paths of 5 to 100 Mbit/s with cross traffic "
+            f"at a constant rate"
         )
         virtuals = [
             estimators.virtual(cross, long_packets=long)
@@ -245,7 +253,10 @@ class Bench:
         self._targets += targets
 
     def finish(self) -> None:
-        """Says which targets hold, and writes the results. A missed one is a result, not an error."""
+        """Says which targets hold, and writes the results.
+
+        A missed one is a result, not an error.
+        """
         missed = [target for target in self._targets if not target.holds]
         heading(f"{len(self._targets) - len(missed)} of {len(self._targets)} targets hold")
         for target in missed:
@@ -255,7 +266,7 @@ class Bench:
             **self._facts,
             "targets": [asdict(target) | {"holds": target.holds} for target in self._targets],
         }
-        (FOLDER / "results.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+        (DIRECTORY / "results.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
 def heading(text: str) -> None:
@@ -276,7 +287,10 @@ def sentence(target: Target) -> str:
         if most is None
         else f"{least} … {most}{unit}"
     )
-    return f"{'holds ' if target.holds else 'MISSED'}  {target.what}: {target.value:.3g}{unit} (should be {asked})"
+    return (
+        f"{'holds ' if target.holds else 'MISSED'}  {target.what}: {target.value:.3g}{unit} "
+        f"(should be {asked})"
+    )
 
 
 def print_costs(costs: Costs) -> None:
@@ -335,7 +349,7 @@ def main() -> int:
         "words", nargs="*", choices=[*parts, "quick", "long", []], metavar="PART", help=said
     )
     words = parser.parse_args().words
-    FOLDER.mkdir(exist_ok=True)
+    DIRECTORY.mkdir(exist_ok=True)
     try:
         bench = Bench(
             QUICK if "quick" in words else FULL, long_seconds=600.0 if "long" in words else 60.0

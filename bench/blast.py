@@ -1,7 +1,10 @@
-"""Sends datagrams that carry their number, at a steady rate: what the bench of the emulator looks for on the other side.
+"""Sends datagrams that carry their number, at a steady rate.
 
-Run inside a namespace: ``python -m bench.blast TO PACKETS_PER_SECOND BYTES SECONDS [SOURCE…]``. Each source (an address of the host; its
-first one if none is given) is used in turn. Wakes up every 200 µs and sends what is due by an absolute schedule; prints how many were sent.
+What the bench of the emulator looks for on the other side.
+
+Run inside a namespace: ``python -m bench.blast TO PACKETS_PER_SECOND BYTES SECONDS [SOURCE…]``.
+Each source (an address of the host; its first one if none is given) is used in turn. Wakes up every
+200 µs and sends what is due by an absolute schedule; prints how many were sent.
 """
 
 from __future__ import annotations

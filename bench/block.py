@@ -1,10 +1,14 @@
-"""Merges copies of templates, interleaved in time, into one block, and repeats the block under other addresses and later times.
+"""Merges interleaved copies of capture templates into a block and repeats that block.
 
-Every copy of a template in every repetition has addresses of its own, so that its connections are its own. Checksums are brought up
-to date (RFC 1624), so that a capture built here is as good as the templates it was built from. The arithmetic is done on whole
-columns: a capture of 16 million packets takes seconds.
+Each repetition has other addresses and later timestamps.
 
-Bias: connections that a cut at the block's end leaves open stay open, as in any capture that was stopped.
+Every copy of a template in every repetition has addresses of its own, so that its connections are
+its own. Checksums are brought up to date (RFC 1624), so that a capture built here is as good as the
+templates it was built from. The arithmetic is done on whole columns: a capture of 16 million
+packets takes seconds.
+
+Bias: connections that a cut at the block's end leaves open stay open, as in any capture that was
+stopped.
 """
 
 from __future__ import annotations
@@ -29,7 +33,8 @@ LARGEST_EMPTY_FRAME = 114
 # A summary keeps so many values exactly, then becomes a histogram.
 EXACT_VALUES = 64
 
-# Columns of a row: the record header of the file, then the frame. IPv4 and IPv6 without options or extension headers.
+# Columns of a row: the record header of the file, then the frame. IPv4 and IPv6 without options or
+# extension headers.
 _IPV4_CHECKSUM = RECORD_HEADER + 24
 _IPV4_ADDRESSES = (RECORD_HEADER + 26, RECORD_HEADER + 30)
 _IPV4_TCP_CHECKSUM = RECORD_HEADER + 50
@@ -43,13 +48,16 @@ class Block:
     """Packets in time order, ready to be written again and again.
 
     Attributes:
-        rows: One row per packet: 16 bytes of record header, then the frame, zero-padded to the snap length.
+        rows: One row per packet: 16 bytes of record header, then the frame, zero-padded to the snap
+            length.
         stored: Which columns of a row are stored in the file.
         since_start_ns: Time since the block's start, one per packet, ascending.
         ipv4: The rows that are IPv4; the others are IPv6.
-        checksum_base: Per packet, the part of the new checksums' sum that does not depend on the repetition: (IP, TCP).
+        checksum_base: Per packet, the part of the new checksums' sum that does not depend on the
+            repetition: (IP, TCP).
         connections: How many connections the block has.
-        long_transfers: How many directions have more packets with payload than a summary keeps exactly.
+        long_transfers: How many directions have more packets with payload than a summary keeps
+            exactly.
     """
 
     rows: npt.NDArray[np.uint8]
@@ -74,7 +82,8 @@ class Block:
         """The bytes of the block's records in its repetition `number`, counted from 0."""
         if number > LARGEST_REPETITION:
             raise ValueError(
-                f"a block can be repeated {LARGEST_REPETITION + 1} times, asked for repetition {number}"
+                f"a block can be repeated {LARGEST_REPETITION + 1} times, asked for "
+                f"repetition {number}"
             )
         rows = self.rows.copy()
         _write_timestamps(rows, self.since_start_ns + FIRST_NS + number * self.duration_ns)
@@ -84,7 +93,10 @@ class Block:
 
 
 def build_block(templates: list[Template], packets: int) -> Block:
-    """A block of exactly `packets` packets: as many copies of each template as it takes, cut at the end."""
+    """A block of exactly `packets` packets.
+
+    As many copies of each template as it takes, cut at the end.
+    """
     copies = list(_choose_copies(templates, packets))
     since_start = np.concatenate([template.since_start_ns + start for template, start in copies])
     frames = np.concatenate([template.frames for template, _ in copies])
@@ -128,7 +140,10 @@ def _choose_copies(templates: list[Template], packets: int) -> Iterator[tuple[Te
 def _number_hosts(
     frames: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], owner: npt.NDArray[np.int64]
 ) -> list[npt.NDArray[np.uint32]]:
-    """Numbers for the source and the destination of every packet: one number per address and copy of a template."""
+    """Numbers for the source and the destination of every packet.
+
+    One number per address and copy of a template.
+    """
     keys = []
     for at in (0, 1):
         key = np.zeros((len(frames), 24), dtype=np.uint8)
@@ -174,7 +189,10 @@ def _word(rows: npt.NDArray[np.uint8], column: int) -> npt.NDArray[np.uint32]:
 def _checksum_base(
     rows: npt.NDArray[np.uint8], ipv4: npt.NDArray[np.bool_], hosts: list[npt.NDArray[np.uint32]]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """RFC 1624, equation 3, without the term of the repetition: ~HC + Σ ~m + Σ m' for the two words of either address."""
+    """RFC 1624, equation 3, without the term of the repetition.
+
+    ~HC + Σ ~m + Σ m' for the two words of either address.
+    """
     change = hosts[0] + hosts[1]
     for at in (0, 1):
         for word in (0, 2):

@@ -1,7 +1,10 @@
-"""How fast burstiness and energy are computed: the engine on columns in memory, and `trustbed burst` on files.
+"""How fast burstiness and energy are computed.
 
-The engine's figures come from the examples of `crates/burst`, which take turns with a plain pass that sums the columns: what reading them
-costs. `trustbed burst` takes turns with tcpdump; its CPU per packet is the slope between two sizes, as everywhere here.
+The engine on columns in memory, and `trustbed burst` on files.
+
+The engine's figures come from the examples of `crates/burst`, which take turns with a plain pass
+that sums the columns: what reading them costs. `trustbed burst` takes turns with tcpdump; its CPU
+per packet is the slope between two sizes, as everywhere here.
 """
 
 from __future__ import annotations
@@ -86,7 +89,10 @@ def measure_engine() -> tuple[dict[str, float], list[Target]]:
 def measure_files(
     captures: Captures, sizes: tuple[int, ...], rounds: int
 ) -> tuple[dict[str, dict[int, float]], list[Target]]:
-    """`trustbed burst` against tcpdump: only the windows of one rate, and everything that it prints by default."""
+    """`trustbed burst` against tcpdump.
+
+    Only the windows of one rate, and everything that it prints by default.
+    """
     burst = [program("trustbed"), "burst", "FILE", "--rate", "1Gbit/s", "--quiet"]
     asked = [
         Program(name="burst, windows only", command=[*burst, "--only", "windows"], sizes=sizes),

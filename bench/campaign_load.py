@@ -1,8 +1,10 @@
-"""Whether the hosts of a campaign keep their own samples while the connections between them go as fast as the machine can.
+"""Whether campaign hosts keep sampling while their connections run at full speed.
 
-Two hosts on a cable, each reached as a network namespace; `trustbed pairs` carries the rounds out, with its samples and captures. The
-rate of the data connections is what their receiver says of them. A sample is due every second: those that a host skipped it counts
-itself, and how far apart those that it wrote are is checked. What a capture lost is kept beside that: the kernel counts it.
+Two hosts on a veth link, each reached as a network namespace; `trustbed campaign run` carries the
+rounds out,
+with its samples and captures. The rate of the data connections is what their receiver says of them.
+A sample is due every second: those that a host skipped it counts itself, and how far apart those
+that it wrote are is checked. What a capture lost is kept beside that: the kernel counts it.
 
 Bias: both hosts, all their agents, and the program that carries the campaign out share the cores.
 """
@@ -17,14 +19,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.namespaces import Host, NoNamespaces, cable
+from bench.namespaces import Host, NoNamespaces, veth
 from bench.process import ProgramFailed, program, run
 from bench.speed import Target
-from trustbed.rounds.directory import CampaignDirectory
-from trustbed.run.samples import lines_of
+from trustbed.campaign.runner.directory import CampaignDirectory
+from trustbed.run.samples import read_lines
 
 WANTED_RATE = 10e9
-"""What the data connections together should carry at least for the rest to mean something, in bit/s of payload."""
+"""Minimum total goodput of the data connections for a valid result, in bit/s."""
 _INTERVAL_NS = 1_000_000_000
 _APART = 1.5
 """Two samples that are further apart than so many intervals have one missing between them."""
@@ -37,9 +39,9 @@ receiver = "far"
 [rounds]
 count = {rounds}
 period = "{period}s"
-table = [{{ probe = "16KB", data = "{megabytes}MB" }}]
+table = [{{ probe = "16KiB", data = "{megabytes}MiB" }}]
 pairs_at_once = {connections}
-windows = {{ probe = "16KB", data = "8MB" }}
+windows = {{ probe = "16KiB", data = "8MiB" }}
 pings = 2
 ping_interval = "100ms"
 [recording]
@@ -56,7 +58,8 @@ class Loaded:
 
     Attributes:
         captured: Whether packets were captured meanwhile.
-        bits_per_second: Payload of the data connections together, from the first's first byte to the last's last.
+        bits_per_second: Payload of the data connections together, from the first's first byte to
+            the last's last.
         samples: That both hosts wrote.
         missed: That they skipped, by their own count.
         gaps: Places where two are too far apart.
@@ -81,7 +84,7 @@ class Loaded:
 def measure(rounds: int) -> list[Loaded]:
     """So many rounds without captures, and as many with them."""
     try:
-        with cable() as (near, far), tempfile.TemporaryDirectory() as name:
+        with veth() as (near, far), tempfile.TemporaryDirectory() as name:
             return [
                 one
                 for captured in (False, True)
@@ -91,14 +94,16 @@ def measure(rounds: int) -> list[Loaded]:
         raise ProgramFailed(str(error)) from error
 
 
-def _campaign(near: Host, far: Host, folder: Path, rounds: int, *, captured: bool) -> list[Loaded]:
+def _campaign(
+    near: Host, far: Host, directory: Path, rounds: int, *, captured: bool
+) -> list[Loaded]:
     ends = {"near": (near, "10.0.0.1"), "far": (far, "10.0.0.2")}
     tables = [
         f'[hosts.{name}]\nnamespace = "/proc/{host.holder.pid}/ns/net"\nmeasure = "{address}"\n'
         for name, (host, address) in ends.items()
     ]
-    (folder / "hosts.toml").write_text("".join(tables), encoding="utf-8")
-    study, out = folder / f"campaign-{captured}.toml", folder / f"campaign-{captured}"
+    (directory / "hosts.toml").write_text("".join(tables), encoding="utf-8")
+    study, out = directory / f"campaign-{captured}.toml", directory / f"campaign-{captured}"
     what = {
         "rounds": rounds,
         "period": _PERIOD_SECONDS,
@@ -117,7 +122,7 @@ def _campaign(near: Host, far: Host, folder: Path, rounds: int, *, captured: boo
 
 
 def _moments(file: Path) -> list[int]:
-    return [line["at_ns"] for line in lines_of(file)] if file.is_file() else []
+    return [line["at_ns"] for line in read_lines(file).rows] if file.is_file() else []
 
 
 def loaded(record: Mapping[str, Any], samples: Sequence[Sequence[int]]) -> Loaded:
@@ -128,7 +133,8 @@ def loaded(record: Mapping[str, Any], samples: Sequence[Sequence[int]]) -> Loade
     """
     if record["outcome"] != "complete":
         raise ProgramFailed(
-            f"a round at full speed was {record['outcome']}: {record.get('error') or record['connections']}"
+            f"a round at full speed was {record['outcome']}: "
+            f"{record.get('error') or record['connections']}"
         )
     data = [row for row in record["received"]["connections"] if row["role"] == "data"]
     lasted = max(row["last_byte_ns"] for row in data) - min(row["accepted_ns"] for row in data)
@@ -157,7 +163,10 @@ def loaded(record: Mapping[str, Any], samples: Sequence[Sequence[int]]) -> Loade
 def line(one: Loaded) -> str:
     """A round for a person."""
     beside = f", captures took {one.frames} frames and lost {one.dropped}" if one.captured else ""
-    return f"{one.bits_per_second / 1e9:.1f} Gbit/s: {one.samples} samples, {one.missed} missed, {one.gaps} gaps{beside}"
+    return (
+        f"{one.bits_per_second / 1e9:.1f} Gbit/s: {one.samples} samples, {one.missed} missed, "
+        f"{one.gaps} gaps{beside}"
+    )
 
 
 def targets(found: Sequence[Loaded]) -> list[Target]:

@@ -1,7 +1,8 @@
 """The large captures of the bench, as files that are built once and found again.
 
-A file's name carries a fingerprint of everything that decides its content, so that a capture of other templates or of another version of
-the builder is never taken for this one. Files appear under their name only when they are complete.
+A file's name carries a fingerprint of everything that decides its content, so that a capture of
+other templates or of another version of the builder is never taken for this one. Files appear under
+their name only when they are complete.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from bench.block import Block, build_block
 from bench.templates import SNAP_LENGTH, Template, read_templates
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "bench-data"
+DIRECTORY = ROOT / "bench-data"
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAP_LENGTH, 1)
 # Room that must stay free on the disk beside what is built.
 SPARE_BYTES = 1 << 30
@@ -51,9 +52,9 @@ def template_folders() -> list[Path]:
     """The shipped recordings and, where they lie beside the checkout, captures from elsewhere."""
     elsewhere = Path(os.environ.get("TRUSTBED_TRACES", ROOT.parent / "shared" / "traces"))
     return [ROOT / "recordings"] + [
-        folder
+        directory
         for name in ("bulk", "aggregate", "sessions")
-        if (folder := elsewhere / name).is_dir()
+        if (directory := elsewhere / name).is_dir()
     ]
 
 
@@ -73,14 +74,17 @@ class Captures:
         return self._templates
 
     def of(self, packets: int) -> Capture:
-        """The capture of that many packets, a multiple of the block's; built when it is not there."""
+        """The capture of that many packets, a multiple of the block's.
+
+        Built when it is not there.
+        """
         repetitions, rest = divmod(packets, self._block_packets)
         if rest:
             raise ValueError(
                 f"{packets} is not a multiple of {self._block_packets}, the block's packets"
             )
-        path = FOLDER / f"{self._name}-{packets}.pcap"
-        count = FOLDER / f"{self._name}.counts"
+        path = DIRECTORY / f"{self._name}-{packets}.pcap"
+        count = DIRECTORY / f"{self._name}.counts"
         if not (path.exists() and count.exists()):
             self._remove_outdated()
             block = self._made_block()
@@ -98,8 +102,11 @@ class Captures:
         )
 
     def _remove_outdated(self) -> None:
-        """Captures of this kind that another version of the builder or other templates made: gigabytes that nothing will read."""
-        for path in FOLDER.glob(f"{self._kind}-*"):
+        """Captures of this kind that another version of the builder or other templates made.
+
+        Gigabytes that nothing will read.
+        """
+        for path in DIRECTORY.glob(f"{self._kind}-*"):
             if not path.name.startswith(self._name):
                 path.unlink()
 
@@ -124,7 +131,10 @@ def fingerprint(templates: list[Template], block_packets: int) -> str:
 def write_capture(
     path: Path, parts: Iterator[npt.NDArray[np.uint8]], *, expected_bytes: int
 ) -> None:
-    """Writes a nanosecond pcap file of the records in `parts`; nothing half-written stays under its name."""
+    """Writes a nanosecond pcap file of the records in `parts`.
+
+    Nothing half-written stays under its name.
+    """
     path.parent.mkdir(exist_ok=True)
     _make_room(path.parent, expected_bytes)
     print(f"building {path.name} …", file=sys.stderr)
@@ -139,11 +149,13 @@ def write_capture(
         partial.unlink(missing_ok=True)
 
 
-def _make_room(folder: Path, expected_bytes: int) -> None:
+def _make_room(directory: Path, expected_bytes: int) -> None:
     """Refuses to fill the disk."""
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(directory).free
     if free < expected_bytes + SPARE_BYTES:
         raise SystemExit(
-            f"error: the capture may need {expected_bytes / 1e9:.1f} GB, {free / 1e9:.1f} GB are free\n"
-            f"hint: make room, remove old captures in {folder}, or measure smaller ones: make bench BENCH=quick"
+            f"error: the capture may need {expected_bytes / 1e9:.1f} GB, {free / 1e9:.1f} "
+            f"GB are free\n"
+            f"hint: make room, remove old captures in {directory}, or measure smaller ones: "
+            f"make bench BENCH=quick"
         )

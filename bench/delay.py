@@ -1,10 +1,14 @@
-"""One-way delays by test packets (STAMP) against what the emulator's ledger says of the very same packets.
+"""One-way delays from test packets (STAMP) against the emulator's ledger of the same packets.
 
-Two hosts on cables to a middle, where every packet is delayed by a time of its own, with the same clock everywhere. The ledger has when a
-packet came to the link and when it left; the probe has when the kernel handed it on and when the other kernel took it up. What lies
-between is the cables, the emulator's sockets and both kernels' queues, which count as error here.
+Two hosts on veth links to a middle, where every packet is delayed by a time of its own, with the
+same
+clock everywhere. The ledger has when a packet came to the link and when it left; the probe has when
+the kernel handed it on and when the other kernel took it up. What lies between is the veth links,
+the
+emulator's sockets and both kernels' queues, which count as error here.
 
-Bias: sender, reflector and emulator share the cores; what the emulator itself was late by is in both figures.
+Bias: sender, reflector and emulator share the cores; what the emulator itself was late by is in
+both figures.
 """
 
 from __future__ import annotations
@@ -90,7 +94,9 @@ def measure(count: int) -> Mapping[str, Way]:
 def compared(
     probes: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]
 ) -> dict[str, Way]:
-    """Both directions: the packets of a direction came to its link in the order in which they were sent.
+    """Both directions.
+
+    The packets of a direction came to its link in the order in which they were sent.
 
     Raises:
         ProgramFailed: The two do not tell of the same packets.
@@ -107,9 +113,10 @@ def compared(
         )
         if len(crossed) != len(sent) or any(row["round_trip_ns"] is None for row in sent):
             raise ProgramFailed(
-                f"{len(sent)} probes, and {len(crossed)} packets in the ledger: something was lost, or somebody else sends"
+                f"{len(sent)} probes, and {len(crossed)} packets in the ledger: something "
+                f"was lost, or somebody else sends"
             )
-        truth = [row["done_ns"] - row["arrived_ns"] for row in crossed]
+        truth = [row["actual_ns"] - row["arrived_ns"] for row in crossed]
         seen = [row[f"{name}_ns"] for row in sent]
         errors = sorted(abs(one - other) for one, other in zip(seen, truth, strict=True))
         found[name] = Way(
@@ -133,8 +140,14 @@ def _spread(values: Sequence[float]) -> float:
 
 def line(name: str, way: Way) -> str:
     """A direction for a person."""
-    jitter = f"jitter {way.jitter / 1e3:.0f} µs, the ledger's {way.ledger_jitter / 1e3:.0f} µs ({way.jitter_error:.1%} off)"
-    return f"{name:<9} {way.probes} probes, off by {way.error_p50 / 1e3:.1f} µs (p50), {way.error_p99 / 1e3:.1f} µs (p99); {jitter}"
+    jitter = (
+        f"jitter {way.jitter / 1e3:.0f} µs, the ledger's {way.ledger_jitter / 1e3:.0f} µs "
+        f"({way.jitter_error:.1%} off)"
+    )
+    return (
+        f"{name:<9} {way.probes} probes, off by {way.error_p50 / 1e3:.1f} µs (p50), "
+        f"{way.error_p99 / 1e3:.1f} µs (p99); {jitter}"
+    )
 
 
 def targets(found: Mapping[str, Way]) -> list[Target]:

@@ -1,11 +1,15 @@
-"""How exact and how fast the emulator is, beside the kernel's own token bucket, observed from outside.
+"""Accuracy and speed of the emulator against the kernel's token bucket, observed from outside.
 
-Two hosts on cables to a middle, where either `trustbed-agent emulate` moves packets or the kernel routes them through tbf, in turns. When
-packets come to the middle and when they reach the other host is captured on both interfaces with the kernel's timestamps; each datagram
-carries its number. The ideal is computed from the capture at the entrance, so nothing that the agent says of itself is used.
+Two hosts on veth links to a middle, where either `trustbed-agent emulate` moves packets or the
+kernel
+routes them through tbf, in turns. When packets come to the middle and when they reach the other
+host is captured on both interfaces with the kernel's timestamps; each datagram carries its number.
+The ideal is computed from the capture at the entrance, so nothing that the agent says of itself is
+used.
 
-Bias: captures, senders and the agent share the cores, so on two of them the error is over-, never under-estimated. While a hypervisor gives
-the cores to other guests nothing runs at all, and no emulator is in time: how much it took is measured beside every figure.
+Bias: captures, senders and the agent share the cores, so on two of them the error is over-, never
+under-estimated. While a hypervisor gives the cores to other guests nothing runs at all, and no
+emulator is in time: how much it took is measured beside every figure.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from bench.blast import NUMBER_BYTES
 from bench.namespaces import Host, NoNamespaces, address, mac, star
 from bench.process import ROOT, ProgramFailed
 from bench.speed import Target
-from trustbed.agent import AgentError, binary
+from trustbed.agent.client import AgentError, binary
 
 HEADERS = 14 + 20 + 8
 """Bytes of a datagram's frame in front of its content."""
@@ -50,7 +54,10 @@ _SETTLE_SECONDS = 0.3
 _FLUSH_SECONDS = 1.3
 """tcpdump has the kernel hand over what it captured after a second at the latest."""
 Who: TypeAlias = Literal["agent", "agent, halting", "agent, unprivileged", "tbf", "tbf, halting"]
-"""Who moves packets. *Halting*: processors that nobody wants do what the machine does with them, else they poll."""
+"""Who moves packets.
+
+*Halting*: processors that nobody wants do what the machine does with them, else they poll.
+"""
 AGENTS: Mapping[Who, Mapping[str, str]] = {
     "agent": {"priority": "fifo", "idle": "poll"},
     "agent, halting": {"priority": "fifo", "idle": "halt"},
@@ -117,7 +124,10 @@ def emulator(
     ledger: str | None = None,
     core: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Moves packets in the middle, on one core where that is said; what the agent reports is there afterwards."""
+    """Moves packets in the middle, on one core where that is said.
+
+    What the agent reports is there afterwards.
+    """
     ports = [
         {"host": name, "interface": name, "mac": mac(number)}
         for number, name in enumerate(("near", "far"), 1)
@@ -168,7 +178,10 @@ def token_bucket(middle: Host) -> Iterator[None]:
         middle.ip(
             f"neighbour replace {address(number, 0)} lladdr {mac(number)} dev {name} nud permanent"
         )
-    words = f"qdisc replace dev far root tbf rate {RATE} burst {FRAME + 14} limit {QUEUE_PACKETS * FRAME}"
+    words = (
+        f"qdisc replace dev far root tbf rate {RATE} burst {FRAME + 14} limit "
+        f"{QUEUE_PACKETS * FRAME}"
+    )
     middle.run("tc", *words.split())
     try:
         yield
@@ -179,7 +192,10 @@ def token_bucket(middle: Host) -> Iterator[None]:
 
 @contextlib.contextmanager
 def polling(wanted: bool) -> Iterator[None]:
-    """Has idle processors poll, as the agent does by itself; where that is not permitted both sides go without."""
+    """Has idle processors poll, as the agent does by itself.
+
+    Where that is not permitted both sides go without.
+    """
     with contextlib.ExitStack() as held:
         if wanted:
             with contextlib.suppress(OSError):
@@ -192,10 +208,10 @@ def captured(middle: Host, far: Host) -> Iterator[tuple[Stamps, Stamps]]:
     """When each datagram came to the middle, and when it reached the far host."""
     entered: Stamps = {}
     left: Stamps = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         places = (
-            (middle, "near", Path(folder) / "entered", entered),
-            (far, "eth0", Path(folder) / "left", left),
+            (middle, "near", Path(directory) / "entered", entered),
+            (far, "eth0", Path(directory) / "left", left),
         )
         lookers = [_look(host, interface, file) for host, interface, file, _ in places]
         try:
@@ -267,7 +283,10 @@ def spread(errors: Sequence[float]) -> Spread:
 
 
 def bottleneck_error(entered: Stamps, left: Stamps) -> Bottleneck:
-    """Departures against an exact link: a packet's bits are sent when it has come and the one in front of it has left."""
+    """Departures against an exact link.
+
+    A packet's bits are sent when it has come and the one in front of it has left.
+    """
     numbers = sorted(left)
     # Whole numbers: nanoseconds since 1970 have no room for their units in a float.
     gap = FRAME * 8 * 1_000_000_000 // RATE
@@ -383,7 +402,10 @@ def _received(host: Host) -> int:
 def measure_tcp(
     middle: Host, near: Host, far: Host, seconds: float
 ) -> tuple[float, dict[str, Any]]:
-    """Bits per second of one TCP connection, frames of 1514 bytes, through a link that has no limits; and what the agent says."""
+    """Throughput of one TCP connection through an unlimited link, and the agent's report.
+
+    Bits per second, with frames of 1514 bytes.
+    """
     with emulator(middle, chain({})) as report:
         server = far.start("iperf3", "--server", "--one-off", "--forceflush")
         assert server.stdout is not None
@@ -424,10 +446,12 @@ class Figures:
     Attributes:
         bottleneck: By who moved.
         delay: By who moved.
-        packets_per_second: Of 64 bytes (60 without the check sum that no capture has), one direction.
+        packets_per_second: Of 64 bytes (60 without the check sum that no capture has), one
+            direction.
         tcp_bits_per_second: One connection, frames of 1514 bytes.
         crowd: A thousand hosts.
-        stolen: By what was measured: the share of the processors' time that the hypervisor gave to others meanwhile.
+        stolen: By what was measured: the share of the processors' time that the hypervisor gave to
+            others meanwhile.
     """
 
     bottleneck: dict[Who, list[Bottleneck]]
@@ -491,7 +515,10 @@ def _processor_ticks() -> tuple[int, int]:
     return ticks[7], sum(ticks)
 
 
-MAHIMAHI = "mahimahi on such a machine: 20 Mbit/s, gap error p99 607 µs; 10 ms, error p99 42 µs and up to 512 µs early"
+MAHIMAHI = (
+    "mahimahi on such a machine: 20 Mbit/s, gap error p99 607 µs; 10 ms, error p99 42 µs and "
+    "up to 512 µs early"
+)
 
 
 def lines(found: Figures) -> Iterator[str]:
@@ -499,7 +526,10 @@ def lines(found: Figures) -> Iterator[str]:
     for who, runs in found.bottleneck.items():
         departure, gap = ([getattr(run, name) for run in runs] for name in ("departure", "gap"))
         rate = statistics.median(abs(run.rate_error) for run in runs)
-        yield f"20 Mbit/s under 40, {who:<19}: departure {_words(departure)}, gap {_words(gap)}, rate off by {rate:.4%}"
+        yield (
+            f"20 Mbit/s under 40, {who:<19}: departure {_words(departure)}, gap "
+            f"{_words(gap)}, rate off by {rate:.4%}"
+        )
     for who, spreads in found.delay.items():
         yield f"10 ms, {who:<19}: {_words(spreads)}"
     yield f"1000 hosts, 20 000 packets/s: {_words(found.crowd)}"
@@ -512,7 +542,10 @@ def lines(found: Figures) -> Iterator[str]:
         f"{what} {statistics.median(stolen):.1%} ({max(stolen):.1%})"
         for what, stolen in found.stolen.items()
     )
-    yield f"processor time that the hypervisor gave to others meanwhile, median (worst round): {', '.join(shares)}"
+    yield (
+        f"processor time that the hypervisor gave to others meanwhile, median (worst round): "
+        f"{', '.join(shares)}"
+    )
     yield MAHIMAHI
 
 

@@ -1,10 +1,12 @@
-"""pathload and pathChirp between two agents, over links of the emulator whose available bandwidth is known.
+"""pathload and pathChirp between two agents, over emulated links of known available bandwidth.
 
-Two hosts on cables to a middle, where `trustbed-agent emulate` has a link between them; `send` takes a part of it at a constant rate; what
-is left is what the estimators should find. They run one after the other, with the same cross traffic.
+Two hosts on veth links to a middle, where `trustbed-agent emulate` has a link between them; `send`
+takes a part of it at a constant rate; what is left is what the estimators should find. They run one
+after the other, with the same cross traffic.
 
-Bias: emulator, senders and receiver share the cores. What was late is reported beside what was found, and readings of a run in which the
-machine was too busy are told apart (``Reading.spoilt``); nothing else is left out.
+Bias: emulator, senders and receiver share the cores. What was late is reported beside what was
+found, and readings of a run in which the machine was too busy are told apart (``Reading.spoilt``);
+nothing else is left out.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class Path:
     Attributes:
         capacity: Of the link, in bit/s of IP packets.
         cross: Rate of the cross traffic, in bit/s of IP packets.
-        cross_bytes: Length of its packets. The longer they are, the more delays rise and fall by them alone.
+        cross_bytes: Length of its packets. The longer they are, the more delays rise and fall by
+            them alone.
         delay_ns: One way.
     """
 
@@ -70,8 +73,10 @@ class Reading:
     Attributes:
         path: The path.
         estimator: Which.
-        low: Lower bound of pathload; of pathChirp the mean of its estimates less their standard deviation. None where there is none.
-        high: Upper bound of pathload; of pathChirp the mean and the deviation. None where there is none.
+        low: Lower bound of pathload; of pathChirp the mean of its estimates less their standard
+            deviation. None where there is none.
+        high: Upper bound of pathload; of pathChirp the mean and the deviation. None where there is
+            none.
         report: All that the sender said.
         spoilt: Why the machine was too busy for it to mean something; none if it was not.
     """
@@ -95,14 +100,20 @@ class Reading:
 
     @property
     def error(self) -> float | None:
-        """The middle's distance from what was available, as a part of that; none without both bounds."""
+        """The middle's distance from what was available, as a part of that.
+
+        None without both bounds.
+        """
         if self.low is None or self.high is None:
             return None
         return (self.low + self.high) / 2 / self.path.available - 1
 
 
 def pathchirp(path: Path, seconds: float) -> dict[str, Any]:
-    """Settings of pathChirp for a path: rates around its capacity, and chirps that load it by a twentieth, so that a run is short."""
+    """Settings of pathChirp for a path.
+
+    Rates around its capacity, and chirps that load it by a twentieth, so that a run is short.
+    """
     rates = {
         "lowest_bits_per_second": path.capacity / 8,
         "highest_bits_per_second": path.capacity * 2.5,
@@ -186,12 +197,15 @@ def _reading(
         low=low,
         high=high,
         report=report,
-        spoilt=spoilt(report, moved["lateness"], cross),
+        spoilt=spoilt(report, moved["departure_error"], cross),
     )
 
 
 def _about(found: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Mean and deviation of pathChirp's estimates as an interval, in bit/s of IP packets; the tool counts payload."""
+    """Mean and deviation of pathChirp's estimates as an interval, in bit/s of IP packets.
+
+    The tool counts payload.
+    """
     mean = found.get("mean_ip_bits_per_second")
     if mean is None:
         return None, None
@@ -204,14 +218,17 @@ def _about(found: Mapping[str, Any]) -> tuple[float | None, float | None]:
 def spoilt(
     report: Mapping[str, Any], moved: Mapping[str, Any], cross: Mapping[str, Any] | None
 ) -> str | None:
-    """Why a run says nothing of the estimator, by what its programs say of their own lateness: sender, emulator and cross traffic."""
+    """Why a run is invalid, judged by the departure errors of its programs.
+
+    The programs are the sender, the emulator and the cross traffic.
+    """
     # A sender that stood still has told so by itself: that run was not used.
-    for who, late in (("emulator", moved), ("cross traffic", cross and cross["lateness"])):
+    for who, late in (("emulator", moved), ("cross traffic", cross and cross["departure_error"])):
         if late and (late["max_ns"] or 0) > STOOD_NS:
             return f"the {who} stood still for {late['max_ns'] / 1e6:.0f} ms"
     if (moved["p99_ns"] or 0) > EMULATOR_P99_NS:
         return f"one packet in a hundred left the emulator {moved['p99_ns'] / 1e3:.0f} µs late"
-    if cross is not None and cross["lateness"]["generator_late"]:
+    if cross is not None and cross["departure_error"]["generator_late"]:
         return "the cross traffic was late"
     runs = report["streams"] if report["estimator"] == "pathload" else report["chirps"]
     late = runs["discarded"]["sender_late"] + runs["discarded"]["no_room"]
@@ -277,7 +294,8 @@ class Virtual:
     Attributes:
         cross_bytes: Length of the cross traffic's packets.
         long_packets: Whether both had their settings for long packets.
-        runs: So many paths of 1 to 1000 Mbit/s, 1 to 200 ms there and back, up to 90 % of cross traffic.
+        runs: So many paths of 1 to 1000 Mbit/s, 1 to 200 ms there and back, up to 90 % of cross
+            traffic.
         held: Intervals of pathload that hold what is available, as they are.
         mean_error: Of pathChirp.
         mean_absolute_error: The same without signs.
@@ -295,11 +313,16 @@ _VIRTUAL = re.compile(
     r"pathload: (\d+) of (\d+) intervals .* mean error (\S+), mean absolute error (\S+)$"
 )
 CROSS_BYTES = (100, 500, 1500)
-"""Packets of cross traffic from those of a voice to the longest: the longer they are, the more delays rise and fall by them alone."""
+"""Packets of cross traffic from those of a voice to the longest.
+
+The longer they are, the more delays rise and fall by them alone.
+"""
 
 
 def virtual(cross_bytes: int, *, long_packets: bool, runs: int = 100) -> Virtual:
-    """Both estimators over so many links in virtual time: whatever machine it is, the same comes out.
+    """Both estimators over so many links in virtual time.
+
+    Whatever machine it is, the same comes out.
 
     Raises:
         ProgramFailed: The program cannot be built or did not end well.
@@ -337,11 +360,17 @@ def virtual_line(one: Virtual) -> str:
     """The same for a person."""
     errors = f"pathChirp off by {one.mean_error:+.1%} ({one.mean_absolute_error:.1%} without signs)"
     settings = "settings for long packets" if one.long_packets else "settings of the tools"
-    return f"in virtual time, {one.cross_bytes} bytes of cross traffic a packet, {settings}: pathload holds {one.held} of {one.runs}, {errors}"
+    return (
+        f"in virtual time, {one.cross_bytes} bytes of cross traffic a packet, {settings}: "
+        f"pathload holds {one.held} of {one.runs}, {errors}"
+    )
 
 
 def paths(count: int) -> Iterator[Path]:
-    """So many paths that fill the space evenly, each a multiple of irrational numbers: any number of them is spread alike."""
+    """So many paths that fill the space evenly, each a multiple of irrational numbers.
+
+    Any number of them is spread alike.
+    """
     for number in range(1, count + 1):
         capacity = _LEAST * (_MOST / _LEAST) ** (number * 0.618034 % 1)
         round_trip_ns = 2e6 * 20 ** (number * 0.414214 % 1)
@@ -370,9 +399,15 @@ def line(reading: Reading) -> str:
         "?" if bound is None else f"{bound / 1e6:.1f}" for bound in (reading.low, reading.high)
     )
     error = "" if reading.error is None else f" ({reading.error:+.0%})"
-    spent = f"{reading.report['duration_ns'] / 1e9:.0f} s, {reading.report['sent_ip_bytes'] / 1e6:.1f} MB"
+    spent = (
+        f"{reading.report['duration_ns'] / 1e9:.0f} s, "
+        f"{reading.report['sent_ip_bytes'] / 1e6:.1f} MB"
+    )
     verdict = reading.spoilt or ("holds" if reading.holds else "misses")
-    return f"{what}  {reading.estimator:<9} {low} … {high} Mbit/s{error}, {reading.report['ending']}, {spent}: {verdict}"
+    return (
+        f"{what}  {reading.estimator:<9} {low} … {high} Mbit/s{error}, "
+        f"{reading.report['ending']}, {spent}: {verdict}"
+    )
 
 
 def summary(name: str, judged: Judged) -> str:
@@ -385,19 +420,25 @@ def summary(name: str, judged: Judged) -> str:
             f"mean error {judged.mean_error:+.1%} ({judged.mean_absolute_error:.1%} without signs)"
         )
     spent = f"{judged.mean_seconds:.0f} s and {(judged.mean_bytes or 0) / 1e6:.1f} MB each"
-    return f"{name}: {judged.held} of {judged.judged} hold what was available, {error}, {spent}; {judged.spoilt} more on a busy machine"
+    return (
+        f"{name}: {judged.held} of {judged.judged} hold what was available, {error}, {spent}; "
+        f"{judged.spoilt} more on a busy machine"
+    )
 
 
 def targets(judged: Mapping[str, Judged], virtuals: Sequence[Virtual]) -> list[Target]:
     """What should be.
 
-    In virtual time cross traffic of small packets is what comes next to the fluid that both tools suppose; with settings for long packets
-    any will do.
+    In virtual time cross traffic of small packets is what comes next to the fluid that both tools
+    suppose; with settings for long packets any will do.
     """
     fluid = min((one for one in virtuals if not one.long_packets), key=lambda one: one.cross_bytes)
     found = []
     for one in (fluid, *(one for one in virtuals if one.long_packets)):
-        which = f"estimators in virtual time, {one.cross_bytes} bytes a packet{', settings for long ones' if one.long_packets else ''}"
+        which = (
+            f"estimators in virtual time, {one.cross_bytes} bytes a "
+            f"packet{', settings for long ones' if one.long_packets else ''}"
+        )
         found.append(
             Target(
                 what=f"{which}: share of pathload's intervals that hold",

@@ -1,7 +1,9 @@
-"""A flood of connections that are never completed: SYNs from ever new addresses, some of them answered.
+"""A flood of connections that are never completed.
 
-What a scan or an attack leaves in a capture, and what an analyser that keeps something for every connection must survive. The TCP
-checksums are zero, as offload leaves them.
+SYNs from ever new addresses, some of them answered.
+
+What a scan or an attack leaves in a capture, and what an analyser that keeps something for every
+connection must survive. The TCP checksums are zero, as offload leaves them.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.captures import FOLDER, Capture, write_capture
+from bench.captures import DIRECTORY, Capture, write_capture
 
 FRAME = 54
 RECORD = 16 + FRAME
@@ -33,7 +35,7 @@ def flood(connections: int) -> Capture:
     """The capture of that many half-open connections; built when it is not there."""
     packets = connections + connections // ANSWER_EVERY
     version = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:10]
-    path = FOLDER / f"flood-{version}-{connections}.pcap"
+    path = DIRECTORY / f"flood-{version}-{connections}.pcap"
     if not path.exists():
         write_capture(path, parts(connections), expected_bytes=packets * RECORD)
     return Capture(path=path, packets=packets, connections=connections)

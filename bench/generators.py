@@ -1,10 +1,14 @@
-"""Whether the senders send when they should, seen from outside: between two namespaces on a cable, by the kernel's timestamps.
+"""Whether the senders send when they should, seen from outside.
 
-Constant rate, 40 Mbit/s in packets of 1500 bytes, paced and released by timers. tcpdump captures the packets as they come out of the
-cable; each datagram carries its number. What the sender says of its own lateness is kept beside that, and decides nothing.
+Between two namespaces on a veth link, by the kernel's timestamps.
 
-Bias: a packet is seen a few microseconds after it was given to the socket, and sender, sink and tcpdump share the cores, so on two of
-them errors are over-, never under-estimated.
+Constant rate, 40 Mbit/s in packets of 1500 bytes, paced and released by timers. tcpdump captures
+the packets as they come out of the veth link; each datagram carries its number. What the sender
+says of
+its own departure_error is kept beside that, and decides nothing.
+
+Bias: a packet is seen a few microseconds after it was given to the socket, and sender, sink and
+tcpdump share the cores, so on two of them errors are over-, never under-estimated.
 """
 
 from __future__ import annotations
@@ -25,10 +29,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.namespaces import Host, NoNamespaces, cable
+from bench.namespaces import Host, NoNamespaces, veth
 from bench.process import ProgramFailed
 from bench.speed import Target
-from trustbed.agent import AgentError, binary
+from trustbed.agent.client import AgentError, binary
 
 RATE = 40_000_000
 PACKET = 1500
@@ -129,7 +133,8 @@ class Timed:
         packets_per_tick: Mean; between the two whole numbers next to what the rate asks for.
         odd_share: Ticks with another number of packets.
         tick_p99_us: Error of the distance between ticks, without sign.
-        own_p99_us: How late the sender says that packets were: those behind others of their tick have to be.
+        own_p99_us: How late the sender says that packets were: those behind others of their tick
+            have to be.
     """
 
     hertz: int
@@ -141,11 +146,11 @@ class Timed:
 
 @contextlib.contextmanager
 def hosts() -> Iterator[tuple[Host, Host]]:
-    """Two hosts on a cable that know each other, or why there are none."""
+    """Two hosts on a veth link that know each other, or why there are none."""
     if shutil.which("tcpdump") is None:
         raise ProgramFailed("no tcpdump")
     try:
-        with cable() as (near, far):
+        with veth() as (near, far):
             near.run(
                 "ping", "-c", "1", "-W", "2", "10.0.0.2", check=False
             )  # so that no packet waits for an address
@@ -157,8 +162,11 @@ def hosts() -> Iterator[tuple[Host, Host]]:
 def observe(
     near: Host, far: Host, release: object, seconds: float, *, priority: str = "fifo"
 ) -> tuple[Stamps, dict[str, Any]]:
-    """When each packet of a run came out of the cable, in nanoseconds; and what the sender says of itself."""
-    with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+    """When each packet of a run came out of the veth link, in nanoseconds.
+
+    And what the sender says of itself.
+    """
+    with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as directory:
         sink = Agent(far, "sink", {"listen": [{"transport": "udp", "address": "10.0.0.2:9"}]})
         stack.callback(sink.end)
         model = {"kind": "cbr", "rate_bits_per_second": RATE, "packet_bytes": PACKET}
@@ -172,7 +180,7 @@ def observe(
         }
         sender = Agent(near, "send", {"sources": [source], "priority": priority})
         stack.callback(sender.end)
-        file = Path(folder) / "capture"
+        file = Path(directory) / "capture"
         with _tcpdump(far, file):
             sink.start()
             sender.start()
@@ -217,9 +225,9 @@ def _tcpdump(host: Host, file: Path) -> Iterator[None]:
 
 
 def _read(file: Path) -> Stamps:
-    """The times of the packets in a pcap file with nanoseconds, whose frames are all of one length, by their numbers.
+    """Packet times in a nanosecond pcap file of equally long frames, indexed by packet number.
 
-    They count from the first packet; a packet that is not in the file has none (NaN).
+    Times are relative to the first packet; a packet missing from the file has none (NaN).
     """
     names = ("seconds", "nanoseconds", "kept", "length")
     record = np.dtype([*((name, "<u4") for name in names), ("frame", "u1", (_KEPT,))])
@@ -256,7 +264,10 @@ def judge_paced(stamps: Stamps, own_p99_ns: float) -> Paced:
 
 
 def judge_timed(stamps: Stamps, hertz: int, own_p99_ns: float) -> Timed:
-    """Bursts: a packet begins one when it comes more than half a tick behind the one in front of it."""
+    """Bursts.
+
+    A packet begins one when it comes more than half a tick behind the one in front of it.
+    """
     tick = 1_000_000_000 // hertz
     if not np.isfinite(stamps).all():
         raise ProgramFailed("the capture does not hold every packet")
@@ -281,13 +292,13 @@ def judge_timed(stamps: Stamps, hertz: int, own_p99_ns: float) -> Timed:
 def measure_paced(near: Host, far: Host, seconds: float, *, priority: str = "fifo") -> Paced:
     """One run of paced packets."""
     stamps, report = observe(near, far, "paced", seconds, priority=priority)
-    return judge_paced(stamps, report["lateness"]["p99_ns"])
+    return judge_paced(stamps, report["departure_error"]["p99_ns"])
 
 
 def measure_timed(near: Host, far: Host, hertz: int, seconds: float) -> Timed:
     """One run of packets at the ticks of a timer."""
     stamps, report = observe(near, far, {"timer_hz": hertz}, seconds)
-    return judge_timed(stamps, hertz, report["lateness"]["p99_ns"])
+    return judge_timed(stamps, hertz, report["departure_error"]["p99_ns"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,14 +334,20 @@ def lines(figures: Figures) -> Iterator[str]:
     for priority, runs in figures.paced.items():
         names = ("gap_p50_us", "gap_p99_us", "gap_worst_us", "own_p99_us")
         p50, p99, worst, own = (median(getattr(run, name) for run in runs) for name in names)
-        yield f"paced, {priority:<6}  gap error p50 {p50:.1f}, p99 {p99:.1f}, worst {worst:.0f} µs; the sender says p99 {own:.1f} µs late"
+        yield (
+            f"paced, {priority:<6}  gap error p50 {p50:.1f}, p99 {p99:.1f}, worst {worst:.0f} "
+            f"µs; the sender says p99 {own:.1f} µs late"
+        )
     for hertz, bursts in figures.timed.items():
         measured = ("packets_per_tick", "odd_share", "tick_p99_us")
         packets, odd, p99 = (median(getattr(run, name) for run in bursts) for name in measured)
         asked = RATE / 8 / PACKET / hertz
         ticks = f"{packets:.2f} packets a tick (asked {asked:.2f}), {odd:.1%} of ticks with others"
         yield f"timer of {hertz:>4} Hz  {ticks}; tick error p99 {p99:.1f} µs"
-    yield f"drift over {figures.long.seconds:.0f} s  {figures.long.drift_us:+.1f} µs; gap error p99 {figures.long.gap_p99_us:.1f} µs"
+    yield (
+        f"drift over {figures.long.seconds:.0f} s  {figures.long.drift_us:+.1f} µs; gap error "
+        f"p99 {figures.long.gap_p99_us:.1f} µs"
+    )
 
 
 def targets(figures: Figures) -> list[Target]:

@@ -1,8 +1,11 @@
-"""How much private memory an analysis needs: on captures of several lengths, and on a flood of half-open connections.
+"""How much private memory an analysis needs.
 
-What an analysis may need: a fixed part, something per open connection and per outstanding segment, and the histograms of transfers with
-more samples than are kept exactly. How many connections of a built capture are open at once is not counted here: the limit takes all of
-them for open, so it is generous on long captures, and leaves out what is outstanding.
+On captures of several lengths, and on a flood of half-open connections.
+
+What an analysis may need: a fixed part, something per open connection and per outstanding segment,
+and the histograms of transfers with more samples than are kept exactly. How many connections of a
+built capture are open at once is not counted here: the limit takes all of them for open, so it is
+generous on long captures, and leaves out what is outstanding.
 """
 
 from __future__ import annotations
@@ -16,13 +19,16 @@ from bench.speed import Program, Target, trustbed_command
 
 FIXED_BYTES = 150_000_000
 BYTES_PER_CONNECTION = 600
-# RTT, timestamp echoes, spacing, response, both again for idle senders, delivery rate, outstanding data and window: nine histograms of
-# 100 bins a decade over nine decades, 8 bytes a bin.
+# RTT, timestamp echoes, spacing, response, both again for idle senders, delivery rate, outstanding
+# data and window: nine histograms of 100 bins a decade over nine decades, 8 bytes a bin.
 BYTES_PER_LONG_TRANSFER = 9 * 9 * 100 * 8
 FLOOD_BYTES = 1_000_000_000
 
 # Asks the library how many connections were evicted.
-_COUNT = "import sys, trustbed; print(trustbed.analyze(sys.argv[1], workers=int(sys.argv[2])).facts['evicted_connections'])"
+_COUNT = (
+    "import sys, trustbed; print(trustbed.analyze(sys.argv[1], "
+    "workers=int(sys.argv[2])).facts['evicted_connections'])"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +47,7 @@ class Flood:
 
 
 def measure_peaks(captures: list[Capture]) -> list[Target]:
-    """Peak private memory of one worker per capture, in bytes, against what it may need for all its connections being open."""
+    """Peak private memory of one worker per capture, and its limit for open connections."""
     targets = []
     for capture in captures:
         cost = run(
@@ -53,7 +59,10 @@ def measure_peaks(captures: list[Capture]) -> list[Target]:
             + BYTES_PER_CONNECTION * capture.connections
             + BYTES_PER_LONG_TRANSFER * capture.long_transfers
         )
-        what = f"peak private memory, {capture.packets / 1e6:g} million packets, {capture.connections} connections"
+        what = (
+            f"peak private memory, {capture.packets / 1e6:g} million packets, "
+            f"{capture.connections} connections"
+        )
         targets.append(
             Target(
                 what=what, value=(cost.peak_private_bytes or 0) / 1e6, limit=limit / 1e6, unit="MB"

@@ -1,6 +1,7 @@
-"""Two hosts on a cable: network namespaces joined by a veth pair, for the bench and for tests.
+"""Two hosts on a veth link: network namespaces joined by a veth pair, for the bench and for tests.
 
-Nothing outside them is touched. Root makes them as root; anybody else in a user namespace, where that is permitted.
+Nothing outside them is touched. Root makes them as root; anybody else in a user namespace, where
+that is permitted.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Host:
 
 
 @contextlib.contextmanager
-def cable() -> Iterator[tuple[Host, Host]]:
+def veth() -> Iterator[tuple[Host, Host]]:
     """One host with the interface left (10.0.0.1), one with right (10.0.0.2); silent.
 
     Raises:
@@ -149,18 +150,22 @@ for name in sys.argv[2:]:
         address = (ctypes.c_char * len(value)).from_buffer(value)
         fcntl.ioctl(door, 0x8946, struct.pack("16sP16x", name.encode(), ctypes.addressof(address)))
 """
-"""Switches on or off what makes several packets one, or leaves checksums to a card (``linux/ethtool.h``): on|off, interfaces."""
+"""Switches segmentation, receive and checksum offloads on or off.
+
+Arguments: on|off, interfaces. The requests are those of ``linux/ethtool.h``.
+"""
 
 
 @contextlib.contextmanager
 def star(
     names: Sequence[str], addresses: int = 1, *, rootless: bool = False
 ) -> Iterator[tuple[Host, list[Host]]]:
-    """A namespace in the middle, and hosts each on a cable of its own to it.
+    """A namespace in the middle, and hosts each on a veth link of its own to it.
 
-    In the middle the interfaces have the hosts' names, all with one Ethernet address; host number n (from 1) has eth0 with `mac(n)` and the
-    addresses `address(n, 0)`, `address(n, 1)` …; it knows its neighbours without asking. Nothing is offloaded. Whoever moves packets in the
-    middle joins them. Root has all that its rights are good for, unless it is to do without them.
+    In the middle the interfaces have the hosts' names, all with one Ethernet address; host number n
+    (from 1) has eth0 with `mac(n)` and the addresses `address(n, 0)`, `address(n, 1)` …; it knows
+    its neighbours without asking. Nothing is offloaded. Whoever moves packets in the middle joins
+    them. Root has all that its rights are good for, unless it is to do without them.
 
     Raises:
         NoNamespaces: Why there cannot be any.

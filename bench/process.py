@@ -1,10 +1,11 @@
 """Runs a program to its end and says what it cost.
 
-CPU time is what the kernel charged to the process and the children it waited for (user and system), so it counts every thread. Peak
-memory is private memory (`RssAnon` of /proc): pages of a mapped file belong to the page cache and are left out. It is polled.
+CPU time is what the kernel charged to the process and the children it waited for (user and system),
+so it counts every thread. Peak memory is private memory (`RssAnon` of /proc): pages of a mapped
+file belong to the page cache and are left out. It is polled.
 
-Bias: a peak shorter than the polling interval can be missed, so memory is never over-, but can be under-estimated. Without polling
-nothing runs beside the program.
+Bias: a peak shorter than the polling interval can be missed, so memory is never over-, but can be
+under-estimated. Without polling nothing runs beside the program.
 """
 
 from __future__ import annotations

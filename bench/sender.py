@@ -1,8 +1,9 @@
 """Sends the smallest frames as fast as one core can: what a capture has to keep up with.
 
-Run by the bench inside a namespace: ``python -m bench.sender INTERFACE SECONDS [SOURCE DESTINATION]``; prints how many frames left, and in
-how many seconds. Their IPv4 header has no checksum, so that whoever receives them throws them away at once; without addresses they are
-also for a host that does not exist.
+Run by the bench inside a namespace: ``python -m bench.sender INTERFACE SECONDS [SOURCE
+DESTINATION]``; prints how many frames left, and in how many seconds. Their IPv4 header has no
+checksum, so that whoever receives them throws them away at once; without addresses they are also
+for a host that does not exist.
 """
 
 from __future__ import annotations

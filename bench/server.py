@@ -1,7 +1,8 @@
 """A small HTTP server for objects of one size, quick enough that the network is what limits.
 
-Run by the bench inside a namespace: ``python -m bench.server ADDRESS PORT SIZE``. One thread; every request gets the same answer and the
-connection is closed, as in the published measurements with ``ab``. It reads no request closer than to see where it ends.
+Run by the bench inside a namespace: ``python -m bench.server ADDRESS PORT SIZE``. One thread; every
+request gets the same answer and the connection is closed, as in the published measurements with
+``ab``. It reads no request closer than to see where it ends.
 """
 
 from __future__ import annotations

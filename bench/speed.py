@@ -1,7 +1,10 @@
-"""CPU per packet of trustbed, tcpdump, tcptrace and tshark on the same captures, and what a second worker brings.
+"""CPU per packet of trustbed, tcpdump, tcptrace and tshark, and the speedup by a second worker.
 
-CPU per packet is the slope between two sizes, so that start-up and the final report cancel. The programs take turns, round by
-round, so that a machine that gets slower or warmer slows all of them; each figure is the median of the rounds.
+All read the same captures.
+
+CPU per packet is the slope between two sizes, so that start-up and the final report cancel. The
+programs take turns, round by round, so that a machine that gets slower or warmer slows all of them;
+each figure is the median of the rounds.
 """
 
 from __future__ import annotations
@@ -70,7 +73,10 @@ def trustbed_command(workers: int) -> list[str]:
 
 
 def programs(sizes: tuple[int, ...], tshark_sizes: tuple[int, ...]) -> list[Program]:
-    """The programs that are here. tshark gets smaller captures: it takes 10 µs and half a kilobyte of memory for every packet."""
+    """The programs that are here.
+
+    Tshark gets smaller captures: it takes 10 µs and half a kilobyte of memory for every packet.
+    """
     asked = [
         Program(name="trustbed", command=trustbed_command(1), sizes=sizes),
         Program(name="tcpdump", command=["tcpdump", "-r", "FILE", "-w", "/dev/null"], sizes=sizes),
@@ -121,7 +127,7 @@ def slope_ns(costs: dict[int, float], smaller: int, larger: int) -> float:
 
 
 def slopes(costs: Costs) -> dict[str, float]:
-    """CPU per packet in nanoseconds of every program, between its smallest and its largest capture."""
+    """CPU time per packet of each program, in ns, between its smallest and largest capture."""
     return {name: slope_ns(by_size, min(by_size), max(by_size)) for name, by_size in costs.items()}
 
 

@@ -1,8 +1,9 @@
 """Reads small captures whose connections serve as templates for the large ones.
 
-Reads classic pcap files (both byte orders, micro- and nanoseconds, plain or gzip) of Ethernet frames and keeps the TCP packets over
-IPv4 without options and over IPv6 without extension headers, because those have every header at a fixed place. It is no capture
-reader: what does not fit is left out of the bench.
+Reads classic pcap files (both byte orders, micro- and nanoseconds, plain or gzip) of Ethernet
+frames and keeps the TCP packets over IPv4 without options and over IPv6 without extension headers,
+because those have every header at a fixed place. It is no capture reader: what does not fit is left
+out of the bench.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 SNAP_LENGTH = 128
-# Packets later than this after a template's first are left out: one slow capture must not stretch the whole bench.
+# Packets later than this after a template's first are left out: one slow capture must not stretch
+# the whole bench.
 LONGEST_NS = 60 * 1_000_000_000
 
 _MAGICS = {
@@ -51,7 +53,7 @@ class Template:
 
 
 def read_template(path: Path) -> Template | None:
-    """The template that a file holds, or None when it is no classic pcap file of Ethernet frames with TCP in it."""
+    """The template in a file, or None unless it is a classic pcap file with TCP over Ethernet."""
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     if content[:4] not in _MAGICS or len(content) < 24:
         return None
@@ -106,12 +108,12 @@ def _serves(frame: bytes) -> bool:
     return frame[12:14] == b"\x86\xdd" and frame[20] == 6 and len(frame) >= 74
 
 
-def read_templates(folders: list[Path]) -> list[Template]:
-    """Every template under `folders`, in the order of folder and file name."""
+def read_templates(directories: list[Path]) -> list[Template]:
+    """Every template under `directories`, in the order of directory and file name."""
     paths = [
         path
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
+        for directory in directories
+        for path in sorted(directory.rglob("*"))
         if path.name.endswith((".pcap", ".pcap.gz", ".cap"))
     ]
     # Both ends of one transfer would be one connection twice: the sender's side stands for it.

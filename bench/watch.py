@@ -1,9 +1,12 @@
-"""What `trustbed watch` can keep up with, and what it costs those it watches: between two namespaces on a cable that the bench makes.
+"""What `trustbed watch` can keep up with, and what it costs those it watches.
 
-The flood: frames of 60 bytes from one core, the watcher on the other. The load: `ab` fetches objects from a small server with nobody
-looking, with `trustbed watch`, and with `tcpdump -w /dev/null`, in turns; `ab` and the server have a core each, so that it does not matter
-where the scheduler puts them, and who looks is free. A figure is the median over many short rounds of the ratio within
-a round, so that a machine that becomes slower does not count.
+Between two namespaces on a veth link that the bench makes.
+
+The flood: frames of 60 bytes from one core, the watcher on the other. The load: `ab` fetches
+objects from a small server with nobody looking, with `trustbed watch`, and with `tcpdump -w
+/dev/null`, in turns; `ab` and the server have a core each, so that it does not matter where the
+scheduler puts them, and who looks is free. A figure is the median over many short rounds of the
+ratio within a round, so that a machine that becomes slower does not count.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.namespaces import Host, NoNamespaces, cable
+from bench.namespaces import Host, NoNamespaces, veth
 from bench.process import ROOT, ProgramFailed, program
 from bench.speed import Target
 
@@ -61,7 +64,8 @@ class Fetched:
 
     Attributes:
         requests_per_second: What counts.
-        cpu_per_request: Seconds of CPU of ``ab``, the server and who looks: what other programs do to the machine is not in it.
+        cpu_per_request: Seconds of CPU of ``ab``, the server and who looks: what other programs do
+            to the machine is not in it.
     """
 
     requests_per_second: float
@@ -102,7 +106,7 @@ def hosts() -> Iterator[tuple[Host, Host]]:
         if shutil.which(name) is None:
             raise ProgramFailed(f"no {name}")
     try:
-        with cable() as (near, far):
+        with veth() as (near, far):
             yield near, far
     except NoNamespaces as error:
         raise ProgramFailed(str(error)) from error
@@ -117,7 +121,7 @@ def cores() -> list[str]:
 
 
 def measure_flood(near: Host, far: Host) -> Flooded:
-    """The watcher against a sender that saturates the cable."""
+    """The watcher against a sender that saturates the veth link."""
     with tempfile.TemporaryFile("w+") as lines:
         watcher = near.start(
             "taskset",
@@ -145,7 +149,8 @@ def measure_flood(near: Host, far: Host) -> Flooded:
     cpu = usage.ru_utime + usage.ru_stime
     if seen + dropped < int(sent):
         raise ProgramFailed(
-            f"{int(sent) - seen - dropped} of {sent} frames are neither measured nor counted as dropped"
+            f"{int(sent) - seen - dropped} of {sent} frames are neither measured nor "
+            f"counted as dropped"
         )
     return Flooded(
         frames_per_second=int(sent) / float(seconds),

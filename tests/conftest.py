@@ -1,4 +1,8 @@
-"""What every test shares: a skip is a failure in CI, and property tests draw the same examples there every time."""
+"""What every test shares.
+
+With ``TRUSTBED_STRICT=1`` a skip is a failure; in CI, and then, property tests draw the same
+examples every time.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +19,35 @@ from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "").lower() == "true"
+STRICT = os.environ.get("TRUSTBED_STRICT", "") == "1"
+"""Whether a skip is a failure.
 
-# A deadline per example would make the tests depend on how busy the machine is; the timeout per test is enough.
+On machines that have everything, so that nothing is left out unseen.
+"""
+
+# A deadline per example would make the tests depend on how busy the machine is; the timeout per
+# test is enough.
 hypothesis.settings.register_profile("developer", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-hypothesis.settings.load_profile("ci" if IN_CI else "developer")
+hypothesis.settings.load_profile("ci" if IN_CI or STRICT else "developer")
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and with them every program that they start and interrupt.
+# A shell that starts the tests in the background has them ignore Ctrl-C, and with them every
+# program that they start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """A test never passes because it could not run: in CI its skip is a failure that names the reason."""
-    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+    """Where the tests are strict, a skip is a failure that names the reason."""
+    if STRICT and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         report.outcome = "failed"
-        report.longrepr = f"skipped, which CI does not accept: {reason}"
+        report.longrepr = f"skipped, which TRUSTBED_STRICT forbids: {reason}"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turns the skip of a test into a failure in CI."""
+    """Turns the skip of a test into a failure where the tests are strict."""
     report = yield
     _forbid_skip(report)
     return report
@@ -44,7 +55,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Turns the skip of a whole file into a failure in CI."""
+    """Turns the skip of a whole file into a failure where the tests are strict."""
     report = yield
     _forbid_skip(report)
     return report
@@ -52,7 +63,10 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 @pytest.fixture(autouse=True)
 def _no_thread_stays() -> Iterator[None]:
-    """Whatever a test has started ends with it: Python waits at its end, for ever if need be, for threads that are no daemons."""
+    """Every thread that a test starts ends with it.
+
+    Python waits at its end, for ever if need be, for threads that are no daemons.
+    """
     before = set(threading.enumerate())
     yield
     stayed = [
@@ -65,14 +79,20 @@ def _no_thread_stays() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def recordings() -> Path:
-    """The folder of the recordings that the repository ships."""
+    """The directory of the recordings that the repository ships."""
     return ROOT / "recordings"
 
 
 @pytest.fixture(scope="session")
 def traces() -> Path:
-    """The folder of captures from elsewhere, which lies beside a checkout on the project's machines."""
-    folder = Path(os.environ.get("TRUSTBED_TRACES", ROOT.parent / "shared" / "traces"))
-    if not folder.is_dir():
-        pytest.skip(f"no captures at {folder} (set TRUSTBED_TRACES)")
-    return folder
+    """The directory of captures that others published and that are not shipped.
+
+    docs/traces.md says where each comes from. Without them the tests that need them are skipped.
+    """
+    directory = Path(os.environ.get("TRUSTBED_TRACES", ROOT.parent / "shared" / "traces"))
+    if not directory.is_dir():
+        pytest.skip(
+            f"needs captures that are not shipped, and {directory} is not there "
+            "(set TRUSTBED_TRACES)"
+        )
+    return directory

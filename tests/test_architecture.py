@@ -1,9 +1,13 @@
-"""ARCHITECTURE.md against what is built: edges, purity, layers, column meanings, findings, public names, no traces of machines."""
+"""ARCHITECTURE.md against what is built.
+
+Edges, purity, layers, column meanings, findings, public names, no traces of machines.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import itertools
 import json
 import re
@@ -19,15 +23,17 @@ import pytest
 
 import trustbed
 from tools.generate_docs import PAGES
-from trustbed.diagnose import CATALOGUE
-from trustbed.report import burst_tables, schemas
-from trustbed.report.contract import engine_schemas
-from trustbed.resources import table as resource_table
+from tools.pages import CATALOGUE
+from trustbed.campaign.metrics import table as resource_table
+from trustbed.report import schemas
+from trustbed.report.burst import tables as burst_tables
+from trustbed.report.transfer.contract import engine_schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PREFIX = "trustbed-"
-# What a pure crate may use from outside: parsing, tables, seeded randomness and error types that touch neither clock nor file nor socket.
+# What a pure crate may use from outside: parsing, tables, seeded randomness and error types that
+# touch neither clock nor file nor socket.
 OUTSIDE_FOR_PURE = {"etherparse", "hashbrown", "rand_chacha", "rand_distr", "serde", "thiserror"}
 Edge = tuple[str, str]
 
@@ -76,9 +82,14 @@ def dependencies(package: dict[str, Any]) -> Iterator[str]:
     )
 
 
+def room(package: str) -> str:
+    """The directory of a package: `trustbed-two-point` is `two_point`."""
+    return package.removeprefix(PREFIX).replace("-", "_")
+
+
 def built_edges() -> set[Edge]:
     return {
-        (package["name"].removeprefix(PREFIX), name.removeprefix(PREFIX))
+        (room(package["name"]), room(name))
         for package in packages()
         for name in dependencies(package)
         if name.startswith(PREFIX)
@@ -99,7 +110,7 @@ def test_every_edge_that_is_written_down_exists() -> None:
 
 
 def test_every_crate_is_a_room() -> None:
-    names = {package["name"].removeprefix(PREFIX) for package in packages()}
+    names = {room(package["name"]) for package in packages()}
     assert rooms("PURE") | rooms("EDGE") == names
     assert not rooms("PURE") & rooms("EDGE")
 
@@ -112,7 +123,7 @@ def test_no_pure_crate_uses_an_edge() -> None:
 
 def test_pure_crates_use_nothing_from_outside_that_could_act() -> None:
     for package in packages():
-        if package["name"].removeprefix(PREFIX) in rooms("PURE"):
+        if room(package["name"]) in rooms("PURE"):
             outside = {name for name in dependencies(package) if not name.startswith(PREFIX)}
             assert outside <= OUTSIDE_FOR_PURE, (
                 f"{package['name']}: {sorted(outside - OUTSIDE_FOR_PURE)}"
@@ -152,15 +163,28 @@ def test_python_layers_are_the_written_ones() -> None:
     assert layers == [line.split(", ") for line in block("layers").splitlines()]
 
 
-def test_every_layer_is_a_room() -> None:
+def python_rooms() -> set[str]:
+    """The packages and modules of the product that the table of rooms names."""
+    return set(
+        re.findall(r"^\| `python/trustbed/(\w+)(?:\.py)?` \| – ", ARCHITECTURE, re.MULTILINE)
+    )
+
+
+def test_every_layer_is_in_a_room() -> None:
     layers = [name for line in block("layers").splitlines() for name in line.split(", ")]
-    table = ARCHITECTURE[ARCHITECTURE.index("## Rooms") : ARCHITECTURE.index("PURE means")]
-    # A file in the row of the one that it serves is named without its folder.
-    named = re.findall(r"`(?:python/trustbed/)?(\w+)(?:\.py)?`", table)
-    assert [layer for layer in layers if layer not in named] == []
+    assert {layer.split(".")[0] for layer in layers} <= python_rooms()
+    missing = [layer for layer in layers if importlib.util.find_spec(f"trustbed.{layer}") is None]
+    assert missing == []
 
 
-def test_every_other_contract_of_imports_is_told_of() -> None:
+def test_every_package_is_a_room() -> None:
+    product = ROOT / "python" / "trustbed"
+    packages = {path.parent.name for path in product.glob("*/__init__.py")}
+    modules = {path.stem for path in product.glob("*.py") if not path.stem.startswith("_")}
+    assert python_rooms() == packages | modules
+
+
+def test_every_other_contract_of_imports_is_written_down() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     others = [
         contract
@@ -175,7 +199,7 @@ def test_every_other_contract_of_imports_is_told_of() -> None:
 
 def test_every_path_in_the_architecture_exists() -> None:
     named = re.findall(
-        r"`((?:crates|python|tests|bench|tools|docs|recordings|fuzz|validation)/[\w./-]*)`",
+        r"`((?:crates|python|tests|bench|tools|docs|recordings|fuzz|studies|validation)/[\w./-]*)`",
         ARCHITECTURE,
     )
     assert named
@@ -221,8 +245,9 @@ PACKAGES = [
     "trustbed",
     "trustbed.campaign",
     "trustbed.diagnose",
+    "trustbed.findings",
     "trustbed.report",
-    "trustbed.resources",
+    "trustbed.campaign.metrics",
     "trustbed.workload",
 ]
 
@@ -246,18 +271,22 @@ def test_public_names_are_complete(module: str) -> None:
 def test_the_library_offers_these_names() -> None:
     assert sorted(trustbed.__all__) == [
         "Burstiness",
+        "Campaign",
         "Capture",
         "CaptureError",
-        "Ends",
         "OutputError",
         "Run",
         "RunDirectoryError",
         "Transfer",
+        "TwoPoint",
         "__version__",
         "analyze",
         "burst",
+        "campaign",
         "join",
+        "open_campaign",
         "open_run",
+        "run",
     ]
 
 
@@ -268,9 +297,9 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in answer.split("\0") if name]
 
 
-def test_nothing_tracked_names_a_machine_s_folders() -> None:
+def test_nothing_tracked_names_directories_of_one_machine() -> None:
     # Spelled in parts, so that this file passes.
-    folders = re.compile(
+    directories = re.compile(
         rb"(?<![\w.])/(?:"
         + rb"|".join((b"wo" + b"rk", b"ro" + b"ot", b"ho" + b"me/[a-z]+"))
         + rb")/"
@@ -280,6 +309,6 @@ def test_nothing_tracked_names_a_machine_s_folders() -> None:
         if path.is_file() and path.suffix not in {".gz", ".pcap", ".pcapng", ".zst", ".png"}:
             found += [
                 f"{path.relative_to(ROOT)}: {hit.group().decode()}"
-                for hit in folders.finditer(path.read_bytes())
+                for hit in directories.finditer(path.read_bytes())
             ]
     assert found == []

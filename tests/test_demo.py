@@ -1,4 +1,7 @@
-"""The demo tells the truth: what it prints and writes agrees with what was done to the recordings."""
+"""The demo tells the truth.
+
+What it prints and writes agrees with what was done to the recordings.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,22 @@ EXPECTED = {
 }
 STARVED = (GUEST, PROCESS)
 STALL_SECONDS = 0.02
-"""An emulator that stood still for so long delayed a round trip by half: what the packets then show is no longer what was asked for."""
+"""An emulator that stood still for so long delayed a round trip by half.
+
+What the packets then show is no longer what was asked for.
+"""
 TRUTH = {
     entry["name"]: entry
     for entry in json.loads((demo.ROOT / "recordings" / "truth.json").read_text(encoding="utf-8"))
 }
 EACH = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
-SLOW = pytest.mark.timeout(900)
-"""Whoever needs a guest first waits until two have booted, which takes long on a machine that does much else."""
+LIVE_SECONDS = 900
+"""Two guests boot before the first test that needs one, which takes long on a busy machine."""
+
+
+def live_transfers(test: Callable[..., None]) -> Callable[..., None]:
+    """Marks a test that carries out transfers and reads their timing."""
+    return pytest.mark.quiet(pytest.mark.timeout(LIVE_SECONDS)(test))
 
 
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.recording)
@@ -58,13 +69,13 @@ Carried = Callable[[Study], live.Experiment]
 
 @pytest.fixture(scope="module")
 def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Carried:
-    """The demo's own experiments with shorter transfers, each carried out when it is first asked for."""
+    """The demo's own experiments with shorter transfers, each run at its first use."""
     known: dict[str, live.Found] = {}
 
     def made(study: Study) -> live.Experiment:
         if study.name not in known:
-            folder = tmp_path_factory.mktemp(study.name)
-            known[study.name] = live.carry_out(study, folder, scenario=shorter(study, folder))
+            directory = tmp_path_factory.mktemp(study.name)
+            known[study.name] = live.carry_out(study, directory, scenario=shorter(study, directory))
         found = known[study.name]
         if isinstance(found, live.Missing) and found.forbidden:
             pytest.skip(found.message)
@@ -74,10 +85,10 @@ def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Carried:
     return made
 
 
-def shorter(study: Study, folder: Path) -> Path:
+def shorter(study: Study, directory: Path) -> Path:
     """Its scenario with transfers of two or three seconds."""
     text = study.file.read_text(encoding="utf-8")
-    file = folder / study.file.name
+    file = directory / study.file.name
     less = 'duration = "2s"\nwarm_up = "300ms"' if study is NETWORK else 'duration = "3s"'
     file.write_text(text.replace('duration = "5s"', less), encoding="utf-8")
     assert file.read_text(encoding="utf-8") != text
@@ -141,7 +152,8 @@ def test_what_the_live_stories_say_is_what_the_scenario_asks_for() -> None:
     assert lossy.loss is not None
     assert lossy.loss.probability == pytest.approx(0.02)
     assert background.backgrounds[0].rate == 14_000_000
-    # The window that the buffer allows is smaller than what fits into the path, and yet no share of the link is left beside the others.
+    # The window that the buffer allows is smaller than what fits into the path, and yet no share of
+    # the link is left beside the others.
     assert workload.receive_buffer_bytes is not None
     assert workload.receive_buffer_bytes < link.rate / 8 * 2 * link.delay_ns / 1e9
     assert (
@@ -152,7 +164,10 @@ def test_what_the_live_stories_say_is_what_the_scenario_asks_for() -> None:
 
 
 def test_the_live_part_takes_about_a_minute() -> None:
-    """By what is asked for, what is around every transfer, and how long a guest boots where every instruction is emulated."""
+    """The sum of transfer times, per-transfer overhead and guest boot times.
+
+    A guest boots slowest where every instruction is emulated.
+    """
     network, guest = (
         sum(scenario.expected_ns / 1e9 + 2.5 for scenario in scenarios(study))
         for study in (NETWORK, GUEST)
@@ -160,7 +175,7 @@ def test_the_live_part_takes_about_a_minute() -> None:
     assert network + guest + 2 * 7 < 65
 
 
-@SLOW
+@live_transfers
 @EACH
 def test_every_live_transfer_has_a_capture_or_was_spoilt(
     carried_out: Carried, study: Study
@@ -176,14 +191,15 @@ def test_every_live_transfer_has_a_capture_or_was_spoilt(
         assert (one.capture is None) == bool(grave)
 
 
-@SLOW
+@live_transfers
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name: str) -> None:
     made = carried_out(next(study for study in STUDIES if name in study.names))
     one = next(one for one in made.transfers if one.story.name == name)
     if one.main is None:
         pytest.xfail(
-            f"{name} was spoilt on this machine, twice: {one.repetition['why'] or 'no transfer was seen'}"
+            f"{name} was spoilt on this machine, twice: "
+            f"{one.repetition['why'] or 'no transfer was seen'}"
         )
     judged, stood = (
         (one.main["cause"], one.main["verdict"]),
@@ -193,7 +209,8 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
     if judged != EXPECTED[name]:
         if stood > STALL_SECONDS:
             pytest.xfail(
-                f"the emulator stood still for {stood:.3f} s during {name}: this machine has too much else to do"
+                f"the emulator stood still for {stood:.3f} s during {name}: this machine "
+                f"has too much else to do"
             )
         if one.disturbed:
             pytest.xfail(f"{name}: {one.disturbed}; this machine has too much else to do")
@@ -201,7 +218,7 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
     assert EXPECTED[name][1] == one.story.meant
 
 
-@SLOW
+@live_transfers
 @pytest.mark.parametrize("study", STARVED, ids=lambda study: study.name)
 def test_a_starved_sender_is_told_from_the_network_by_the_numbers_beside_its_twin(
     carried_out: Carried, study: Study
@@ -231,13 +248,13 @@ def test_a_starved_sender_is_told_from_the_network_by_the_numbers_beside_its_twi
     )
 
 
-@SLOW
+@live_transfers
 def test_the_demo_prints_every_verdict_and_writes_one_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], carried_out: Carried
 ) -> None:
     report = tmp_path / "report.html"
     found = [carried_out(study) for study in (NETWORK, PROCESS)]
-    assert demo.main(report, experiments=lambda folder: iter(found)) == 0
+    assert demo.main(report, experiments=lambda directory: iter(found)) == 0
     printed = capsys.readouterr().out
     page = page_of(report)
     for story in demo.STORIES:
@@ -257,7 +274,7 @@ def test_the_demo_prints_every_verdict_and_writes_one_page(
     assert max(len(line) for line in printed.splitlines()) <= 100
 
 
-@SLOW
+@live_transfers
 @EACH
 def test_a_live_transfer_that_was_spoilt_has_no_verdict(carried_out: Carried, study: Study) -> None:
     made = carried_out(study)
@@ -329,7 +346,7 @@ def test_a_sender_that_others_starved_says_so(carried_out: Carried) -> None:
 
 def test_only_what_was_spoilt_is_carried_out_again() -> None:
     late = {"severity": "error", "message": "the emulator's packets left late by 5.00 ms"}
-    starved = {"severity": "error", "message": "the sending machine stood still"}
+    starved = {"severity": "error", "message": "the sending host stalled"}
     assert (
         carry_out.spoilt({"use": "discard", "why": late["message"], "findings": [late]})
         == late["message"]
@@ -340,7 +357,7 @@ def test_only_what_was_spoilt_is_carried_out_again() -> None:
     assert not carry_out.spoilt({"use": "trust", "why": "", "findings": []})
 
 
-@SLOW
+@live_transfers
 def test_a_verdict_that_was_not_meant_is_said(carried_out: Carried) -> None:
     made = carried_out(PROCESS)
     one, starved = made.transfers
@@ -356,7 +373,7 @@ def test_a_verdict_that_was_not_meant_is_said(carried_out: Carried) -> None:
     assert said in " ".join(" ".join(telling.lines(found)).split())
 
 
-@SLOW
+@live_transfers
 def test_a_process_in_place_of_a_guest_says_why(carried_out: Carried) -> None:
     found = replace(carried_out(PROCESS), instead="guests need QEMU, and it is not installed")
     assert "guests need QEMU, and it is not installed" in telling.chapter(found).introduction
@@ -369,7 +386,7 @@ def test_a_process_is_starved_where_guests_cannot_be(
 ) -> None:
     tried = []
 
-    def carry_out(study: Study, folder: Path) -> live.Found:
+    def carry_out(study: Study, directory: Path) -> live.Found:
         tried.append(study.name)
         if study is GUEST and not guests:
             return live.Missing(
@@ -392,7 +409,7 @@ def test_a_machine_without_networks_is_asked_once(
     missing = live.Missing(
         study=NETWORK, message="no user namespaces", hint="run as root", forbidden=True
     )
-    monkeypatch.setattr(live, "carry_out", lambda study, folder: missing)
+    monkeypatch.setattr(live, "carry_out", lambda study, directory: missing)
     assert list(live.experiments(tmp_path)) == [missing]
 
 
@@ -404,7 +421,9 @@ def test_without_a_live_part_the_page_of_the_recordings_is_written_and_says_why(
     missing = live.Missing(study=NETWORK, message=message, hint=hint, forbidden=forbidden)
     report = tmp_path / "report.html"
     # What the machine forbids is no failure; what went wrong is one.
-    assert demo.main(report, experiments=lambda folder: iter([missing])) == (0 if forbidden else 1)
+    assert demo.main(report, experiments=lambda directory: iter([missing])) == (
+        0 if forbidden else 1
+    )
     printed, page = capsys.readouterr().out, page_of(report)
     assert all(story.recording in printed and story.recording in page for story in demo.STORIES)
     assert f"no live experiment: {missing.message}" in printed
@@ -414,7 +433,10 @@ def test_without_a_live_part_the_page_of_the_recordings_is_written_and_says_why(
 
 
 def test_a_machine_that_forbids_networks_says_what_is_missing(tmp_path: Path) -> None:
-    forbidding = 'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all "$@"'
+    forbidding = (
+        "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all "
+        '--inh-caps -all "$@"'
+    )
     asked = [
         sys.executable,
         "-m",

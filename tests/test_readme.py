@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -52,23 +53,15 @@ def test_the_python_example_runs(
     "command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE)
 )
 def test_the_commands_are_understood(command: str) -> None:
-    from trustbed.cli import arguments, burst, doctor, pairs, report, run, shell, status, watch
+    from trustbed.cli import COMMANDS, arguments
 
-    parsers = {
-        "analyze": arguments.analyze_parser,
-        "explain": arguments.explain_parser,
-        "burst": burst.parser,
-        "doctor": doctor.parser,
-        "pairs": pairs.parser,
-        "report": report.parser,
-        "run": run.parser,
-        "shell": shell.parser,
-        "status": status.parser,
-        "watch": watch.parser,
-    }
     verb, *words = shlex.split(command)
-    mine = words[: words.index("--")] if "--" in words else words
-    arguments.parse(parsers[verb](), mine)
+    assert verb in COMMANDS
+    module = import_module(f"trustbed.cli.{verb}")
+    if verb == "campaign":
+        module = module.ACTIONS[words.pop(0)]
+    own = words[: words.index("--")] if "--" in words else words
+    arguments.parse(module.parser(), own)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -128,16 +121,17 @@ def test_every_command_is_in_the_table_and_on_the_page_about_commands() -> None:
     assert [name for name in COMMANDS if f"trustbed {name}" not in page] == []
 
 
-def test_every_make_target_with_help_and_every_part_of_validation_is_a_command_of_contributing() -> (
+def test_every_make_target_with_help_every_study_and_part_of_validation_is_in_contributing() -> (
     None
 ):
+    from studies.__main__ import STUDIES
     from validation.__main__ import PARTS
 
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    targets = re.findall(
-        r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert [name for name in targets if name != "help" and f"| `make {name}" not in page] == []
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)
+    assert [name for name in targets if name != "help" and f"make {name}" not in page] == []
+    assert [name for name in STUDIES if f"`{name}`" not in page] == []
     assert [
         name
         for name in PARTS
@@ -194,14 +188,14 @@ def test_one_version_everywhere() -> None:
 
 
 def test_decisions_are_numbered_and_listed() -> None:
-    folder = ROOT / "docs" / "decisions"
-    records = sorted(path.name for path in folder.glob("0*.md"))
+    directory = ROOT / "docs" / "decisions"
+    records = sorted(path.name for path in directory.glob("0*.md"))
     assert [name[:4] for name in records] == [
         f"{number:04}" for number in range(1, len(records) + 1)
     ]
     assert (
-        re.findall(r"\]\((0[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
+        re.findall(r"\]\((0[\w-]+\.md)\)", (directory / "README.md").read_text(encoding="utf-8"))
         == records
     )
     for name in records:
-        assert (folder / name).read_text(encoding="utf-8").startswith(f"# {name[:4]} ")
+        assert (directory / name).read_text(encoding="utf-8").startswith(f"# {name[:4]} ")

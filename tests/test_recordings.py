@@ -1,4 +1,7 @@
-"""The shipped recordings, from bytes to verdict: their evidence is that of an independent reference, their verdict the wanted one."""
+"""The shipped recordings, from bytes to verdict.
+
+Their evidence is that of an independent reference, their verdict the wanted one.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,9 @@ REFERENCE = json.loads(
 NAMES = [recording["name"] for recording in REFERENCE]
 BY_NAME = {recording["name"]: recording for recording in REFERENCE}
 
-# (reference, column, factor to the reference's unit, absolute tolerance, relative tolerance)
-# A distribution beyond 64 values is kept in bins 0.8 % wide; the reference rounds shares to three decimals.
+# (reference, column, factor to the reference's unit, absolute tolerance, relative tolerance) A
+# distribution beyond 64 values is kept in bins 0.8 % wide; the reference rounds shares to three
+# decimals.
 EVIDENCE = [
     ("throughput_Bps", "throughput_bytes_per_second", 1, 0, 1e-6),
     ("window_B", "window_max_bytes", 1, 0, 0),
@@ -32,13 +36,15 @@ EVIDENCE = [
     # The reference has neither the handshake's sample nor Karn's rule for whole ranges.
     ("rtt_s", "rtt_path_ns", 1e-9, 0, 0.01),
     ("loss", "loss_rate", 1, 1e-9, 0),
-    ("oversize_fraction", "oversize_fraction", 1, 0.001, 0),
-    ("withheld_fraction", "withheld_fraction", 1, 0.001, 0),
+    ("oversize_fraction", "long_pause_fraction", 1, 0.001, 0),
+    ("withheld_fraction", "idle_open_window_fraction", 1, 0.001, 0),
     ("window_saturated", "window_saturated", 1, 0.001, 0),
     ("window_closed", "window_closed", 1, 0.001, 0),
-    # The reference takes the window before the first acknowledgement for 0; the SYN stated one, which holds for one round trip.
+    # The reference takes the window before the first acknowledgement for 0; the SYN stated one,
+    # which holds for one round trip.
     ("rwnd_limited", "rwnd_limited", 1, 0.0075, 0),
-    # The reference counts idle periods of any length, the definition those of at least a base round-trip time.
+    # The reference counts idle periods of any length, the definition those of at least a base
+    # round-trip time.
     ("app_limited_fraction", "app_limited_fraction", 1, 0.0035, 0),
     ("steadiness", "steadiness", 1, 0.003, 0),
     ("pipe_full", "pipe_full", 1, 0.003, 0),
@@ -56,7 +62,7 @@ def main_row(capture: trustbed.Capture) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_place_that_was_said_and_is_not_true_is_told_and_settles_nothing(name: str) -> None:
+def test_a_contradicted_capture_point_is_reported_and_settles_nothing(name: str) -> None:
     told = {}
     for side, place in (
         ("sender", "sender"),
@@ -66,14 +72,15 @@ def test_a_place_that_was_said_and_is_not_true_is_told_and_settles_nothing(name:
     ):
         capture = trustbed.analyze(RECORDINGS / f"{name}.{side}.pcap.gz", at=place)
         codes = [
-            finding.code for finding in capture.examination.findings if finding.scope == "capture"
+            finding.code for finding in capture.judgement.findings if finding.scope == "capture"
         ]
-        told[side, place] = "place_contradicted" in codes
+        told[side, place] = "capture_point_contradicted" in codes
         if told[side, place]:
             row = main_row(capture)
             assert row["verdict"] == "review"
             assert (
-                "beside the other end than was said" in capture.transfer(row["transfer"]).explain()
+                "packets contradict the capture point"
+                in capture.transfer(row["transfer"]).explain()
             )
     assert {pair for pair, is_told in told.items() if is_told} == {
         ("receiver", "sender"),
@@ -128,7 +135,9 @@ def test_the_receivers_side_never_blesses_a_starved_machine(name: str) -> None:
         assert row["verdict"] in BY_NAME[name]["verdicts_accepted"] + ["review"]
     if (
         name != "guest-quota"
-    ):  # the guest stamped its packets before it lost the processor: its own clock says that the network held them
+        # the guest stamped its packets before it lost the processor: its own clock says that the
+        # network held them
+    ):
         assert row["cause"] in BY_NAME[name]["accept_from_capture_alone"]
 
 

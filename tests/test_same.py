@@ -1,4 +1,7 @@
-"""The same packets give the same tables, byte for byte: whole or in rotated parts, pcap or pcapng, plain or compressed."""
+"""The same packets give the same tables, byte for byte.
+
+Whole or in rotated parts, pcap or pcapng, plain or compressed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def block(kind: int, body: bytes) -> bytes:
 
 
 def pcapng(pcap: bytes) -> bytes:
-    """The same packets as pcapng with nanosecond stamps (section, interface, enhanced packet blocks)."""
+    """The same packets as nanosecond pcapng (section, interface, enhanced packet blocks)."""
     section = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     resolution = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
     interface = block(
@@ -56,14 +59,14 @@ def pcap() -> bytes:
     return gzip.decompress(RECORDING.read_bytes())
 
 
-def tables(folder: Path, files: dict[str, bytes], workers: int = 1) -> dict[str, bytes]:
-    folder.mkdir()
+def tables(directory: Path, files: dict[str, bytes], workers: int = 1) -> dict[str, bytes]:
+    directory.mkdir()
     for name, content in files.items():
-        (folder / name).write_bytes(content)
-    capture = trustbed.analyze([folder / name for name in files], samples=True, workers=workers)
-    capture.write(folder / "tables")
+        (directory / name).write_bytes(content)
+    capture = trustbed.analyze([directory / name for name in files], samples=True, workers=workers)
+    capture.write(directory / "tables")
     return {
-        name: (folder / "tables" / f"{name}.parquet").read_bytes()
+        name: (directory / "tables" / f"{name}.parquet").read_bytes()
         for name in ("connections", "transfers", "skips", "rtt", "spacing", "segments")
     }
 

@@ -1,4 +1,4 @@
-"""What a repetition knows of a sending host reaches the transfers that this host's sockets sent, and no others."""
+"""Evidence from a sending host applies only to transfers that this host's sockets sent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from trustbed.diagnose.host import HostEvidence
+from trustbed.run.host_evidence import host_of
 from trustbed.scenario import Scenario, load
-from trustbed.sending import host_of
 
 SECOND = 1_000_000_000
 STUDY = """

@@ -1,4 +1,7 @@
-"""What `pip install` takes is complete: the wheel works alone, away from the checkout; the source distribution has all that makes one."""
+"""What `pip install` takes is complete.
+
+The wheel works alone, away from the checkout; the source distribution has all that makes one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+    directory = tmp_path_factory.mktemp("wheel")
     # The same profile and features as the installed one, so that nothing is compiled again.
     command = [
         sys.executable,
@@ -28,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--no-build-isolation",
         "--no-deps",
         "--wheel-dir",
-        str(folder),
+        str(directory),
         ".",
     ]
     tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -38,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         env={**os.environ, "PATH": tools, "MATURIN_PEP517_ARGS": "--locked"},
     )
-    (found,) = folder.glob("*.whl")
+    (found,) = directory.glob("*.whl")
     return found
 
 
@@ -77,7 +80,10 @@ def test_it_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
         str(wheel),
     ]
     subprocess.run(pip, check=True)
-    code = "import sys, trustbed; print(trustbed.__file__); print(len(trustbed.analyze(sys.argv[1]).transfers))"
+    code = (
+        "import sys, trustbed; print(trustbed.__file__); "
+        "print(len(trustbed.analyze(sys.argv[1]).transfers))"
+    )
     recording = ROOT / "recordings" / "random-loss.sender.pcap.gz"
     environment = {**os.environ, "PYTHONPATH": str(place)}
     command = [sys.executable, "-c", code, str(recording)]
@@ -103,7 +109,7 @@ def test_its_agent_needs_nothing_on_the_host(wheel: Path, tmp_path: Path) -> Non
         str(wheel),
     ]
     subprocess.run(pip, check=True)
-    code = "from trustbed import agent; print(agent.binary())"
+    code = "from trustbed.agent import client; print(client.binary())"
     command = [sys.executable, "-c", code]
     program = Path(
         subprocess.run(
@@ -121,7 +127,8 @@ def test_its_agent_needs_nothing_on_the_host(wheel: Path, tmp_path: Path) -> Non
     assert ended.returncode == 5
     image = program.read_bytes()
     assert image[:4] == b"\x7fELF"
-    # Program headers of 56 bytes from byte 64 on (elf(5)); 3 is PT_INTERP, the loader that a program with shared libraries names.
+    # Program headers of 56 bytes from byte 64 on (elf(5)); 3 is PT_INTERP, the loader that a
+    # program with shared libraries names.
     count = int.from_bytes(image[56:58], "little")
     assert 3 not in [
         int.from_bytes(image[64 + 56 * number :][:4], "little") for number in range(count)
@@ -129,7 +136,10 @@ def test_its_agent_needs_nothing_on_the_host(wheel: Path, tmp_path: Path) -> Non
 
 
 def test_the_source_distribution_holds_everything_that_a_wheel_is_made_from(tmp_path: Path) -> None:
-    code = "import sys; sys.path.insert(0, 'tools/build'); import backend; backend.build_sdist(sys.argv[1])"
+    code = (
+        "import sys; sys.path.insert(0, 'tools/build'); import backend; "
+        "backend.build_sdist(sys.argv[1])"
+    )
     tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],

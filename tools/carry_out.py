@@ -1,8 +1,11 @@
-"""Carries out a live part of `make demo` in a process of its own: `python -m tools.carry_out STUDY SCENARIO FOLDER`.
+"""Carries out a live part of `make demo` in a process of its own.
 
-Without root networks can be made only in a user namespace, and a process can go into one only as long as it has a single thread, which
-importing Arrow ends. So this one goes first and imports later, and the demo itself stays where it is. Progress is on standard error; on
-standard output is one JSON object: `again`, what had to be done twice and why, or `message`, `hint` and `forbidden`.
+`python -m tools.carry_out STUDY SCENARIO DIRECTORY`.
+
+Without root networks can be made only in a user namespace, and a process can go into one only as
+long as it has a single thread, which importing Arrow ends. So this one goes first and imports
+later, and the demo itself stays where it is. Progress is on standard error; on standard output is
+one JSON object: `again`, what had to be done twice and why, or `message`, `hint` and `forbidden`.
 """
 
 from __future__ import annotations
@@ -15,29 +18,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools.stories import STUDIES, Study
-from trustbed.agent import AgentError
+from trustbed.agent.client import AgentError
 from trustbed.run.directory import RunDirectory
-from trustbed.run.listener import Listener
+from trustbed.run.execution.listener import Listener
+from trustbed.run.execution.progress import Forecast
 from trustbed.run.matrix import Repetition
-from trustbed.run.progress import Forecast
 from trustbed.scenario import Cell, load
 from trustbed.testbed import TestbedError, prepare
 
 if TYPE_CHECKING:
-    from trustbed.run.session import Session
+    from trustbed.run.execution.session import Session
 
 
 MOST_WAITING = 0.1
-"""A sender that waits for a processor for more of the time than this may be starved by others than the demo."""
+"""Largest share of time a sender may wait for a CPU; above it, others may starve it."""
 
 MOST_LATE_SECONDS = 0.1
 """A sampler that looks later than this stood still itself, and most of the machine with it."""
 
 
 def spoilt(repetition: Mapping[str, Any]) -> str:
-    """Why a repetition says nothing about its transfer: it failed, or the emulator was late. Empty if it does.
+    """Why a repetition says nothing about its transfer: it failed, or the emulator was late.
 
-    One that is to be discarded for what its packets say is not spoilt: that is what it was to find out.
+    Empty if it does.
+
+    One that is to be discarded for what its packets say is not spoilt: that is what it was to find
+    out.
     """
     grave = {found["message"] for found in repetition["findings"] if found["severity"] == "error"}
     return (
@@ -48,7 +54,10 @@ def spoilt(repetition: Mapping[str, Any]) -> str:
 
 
 def waited(repetition: Path) -> float:
-    """The share of the time for which others had the processor that a process of the repetition wanted: of the one that waited most."""
+    """The largest share of time that a process of the repetition was runnable without a CPU.
+
+    Other processes had the CPU meanwhile.
+    """
     import pyarrow.parquet
 
     file = repetition / "samples" / "processes.parquet"
@@ -75,9 +84,12 @@ def late_seconds(repetition: Path) -> float:
 
 
 def disturbed(repetition: Path) -> str:
-    """What else may have decided a transfer that did not end as it was meant to; empty if nothing is known.
+    """What else may have decided a transfer that did not end as it was meant to.
 
-    By itself it proves nothing: a guest's threads wait often, and mostly for less time than matters.
+    Empty if nothing is known.
+
+    By itself it proves nothing: a guest's threads wait often, and mostly for less time than
+    matters.
     """
     late = late_seconds(repetition)
     if late > MOST_LATE_SECONDS:
@@ -101,14 +113,18 @@ class _Told(Listener):
 
 
 def carry_out(session: Session, directory: RunDirectory, study: Study) -> dict[str, str]:
-    """Everything once, and what was spoilt or disturbed a second time. Returns what that was, and why."""
-    from trustbed.run_report import open_run
+    """Everything once, and what was spoilt or disturbed a second time.
+
+    Returns what that was, and why.
+    """
+    from trustbed.run.results import open_run
 
     session.carry_out()
     again = {}
     for one in open_run(directory.path).repetitions:
-        story, path = study.stories[one["cell"]], directory.repetition(one["folder"])
-        # A sender that does not get its processor before its time is over sends nothing, and there is nothing to judge.
+        story, path = study.stories[one["cell"]], directory.repetition(one["directory"])
+        # A sender that does not get its processor before its time is over sends nothing, and there
+        # is nothing to judge.
         unseen = "" if any(one["verdicts"].values()) else "no transfer was seen"
         why = spoilt(one) or unseen or (disturbed(path) if one["use"] != story.meant else "")
         if why:
@@ -122,8 +138,8 @@ def carry_out(session: Session, directory: RunDirectory, study: Study) -> dict[s
 def carried_out(study: Study, scenario: Path, directory: RunDirectory) -> dict[str, object]:
     """The experiment, told; imports what :func:`main` must not."""
     from trustbed import __version__
-    from trustbed.experiment import session_of
-    from trustbed.run.execute import RunError
+    from trustbed.run.api import session_of
+    from trustbed.run.execution.execute import RunError
 
     about = {"version": __version__, "command": "make demo"}
     session = session_of(
@@ -137,11 +153,11 @@ def carried_out(study: Study, scenario: Path, directory: RunDirectory) -> dict[s
 
 def main(words: Sequence[str]) -> int:
     """The process."""
-    name, scenario, folder = words
+    name, scenario, subdirectory = words
     study = next(one for one in STUDIES if one.name == name)
     try:
         prepare()
-        told = carried_out(study, Path(scenario), RunDirectory(Path(folder)))
+        told = carried_out(study, Path(scenario), RunDirectory(Path(subdirectory)))
     except TestbedError as error:
         told = {"message": error.message, "hint": error.hint, "forbidden": True}
     print(json.dumps(told))

@@ -1,8 +1,13 @@
-"""`make demo`: judges five shipped recordings, carries out live experiments, and writes report.html, which tells both stories.
+"""`make demo`.
 
-The recordings are transfers of real TCP stacks whose cause is known because it was made (`recordings/truth.json`). trustbed is told
-nothing about them: every verdict printed here comes from the packets of the sender's side alone. The live transfers are made on this
-machine (:mod:`tools.live`); where it allows no networks to be made, the demo says what is missing and tells of the recordings alone.
+Judges five shipped recordings, carries out live experiments, and writes report.html, which tells
+both stories.
+
+The recordings are transfers of real TCP stacks whose cause is known because it was made
+(`recordings/truth.json`). trustbed is told nothing about them: every verdict printed here comes
+from the packets of the sender's side alone. The live transfers are made on this machine
+(:mod:`tools.live`); where it allows no networks to be made, the demo says what is missing and tells
+of the recordings alone.
 """
 
 from __future__ import annotations
@@ -16,17 +21,21 @@ from pathlib import Path
 
 import trustbed
 from tools import live, telling
-from trustbed.report import html
+from trustbed.report.transfer import html
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "report.html"
 
 TITLE = "Slow transfers: the network, or the machine?"
 INTRODUCTION = (
-    "Every transfer below was slower than its link. First five recordings: only the packets seen beside the sender were given to trustbed,"
-    " which was not told what had been done to them. Three of the five numbers say something about a network, one needs a look,"
-    " and one says nothing about any network: it was the sending machine. Compare the last two of them, the same guest "
-    "without and with enough CPU. After them come transfers that were made here, live, and at the end the same comparison once more."
+    "Every transfer below was slower than its link. First five recordings: only the "
+    "packets seen beside the sender were given to trustbed,"
+    " which was not told what had been done to them. Three of the five numbers say "
+    "something about a network, one needs a look,"
+    " and one says nothing about any network: it was the sending machine. Compare the "
+    "last two of them, the same guest "
+    "without and with enough CPU. After them come transfers that were made here, live, "
+    "and at the end the same comparison once more."
 )
 
 
@@ -42,30 +51,37 @@ class Story:
 STORIES = (
     Story(
         recording="healthy-window-limited",
-        text="A 64 KB receive window on a 100 Mbit/s path of 20 ms, nothing wrong anywhere. A third of the link's rate is all "
+        text="A 64 KB receive window on a 100 Mbit/s path of 20 ms, nothing wrong anywhere. A "
+        "third of the link's rate is all "
         "that such a window allows, and the transfer reaches it: the number is true.",
     ),
     Story(
         recording="random-loss",
-        text="The link loses one packet in a hundred, whatever the load. The sender backs off again and again. The loss is "
-        "real, but the packets cannot say whether the path under test or the testbed's own fabric lost them, so somebody "
+        text="The link loses one packet in a hundred, whatever the load. The sender backs off "
+        "again and again. The loss is "
+        "real, but the packets cannot say whether the path under test or the testbed's "
+        "own fabric lost them, so somebody "
         "has to look.",
     ),
     Story(
         recording="cross-traffic",
-        text="Four other transfers share the 20 Mbit/s. Packets wait in the queue, and the RTT shows it. This is what a "
+        text="Four other transfers share the 20 Mbit/s. Packets wait in the queue, and the RTT "
+        "shows it. This is what a "
         "network under load looks like: the number is true.",
     ),
     Story(
         recording="guest-quota",
-        text="A virtual machine that may use its CPU for 1 ms in every 10 ms. Nothing is lost and nothing waits in a queue, "
-        "yet it runs at less than half of what its window allows: the window is open, the ACKs are there, and the sender "
+        text="A virtual machine that may use its CPU for 1 ms in every 10 ms. Nothing is lost "
+        "and nothing waits in a queue, "
+        "yet it runs at less than half of what its window allows: the window is open, the "
+        "ACKs are there, and the sender "
         "is silent. The machine was measured, not the network.",
         beside="guest-free",
     ),
     Story(
         recording="guest-free",
-        text="The same virtual machine on the same path, undisturbed. It sends whenever it may, and fills its window like the "
+        text="The same virtual machine on the same path, undisturbed. It sends whenever it "
+        "may, and fills its window like the "
         "first transfer.",
     ),
 )
@@ -94,13 +110,13 @@ def main(
         for story in STORIES
     ]
     found = []
-    with tempfile.TemporaryDirectory(prefix="trustbed-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="trustbed-demo-") as directory:
         print(
             "And live, on this machine: five transfers over an emulated link, about a minute",
             end="\n\n",
             flush=True,
         )
-        for one in experiments(Path(folder)):
+        for one in experiments(Path(directory)):
             found.append(one)
             print("\n".join(telling.lines(one)), flush=True)
             parts += telling.parts(one)

@@ -1,7 +1,7 @@
-"""Writes the pages of docs/ that follow from the code: tables, findings, diagnosis; and the outputs shown in README.md.
+"""Writes the pages of docs/ that follow from the code, and outputs in README.md and the tutorial.
 
-Everything on them is said once, where it is decided: columns with their units and meanings in the schemas of the tables, findings and
-rules in `trustbed.diagnose`. A test compares the pages with what this makes.
+Columns, units and meanings come from the schemas of the tables, findings and rules from
+`trustbed.diagnose` and `trustbed.host_check`. A test compares the pages with what this makes.
 """
 
 from __future__ import annotations
@@ -15,44 +15,52 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from trustbed.diagnose.pages import PAGES as DIAGNOSIS
-from trustbed.report import burst_tables, schemas
+from tools.pages import PAGES as DIAGNOSIS
+from trustbed.campaign.metrics import table as resources
+from trustbed.report import schemas
+from trustbed.report.burst import tables as burst_tables
 from trustbed.report.columns import text_names
-from trustbed.report.contract import engine_schemas
-from trustbed.resources import table as resources
-from trustbed.run import witnesses
+from trustbed.report.transfer.contract import engine_schemas
+from trustbed.run.execution import indicators as witnesses
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 MADE = "<!-- Made by `make docs` from the schemas of the tables. Do not edit. -->"
 
 _INTRODUCTION = """\
-`trustbed analyze CAPTURE --out DIR` writes these tables as Parquet (and, with `--csv`, as CSV beside it);
-`trustbed.analyze(CAPTURE)` gives the same ones as Arrow tables. Unit and meaning of a column also stand in the metadata of its schema.
+`trustbed analyze CAPTURE --out DIR` writes these tables as Parquet (and, with `--csv`, as CSV
+beside it);
+`trustbed.analyze(CAPTURE)` gives the same ones as Arrow tables. Unit and meaning of a column also
+stand in the metadata of its schema.
 
-Unknown is null, never 0. Parquet and Arrow hold times as integer nanoseconds in columns that end in `_ns`; JSON and CSV hold them as
+Unknown is null, never 0. Parquet and Arrow hold times as integer nanoseconds in columns that end in
+`_ns`; JSON and CSV hold them as
 seconds under the name given in brackets. Shares are 0…1."""
 
 
 _BURST_INTRODUCTION = """\
 # Tables of burstiness
 
-`trustbed burst CAPTURE --out DIR` writes these; `trustbed.burst(CAPTURE)` gives them as `.windows`, `.sigma`, `.queue`, `.delay`, `.energy`
-and `.rates`. Times are seconds here: none of them is known to the nanosecond. KB in the words of reports are 1024 bytes."""
+`trustbed burst CAPTURE --out DIR` writes these; `trustbed.burst(CAPTURE)` gives them as `.windows`,
+`.sigma`, `.queue`, `.delay`, `.energy`
+and `.rates`. Times are seconds here: none of them is known to the nanosecond."""
 
 
 _WATCHED_INTRODUCTION = """\
 # Tables of watched hosts
 
-`trustbed run` writes these below `samples/` of a repetition, as `HOST.witness.parquet` and `HOST.spin.parquet`,
+`trustbed run` writes these below `samples/` of a repetition, as `HOST.witness.parquet` and
+`HOST.spin.parquet`,
 where the scenario asks for them."""
 
 
 _RESOURCES_INTRODUCTION = """\
 # Table of resources
 
-`trustbed status FOLDER --resources FILE.parquet` writes it for a campaign, and with `--round PAIR/NUMBER` for one of its rounds;
-`trustbed.resources.campaign_resources(FOLDER)` gives it round by round."""
+`trustbed campaign status DIRECTORY --resources FILE.parquet` writes it for a campaign, with
+`--round PAIR/NUMBER` for one of its rounds;
+`trustbed.campaign.metrics.campaign_resources(DIRECTORY)` gives it round by round."""
 
 
 def tables_page() -> str:
@@ -123,10 +131,11 @@ def _filled(block: re.Match[str]) -> str:
 
 
 def main() -> None:
-    """Writes every page, and the outputs shown in README.md."""
-    README.write_text(with_outputs(README.read_text(encoding="utf-8")), encoding="utf-8")
-    for name, page in PAGES.items():
-        (ROOT / "docs" / name).write_text(page(), encoding="utf-8")
+    """Writes every page, and the outputs shown in README.md and the tutorial."""
+    for page in (README, TUTORIAL):
+        page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, made in PAGES.items():
+        (ROOT / "docs" / name).write_text(made(), encoding="utf-8")
 
 
 if __name__ == "__main__":

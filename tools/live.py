@@ -1,13 +1,17 @@
-"""The live part of `make demo`: transfers over an emulated link, in network namespaces of their own, and what their packets say.
+"""The live part of `make demo`.
 
-First the network of `examples/demo.toml`: undisturbed, beside traffic of others, losing packets. Then a starved sender beside the same one
-left alone: a guest (`examples/starved-guest.toml`), or a process where guests cannot be run (`examples/starved-process.toml`). They are
-carried out by :mod:`tools.carry_out`, and each is judged as the run itself judges it.
+Transfers over an emulated link, in network namespaces of their own, and what their packets say.
 
-A repetition that was spoilt, because the emulator was too late or something fell apart, is carried out once more, and that is said. One
-that is spoilt again gets no verdict: it would be about this machine. A transfer that is to be discarded for what its packets say is not
-spoilt. One that does not end as it was meant to, while others had its processor, is carried out once more too; the second verdict stands,
-whatever it is.
+First the network of `examples/demo.toml`: undisturbed, beside traffic of others, losing packets.
+Then a starved sender beside the same one left alone: a guest (`examples/starved-guest.toml`), or a
+process where guests cannot be run (`examples/starved-process.toml`). They are carried out by
+:mod:`tools.carry_out`, and each is judged as the run itself judges it.
+
+A repetition that was spoilt, because the emulator was too late or something fell apart, is carried
+out once more, and that is said. One that is spoilt again gets no verdict: it would be about this
+machine. A transfer that is to be discarded for what its packets say is not spoilt. One that does
+not end as it was meant to, while others had its processor, is carried out once more too; the second
+verdict stands, whatever it is.
 """
 
 from __future__ import annotations
@@ -23,12 +27,12 @@ from typing import Any
 import trustbed
 from tools.carry_out import disturbed, spoilt
 from tools.stories import GUEST, NETWORK, PROCESS, Story, Study
-from trustbed import judging
-from trustbed.report.overview import Row
+from trustbed.report.records import Row
+from trustbed.run import judge as judging
 from trustbed.run.directory import RunDirectory
-from trustbed.run_report import Run, open_run
+from trustbed.run.host_evidence import host_of
+from trustbed.run.results import Run, open_run
 from trustbed.scenario import Scenario, load
-from trustbed.sending import host_of
 
 ROOT = Path(__file__).resolve().parent.parent
 SENDER = "client"
@@ -36,10 +40,12 @@ SENDER = "client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A transfer that was carried out, and what its packets say: nothing where its repetition was spoilt.
+    """A transfer that was carried out, and what its packets say.
 
-    ``stood`` is the share of the time for which its sender was kept from running on purpose, as whoever did it reports; ``disturbed`` says
-    that others did so too.
+    Nothing where its repetition was spoilt.
+
+    ``stood`` is the share of the time for which its sender was kept from running on purpose, as
+    whoever did it reports; ``disturbed`` says that others did so too.
     """
 
     story: Story
@@ -56,7 +62,7 @@ class Judged:
         return max(found, key=lambda row: row["unique_bytes"], default=None)
 
     @property
-    def lateness(self) -> str:
+    def departure_error(self) -> str:
         """The emulator's own error, in words."""
         found = next(
             (
@@ -73,7 +79,8 @@ class Judged:
 class Experiment:
     """What was carried out.
 
-    ``again`` names what had to be done twice, with the reason; ``instead`` says why it was not what one would have wanted.
+    ``again`` names what had to be done twice, with the reason; ``instead`` says why it was not what
+    one would have wanted.
     """
 
     study: Study
@@ -84,7 +91,7 @@ class Experiment:
 
     @property
     def late_seconds(self) -> float | None:
-        """How late the emulator was at the 99th percentile, in the worst transfer that may be used."""
+        """The emulator's p99 departure error in the worst usable transfer."""
         return max(
             (
                 late
@@ -108,7 +115,10 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Why there is no experiment. ``forbidden``: by this machine, which is no fault of trustbed's."""
+    """Why there is no experiment.
+
+    ``forbidden``: by this machine, which is no fault of trustbed's.
+    """
 
     study: Study
     message: str
@@ -119,26 +129,32 @@ class Missing:
 Found = Experiment | Missing
 
 
-def experiments(folder: Path) -> Iterator[Found]:
-    """Carries out one after the other; where the first could not be made, the second could not either."""
-    network = carry_out(NETWORK, folder)
+def experiments(subdirectory: Path) -> Iterator[Found]:
+    """Carries out one after the other.
+
+    Where the first could not be made, the second could not either.
+    """
+    network = carry_out(NETWORK, subdirectory)
     yield network
     if isinstance(network, Experiment):
-        yield starved(folder)
+        yield starved(subdirectory)
 
 
-def starved(folder: Path) -> Found:
+def starved(subdirectory: Path) -> Found:
     """A starved guest, or a starved process where guests cannot be run."""
-    guest = carry_out(GUEST, folder)
+    guest = carry_out(GUEST, subdirectory)
     if isinstance(guest, Experiment):
         return guest
-    process = carry_out(PROCESS, folder)
+    process = carry_out(PROCESS, subdirectory)
     return replace(process, instead=guest.message) if isinstance(process, Experiment) else process
 
 
-def carry_out(study: Study, folder: Path, *, scenario: Path | None = None) -> Found:
-    """Carries a study out in a folder below this one, or says why that was not possible; ``scenario`` is another file with its cells."""
-    file, directory = scenario or study.file, RunDirectory(folder / f"{study.name}.run")
+def carry_out(study: Study, subdirectory: Path, *, scenario: Path | None = None) -> Found:
+    """Carries a study out in a subdirectory below this one, or says why that was not possible.
+
+    ``scenario`` is another file with its cells.
+    """
+    file, directory = scenario or study.file, RunDirectory(subdirectory / f"{study.name}.run")
     command = [sys.executable, "-m", "tools.carry_out", study.name, str(file), str(directory.path)]
     ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
@@ -173,10 +189,10 @@ def _named(study: Study, run: Run) -> dict[str, Any]:
 def _judged(
     directory: RunDirectory, scenario: Scenario, story: Story, repetition: Mapping[str, Any]
 ) -> Judged:
-    """The packets beside the sender, judged with what the run knows, as the run itself judged them."""
+    """The sender-side packets, judged as the run itself judged them, with the run's evidence."""
     record, path = (
-        directory.record(repetition["folder"]),
-        directory.repetition(repetition["folder"]),
+        directory.record(repetition["directory"]),
+        directory.repetition(repetition["directory"]),
     )
     stood = max(
         (one["stopped_share"] for fault in record["faults"] for one in fault["reports"]),

@@ -1,10 +1,12 @@
 """Resolves the dependencies that pyproject.toml names into exact versions.
 
-Writes `requirements.txt` (what the command needs, and maturin to build it) and `requirements-dev.txt` (everything the tests and
-checks need as well). It installs nothing; it asks pip what it would install into an empty environment. Run it after a change of
-pyproject.toml or to move to newer versions, read the difference, and run `make test`.
+Writes `requirements.txt` (what the command needs, and maturin to build it) and
+`requirements-dev.txt` (everything the tests and checks need as well). It installs nothing; it asks
+pip what it would install into an empty environment. Run it after a change of pyproject.toml or to
+move to newer versions, read the difference, and run `make test`.
 
-Bias: the answer is the one for the interpreter and the machine it runs on. Dependencies that only other platforms need are missing.
+Bias: the answer is the one for the interpreter and the machine it runs on. Dependencies that only
+other platforms need are missing.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADER = "# Made by tools/lock_requirements.py from pyproject.toml. Do not edit: change pyproject.toml and run `make lock`.\n"
+HEADER = (
+    "# Made by tools/lock_requirements.py from pyproject.toml. Do not edit: change "
+    "pyproject.toml and run `make lock`.\n"
+)
 
 
 def resolve(requirements: list[str], constraints: Path | None = None) -> list[str]:
-    """The exact pins that pip would install for `requirements` into an empty environment, sorted by name."""
+    """The pins that pip would install for `requirements` in an empty environment, by name."""
     command = [
         sys.executable,
         "-m",

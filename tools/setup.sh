@@ -8,7 +8,7 @@
 #   tools/setup.sh fuzz                cargo-fuzz and a nightly compiler
 #
 # As root it installs Debian packages that are missing. As anybody else it changes nothing outside the checkout: it names what is
-# missing and goes on where it can; the tests that need it are then skipped with that reason (with CI=true a skip is a failure).
+# missing and goes on where it can; the tests that need it are then skipped with that reason (with TRUSTBED_STRICT=1 a skip is a failure).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

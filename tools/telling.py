@@ -1,7 +1,9 @@
-"""How the live part of `make demo` is told: lines for a terminal, chapters and captures for the page.
+"""How the live part of `make demo` is told.
 
-Words only. What was carried out and judged comes from :mod:`tools.live`; what is said of it has the numbers that were measured, or that the
-scenario asks for.
+Lines for a terminal, chapters and captures for the page.
+
+Words only. What was carried out and judged comes from :mod:`tools.live`; what is said of it has the
+numbers that were measured, or that the scenario asks for.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from collections.abc import Iterator
 import trustbed
 from tools.live import Experiment, Found, Judged, Missing
 from tools.stories import NETWORK, PROCESS
-from trustbed.report import html, words
-from trustbed.report.overview import Row
+from trustbed.report import words
+from trustbed.report.records import Row
+from trustbed.report.transfer import html
 
 NAME_WIDTH = 24
 _INDENT = " " * NAME_WIDTH
@@ -57,7 +60,7 @@ def _transfer_lines(found: Experiment, one: Judged) -> Iterator[str]:
         yield from indented(f"{one.repetition['why']}: its number would be about this machine")
     else:
         yield from verdict_lines(one.story.name, one.capture)
-        for said in (*compared(found, one), stood(one), unmeant(one), one.lateness):
+        for said in (*compared(found, one), stood(one), unmeant(one), one.departure_error):
             yield from indented(said)
     if one.story.name in found.again:
         yield from indented(f"carried out twice: the first time, {found.again[one.story.name]}")
@@ -67,7 +70,10 @@ def _transfer_lines(found: Experiment, one: Judged) -> Iterator[str]:
 
 
 def compared(found: Experiment, one: Judged) -> list[str]:
-    """A transfer and its control, the numbers of both, the control first; nothing if it has none."""
+    """A transfer and its control, the numbers of both, the control first.
+
+    Nothing if it has none.
+    """
     control = found.control_of(one)
     if control is None or control.main is None or one.main is None:
         return []
@@ -83,11 +89,17 @@ def _numbers(name: str, row: Row) -> str:
 
 
 def stood(one: Judged) -> str:
-    """How long the sender was really kept from running, beside what its packets say of it; nothing where nobody stopped it."""
+    """How long the sender was really kept from running, beside what its packets say of it.
+
+    Nothing where nobody stopped it.
+    """
     if one.stood is None or one.main is None:
         return ""
-    silent = words.percent(one.main["withheld_fraction"])
-    return f"it was stopped for {words.percent(one.stood)} of the time; its packets show {silent} of silence under an open window"
+    silent = words.percent(one.main["idle_open_window_fraction"])
+    return (
+        f"it was stopped for {words.percent(one.stood)} of the time; its packets show "
+        f"{silent} of silence under an open window"
+    )
 
 
 def unmeant(one: Judged) -> str:
@@ -125,7 +137,10 @@ def _notes(found: Experiment) -> Iterator[str]:
     for one in found.transfers:
         name = one.story.name
         if one.capture is None:
-            yield f"{name} has no verdict: {one.repetition['why']}. Its number would be about this machine, not about the network."
+            yield (
+                f"{name} has no verdict: {one.repetition['why']}. Its number would be about "
+                f"this machine, not about the network."
+            )
         if found.study is not NETWORK and compared(found, one):
             yield f"{'; '.join(compared(found, one))}."
         yield from (f"{name}: {said}." for said in (stood(one), unmeant(one)) if said)
@@ -135,9 +150,12 @@ def _notes(found: Experiment) -> Iterator[str]:
 
 def _network(found: Experiment) -> str:
     return (
-        f"The next transfers were made a moment ago, in network namespaces of their own: {_link(found)}, once undisturbed, once beside "
-        "traffic of others, once over a link that loses packets. They are judged from the packets beside the sender, like the recordings, "
-        "but here trustbed knows what a run knows: that the sender always had data, how fast the link is, and what the sender's kernel and "
+        f"The next transfers were made a moment ago, in network namespaces of their own: "
+        f"{_link(found)}, once undisturbed, once beside "
+        "traffic of others, once over a link that loses packets. They are judged from the "
+        "packets beside the sender, like the recordings, "
+        "but here trustbed knows what a run knows: that the sender always had data, how "
+        "fast the link is, and what the sender's kernel and "
         "the samples of its processor say."
     )
 
@@ -148,7 +166,8 @@ def _starved(found: Experiment) -> str:
     assert fault.every_ns is not None, "the scenario gives both"
     turn = f"{_milliseconds(fault.stopped_ns)} of every {_milliseconds(fault.every_ns)}"
     return (
-        f"Last, a sender that is kept from running, because something else has its processor. It is {_sender(found)}. "
+        f"Last, a sender that is kept from running, because something else has its "
+        f"processor. It is {_sender(found)}. "
         f"Twice {_link(found)}: once left alone, and once stopped for {turn}. Nothing else differs."
     )
 
@@ -165,7 +184,10 @@ def _sender(found: Experiment) -> str:
     guests = found.model["host"]["guests"]
     by = guests["accelerators"]["auto"]
     how = "run by KVM" if by["name"] == "kvm" else f"emulated, because {by['reason']}"
-    return f"a machine of its own, a guest of QEMU {guests['qemu']} ({how}), captured outside, where its cable ends"
+    return (
+        f"a machine of its own, a guest of QEMU {guests['qemu']} ({how}), captured outside, "
+        f"where its veth link ends"
+    )
 
 
 def _link(found: Experiment) -> str:
@@ -174,7 +196,8 @@ def _link(found: Experiment) -> str:
     link, workload = scenario.links[0].forward, scenario.workloads[0]
     assert link.rate is not None, "the scenario gives one"
     return (
-        f"{workload.duration_ns / 1e9:g} s of bulk TCP over an emulated link of {link.rate / 1e6:g} Mbit/s with a round trip of "
+        f"{workload.duration_ns / 1e9:g} s of bulk TCP over an emulated link of "
+        f"{link.rate / 1e6:g} Mbit/s with a round trip of "
         f"{_milliseconds(2 * link.delay_ns)}"
     )
 
@@ -189,7 +212,10 @@ def _late(found: Experiment) -> str:
     late = found.late_seconds
     if late is None:
         return ""
-    return f" The emulator has an error of its own and counts it: of a hundred packets, 99 left at most {words.duration(late)} late."
+    return (
+        f" The emulator has an error of its own and counts it: of a hundred packets, 99 left "
+        f"at most {words.duration(late)} late."
+    )
 
 
 def parts(found: Found) -> list[html.Capture]:

@@ -1,6 +1,10 @@
-"""`python -m validation`: compares trustbed with tcptrace and tshark on every capture and writes its section of docs/validation.md.
+"""`python -m validation`.
 
-`python -m validation NAME …` is another command, most of which write a section of that page: see `PARTS`.
+Compares trustbed with tcptrace and tshark on every capture and writes its section of
+docs/validation.md.
+
+`python -m validation NAME …` is another command, most of which write a section of that page: see
+`PARTS`.
 """
 
 import argparse
@@ -17,18 +21,17 @@ from validation.run import Outcome, outcomes
 
 NAME = "agreement"
 PARTS = {
-    "endurance": "validation.field.endurance",
-    "lateness": "validation.lateness.command",
-    "papers": "validation.field.papers",
     "provenance": "validation.provenance",
     "truth": "validation.truth.command",
-    "witness": "validation.witness.command",
 }
 """Other commands, by the module whose `main` takes the words behind their name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; 0 when enough is equal or explained, 1 when not, 2 when nothing could be compared."""
+    """Runs the command.
+
+    0 when enough is equal or explained, 1 when not, 2 when nothing could be compared.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in PARTS:
         return int(importlib.import_module(PARTS[words[0]]).main(words[1:]))
@@ -40,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if not sources:
         print("error: no captures to compare", file=sys.stderr)
-        print("hint: set TRUSTBED_TRACES to a folder of captures, or check --only", file=sys.stderr)
+        print(
+            "hint: set TRUSTBED_TRACES to a directory of captures, or check --only", file=sys.stderr
+        )
         return 2
     found = _run(sources, options.workers)
     text = document.render(found)
@@ -99,7 +104,10 @@ def _verdict(found: list[Outcome], output: Path | None) -> int:
     )
     where = f"; see {output}" if output else ""
     print(
-        f"{directions} directions: {share:.2%} equal or explained, {unexplained} unexplained{where}",
+        (
+            f"{directions} directions: {share:.2%} equal or explained, {unexplained} "
+            f"unexplained{where}"
+        ),
         file=sys.stderr,
     )
     if unknown:

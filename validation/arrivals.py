@@ -1,8 +1,9 @@
 """The packets of a capture in the order in which trustbed analyses them.
 
-By timestamp within 10 ms; a packet that is more than 10 ms older than the newest seen marks a backward step of the
-clock, after which a new epoch begins and nothing is sorted across. Also decides which packets trustbed measures at
-all: the outermost TCP packet, with `inner` the innermost.
+By timestamp within 10 ms; a packet that is more than 10 ms older than the newest seen marks a
+backward step of the clock, after which a new epoch begins and nothing is sorted across. Also
+decides which packets trustbed measures at all: the outermost TCP packet, with `inner` the
+innermost.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,10 @@ FRAGMENT_LIFETIME_NS = 30 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A packet as trustbed takes it. `later_fragment`: it only carries on the payload of an earlier packet."""
+    """A packet as trustbed takes it.
+
+    `later_fragment`: it only carries on the payload of an earlier packet.
+    """
 
     packet: Packet
     epoch: int
@@ -27,7 +31,10 @@ class Arrival:
 
 @dataclass(slots=True)
 class Capture:
-    """Everything the oracle knows of a capture: all TCP packets in file order, and trustbed's in its own order."""
+    """Everything the oracle knows of a capture.
+
+    All TCP packets in file order, and trustbed's in its own order.
+    """
 
     packets: list[Packet]
     arrivals: list[Arrival]

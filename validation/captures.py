@@ -41,22 +41,25 @@ def project() -> Path:
 
 
 def traces() -> Path:
-    """The folder of others' captures: TRUSTBED_TRACES, else a folder shared/traces beside the checkout (docs/traces.md)."""
+    """The directory of others' captures.
+
+    TRUSTBED_TRACES, else a directory shared/traces beside the checkout (docs/traces.md).
+    """
     return Path(os.environ.get("TRUSTBED_TRACES", project().parent / "shared" / "traces"))
 
 
-def folders() -> list[tuple[str, Path]]:
-    """Where captures are: others' and the shipped recordings, with the name each folder goes by."""
+def directories() -> list[tuple[str, Path]]:
+    """The capture directories by name: third-party captures and shipped recordings."""
     found = [("traces", traces()), ("recordings", project() / "recordings")]
-    return [(name, folder) for name, folder in found if folder.is_dir()]
+    return [(name, directory) for name, directory in found if directory.is_dir()]
 
 
 def sources() -> list[Source]:
     """Every capture file, in the order of their names."""
     return [
-        Source(f"{name}/{path.relative_to(folder)}", path)
-        for name, folder in folders()
-        for path in sorted(folder.rglob("*"))
+        Source(f"{name}/{path.relative_to(directory)}", path)
+        for name, directory in directories()
+        for path in sorted(directory.rglob("*"))
         if path.is_file() and path.name.endswith(SUFFIXES)
     ]
 
@@ -64,7 +67,8 @@ def sources() -> list[Source]:
 def load(source: Source) -> list[Record] | Unread:
     """All records of a capture, or why it is not compared.
 
-    A file that stops making sense is not compared: tcptrace and tshark stop there, each at its own place, while trustbed goes on.
+    A file that stops making sense is not compared: tcptrace and tshark stop there, each at its own
+    place, while trustbed goes on.
     """
     try:
         return list(records(contents(source.path)))

@@ -1,4 +1,7 @@
-"""What a reason's predicate may look at: one packet, one round-trip sample or one frame's flags, in its connection."""
+"""What a reason's predicate may look at.
+
+One packet, one round-trip sample or one frame's flags, in its connection.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -126,7 +129,7 @@ class FlagCase:
 
 @dataclass(frozen=True, slots=True)
 class LengthCase:
-    """A packet of which tshark counts `delta` more packets or payload bytes (`field`) than trustbed."""
+    """A packet for which tshark counts `delta` more packets or bytes (`field`) than trustbed."""
 
     packet: Packet
     field: str

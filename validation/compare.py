@@ -1,12 +1,14 @@
-"""Compares trustbed with tcptrace and tshark on one capture, direction by direction and field by field.
+"""Compares trustbed with tcptrace and tshark on one capture, by direction and field.
 
-A field is *equal* when both say the same; *explained* when three things hold: the oracle's slow reading of the packets by
-trustbed's definitions gives exactly trustbed's numbers, the oracle's model of the tool gives exactly the tool's numbers, and every packet
-(sample, frame) on which the two readings part satisfies a named reason within its bounds; *unexplained* otherwise.
+A field is *equal* when both say the same; *explained* when three things hold: the oracle's slow
+reading of the packets by trustbed's definitions gives exactly trustbed's numbers, the oracle's
+model of the tool gives exactly the tool's numbers, and every packet (sample, frame) on which the
+two readings part satisfies a named reason within its bounds; *unexplained* otherwise.
 
-The tool's number for a direction is taken over the frames of trustbed's direction, so that it has a meaning where the two cut
-connections differently; where they cut alike it is the printed number. What cutting differently changes is found by asking the model
-what the tool would have said of trustbed's connection by itself.
+The tool's number for a direction is taken over the frames of trustbed's direction, so that it has a
+meaning where the two cut connections differently; where they cut alike it is the printed number.
+What cutting differently changes is found by asking the model what the tool would have said of
+trustbed's connection by itself.
 """
 
 from collections import defaultdict
@@ -103,7 +105,10 @@ class Comparison:
     def _cut(
         self, tool: str, connection: Connection, own: set[int], groups: list[set[int]]
     ) -> Finding:
-        """Whether the tool cuts the connection where trustbed does. `groups`: frames of this direction, by instance of the tool."""
+        """Whether the tool cuts the connection where trustbed does.
+
+        `groups`: frames of this direction, by instance of the tool.
+        """
         theirs = set().union(*groups)
         case = CutCase(
             connection, self.siblings[connection.endpoints], len(groups) > 1, bool(theirs - own)
@@ -124,7 +129,10 @@ class Comparison:
     # tcptrace
 
     def _wrong_pairs(self) -> set[int]:
-        """Connections of tcptrace whose printed numbers the model does not give; all of them when they cannot be matched."""
+        """Connections of tcptrace whose printed numbers the model does not give.
+
+        All of them when they cannot be matched.
+        """
         printed = self.tools.tcptrace
         if printed is None:
             return set()

@@ -1,7 +1,10 @@
-"""Connection instances by the definitions trustbed documents; see `stream` for what happens within one.
+"""Connection instances by the definitions trustbed documents.
 
-A SYN on known endpoints starts a new instance only when its sequence number differs and the old instance is over, silent
-for 120 s, or never answered. Silence of 600 s ends an instance; one that is over stays 10 s for late packets.
+See `stream` for what happens within one.
+
+A SYN on known endpoints starts a new instance only when its sequence number differs and the old
+instance is over, silent for 120 s, or never answered. Silence of 600 s ends an instance; one that
+is over stays 10 s for late packets.
 """
 
 from collections.abc import Iterable
@@ -198,7 +201,9 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
 
 
 def _handshake(connection: Connection, sender: tuple[str, int]) -> RoundTrip | None:
-    """At a direction's first data: SYN → SYN-ACK for the initiator's, SYN-ACK → next packet for the responder's.
+    """At a direction's first data.
+
+    SYN → SYN-ACK for the initiator's, SYN-ACK → next packet for the responder's.
 
     None if what was answered was sent more than once.
     """
@@ -228,7 +233,7 @@ def _agree(both: list[Stream]) -> None:
 
 
 def _on_reset(connection: Connection, packet: Packet, stream: Stream, peer: Stream) -> None:
-    """A RST ends the instance if it lies at or above what the peer acknowledged, and within its window."""
+    """A RST ends the instance if it lies within the peer's window, at or above its last ACK."""
     at = stream.offset(packet.seq, stream.highest)
     right = max(stream.highest, stream.una + (peer.window or 0)) + 1
     if stream.una - 1 <= at <= right:

@@ -1,4 +1,7 @@
-"""Packets and bytes against tcptrace: every packet that the two count otherwise must have its reasons."""
+"""Packets and bytes against tcptrace.
+
+Every packet that the two count otherwise must have its reasons.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -23,10 +26,12 @@ Effect = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A direction as tcptrace has it (`sides`: of all its connections that hold packets of the direction).
+    """A direction as tcptrace has it (`sides`.
 
-    Where it cuts connections otherwise, `alone` is what it would have said of trustbed's connection by itself, and `cut` the reasons
-    for cutting otherwise. Else `alone` is the same as `sides`.
+    Of all its connections that hold packets of the direction).
+
+    Where it cuts connections otherwise, `alone` is what it would have said of trustbed's connection
+    by itself, and `cut` the reasons for cutting otherwise. Else `alone` is the same as `sides`.
     """
 
     sides: list[tcptrace_rules.Side]
@@ -130,7 +135,10 @@ def _explain(
 
 
 def explain(case: PacketCase, delta: Effect) -> tuple[list[tuple[str, set[str]]], set[str]]:
-    """Reasons (with the fields they bound) for a packet's difference, and the fields whose difference lies outside all bounds."""
+    """Reasons for a packet's difference, and the fields outside all their bounds.
+
+    Each reason comes with the fields that it bounds.
+    """
     low, high = dict.fromkeys(delta, 0), dict.fromkeys(delta, 0)
     used: list[tuple[str, set[str]]] = []
     for reason in COUNTS:
@@ -146,7 +154,10 @@ def explain(case: PacketCase, delta: Effect) -> tuple[list[tuple[str, set[str]]]
 
 
 def segments_differ(stream: Stream, direction: Direction) -> str:
-    """Where trustbed's table of segments says something else than the oracle, packet by packet; "" when nowhere."""
+    """Where trustbed's table of segments says something else than the oracle, packet by packet.
+
+    "" when nowhere.
+    """
     mine = {
         frame: (
             outcome.start,

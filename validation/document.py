@@ -1,4 +1,7 @@
-"""The section of docs/validation.md about other tools: what was compared and equal, which reasons explain the rest, what none does."""
+"""The section of docs/validation.md about other tools.
+
+What was compared and equal, which reasons explain the rest, what none does.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,15 +18,23 @@ from validation.run import Outcome
 WANTED = 0.99
 INTRODUCTION = """## Agreement with tcptrace and tshark
 
-Every capture is read by trustbed, by `tcptrace -n -l -r` and by `tshark`, and compared per connection and direction: packets,
-payload bytes, unique bytes, retransmitted packets and bytes, and RTT samples with their count, minimum, mean and maximum
-against tcptrace; packets, payload bytes and the flags of `tcp.analysis.*`, frame by frame, against tshark.
-`recordings/` are shipped; `traces/` are captures of others, which are not: [traces.md](traces.md) says where to get them.
+Every capture is read by trustbed, by `tcptrace -n -l -r` and by `tshark`, and compared per
+connection and direction: packets,
+payload bytes, unique bytes, retransmitted packets and bytes, and RTT samples with their count,
+minimum, mean and maximum
+against tcptrace; packets, payload bytes and the flags of `tcp.analysis.*`, frame by frame, against
+tshark.
+`recordings/` are shipped; `traces/` are captures of others, which are not: [traces.md](traces.md)
+says where to get them.
 
-A direction is *equal* when every field is, RTTs to the precision that tcptrace prints. It is *explained* when, for every field that
-differs, all of this holds: an independent slow reader of the packets (`validation/`, which shares nothing with trustbed) arrives at exactly
-trustbed's numbers by trustbed's definitions and at exactly the tool's numbers by the tool's rules, and every packet, sample or frame on
-which the two part satisfies one of the named reasons below, each a predicate over packets that also bounds what it may explain.
+A direction is *equal* when every field is, RTTs to the precision that tcptrace prints. It is
+*explained* when, for every field that
+differs, all of this holds: an independent slow reader of the packets (`validation/`, which shares
+nothing with trustbed) arrives at exactly
+trustbed's numbers by trustbed's definitions and at exactly the tool's numbers by the tool's rules,
+and every packet, sample or frame on
+which the two part satisfies one of the named reasons below, each a predicate over packets that also
+bounds what it may explain.
 Everything else is *unexplained*, and listed.
 """
 
@@ -101,7 +112,10 @@ def _summary(outcomes: list[Outcome]) -> str:
         (state, states[state], f"{states[state] / total:.2%}" if total else "")
         for state in ("equal", "explained", "unexplained")
     ]
-    head = f"### Result\n\n{total} directions of {sum(o.connections for o in outcomes)} connections in {len(outcomes)} captures: "
+    head = (
+        f"### Result\n\n{total} directions of {sum(o.connections for o in outcomes)} "
+        f"connections in {len(outcomes)} captures: "
+    )
     kept = "kept" if share(outcomes) >= WANTED else "**missed**"
     found = f"{share(outcomes):.2%} equal or explained (wanted: {WANTED:.0%}, {kept})."
     return f"{head}{found}\n\n{_table(('state', 'directions', 'share'), rows)}"
@@ -207,7 +221,8 @@ def _not_compared(outcomes: list[Outcome]) -> str:
     if not rows:
         return ""
     text = (
-        "### Not compared\n\nFiles that are no captures, that are damaged (each reader stops at another place, and trustbed goes\n"
+        "### Not compared\n\nFiles that are no captures, that are damaged (each reader "
+        "stops at another place, and trustbed goes\n"
         "on), or whose link layer trustbed refuses.\n\n"
     )
     return text + _table(("file", "why"), rows)

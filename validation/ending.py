@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Within the block SIGTERM raises :class:`SystemExit`: processes of a pool and control groups would outlive what made them."""
+    """Within the block SIGTERM raises :class:`SystemExit`.
+
+    Processes of a pool and control groups would outlive what made them.
+    """
 
     def end(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)

@@ -1,4 +1,7 @@
-"""Lengths and flags against tshark: every frame that the two see otherwise must have its reasons."""
+"""Lengths and flags against tshark.
+
+Every frame that the two see otherwise must have its reasons.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -25,10 +28,12 @@ Flags = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What tshark said, and what its rules say: of the capture as it is, and under conditions that take a difference away.
+    """What tshark said, and what its rules say.
 
-    `alone`: of trustbed's connection by itself, where tshark cuts otherwise for the reasons `cut` (else as it is). `believing`: if it took
-    the lengths in IP headers where frames are shorter.
+    Of the capture as it is, and under conditions that take a difference away.
+
+    `alone`: of trustbed's connection by itself, where tshark cuts otherwise for the reasons `cut`
+    (else as it is). `believing`: if it took the lengths in IP headers where frames are shorter.
     """
 
     frames: dict[int, tshark.Frame]
@@ -78,7 +83,8 @@ def _frame(
     used, left = explain_frame(history, packet, wanted, observed, tool)
     for flag in left:
         bare[flag].append(
-            f"frame {packet.frame}: trustbed {sorted(wanted) or 'none'}, tshark {sorted(observed) or 'none'}"
+            f"frame {packet.frame}: trustbed {sorted(wanted) or 'none'}, tshark "
+            f"{sorted(observed) or 'none'}"
         )
     for name, touched in used:
         for flag in touched - left:
@@ -88,9 +94,10 @@ def _frame(
 def explain_frame(
     history: History, packet: Packet, wanted: Flags, observed: Flags, tool: Tool
 ) -> tuple[list[tuple[str, Flags]], Flags]:
-    """Reasons (with the flags they touch) for a frame's difference, and the flags that stay unexplained.
+    """Reasons (with the flags they touch) for a frame's difference, and the unexplained flags.
 
-    First the two conditions are taken away, one after the other: what they change is theirs. The rest goes to the reasons.
+    First the two conditions are taken away, one after the other: what they change is theirs. The
+    rest goes to the reasons.
     """
     frame, used = packet.frame, []
     situation = tool.analysis.situations[frame]

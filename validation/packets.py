@@ -1,11 +1,11 @@
 """TCP packets of a capture, taken apart slowly and simply.
 
-Every TCP header that can be found is reported with where it was found: under VLAN tags, MPLS labels, PPPoE, or inside
-tunnels (`wrapping`), and how much of it was there (`header_cut`). Which of them a tool measures is the tool's business;
-the predicates of `reasons_*` decide from these facts.
+Every TCP header that can be found is reported with where it was found: under VLAN tags, MPLS
+labels, PPPoE, or inside tunnels (`wrapping`), and how much of it was there (`header_cut`). Which of
+them a tool measures is the tool's business; the predicates of `reasons_*` decide from these facts.
 
-Lengths come from the IP header; when that says 0 they come from the frame. Checksums are not looked at: neither do the tools, unless
-they are asked to.
+Lengths come from the IP header; when that says 0 they come from the frame. Checksums are not looked
+at: neither do the tools, unless they are asked to.
 """
 
 import ipaddress
@@ -27,9 +27,10 @@ VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
 class Packet:
     """One TCP packet and what is known about it.
 
-    `wrapping` names what stood between link layer and IP header ("vlan", "mpls", "pppoe", "ip", "gre", "vxlan", "geneve").
-    `header_cut` means that the snap length took a part of the TCP header or of its options; `beyond_frame` counts the bytes
-    that the IP header states and the frame never had.
+    `wrapping` names what stood between link layer and IP header ("vlan", "mpls", "pppoe", "ip",
+    "gre", "vxlan", "geneve"). `header_cut` means that the snap length took a part of the TCP header
+    or of its options; `beyond_frame` counts the bytes that the IP header states and the frame never
+    had.
     """
 
     frame: int
@@ -91,7 +92,10 @@ class Packet:
 
 @dataclass(slots=True)
 class Sighting:
-    """What one record turned out to hold: TCP packets, and notes about what else was met on the way."""
+    """What one record turned out to hold.
+
+    TCP packets, and notes about what else was met on the way.
+    """
 
     packets: list[Packet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

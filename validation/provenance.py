@@ -1,7 +1,10 @@
-"""`python -m validation provenance`: docs/traces.md, which says where the captures of others come from, and docs/traces.sha256.
+"""`python -m validation provenance`.
 
-Made from the catalogue that lies beside them: README.md of the folder, a table with a row per capture or per pattern of names. Copies what
-it states about origin, revision, licence and changes, and vouches for nothing of it. The sums are of the files themselves.
+Docs/traces.md, which says where the captures of others come from, and docs/traces.sha256.
+
+Made from the catalogue that lies beside them: README.md of the directory, a table with a row per
+capture or per pattern of names. Copies what it states about origin, revision, licence and changes,
+and vouches for nothing of it. The sums are of the files themselves.
 """
 
 from __future__ import annotations
@@ -23,16 +26,20 @@ _HEAD = """# Captures of others
 
 Made by `python -m validation provenance`. Do not edit.
 
-`make validate`, the readers' tests and parts of the benches use captures that others have published. They are not ours and not shipped:
-each has the licence of its origin, and of some none is stated. The variable `TRUSTBED_TRACES` names the folder that holds them; without
-it a folder `shared/traces` beside the checkout is looked for. In [validation.md](validation.md) their names begin with `traces/`; those
-that begin with `recordings/` are [shipped](../recordings/README.md). Without the folder `make validate` compares the recordings alone,
-and tests that need it are skipped with that reason (in CI they fail).
+`make validate`, the readers' tests and parts of the benches use captures that others have
+published. They are not ours and not shipped: each has the licence of its origin, and some state
+none. The variable `TRUSTBED_TRACES` names the directory that holds them; by default it is
+`shared/traces` beside the checkout. In [validation.md](validation.md) their names begin with
+`traces/`; those that begin with `recordings/` are [shipped](../recordings/README.md). Without the
+directory `make validate` compares the recordings alone, and tests that need it are skipped with
+that reason (with `TRUSTBED_STRICT=1` they fail).
 
-To get them, fetch each from its origin at that revision, under the name in the first column, and change it as the last column says. Then,
-in the folder, `sha256sum --check --ignore-missing` with [traces.sha256](traces.sha256) says which are the same, byte for byte. A capture
-that is cut holds the same packets whichever editcap cuts it, but need not be the same bytes. The scripts that converted the two ERF
-captures and that damaged one capture in 23 ways are not shipped: what they made is known by its sums, and cannot be made again from here.
+To get them, fetch each from its origin at that revision, under the name in the first column, and
+change it as the last column says. Then run `sha256sum --check --ignore-missing` in the directory
+with [traces.sha256](traces.sha256): it reports which are the same, byte for byte. A capture that
+is cut holds the same packets whichever editcap cuts it, but not always the same bytes. The scripts
+that converted the two ERF captures and that damaged one capture in 23 ways are not shipped: their
+output is known by its sums, and cannot be made again from here.
 """
 
 
@@ -47,7 +54,7 @@ class Origin:
     changed: str
 
     def holds(self, name: str) -> bool:
-        """Whether it is about a capture of this name, relative to the folder."""
+        """Whether it is about a capture of this name, relative to the directory."""
         return fnmatch.fnmatchcase(name, self.pattern)
 
 
@@ -82,11 +89,11 @@ def origins(catalogue: str) -> list[Origin]:
     return found
 
 
-def names(folder: Path) -> list[str]:
-    """Every capture below a folder, by its name there."""
+def names(directory: Path) -> list[str]:
+    """Every capture below a directory, by its name there."""
     return sorted(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
+        path.relative_to(directory).as_posix()
+        for path in directory.rglob("*")
         if path.is_file() and path.name.endswith(captures.SUFFIXES)
     )
 
@@ -109,20 +116,24 @@ def render(rows: Sequence[Origin], there: Sequence[str]) -> str:
         if number := sum(map(row.holds, there)):
             source = row.source.replace("*", "\\*")
             lines.append(
-                f"| `{row.pattern}` | {number} | {source} | {row.revision} | {row.licence} | {row.changed} |"
+                f"| `{row.pattern}` | {number} | {source} | {row.revision} | "
+                f"{row.licence} | {row.changed} |"
             )
     return "\n".join(lines) + "\n"
 
 
-def sums(folder: Path, there: Sequence[str]) -> str:
+def sums(directory: Path, there: Sequence[str]) -> str:
     """SHA-256 of the captures, as sha256sum reads them."""
     return "".join(
-        f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in there
+        f"{hashlib.sha256((directory / name).read_bytes()).hexdigest()}  {name}\n" for name in there
     )
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command: 0 when both files are written, 2 when there is nothing to make them from."""
+    """Runs the command.
+
+    0 when both files are written, 2 when there is nothing to make them from.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m validation provenance", description=(__doc__ or "").split("\n\n")[0]
     )
@@ -130,20 +141,23 @@ def main(words: Sequence[str]) -> int:
         "--output",
         type=Path,
         default=captures.project() / "docs",
-        help="the folder of both files (default: docs)",
+        help="the directory of both files (default: docs)",
     )
     options = parser.parse_args(words)
-    folder = captures.traces()
+    directory = captures.traces()
     try:
-        there = names(folder)
-        page = render(origins((folder / CATALOGUE).read_text(encoding="utf-8")), there)
+        there = names(directory)
+        page = render(origins((directory / CATALOGUE).read_text(encoding="utf-8")), there)
     except (OSError, CatalogueError) as error:
         print(f"error: {error}", file=sys.stderr)
         print(
-            "hint: set TRUSTBED_TRACES to the folder of captures, whose README.md has a row for each",
+            (
+                "hint: set TRUSTBED_TRACES to the directory of captures, whose README.md has a "
+                "row for each"
+            ),
             file=sys.stderr,
         )
         return 2
     (options.output / PAGE).write_text(page, encoding="utf-8")
-    (options.output / SUMS).write_text(sums(folder, there), encoding="utf-8")
+    (options.output / SUMS).write_text(sums(directory, there), encoding="utf-8")
     return 0

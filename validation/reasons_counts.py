@@ -1,7 +1,10 @@
-"""Why tcptrace counts a packet otherwise than trustbed: named situations, each a predicate over packets.
+"""Why tcptrace counts a packet otherwise than trustbed.
 
-A reason also bounds, per field, by how much tcptrace's total may differ through one packet (tcptrace − trustbed). A packet whose difference
-lies outside the bounds of all reasons that hold for it stays unexplained.
+Named situations, each a predicate over packets.
+
+A reason also bounds, per field, by how much tcptrace's total may differ through one packet
+(tcptrace − trustbed). A packet whose difference lies outside the bounds of all reasons that hold
+for it stays unexplained.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,7 +80,7 @@ def fixed(**bounds: tuple[int, int]) -> Callable[[PacketCase], Bounds]:
 
 
 def under_labels(case: PacketCase) -> bool:
-    """The IP header lies under MPLS labels, in a PPPoE session, or behind an LLC header, where tcptrace does not look."""
+    """The IP header follows MPLS, PPPoE or LLC headers, which tcptrace does not decode."""
     return any(layer in ("mpls", "pppoe", "llc") for layer in case.packet.wrapping)
 
 
@@ -92,7 +95,10 @@ def under_two_tags(case: PacketCase) -> bool:
 
 
 def no_ip_length(case: PacketCase) -> bool:
-    """The IP header states length 0 (segmentation offload): for tcptrace the packet ends before its TCP header."""
+    """The IP header states length 0 (segmentation offload).
+
+    For tcptrace the packet ends before its TCP header.
+    """
     return case.packet.ip_length_zero
 
 
@@ -132,7 +138,10 @@ def reset_text(case: PacketCase) -> bool:
 
 
 def keep_alive(case: PacketCase) -> bool:
-    """One byte with the highest number sent (a FIN has one): neither data nor retransmission for trustbed, both for tcptrace."""
+    """One byte with the highest number sent (a FIN has one).
+
+    Neither data nor retransmission for trustbed, both for tcptrace.
+    """
     packet, highest = case.packet, None
     for other in case.history.sent_before(packet):
         end = (other.seq + other.payload + other.has(SYN) + other.has(FIN)) & 0xFFFFFFFF
@@ -146,7 +155,10 @@ def keep_alive(case: PacketCase) -> bool:
 
 
 def peer_window(case: PacketCase) -> int | None:
-    """Window field of the peer's last packet, RSTs apart; None when that packet has neither ACK nor SYN, or there is none."""
+    """Window field of the peer's last packet, RSTs apart.
+
+    None when that packet has neither ACK nor SYN, or there is none.
+    """
     for other in case.history.received_before(case.packet):
         if not other.has(RST):
             return other.window if other.has(ACK | SYN) else None
@@ -154,7 +166,10 @@ def peer_window(case: PacketCase) -> int | None:
 
 
 def window_probe(case: PacketCase) -> bool:
-    """One byte into a closed window: no data for trustbed; for tcptrace a byte of data that is neither new nor sent again."""
+    """One byte into a closed window.
+
+    No data for trustbed; for tcptrace a byte of data that is neither new nor sent again.
+    """
     return case.packet.payload == 1 and peer_window(case) == 0
 
 
@@ -164,7 +179,10 @@ def closed_window(case: PacketCase) -> bool:
 
 
 def peer_without_window(case: PacketCase) -> bool:
-    """The peer has sent packets, but its last one (RSTs apart) has neither ACK nor SYN: tcptrace takes its window for 0."""
+    """The peer has sent packets, but its last one (RSTs apart) has neither ACK nor SYN.
+
+    Tcptrace takes its window for 0.
+    """
     return peer_window(case) is None and any(
         True for _ in case.history.received_before(case.packet)
     )
@@ -187,7 +205,10 @@ def fin_number(packet: Packet) -> int:
 
 
 def fin_again(case: PacketCase) -> bool:
-    """A FIN whose number was sent before, as a FIN or as a byte: trustbed counts it apart, tcptrace as one byte sent again."""
+    """A FIN whose number was sent before, as a FIN or as a byte.
+
+    Trustbed counts it apart, tcptrace as one byte sent again.
+    """
     packet, number = case.packet, fin_number(case.packet)
     return packet.has(FIN) and any(
         (other.has(FIN) and fin_number(other) == number)

@@ -1,4 +1,7 @@
-"""Why a tool cuts connections elsewhere than trustbed: named situations, each a predicate over packets."""
+"""Why a tool cuts connections elsewhere than trustbed.
+
+Named situations, each a predicate over packets.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +15,11 @@ from validation.tcptrace_rules import IDLE_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class CutCase:
-    """One connection of trustbed, its siblings on the same endpoints in order of time (itself included), and what the tool makes of them.
+    """A connection of trustbed, its siblings, and how the tool divides them.
 
-    `split`: the tool has several instances where trustbed has this one. `joined`: the tool's instance also holds packets of siblings.
+    Siblings share the endpoints, in order of time, and include the connection itself.
+    `split`: the tool has several instances where trustbed has this one. `joined`: the tool's
+    instance also holds packets of siblings.
     """
 
     connection: Connection
@@ -49,12 +54,18 @@ class CutReason:
 
 
 def idle_4_minutes(case: CutCase) -> bool:
-    """Four minutes of silence: tcptrace begins anew; trustbed after ten, or after two with a SYN."""
+    """Four minutes of silence.
+
+    Tcptrace begins anew; trustbed after ten, or after two with a SYN.
+    """
     return case.split and any(gap > IDLE_SECONDS * 10**9 for gap in case.gaps_ns)
 
 
 def late_packets(case: CutCase) -> bool:
-    """Packets came more than 10 s after a close (RST, or both FINs): a new instance for trustbed, a part of the old one for the tool."""
+    """Packets came more than 10 s after a close (RST, or both FINs).
+
+    A new instance for trustbed, a part of the old one for the tool.
+    """
     return case.joined and any(
         before.over_ns is not None and after.packets[0].time_ns - before.over_ns >= LINGER_NS
         for before, after in case.seams
@@ -62,7 +73,10 @@ def late_packets(case: CutCase) -> bool:
 
 
 def new_syn(case: CutCase) -> bool:
-    """A SYN with another number after a close, a silence of two minutes, or no answer: a new instance for trustbed, not for the tool."""
+    """A SYN with another number after a close, a silence of two minutes, or no answer.
+
+    A new instance for trustbed, not for the tool.
+    """
     return case.joined and any(
         after.packets[0].has(SYN)
         and (
@@ -82,7 +96,10 @@ def idle_10_minutes(case: CutCase) -> bool:
 
 
 def stray_syn(case: CutCase) -> bool:
-    """A SYN with another number inside a running connection: a stray one for trustbed, a new stream for the tool."""
+    """A SYN with another number inside a running connection.
+
+    A stray one for trustbed, a new stream for the tool.
+    """
     seen: set[tuple[tuple[str, int], int]] = set()
     for packet in sorted(case.connection.packets, key=lambda packet: packet.frame):
         if packet.has(SYN) and not packet.has(ACK):

@@ -1,4 +1,7 @@
-"""Why trustbed measures no connection where a tool sees TCP: named situations, each a predicate over a packet."""
+"""Why trustbed measures no connection where a tool sees TCP.
+
+Named situations, each a predicate over a packet.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ from validation.packets import Packet
 
 @dataclass(frozen=True, slots=True)
 class ForeignReason:
-    """A situation in which trustbed does not measure a packet, and counts it under a reason for skipping."""
+    """A situation in which trustbed skips a packet and counts it under a reason."""
 
     name: str
     meaning: str
@@ -37,7 +40,10 @@ class NoteReason:
 
 
 def quoted_by_icmp(notes: list[str]) -> bool:
-    """The header is quoted in an ICMP error: tshark gives it a stream of its own, or counts it into the connection's."""
+    """The header is quoted in an ICMP error.
+
+    Tshark gives it a stream of its own, or counts it into the connection's.
+    """
     return bool({"protocol:1", "protocol:58"} & set(notes))
 
 

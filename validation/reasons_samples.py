@@ -1,4 +1,7 @@
-"""Why only one of tcptrace and trustbed takes a round-trip time: named situations, each a predicate over packets."""
+"""Why only one of tcptrace and trustbed takes a round-trip time.
+
+Named situations, each a predicate over packets.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,17 +28,26 @@ class SampleReason:
 
 
 def no_payload(case: SampleCase) -> bool:
-    """The direction carries no payload (keep-alives and window probes apart): trustbed reports no round trips of it."""
+    """The direction carries no payload (keep-alives and window probes apart).
+
+    Trustbed reports no round trips of it.
+    """
     return case.stream.data_packets == 0
 
 
 def not_positive(case: SampleCase) -> bool:
-    """The ACK is stamped at, or before, the time of its data: tcptrace takes 0, trustbed counts a clock fault."""
+    """The ACK is stamped at, or before, the time of its data.
+
+    Tcptrace takes 0, trustbed counts a clock fault.
+    """
     return case.ack.time_ns <= case.segment.time_ns
 
 
 def handshake_again(case: SampleCase) -> bool:
-    """A SYN or SYN-ACK that was sent more than once, though only once before the answer: trustbed takes no time from it."""
+    """A SYN or SYN-ACK that was sent more than once, though only once before the answer.
+
+    Trustbed takes no time from it.
+    """
     sent = [
         other
         for other in case.history.packets
@@ -63,7 +75,10 @@ def after_reset(case: SampleCase) -> bool:
 
 
 def late_segment(case: SampleCase) -> bool:
-    """The peer had acknowledged the segment before the capture saw it; a repeated ACK then looks like its answer."""
+    """The peer had acknowledged the segment before the capture saw it.
+
+    A repeated ACK then looks like its answer.
+    """
     end = (case.segment.seq + case.segment.payload) & 0xFFFFFFFF
     return any(
         other.has(ACK) and forward(other.ack, end) >= 0
@@ -72,7 +87,10 @@ def late_segment(case: SampleCase) -> bool:
 
 
 def hole_fill(case: SampleCase) -> bool:
-    """The segment filled a hole that was old or that the peer asked for: its bytes had been sent before, unseen (Karn)."""
+    """The segment filled a hole that was old or that the peer asked for.
+
+    Its bytes had been sent before, unseen (Karn).
+    """
     outcome = case.stream.outcomes.get(case.segment.frame)
     return outcome is not None and outcome.kind == "fill" and outcome.cause == "lost_upstream"
 
@@ -100,7 +118,10 @@ def hole_acknowledged(case: SampleCase) -> bool:
 
 
 def covers_fill(case: SampleCase) -> bool:
-    """The ACK also covers a hole that was old, or asked for, when it was filled: it gives no time in trustbed."""
+    """The ACK also covers a hole that was old, or asked for, when it was filled.
+
+    It gives no time in trustbed.
+    """
     start = _previous_ack(case)
     between = case.history.packets[: case.history.places[case.ack.frame]]
     fills = (
@@ -114,7 +135,7 @@ def covers_fill(case: SampleCase) -> bool:
 
 
 def older_retransmission(case: SampleCase) -> bool:
-    """The ACK also covers bytes that were sent again before its newest segment was sent for the first time."""
+    """The ACK also covers bytes retransmitted before its newest segment was first sent."""
     start = _previous_ack(case)
     if start is None:
         return False
@@ -135,7 +156,10 @@ def older_retransmission(case: SampleCase) -> bool:
 
 
 def partly_again(case: SampleCase) -> bool:
-    """The segment repeats bytes and adds new ones: tcptrace times the new part, for trustbed the ACK covers bytes sent twice (Karn)."""
+    """The segment repeats bytes and adds new ones.
+
+    Tcptrace times the new part, for trustbed the ACK covers bytes sent twice (Karn).
+    """
     segment, end = case.segment, (case.segment.seq + case.segment.payload) & 0xFFFFFFFF
     return any(
         0 < overlap(other, segment.seq, end) < segment.payload
@@ -144,7 +168,10 @@ def partly_again(case: SampleCase) -> bool:
 
 
 def seen_unopened(case: SampleCase) -> bool:
-    """The segment was sent before in a packet that tcptrace does not open: sent once for tcptrace, twice for trustbed (Karn)."""
+    """The segment was sent before in a packet that tcptrace does not open.
+
+    Sent once for tcptrace, twice for trustbed (Karn).
+    """
     return reasons_counts.seen_unopened(PacketCase(case.segment, case.history))
 
 
@@ -159,7 +186,10 @@ def clock_step(case: SampleCase) -> bool:
 
 
 def steps_elsewhere(case: SampleCase) -> bool:
-    """The clock stepped back in a packet of another connection between segment and ACK: nothing that spans it is a time."""
+    """The clock stepped back in a packet of another connection between segment and ACK.
+
+    Nothing that spans it is a time.
+    """
     return case.history.connection.clock_steps > 0
 
 
@@ -167,7 +197,10 @@ def steps_elsewhere(case: SampleCase) -> bool:
 
 
 def ack_inside(case: SampleCase) -> bool:
-    """This ACK or an earlier one ends inside the segment, at the end of a wire segment of a super-packet: no time for tcptrace."""
+    """This ACK or an earlier one ends inside the super-packet, at the end of a wire segment.
+
+    tcptrace takes no sample then.
+    """
     return any(
         other.has(ACK)
         and other.sender == case.ack.sender
@@ -177,7 +210,10 @@ def ack_inside(case: SampleCase) -> bool:
 
 
 def sent_below_since(case: SampleCase) -> bool:
-    """Bytes below the segment were sent again after it, and acknowledged by an earlier ACK: tcptrace refuses the time all the same."""
+    """Bytes below the segment were sent again after it, and acknowledged by an earlier ACK.
+
+    Tcptrace refuses the time all the same.
+    """
     return any(
         other.sender == case.segment.sender
         and other.span > 0
@@ -187,7 +223,7 @@ def sent_below_since(case: SampleCase) -> bool:
 
 
 def ack_below_fin(case: SampleCase) -> bool:
-    """The ACK covers the payload of a packet but not its FIN, which tcptrace takes for a part of the segment."""
+    """The ACK covers a packet's payload but not its FIN, which tcptrace counts as payload."""
     return (
         case.segment.has(FIN)
         and case.segment.payload > 0
@@ -196,13 +232,19 @@ def ack_below_fin(case: SampleCase) -> bool:
 
 
 def not_recorded(case: SampleCase) -> bool:
-    """The segment was sent into a window of 0, or what tcptrace takes for one: it records no segment then."""
+    """The segment was sent into a window of 0, or what tcptrace takes for one.
+
+    It records no segment then.
+    """
     packet = PacketCase(case.segment, case.history)
     return reasons_counts.closed_window(packet) or reasons_counts.peer_without_window(packet)
 
 
 def keep_alive_between(case: SampleCase) -> bool:
-    """The segment's last byte alone came again before the ACK: a keep-alive, no data for trustbed; sent again for tcptrace (Karn)."""
+    """The segment's last byte alone came again before the ACK.
+
+    A keep-alive, no data for trustbed; sent again for tcptrace (Karn).
+    """
     last = (case.segment.seq + case.segment.payload - 1) & 0xFFFFFFFF
     return any(
         other.sender == case.segment.sender and other.payload == 1 and other.seq == last
@@ -211,7 +253,10 @@ def keep_alive_between(case: SampleCase) -> bool:
 
 
 def quadrant_edge(case: SampleCase) -> bool:
-    """The segment ends at the end of a quarter of the sequence space: tcptrace keeps a list for each quarter and looks into the next."""
+    """The segment ends at the end of a quarter of the sequence space.
+
+    Tcptrace keeps a list for each quarter and looks into the next.
+    """
     return (case.segment.seq + case.segment.payload) % QUADRANT == 0
 
 
@@ -225,7 +270,10 @@ def unopened(case: SampleCase) -> bool:
 
 
 def unordered(case: SampleCase) -> bool:
-    """The records of the connection around the two are not in the order of their stamps; trustbed sorts within 10 ms, tcptrace does not."""
+    """The records of the connection around the two are not in the order of their stamps.
+
+    Trustbed sorts within 10 ms, tcptrace does not.
+    """
     near = [
         packet
         for packet in case.history.packets

@@ -1,10 +1,14 @@
-"""Why tshark's flags may differ from trustbed's classes: named situations, each a predicate over packets.
+"""Why tshark's flags may differ from trustbed's classes.
 
-A reason says which flags it may add (tshark has it, trustbed's class does not ask for it) and which it may drop. A frame is
-explained when the reasons that hold for it account for every flag added and every flag dropped.
+Named situations, each a predicate over packets.
 
-tshark decides by advance only and at once: it keeps no record of which bytes it has seen, knows SACK only for its byte
-counts, and compares with the *last* packet where trustbed compares with the highest.
+A reason says which flags it may add (tshark has it, trustbed's class does not ask for it) and which
+it may drop. A frame is explained when the reasons that hold for it account for every flag added and
+every flag dropped.
+
+tshark decides by advance only and at once: it keeps no record of which bytes it has seen, knows
+SACK only for its byte counts, and compares with the *last* packet where trustbed compares with the
+highest.
 """
 
 from collections.abc import Callable
@@ -100,7 +104,9 @@ def soon_after_highest(case: FlagCase) -> bool:
 
 
 def two_duplicates(case: FlagCase) -> bool:
-    """Two duplicate ACKs (or one for an unseen segment) ask for it and are younger than 20 ms: fast for tshark.
+    """Two duplicate ACKs (or one for an unseen segment) ask for it and are younger than 20 ms.
+
+    Fast for tshark.
 
     trustbed wants three, or SACKs.
     """
@@ -108,7 +114,9 @@ def two_duplicates(case: FlagCase) -> bool:
 
 
 def no_fresh_duplicates(case: FlagCase) -> bool:
-    """Two duplicate ACKs for this number, the last one younger than 20 ms, are not there: not fast for tshark.
+    """Two duplicate ACKs for this number, the last one younger than 20 ms, are not there.
+
+    Not fast for tshark.
 
     SACKs or older ACKs satisfy trustbed.
     """
@@ -137,7 +145,10 @@ def reported_by_sack(case: FlagCase) -> bool:
 
 
 def lower_ack_last(case: FlagCase) -> bool:
-    """The peer's last ACK is lower than an earlier one: tshark compares with the last, trustbed with the highest."""
+    """The peer's last ACK is lower than an earlier one.
+
+    Tshark compares with the last, trustbed with the highest.
+    """
     return any(
         other.has(ACK) and forward(other.ack, case.situation.peer_ack) > 0
         for other in case.history.received_before(case.packet)
@@ -145,14 +156,19 @@ def lower_ack_last(case: FlagCase) -> bool:
 
 
 def ack_of_reset(case: FlagCase) -> bool:
-    """The peer's last number came with a RST, or with a packet without ACK: tshark takes it for an acknowledgement."""
+    """The peer's last number came with a RST, or with a packet without ACK.
+
+    Tshark takes it for an acknowledgement.
+    """
     for other in case.history.received_before(case.packet):
         return other.has(RST) or not other.has(ACK)
     return False
 
 
 def hole_fill(case: FlagCase) -> bool:
-    """The segment fills a hole: none of its bytes was seen before, but higher ones were seen or acknowledged.
+    """The segment fills a hole.
+
+    None of its bytes was seen before, but higher ones were seen or acknowledged.
 
     That is not looked at by tshark, which names it by its time and the last ACK.
     """
@@ -161,12 +177,18 @@ def hole_fill(case: FlagCase) -> bool:
 
 
 def number_again(case: FlagCase) -> bool:
-    """A SYN or FIN that was sent before: a retransmission for tshark; trustbed counts these apart."""
+    """A SYN or FIN that was sent before.
+
+    A retransmission for tshark; trustbed counts these apart.
+    """
     return case.packet.has(SYN | FIN) and not case.situation.advanced
 
 
 def number_ahead(case: FlagCase) -> bool:
-    """An earlier packet without payload (an ACK, a FIN) had a higher number: new bytes for trustbed, not advancing for tshark."""
+    """An earlier packet without payload (an ACK, a FIN) had a higher number.
+
+    New bytes for trustbed, not advancing for tshark.
+    """
     packet = case.packet
     return packet.payload > 0 and any(
         other.payload == 0 and forward(other.seq + other.span, packet.seq) > 0
@@ -175,7 +197,10 @@ def number_ahead(case: FlagCase) -> bool:
 
 
 def one_below_highest(case: FlagCase) -> bool:
-    """More than one byte from just below the highest number on: new data for tshark, because the byte before may have been a probe."""
+    """More than one byte from just below the highest number on.
+
+    New data for tshark, because the byte before may have been a probe.
+    """
     situation = case.situation
     return situation.length > 1 and case.packet.seq == (situation.next_seq - 1) & 0xFFFFFFFF
 
@@ -203,7 +228,10 @@ def other_number(case: FlagCase) -> bool:
 
 
 def other_ack_between(case: FlagCase) -> bool:
-    """The sender's last packet acknowledged another number: tshark compares with that, trustbed with the highest."""
+    """The sender's last packet acknowledged another number.
+
+    Tshark compares with that, trustbed with the highest.
+    """
     return case.packet.ack != case.situation.ack_before
 
 
@@ -223,7 +251,10 @@ def reset_text(case: FlagCase) -> bool:
 
 
 def unordered(case: FlagCase) -> bool:
-    """Records of the connection around this one are not in the order of their stamps; trustbed sorts within 10 ms, tshark does not."""
+    """Records of the connection around this one are not in the order of their stamps.
+
+    Trustbed sorts within 10 ms, tshark does not.
+    """
     place = case.history.places[case.packet.frame]
     around = case.history.packets[max(0, place - 50) : place + 50]
     near = [p.time_ns for p in around if abs(p.time_ns - case.packet.time_ns) <= 10_000_000]
@@ -231,7 +262,10 @@ def unordered(case: FlagCase) -> bool:
 
 
 def acknowledged_unseen(case: FlagCase) -> bool:
-    """The peer acknowledged beyond what was seen: trustbed takes that number as sent, tshark does not."""
+    """The peer acknowledged beyond what was seen.
+
+    Trustbed takes that number as sent, tshark does not.
+    """
     highest = None
     for other in case.history.sent_before(case.packet):
         end = (other.seq + other.span) & 0xFFFFFFFF
@@ -243,17 +277,26 @@ def acknowledged_unseen(case: FlagCase) -> bool:
 
 
 def empty_packet_ahead(case: FlagCase) -> bool:
-    """The gap shows in the number of a packet without payload: trustbed opens holes for data only."""
+    """The gap shows in the number of a packet without payload.
+
+    Trustbed opens holes for data only.
+    """
     return case.packet.payload == 0
 
 
 def first_of_sender(case: FlagCase) -> bool:
-    """The sender's first packet: tshark has no number of its to compare with, trustbed has the SYN-ACK's acknowledgement."""
+    """The sender's first packet.
+
+    Tshark has no number of its to compare with, trustbed has the SYN-ACK's acknowledgement.
+    """
     return not any(True for _ in case.history.sent_before(case.packet))
 
 
 def running_before(case: FlagCase) -> bool:
-    """The sender's first data in a connection that was already running: for trustbed what came before is unknown, not missing."""
+    """The sender's first data in a connection that was already running.
+
+    For trustbed what came before is unknown, not missing.
+    """
     return not any(
         other.has(SYN) or other.payload > 0 for other in case.history.sent_before(case.packet)
     )
@@ -265,12 +308,15 @@ def number_ahead_before(case: FlagCase) -> bool:
 
 
 def peer_unseen(case: FlagCase) -> bool:
-    """No packet of the peer was seen before: tshark has nothing to compare the acknowledgement with."""
+    """No packet of the peer was seen before.
+
+    Tshark has nothing to compare the acknowledgement with.
+    """
     return not any(True for _ in case.history.received_before(case.packet))
 
 
 def mark_ahead(case: FlagCase) -> bool:
-    """The mark of what may be acknowledged, which tshark keeps, had moved over the missing bytes with an earlier indication."""
+    """An earlier indication has advanced tshark's maximum sequence number to ACK past the gap."""
     situation = case.situation
     return (
         situation.peer_to_be_acked != 0
@@ -279,7 +325,10 @@ def mark_ahead(case: FlagCase) -> bool:
 
 
 def mark_behind(case: FlagCase) -> bool:
-    """Every byte it acknowledges was seen, but tshark's mark moves only when a segment begins exactly at it."""
+    """The capture has every acknowledged byte, but tshark's mark lags behind.
+
+    The mark advances only when a segment begins exactly at it.
+    """
     situation = case.situation
     return (
         situation.peer_to_be_acked != 0 and forward(case.packet.ack, situation.peer_to_be_acked) > 0
@@ -287,7 +336,7 @@ def mark_behind(case: FlagCase) -> bool:
 
 
 def mark_muted(case: FlagCase) -> bool:
-    """The dissector tells of a missing segment once, until the sender acknowledges something else."""
+    """The dissector reports a missing segment once, until the sender acknowledges other bytes."""
     return case.situation.peer_told
 
 

@@ -1,9 +1,9 @@
 """Records of a capture file, read slowly and simply: the oracle's own eyes.
 
-Reads pcap (both byte orders, microseconds and nanoseconds, and the old modified formats that only change the magic)
-and pcapng (sections, interfaces, any resolution, simple and obsolete packet blocks), plain or gzip.
-Stops at the first fault and names it: unlike trustbed it never looks for the next good record, because neither
-tcptrace nor tshark does.
+Reads pcap (both byte orders, microseconds and nanoseconds, and the old modified formats that only
+change the magic) and pcapng (sections, interfaces, any resolution, simple and obsolete packet
+blocks), plain or gzip. Stops at the first fault and names it: unlike trustbed it never looks for
+the next good record, because neither tcptrace nor tshark does.
 
 Not read: snoop, ERF and other formats. Nothing is shared with trustbed: no code, no tables.
 """
@@ -43,7 +43,11 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One captured frame. `frame` counts from 1, as Wireshark does; `time_ns` is 0 in a simple packet block, which has no time."""
+    """One captured frame.
+
+    `frame` counts from 1, as Wireshark does; `time_ns` is 0 in a simple packet block, which has
+    no time.
+    """
 
     frame: int
     time_ns: int
@@ -89,7 +93,8 @@ def _pcap(data: bytes) -> Iterator[Record]:
             order + "IIII", data[offset : offset + 16]
         )
         offset += 16
-        # Files of version 2.2 and older have the two lengths the other way round; 2.3 has both ways (libpcap, sf-pcap.c).
+        # Files of version 2.2 and older have the two lengths the other way round; 2.3 has both ways
+        # (libpcap, sf-pcap.c).
         if minor < 3 or (minor == 3 and captured > original):
             captured, original = original, captured
         if captured > LONGEST_RECORD:

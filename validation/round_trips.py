@@ -1,4 +1,7 @@
-"""Round-trip times against tcptrace: every sample that only one of the two takes must have its reason."""
+"""Round-trip times against tcptrace.
+
+Every sample that only one of the two takes must have its reason.
+"""
 
 from validation import tcptrace_rules
 from validation.case import History, SampleCase
@@ -9,7 +12,8 @@ from validation.stream import RoundTrip, Stream
 from validation.trustbed_side import Direction
 
 FIELDS = ("rtt_samples", "rtt_min", "rtt_mean", "rtt_max")
-# tcptrace reads stamps in microseconds and prints milliseconds with one decimal; `compare` checks the print, this compares the stamps.
+# tcptrace reads stamps in microseconds and prints milliseconds with one decimal; `compare` checks
+# the print, this compares the stamps.
 SAME_MS = 0.001
 Statistics = tuple[int, float | None, float | None, float | None]
 
@@ -47,7 +51,10 @@ def compare(history: History, stream: Stream, direction: Direction, tool: Tool) 
 
 
 def samples_of(stream: Stream) -> list[RoundTrip]:
-    """The samples by trustbed's definitions: the handshake's first, none for a direction without payload."""
+    """The samples by trustbed's definitions.
+
+    The handshake's first, none for a direction without payload.
+    """
     if stream.data_packets == 0:
         return []
     samples = [trip for trip in stream.round_trips if trip.verdict == "sample"]
@@ -99,7 +106,10 @@ def _same(ours: float | None, theirs: float | None) -> bool:
 
 
 def samples_differ(mine: list[RoundTrip], direction: Direction) -> str:
-    """Where trustbed's table of round trips says something else than the oracle; "" when nowhere."""
+    """Where trustbed's table of round trips says something else than the oracle.
+
+    "" when nowhere.
+    """
     ours = sorted((index, rtt) for index, rtt, kind in direction.rtt_ns if kind == "ack")
     expected = sorted((trip.ack_frame, trip.rtt_ns) for trip in mine if not trip.handshake)
     for a, b in zip(ours, expected, strict=False):
@@ -107,7 +117,10 @@ def samples_differ(mine: list[RoundTrip], direction: Direction) -> str:
             return f"sample: trustbed {a}, oracle {b}"
     handshakes = [rtt for _, rtt, kind in direction.rtt_ns if kind == "syn"]
     if len(ours) != len(expected) or handshakes != [trip.rtt_ns for trip in mine if trip.handshake]:
-        return f"trustbed has {len(ours)} samples and {len(handshakes)} of the handshake, the oracle {len(mine)} in all"
+        return (
+            f"trustbed has {len(ours)} samples and {len(handshakes)} of the handshake, the "
+            f"oracle {len(mine)} in all"
+        )
     return ""
 
 
@@ -132,7 +145,10 @@ def _explain(
 
 
 def explain(case: SampleCase) -> str:
-    """The first reason that holds for a round-trip time that only one side takes; "" when none does."""
+    """The first reason that holds for a round-trip time that only one side takes.
+
+    "" when none does.
+    """
     return next(
         (
             reason.name

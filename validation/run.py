@@ -1,4 +1,4 @@
-"""One capture through all three tools, and what came of it in numbers small enough to send between processes."""
+"""Runs all three tools on a capture; the results are small enough to send between processes."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -24,7 +24,10 @@ class Open:
 
 @dataclass(slots=True)
 class Outcome:
-    """A capture's comparison: directions by state, fields by (tool, field, state), reasons by the directions they explain."""
+    """A capture's comparison.
+
+    Directions by state, fields by (tool, field, state), reasons by the directions they explain.
+    """
 
     name: str
     why_not: str = ""

@@ -1,23 +1,30 @@
-"""The page docs/validation.md holds what several commands find: each has its section, between marks, and replaces nothing else.
+"""The page docs/validation.md holds what several commands find.
 
-Above them stands a list of the sections with their commands, made from the sections. Does not know what they say.
+Each has its section, between marks, and replaces nothing else.
+
+Above them stands a list of the sections with their commands, made from the sections. Does not know
+what they say.
 """
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
-ORDER = ("agreement", "truth", "lateness", "witness", "endurance")
+ORDER = ("agreement", "truth")
 """Sections as they follow each other; others come behind them."""
 
 _SECTION = re.compile(
-    r"<!-- begin (?P<name>[a-z]+)\. Made by `(?P<command>.*?)`\. .*?-->\n(?P<text>.*?)<!-- end (?P=name) -->\n?",
+    (
+        r"<!-- begin (?P<name>[a-z_]+)\. Made by `(?P<command>.*?)`\. "
+        r".*?-->\n(?P<text>.*?)<!-- end (?P=name) -->\n?"
+    ),
     re.DOTALL,
 )
 _HEAD = """# Validation
 
-What was found out about trustbed itself, and what was wanted. Each section is made by its command, which replaces that section and this
-list and leaves the others as they are. Do not edit.
+How trustbed agrees with other tools and with the truth, and what was wanted. Each section is made
+by its command, which replaces that section and this list and leaves the others as they are.
+Do not edit. Finished investigations have pages of their own: [studies](../studies/README.md).
 
 | section | made by |
 |---|---|
@@ -40,11 +47,17 @@ def joined(sections: Mapping[str, str]) -> str:
 
 def marked(name: str, command: str, text: str) -> str:
     """A section with its marks, which say by what command it was made."""
-    return f"<!-- begin {name}. Made by `{command}`. Do not edit. -->\n\n{text.strip()}\n\n<!-- end {name} -->\n"
+    return (
+        f"<!-- begin {name}. Made by `{command}`. Do not edit. -->\n\n{text.strip()}\n\n<!-- "
+        f"end {name} -->\n"
+    )
 
 
 def write(path: Path, name: str, command: str, text: str) -> None:
-    """Puts a section into a page, in the place of the earlier one of its name; the page is made if there is none."""
+    """Puts a section into a page, in the place of the earlier one of its name.
+
+    The page is made if there is none.
+    """
     page = path.read_text(encoding="utf-8") if path.exists() else ""
     path.write_text(joined(found(page) | {name: marked(name, command, text)}), encoding="utf-8")
 

@@ -1,10 +1,12 @@
 """One direction of a connection by the definitions trustbed documents: slow, plain, exact.
 
-The twin of trustbed's flow engine for everything that tcptrace and tshark also report: which bytes are new or seen
-before, why a segment was sent again, which holes were filled, which ACKs give a round-trip time (Karn's rule on bytes).
-Sources: RFC 9293, 6675 (DupThresh 3), 2883 (DSACK), 6298. Offsets are unbounded integers, 0 is the first payload byte.
+The twin of trustbed's flow engine for everything that tcptrace and tshark also report: which bytes
+are new or seen before, why a segment was sent again, which holes were filled, which ACKs give a
+round-trip time (Karn's rule on bytes). Sources: RFC 9293, 6675 (DupThresh 3), 2883 (DSACK), 6298.
+Offsets are unbounded integers, 0 is the first payload byte.
 
-Does not tell tail-loss probes from other timeouts, and keeps everything: memory grows with the capture.
+Does not tell tail-loss probes from other timeouts, and keeps everything: memory grows with the
+capture.
 """
 
 from dataclasses import dataclass, field
@@ -60,7 +62,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """What an ACK said about the round-trip time: `verdict` "sample", or why it gave none. `handshake`: of a SYN or SYN-ACK."""
+    """What an ACK said about the round-trip time: `verdict` "sample", or why it gave none.
+
+    `handshake`: of a SYN or SYN-ACK.
+    """
 
     verdict: str
     rtt_ns: int
@@ -129,7 +134,10 @@ class Stream:
 
     @property
     def unseen_at_end(self) -> int:
-        """Bytes that the peer acknowledged and the capture, though it ran, never held; a last missing byte may be a FIN."""
+        """Bytes that the peer acknowledged and the capture, though it ran, never held.
+
+        A last missing byte may be a FIN.
+        """
         end = self.una - 1 if self.fin is None else self.una
         return sum(
             max(0, min(hole.end, end) - hole.start) for hole in self.holes if not hole.before
@@ -146,7 +154,10 @@ class Stream:
         return self.highest if self.fin is None else max(self.highest, self.fin + 1)
 
     def on_number(self, packet: Packet, *, midstream: bool) -> None:
-        """A sequence number (never a SYN's); the sender's first one in a running connection excuses what lies below it."""
+        """A sequence number (never a SYN's).
+
+        The sender's first one in a running connection excuses what lies below it.
+        """
         if self.base is None:
             self.base, self.numbered = packet.seq, True
         at = self.offset(packet.seq, self.highest)
@@ -174,10 +185,14 @@ class Stream:
                 self.shift += 1
         self.window = raw << self.shift
 
-    # Data -------------------------------------------------------------------------------------------------------
+    # Data
+    # ----------------------------------------------------------------------------------------------
 
     def on_payload(self, packet: Packet, peer_window: int | None) -> Outcome | None:
-        """A packet of this direction that carries payload; None when its numbers are far from all others."""
+        """A packet of this direction that carries payload.
+
+        None when its numbers are far from all others.
+        """
         start = self.offset((packet.seq + packet.has(SYN)) & 0xFFFFFFFF, self.highest)
         if abs(start - self.highest) > WILD:
             return None
@@ -228,7 +243,10 @@ class Stream:
         return self.mss or 1448
 
     def _skip(self, start: int, packet: Packet) -> None:
-        """Bytes between the highest seen and a segment beyond it: missing, or unknown when nothing came before."""
+        """Bytes between the highest seen and a segment beyond it.
+
+        Missing, or unknown when nothing came before.
+        """
         if self.data_packets == 1 and self.syn is None and not self.acknowledged:
             self.una = self.highest = self.lowest = start
         else:
@@ -252,7 +270,8 @@ class Stream:
             return "spurious"
         if outcome.start <= self.una and self.duplicates - self.duplicates_before >= 3:
             return "fast"
-        # What was reported above it counts from its last transmission on; trustbed remembers that of the latest retransmission.
+        # What was reported above it counts from its last transmission on; trustbed remembers that
+        # of the latest retransmission.
         before = self.evidence[1] if self.evidence[0] == outcome.start else 0
         return "fast" if self.sacked.above(end) - before > 2 * self.segment_size else "timeout"
 
@@ -329,7 +348,8 @@ class Stream:
         if self.fin is None and abs(at - self.highest) <= WILD:
             self.fin, self.fin_with_data = at, packet.payload > 0
 
-    # Acknowledgements -------------------------------------------------------------------------------------------
+    # Acknowledgements
+    # -------------------------------------------------------------------------------------------
 
     def on_ack(self, packet: Packet, *, window_changed: bool) -> None:
         """An acknowledgement from the peer for this direction's data."""
@@ -339,7 +359,8 @@ class Stream:
         if abs(to - self.highest) > WILD:
             return
         if not self.acknowledged and self.syn is None and to < self.una:
-            # Already running when the capture began: what is outstanding reaches further back than what was seen.
+            # Already running when the capture began: what is outstanding reaches further back than
+            # what was seen.
             self.una = to
         self.acknowledged = True
         with_fin = self.fin is not None and to == self.fin + 1
@@ -424,7 +445,10 @@ class Stream:
         return fresh
 
     def _disprove(self, start: int, end: int) -> None:
-        """The receiver had these bytes before: the oldest retransmission of them that counts as needed was not."""
+        """The receiver had these bytes before.
+
+        The oldest retransmission of them that counts as needed was not.
+        """
         for outcome in self.again:
             if (
                 outcome.cause != "spurious"
@@ -445,5 +469,5 @@ class Stream:
 
 
 def acknowledges(packet: Packet) -> bool:
-    """Whether the ACK field of a packet says something about the peer's data (a RST's is not looked at)."""
+    """Whether a packet's ACK field is about the peer's data (a RST's is ignored)."""
     return packet.has(ACK) and not packet.has(RST)

@@ -91,7 +91,8 @@ def parse(text: str) -> list[Connection]:
 def _endpoint(text: str) -> str:
     """The address as everybody else writes it.
 
-    Here the groups of IPv6 addresses are padded with zeros, and a leading run of zero groups is abbreviated to one colon.
+    Here the groups of IPv6 addresses are padded with zeros, and a leading run of zero groups is
+    abbreviated to one colon.
     """
     host, _, port = text.rpartition(":")
     if host.startswith(":") and not host.startswith("::"):

@@ -1,9 +1,10 @@
 """What tcptrace 6.6.7 does with each packet, step by step.
 
-A model of the rules of its `FindTTP`, `dotrace`, `rexmit` and `ack_in` (trace.c and rexmit.c, Ohio University): which
-packets it counts, where it cuts connections, which bytes it calls retransmitted, which ACKs give a round-trip time.
-Its only use is to say *which packet* made a total of tcptrace differ from trustbed's. `compare` checks on every capture
-that the totals of this model are those that tcptrace printed; where they are not, nothing is explained.
+A model of the rules of its `FindTTP`, `dotrace`, `rexmit` and `ack_in` (trace.c and rexmit.c, Ohio
+University): which packets it counts, where it cuts connections, which bytes it calls retransmitted,
+which ACKs give a round-trip time. Its only use is to say *which packet* made a total of tcptrace
+differ from trustbed's. `compare` checks on every capture that the totals of this model are those
+that tcptrace printed; where they are not, nothing is explained.
 
 Not modelled: checksums (tcptrace verifies them only on request), UDP, filters.
 """
@@ -19,7 +20,10 @@ QUADRANT = 1 << 30
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """A recorded segment; sequence numbers are the raw 32 bits, `last` is inclusive, as in tcptrace."""
+    """A recorded segment.
+
+    Sequence numbers are the raw 32 bits, `last` is inclusive, as in tcptrace.
+    """
 
     first: int
     last: int
@@ -40,7 +44,10 @@ class _Quadrant:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A round-trip time tcptrace takes: from the segment recorded at `frame`, ended by the ACK at `ack_frame`."""
+    """A round-trip time tcptrace takes.
+
+    From the segment recorded at `frame`, ended by the ACK at `ack_frame`.
+    """
 
     rtt_us: int
     frame: int
@@ -74,7 +81,10 @@ class Side:
 
     @property
     def rtt_mean_us(self) -> float:
-        """The mean as tcptrace prints it: it divides by a ten-thousandth more than the number of samples."""
+        """The mean as tcptrace prints it.
+
+        It divides by a ten-thousandth more than the number of samples.
+        """
         return sum(sample.rtt_us for sample in self.samples) / (len(self.samples) + 0.0001)
 
     @property
@@ -111,9 +121,12 @@ class Pair:
 
 
 def visible(packet: Packet) -> bool:
-    """Whether tcptrace finds the TCP header: it opens one VLAN tag but no stack of them, no labels and no tunnel.
+    """Whether tcptrace finds the TCP header.
 
-    A packet whose IP header says length 0 (segmentation offload) ends for tcptrace before its TCP header.
+    It opens one VLAN tag but no stack of them, no labels and no tunnel.
+
+    A packet whose IP header says length 0 (segmentation offload) ends for tcptrace before its TCP
+    header.
     """
     return packet.wrapping in ((), ("vlan",), ("fddi",)) and not packet.ip_length_zero
 
@@ -139,7 +152,10 @@ def trace(packets: Iterable[Packet]) -> list[Pair]:
 
 
 def trace_alone(packets: Iterable[Packet]) -> Pair | None:
-    """The packets taken as one connection, however tcptrace would cut them; None when it opens none of them."""
+    """The packets taken as one connection, however tcptrace would cut them.
+
+    None when it opens none of them.
+    """
     pair: Pair | None = None
     for packet in packets:
         if visible(packet):
@@ -273,7 +289,10 @@ def _add_in(quadrant: _Quadrant, first: int, last: int, now: int, frame: int) ->
 
 
 def _acknowledge(side: Side, ack: int, now: int, frame: int) -> Sample | None:
-    """Marks what an ACK covers; the round-trip time if the ACK ends exactly at a segment that was sent once."""
+    """Marks what an ACK covers.
+
+    The round-trip time if the ACK ends exactly at a segment that was sent once.
+    """
     here = _quadrant(side, ack)
     newest, sample, changed = 0, None, False
     previous = here.before

@@ -14,7 +14,10 @@ class UnreadableError(Exception):
 
 @dataclass(slots=True)
 class Direction:
-    """One direction of a connection; the transfer's numbers are None where the direction carries no payload."""
+    """One direction of a connection.
+
+    The transfer's numbers are None where the direction carries no payload.
+    """
 
     packets: int
     payload_bytes: int

@@ -34,7 +34,11 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A TCP packet as tshark sees it. `layers`: TCP headers in the frame, more than one where a tunnel or an ICMP error carries another."""
+    """A TCP packet as tshark sees it.
+
+    `layers`: TCP headers in the frame, more than one where a tunnel or an ICMP error carries
+    another.
+    """
 
     number: int
     streams: tuple[int, ...]

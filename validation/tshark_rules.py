@@ -1,12 +1,13 @@
 """What tshark 4.0 does with each TCP packet, step by step.
 
-A model of the sequence analysis of Wireshark's TCP dissector (`tcp_analyze_sequence_number` in packet-tcp.c, and the
-conversation handling before it). Its only use is to say *on which of tshark's own conditions* a flag differs from trustbed's
-class: every frame's `Situation` holds what the dissector compared. `compare` checks on every capture that the flags of this
-model are those that tshark gave; on a frame where they are not, nothing is explained.
+A model of the sequence analysis of Wireshark's TCP dissector (`tcp_analyze_sequence_number` in
+packet-tcp.c, and the conversation handling before it). Its only use is to say *on which of tshark's
+own conditions* a flag differs from trustbed's class: every frame's `Situation` holds what the
+dissector compared. `compare` checks on every capture that the flags of this model are those that
+tshark gave; on a frame where they are not, nothing is explained.
 
-Not modelled: fragments (tshark puts them together), bytes in flight, window-full and window-update marks, MPTCP (whose operations
-switch off a duplicate ACK), the limit on unacknowledged segments.
+Not modelled: fragments (tshark puts them together), bytes in flight, window-full and window-update
+marks, MPTCP (whose operations switch off a duplicate ACK), the limit on unacknowledged segments.
 """
 
 from collections.abc import Iterable
@@ -58,7 +59,10 @@ class Situation:
 
     @property
     def soon_after_highest(self) -> bool:
-        """Within the initial round trip (3 ms when unknown) of the highest segment: its condition for out of order."""
+        """Within the initial round trip (3 ms when unknown) of the highest segment.
+
+        Its condition for out of order.
+        """
         return self.since_highest_ns < self.threshold_ns
 
 
@@ -83,7 +87,10 @@ def _after(a: int, b: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What was compared at each frame, and the stream it belongs to. Of several TCP headers in a frame the last one counts."""
+    """What was compared at each frame, and the stream it belongs to.
+
+    Of several TCP headers in a frame the last one counts.
+    """
 
     situations: dict[int, Situation]
     streams: dict[int, int]
@@ -92,8 +99,9 @@ class Analysis:
 def analyse(packets: Iterable[Packet], *, cuts: bool = True, believes_ip: bool = False) -> Analysis:
     """Takes TCP packets in file order.
 
-    Two switches ask what the dissector would have said otherwise: without `cuts` a SYN never begins another stream; with `believes_ip`
-    the length in the IP header counts even where the frame is shorter.
+    Two switches ask what the dissector would have said otherwise: without `cuts` a SYN never begins
+    another stream; with `believes_ip` the length in the IP header counts even where the frame is
+    shorter.
     """
     situations: dict[int, Situation] = {}
     streams: dict[int, int] = {}
@@ -118,7 +126,10 @@ def analyse(packets: Iterable[Packet], *, cuts: bool = True, believes_ip: bool =
 
 
 def printed(packet: Packet, situation: Situation) -> frozenset[str]:
-    """The flags that tshark prints: none when the snap length cut the TCP options, because dissection ends there."""
+    """The flags that tshark prints.
+
+    None when the snap length cut the TCP options, because dissection ends there.
+    """
     return (
         frozenset()
         if packet.header_cut
@@ -226,7 +237,8 @@ def _retransmission_kind(
         packet.time_ns - reverse.last_ack_ns,
         packet.time_ns - forward.next_seq_ns,
     )
-    # The count is unsigned in the dissector, so that its mark for "an unseen segment was acknowledged" (-1) is a very large one.
+    # The count is unsigned in the dissector, so that its mark for "an unseen segment was
+    # acknowledged" (-1) is a very large one.
     if (
         (reverse.duplicates >= 2 or reverse.duplicates == -1)
         and reverse.last_ack == packet.seq

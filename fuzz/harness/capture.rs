@@ -1,5 +1,6 @@
-//! What must hold for every file, whatever it is made of. The fuzz targets `pcap` and `pcapng` call this with bytes that
-//! libFuzzer makes up; the test `fuzz_corpus` of the crate calls it with those in `fuzz/corpus`.
+//! What must hold for every file, whatever it is made of. The fuzz targets `pcap` and `pcapng` call
+//! this with bytes that libFuzzer makes up; the test `fuzz_corpus` of the crate calls it with those
+//! in `fuzz/corpus`.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! What must hold for every frame, whatever it is made of. The fuzz target `decode` calls this with bytes that libFuzzer makes up; the test
-//! `fuzz_corpus` of the crate `wire` calls it with those in `fuzz/corpus`.
+//! What must hold for every frame, whatever it is made of. The fuzz target `decode` calls this with
+//! bytes that libFuzzer makes up; the test `fuzz_corpus` of the crate `wire` calls it with those in
+//! `fuzz/corpus`.
 
 use trustbed_units::Ns;
 use trustbed_wire::{Batch, DecodeOptions, Decoder, LinkType, Record};
@@ -17,7 +18,8 @@ const LINKS: [LinkType; 7] = [
 /// Bytes in front of a frame: link type, flags, length on the wire, captured length.
 const HEADER: usize = 5;
 
-/// Frames one after the other, for every link type if so marked: the fast path and the slow path say the same of each.
+/// Frames one after the other, for every link type if so marked: the fast path and the slow path
+/// say the same of each.
 pub fn decode(data: &[u8]) {
     let inner = data.first().is_some_and(|first| first & 0x80 != 0);
     let options = DecodeOptions { inner };

@@ -1,5 +1,6 @@
-//! What must hold for every packet, whatever stands in it. The fuzz target `flow` calls this with bytes that libFuzzer makes up; the test
-//! `fuzz_corpus` of the crate `analyze` calls it with those in `fuzz/corpus`.
+//! What must hold for every packet, whatever stands in it. The fuzz target `flow` calls this with
+//! bytes that libFuzzer makes up; the test `fuzz_corpus` of the crate `analyze` calls it with those
+//! in `fuzz/corpus`.
 
 use trustbed_analyze::{Rows, Shards};
 use trustbed_flow::{Limits, Order};
@@ -13,7 +14,8 @@ fn short(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// A packet of one of a few flows whose fields are near enough to one another to mean something, or far off.
+/// A packet of one of a few flows whose fields are near enough to one another to mean something, or
+/// far off.
 fn packet(bytes: &[u8], index: u64, now: &mut i64) -> (Packet, Options) {
     let kind = bytes[0];
     let passed = i64::from(short(bytes, 1));
@@ -81,7 +83,8 @@ fn packets(data: &[u8]) -> Batch {
     batch
 }
 
-/// Arbitrary packets through the reorder buffer and all shards: nothing panics, every packet is counted once.
+/// Arbitrary packets through the reorder buffer and all shards: nothing panics, every packet is
+/// counted once.
 pub fn flow(data: &[u8]) {
     let batch = packets(data);
     let count = batch.packets.len() as u64;
@@ -115,8 +118,8 @@ pub fn flow(data: &[u8]) {
         );
         let fractions = [
             transfer.loss_rate,
-            transfer.oversize_fraction,
-            transfer.withheld_fraction,
+            transfer.long_pause_fraction,
+            transfer.idle_open_window_fraction,
             transfer.pipe_full,
             transfer.window_saturated,
         ];

@@ -12,13 +12,19 @@
     traffic.chart("energy")           # on which time scales it varies
 
     both = trustbed.join("client.pcap", "server.pcap")
-    both.crossings                    # what was lost between the two, how long it took, what the receiver's machine took of it
+    both.two_point                    # losses, one-way delays, the receiver's part of the RTT
 
-    run = trustbed.open_run("study.run")
-    run.cells                         # results of every cell with their confidence intervals
-    run.report("report.html")         # and which repetitions must not be used
+    study = trustbed.run("study.toml", out="study.run")
+    study = trustbed.open_run("study.run")
+    study.cells                       # results of every cell with their confidence intervals
+    study.report("report.html")       # and which repetitions must not be used
 
-Importing this package costs a few milliseconds: Arrow and the engine load with the first name that needs them.
+    paths = trustbed.campaign("campaign.toml", out="campaign.pairs")
+    paths = trustbed.open_campaign("campaign.pairs")
+    paths.pairs                       # what the network gives between the hosts
+
+Importing this package costs a few milliseconds: Arrow and the engine load with the first name that
+needs them.
 """
 
 from __future__ import annotations
@@ -27,55 +33,69 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trustbed._core import CaptureError
-    from trustbed.burstiness import Burstiness, burst
-    from trustbed.capture import Capture, analyze
-    from trustbed.ends import Ends, join
+    from trustbed.analysis.burst import Burstiness, burst
+    from trustbed.analysis.capture import Capture, analyze
+    from trustbed.analysis.transfer import Transfer
+    from trustbed.analysis.two_point import TwoPoint, join
+    from trustbed.campaign.api import campaign
+    from trustbed.campaign.results import Campaign, open_campaign
     from trustbed.report.placing import OutputError
+    from trustbed.run.api import run
     from trustbed.run.directory import RunDirectoryError
-    from trustbed.run_report import Run, open_run
-    from trustbed.transfer import Transfer
+    from trustbed.run.results import Run, open_run
 
 __all__ = [
     "Burstiness",
+    "Campaign",
     "Capture",
     "CaptureError",
-    "Ends",
     "OutputError",
     "Run",
     "RunDirectoryError",
     "Transfer",
+    "TwoPoint",
     "__version__",
     "analyze",
     "burst",
+    "campaign",
     "join",
+    "open_campaign",
     "open_run",
+    "run",
 ]
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Burstiness": "trustbed.burstiness",
-    "Capture": "trustbed.capture",
+    "Burstiness": "trustbed.analysis.burst",
+    "Campaign": "trustbed.campaign.results",
+    "Capture": "trustbed.analysis.capture",
     "CaptureError": "trustbed._core",
-    "Ends": "trustbed.ends",
     "OutputError": "trustbed.report.placing",
-    "Run": "trustbed.run_report",
+    "Run": "trustbed.run.results",
     "RunDirectoryError": "trustbed.run.directory",
-    "Transfer": "trustbed.transfer",
-    "analyze": "trustbed.capture",
-    "burst": "trustbed.burstiness",
-    "join": "trustbed.ends",
-    "open_run": "trustbed.run_report",
+    "Transfer": "trustbed.analysis.transfer",
+    "TwoPoint": "trustbed.analysis.two_point",
+    "analyze": "trustbed.analysis.capture",
+    "burst": "trustbed.analysis.burst",
+    "join": "trustbed.analysis.two_point",
+    "open_campaign": "trustbed.campaign.results",
+    "open_run": "trustbed.run.results",
 }
+
+_PACKAGES = ("campaign", "run")
+"""Packages that can be called (docs/decisions/0025-callable-packages.md)."""
 
 
 def __getattr__(name: str) -> object:
     """Loads a public name from its home on first use."""
+    from importlib import import_module
+
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -1,7 +1,10 @@
-"""The program: ``trustbed`` and ``python -m trustbed``. It has a process to itself, and spares it what libraries load without need.
+"""The program: ``trustbed`` and ``python -m trustbed``.
 
-The table library looks for pandas whenever a list becomes a column, and loading it takes longer than most captures; its numeric
-library starts threads that spin. Neither is used here. Whoever imports :mod:`trustbed` keeps both as they are.
+It has a process to itself, and spares it what libraries load without need.
+
+The table library looks for pandas whenever a list becomes a column, and loading it takes longer
+than most captures; its numeric library starts threads that spin. Neither is used here. Whoever
+imports :mod:`trustbed` keeps both as they are.
 """
 
 from __future__ import annotations

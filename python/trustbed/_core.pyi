@@ -8,8 +8,8 @@ __all__ = [
     "Analysis",
     "Arrivals",
     "CaptureError",
-    "Ends",
     "Table",
+    "TwoPoint",
     "Watch",
     "analyze",
     "arrivals",
@@ -32,14 +32,14 @@ class CaptureError(Exception):
 
 @final
 class Table:
-    """Rows in the order of the capture. Every call of ``__arrow_c_stream__`` starts again at the first row."""
+    """Rows in capture order; every ``__arrow_c_stream__`` starts at the first row."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __len__(self) -> int: ...
 
 @final
 class Analysis:
-    """What one pass over a capture found."""
+    """The result of one pass over a capture."""
 
     @property
     def capture(self) -> dict[str, Any]:
@@ -61,13 +61,15 @@ class Analysis:
     @property
     def segments(self) -> Table | None: ...
     def series(self, transfer: str) -> dict[str, Any] | None:
-        """Thinned columns for the charts of one transfer; null unless asked for (``series=True``)."""
+        """Thinned columns for the charts of one transfer; ``None`` without ``series=True``."""
 
 @final
 class Watch:
-    """A capture of an interface, measured window by window in a thread of its own.
+    """A live capture of an interface, measured window by window in its own thread.
 
-    Raises :class:`CaptureError` where it cannot begin, and ``ValueError`` for options that cannot be.
+    Raises:
+        CaptureError: The capture cannot begin.
+        ValueError: An option is invalid.
     """
 
     def __new__(
@@ -87,26 +89,27 @@ class Watch:
         write: str | PathLike[str] | None = None,
     ) -> Self: ...
     def next(self, timeout: float) -> list[dict[str, Any]]:
-        """Windows that became complete since the last call, in order. Waits for some, at most ``timeout`` seconds.
+        """Windows completed since the last call, in order; waits at most ``timeout`` seconds.
 
-        Keys as in the windows of a file, with ``direction`` (in, out, all), ``bytes``, and the trains of the window.
+        Keys as in the windows of a file, with ``direction`` (in, out, all), ``bytes``, and the
+        trains of the window.
         """
 
     def events(self) -> list[dict[str, str]]:
-        """What happened since the last call: code, message, hint."""
+        """Events since the last call: code, message, hint."""
 
     def statistics(self) -> dict[str, Any]:
-        """What was counted so far."""
+        """Counters so far."""
 
     def facts(self) -> dict[str, Any]:
-        """What is known about the interface and how it is measured."""
+        """Facts about the interface and the measurement."""
 
     @property
     def ended(self) -> bool:
-        """Whether the capture has ended, by itself or because it was closed."""
+        """Whether the capture has ended, by itself or by ``close``."""
 
     def close(self) -> None:
-        """Ends the capture; the file is complete afterwards. ``next`` then gives what is left."""
+        """Ends the capture and completes the file; ``next`` then returns the remaining windows."""
 
 def analyze(
     paths: Sequence[str],
@@ -122,26 +125,30 @@ def analyze(
 ) -> Analysis:
     """Reads captures (``-``: standard input) in one pass.
 
-    ``capacity`` is in bit/s. ``progress`` is called with the bytes read so far and in total (null = unknown); what it raises ends the
-    analysis.
+    ``capacity`` is in bit/s. The engine calls ``progress`` with the bytes read so far and in
+    total (``None``: unknown); an exception from it ends the analysis.
     """
 
 @final
-class Ends:
-    """Two captures of the same packets, joined."""
+class TwoPoint:
+    """A two-point capture: two captures of the same packets, joined."""
 
     @property
-    def crossings(self) -> Table: ...
+    def two_point(self) -> Table: ...
     @property
     def clocks(self) -> dict[str, Any]:
-        """How they differ.
+        """How the two clocks differ.
 
-        ``at_ns``, ``ahead_ns`` (the second clock), ``ahead_error_ns``, ``skew``, ``skew_error``, ``steered_ns``, ``stated``, ``floor_ns``,
-        and how many ``frames`` were compared.
+        ``at_ns``, ``ahead_ns`` (the second clock), ``ahead_error_ns``, ``skew``, ``skew_error``,
+        ``clock_slew_ns``, ``stated``, ``floor_ns`` (minimum one-way delay of both
+        directions), and the number of ``frames`` compared.
         """
     @property
     def frames(self) -> dict[str, Any]:
-        """Of both captures: ``frames``, ``placeless``, ``others``, ``dropped``; and ``evicted_connections``."""
+        """Frame counts of both captures, and ``evicted_connections``.
+
+        Of both captures: ``frames``, ``without_capture_point``, ``others``, ``dropped``.
+        """
 
 def join(
     first: Sequence[str],
@@ -150,8 +157,8 @@ def join(
     inner: bool = False,
     ahead_ns: int | None = None,
     progress: Callable[[int, int | None], object] | None = None,
-) -> Ends:
-    """Joins two captures, each of which is read twice. ``ahead_ns`` says by how much the second clock is ahead, where that is known."""
+) -> TwoPoint:
+    """Joins two captures, each read twice; ``ahead_ns`` is the second clock's offset, if known."""
 
 @final
 class Arrivals:
@@ -167,13 +174,13 @@ class Arrivals:
     def packets(self) -> int: ...
     @property
     def ends(self) -> tuple[int, int] | None:
-        """When the first and the last packet arrived, in nanoseconds since the epoch."""
+        """Times of the first and the last packet, in nanoseconds since the epoch."""
     @property
     def streams(self) -> list[tuple[str, int, int]]:
-        """Name, packets and bytes of every stream that was told apart, the largest first."""
+        """Name, packets and bytes of every distinguished stream, the largest first."""
     @property
     def beyond(self) -> tuple[int, int]:
-        """Packets and bytes of streams that were too many to be told apart."""
+        """Packets and bytes of streams beyond the limit."""
     def study(
         self,
         asked: Mapping[str, Any],
@@ -182,7 +189,7 @@ class Arrivals:
         workers: int = 1,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> dict[str, Any]:
-        """Windows, energy, rates, gaps and trains; see ``trustbed.burst_study`` for what is asked."""
+        """Windows, energy, rates, gaps, trains; options: ``trustbed.analysis.burst_study``."""
     def load(
         self,
         rates: Sequence[int],
@@ -192,7 +199,7 @@ class Arrivals:
         workers: int = 1,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> tuple[list[float], list[dict[str, Any]]]:
-        """The depth σ in bytes for every rate, and what every queue of a rate and a buffer (``None``: not limited) does."""
+        """The depth σ in bytes per rate, and the result of each queue (rate, buffer)."""
     def lost(
         self,
         rate: int,
@@ -201,7 +208,10 @@ class Arrivals:
         stream: int | None = None,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> list[bytes]:
-        """Records (0: not known), times in nanoseconds and lengths of lost packets: little-endian integers of 64, 64 and 32 bits."""
+        """Record numbers (0: unknown), times in nanoseconds and lengths of losses.
+
+        Little-endian integers of 64, 64 and 32 bits.
+        """
 
 def arrivals(
     paths: Sequence[str],
@@ -215,28 +225,28 @@ def arrivals(
     numbered: bool = False,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Arrivals:
-    """Reads captures (``-``: standard input) into columns; ``numbered``: with the number of every packet's record."""
+    """Reads captures (``-``: standard input) into columns; ``numbered`` adds record numbers."""
 
 def check_filter(text: str) -> None:
-    """``ValueError`` says what is wrong with a filter."""
+    """Raises ``ValueError`` for an invalid filter."""
 
 def default_rates(mean: float, link: int) -> list[int]:
     """The rates at which σ is shown, in bit/s, rising."""
 
 def parse_rate(text: str) -> int:
-    """Bits per second of ``20Mbit/s``; ``ValueError`` says what is wrong with other words."""
+    """Bits per second of ``20Mbit/s``; ``ValueError`` for an invalid rate."""
 
 def parse_size(text: str) -> int:
-    """Bytes of ``64KiB``; ``ValueError`` says what is wrong with other words."""
+    """Bytes of ``64KiB``; ``ValueError`` for an invalid size."""
 
 def parse_span(text: str) -> int:
-    """Nanoseconds of ``20ms``; ``ValueError`` says what is wrong with other words."""
+    """Nanoseconds of ``20ms``; ``ValueError`` for an invalid duration."""
 
 def three_digits(rate: float) -> int:
     """A rate in bit/s, rounded to three digits."""
 
 def wavelet_details(series: list[float], wavelet: str) -> list[list[float]]:
-    """The coefficients of a series, octave by octave, as far as all their inputs exist (Mallat's pyramid, nothing is padded)."""
+    """Wavelet coefficients of a series, octave by octave (Mallat's pyramid, no padding)."""
 
 def schemas() -> dict[str, Table]:
-    """Every table that the engine fills, by name, without rows: columns, types, units and meanings."""
+    """Every table of the engine by name, without rows: columns, types, units, meanings."""

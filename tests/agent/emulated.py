@@ -1,4 +1,7 @@
-"""Two hosts with an emulator between them, made for a test: three namespaces, and the agent in the middle one."""
+"""Two hosts with an emulator between them, made for a test.
+
+Three namespaces, and the agent in the middle one.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,30 @@ from typing import Any
 
 from bench.namespaces import OFFLOADS, Host, address, mac
 from tests.patience import PATIENCE
-from trustbed.agent import binary
+from trustbed.agent.client import binary
 
 NEAR, FAR = address(1, 0), address(2, 0)
 SILENCE_SECONDS = 3.0
-"""How long an answer that must not come is waited for; the emulator's report says whether one came later."""
+"""How long an answer that must not come is waited for.
+
+The emulator's report says whether one came later.
+"""
 ECHO = """
 import os, select, socket, struct, sys, time
-to, count, seconds, apart = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4] == "apart"
+to, count, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+apart = sys.argv[4] == "apart"
 six = ":" in to
 request, answer = (128, 129) if six else (8, 0)
-family, protocol = (socket.AF_INET6, socket.IPPROTO_ICMPV6) if six else (socket.AF_INET, socket.IPPROTO_ICMP)
+family, protocol = (socket.AF_INET6, socket.IPPROTO_ICMPV6) if six else (socket.AF_INET,
+socket.IPPROTO_ICMP)
 door = socket.socket(family, socket.SOCK_RAW, protocol)
 own = os.getpid() & 0xFFFF
 def message(number):
     content = struct.pack("!BBHHH", request, 0, 0, own, number)
     total = sum(struct.unpack("!4H", content))
     total = (total & 0xFFFF) + (total >> 16)
-    return content if six else content[:2] + struct.pack("!H", ~total & 0xFFFF) + content[4:]  # the kernel sums up the other protocol's
+    # the kernel sums up the other protocol's
+    return content if six else content[:2] + struct.pack("!H", ~total & 0xFFFF) + content[4:]
 def heard(until):
     while (left := until - time.monotonic()) > 0 and select.select([door], [], [], left)[0]:
         content = door.recv(2048)[0 if six else 20:]
@@ -46,7 +55,10 @@ for number in range(count):
     if sent and not apart:
         break
 """
-"""Asks for echoes: each request when the last one was answered, or (apart) all of them, whatever is answered."""
+"""Asks for echoes.
+
+Each request when the last one was answered, or (apart) all of them, whatever is answered.
+"""
 
 
 class Emulator:
@@ -60,7 +72,8 @@ class Emulator:
             stderr=subprocess.PIPE,
             text=True,
         )
-        # Whatever the agent does not do in time, it does not do: its output ends, and the test fails where it reads.
+        # Whatever the agent does not do in time, it does not do: its output ends, and the test
+        # fails where it reads.
         self._limit = threading.Timer(PATIENCE, self.child.kill)
         self._limit.start()
         text = configuration if isinstance(configuration, str) else json.dumps(configuration)
@@ -140,7 +153,10 @@ class Box:
         return made
 
     def ping(self, count: int, *, to: str = FAR) -> list[float]:
-        """Round-trip times in milliseconds; each request leaves when the one before it was answered, so that none finds no room."""
+        """Round-trip times in milliseconds.
+
+        Each request leaves when the one before it was answered, so that none finds no room.
+        """
         return [
             float(line)
             for line in self.near_python(

@@ -1,4 +1,7 @@
-"""`trustbed-agent emulate` between namespaces: what it moves, what it does not and why, how it ends, what it refuses."""
+"""`trustbed-agent emulate` between namespaces.
+
+What it moves, what it does not and why, how it ends, what it refuses.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ import pytest
 from bench.namespaces import NoNamespaces, star
 from tests.agent.emulated import FAR, NEAR, Box, LedgerFile
 from tests.patience import PATIENCE
-from trustbed.agent import binary
+from trustbed.agent.client import binary
+
+pytestmark = pytest.mark.quiet
 
 TEN_MS = {"delay_ns": 10_000_000}
 DATAGRAMS = """
@@ -106,7 +111,10 @@ def test_a_delay_each_way_is_twice_that_round_trip_and_every_packet_is_counted(b
         (port["received_packets"], port["sent_packets"], port["socket_drops"])
         for port in report["ports"]
     ] == [(10, 10, 0)] * 2
-    assert (report["lateness"]["packets"], report["lateness"]["early_packets"]) == (20, 0)
+    assert (report["departure_error"]["packets"], report["departure_error"]["early_packets"]) == (
+        20,
+        0,
+    )
     assert report["own"]["restamped_packets"] == 0
 
 
@@ -179,7 +187,8 @@ def test_the_ledger_adds_up_with_the_report(box: Box, tmp_path: Path) -> None:
         ledger.head["fates"][record["fate"]] for record in ledger.records if record["pipe"] == up
     ]
     said = pipe(report, "up")
-    # What found no room in the socket, or waited there, while the emulator did not get its processor never came to the pipe.
+    # What found no room in the socket, or waited there, while the emulator did not get its
+    # processor never came to the pipe.
     came = 300 - report["ports"][0]["socket_drops"] - report["ports"][0]["unread_packets"]
     assert said["packets"] == len(fates) == came
     assert said["carried_packets"] == fates.count("passed")
@@ -190,11 +199,14 @@ def test_the_ledger_adds_up_with_the_report(box: Box, tmp_path: Path) -> None:
     for record in ledger.records:
         if record["pipe"] == up and ledger.head["fates"][record["fate"]] == "passed":
             assert (
-                record["arrived_ns"] < record["departed_ns"] < record["due_ns"] <= record["done_ns"]
+                record["arrived_ns"]
+                < record["departed_ns"]
+                < record["due_ns"]
+                <= record["actual_ns"]
             )
             assert record["found_packets"] < 20
         elif record["pipe"] == up and ledger.head["fates"][record["fate"]] == "queue_full":
-            assert (record["departed_ns"], record["done_ns"], record["found_packets"]) == (
+            assert (record["departed_ns"], record["actual_ns"], record["found_packets"]) == (
                 none,
                 none,
                 20,
@@ -342,7 +354,8 @@ def test_a_full_disk_costs_records_but_no_packets(box: Box) -> None:
     box.middle.run("mount", "-t", "tmpfs", "-o", "size=32k", "none", "/mnt")
     emulator = box.emulator(box.configuration({}, ledger={"path": "/mnt/ledger"}))
     emulator.start()
-    # One at a time: what the kernel drops while the emulator does not get its processor would not be the disk's fault.
+    # One at a time: what the kernel drops while the emulator does not get its processor would not
+    # be the disk's fault.
     answered = box.ping(2000)
     report = emulator.end()
     ledger = report["ledger"]
@@ -380,12 +393,12 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda it: it["topology"]["chain"]["up"][0].update(rate_bits_per_second=0),
         "rate",
     ),
-    "no folder": (lambda it: it.update(ledger={"path": "/nowhere/ledger"}), "/nowhere/ledger"),
+    "no directory": (lambda it: it.update(ledger={"path": "/nowhere/ledger"}), "/nowhere/ledger"),
     "no such router": (
         lambda it: it.update(taps=[{"router": "left", "path": "/nowhere/left.pcapng"}]),
         'taps: there is no router "left"',
     ),
-    "no folder of a capture": (
+    "no directory of a capture": (
         lambda it: (
             it["topology"]["chain"].update(up=[{}, {}], down=[{}, {}])
             or it.update(taps=[{"router": "r1", "path": "/nowhere/r1"}])
@@ -435,8 +448,8 @@ def test_without_permission_it_says_which_and_how_to_do_without(tmp_path: Path) 
     shutil.copy(binary(), program)
     command = [str(program), "emulate"]
     if os.geteuid() == 0:
-        for folder in (tmp_path, *tmp_path.parents[:-2]):
-            folder.chmod(0o755)
+        for directory in (tmp_path, *tmp_path.parents[:-2]):
+            directory.chmod(0o755)
         command = [
             "setpriv",
             "--reuid",

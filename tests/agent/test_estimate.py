@@ -1,4 +1,7 @@
-"""`trustbed-agent estimate` over an emulated link with cross traffic: what is found against what is available."""
+"""`trustbed-agent estimate` over an emulated link with cross traffic.
+
+What is found against what is available.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ from bench.namespaces import Host, NoNamespaces
 
 PATH = Path(capacity=20_000_000, cross=8_000_000)
 FACTOR = 1.5
-"""pathChirp's mean may be off by it: between the rates of a chirp lie factors of 1.2, and cross traffic of 500 bytes is not a fluid."""
+"""pathChirp's mean may be off by it.
+
+Between the rates of a chirp lie factors of 1.2, and cross traffic of 500 bytes is not a fluid.
+"""
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ def three() -> Iterator[tuple[Host, Host, Host]]:
 
 @contextlib.contextmanager
 def unless_it_was_busy(reading: Reading) -> Iterator[None]:
-    """What is claimed in the block must hold, unless the run itself says that the machine was too busy."""
+    """The block's claims must hold, unless the run itself reports a busy machine."""
     try:
         yield
     except AssertionError as error:
@@ -54,6 +60,7 @@ def unless_it_was_busy(reading: Reading) -> Iterator[None]:
         raise
 
 
+@pytest.mark.quiet
 def test_both_find_what_the_cross_traffic_leaves(three: tuple[Host, Host, Host]) -> None:
     # As wide as what it may be off by, so that some fleets suffice.
     wide = {
@@ -63,7 +70,7 @@ def test_both_find_what_the_cross_traffic_leaves(three: tuple[Host, Host, Host])
     }
     searched, chirped = estimate(*three, PATH, [wide, pathchirp(PATH, 6.0)])
     for reading in (searched, chirped):
-        assert reading.report["lateness"]["early_packets"] == 0
+        assert reading.report["departure_error"]["early_packets"] == 0
         assert reading.report["sent_packets"] > 0
     with unless_it_was_busy(searched):
         assert searched.report["ending"] in ("resolution", "grey_region")
@@ -107,14 +114,18 @@ def test_readings_of_a_busy_machine_are_counted_and_not_judged() -> None:
 
 def test_what_was_found_is_said_in_a_line() -> None:
     assert line(reading(11e6, 13e6)) == (
-        " 20.0 Mbit/s,  12.0 available  pathload  11.0 … 13.0 Mbit/s (+0%), resolution, 10 s, 1.0 MB: holds"
+        " 20.0 Mbit/s,  12.0 available  pathload  11.0 … 13.0 Mbit/s (+0%), resolution, "
+        "10 s, 1.0 MB: holds"
     )
     assert line(reading(None, 11e6)).endswith("? … 11.0 Mbit/s, resolution, 10 s, 1.0 MB: misses")
     assert line(reading(1e6, 2e6, why="it stood still")).endswith(": it stood still")
     found = judge(
         [reading(11e6, 13e6), reading(14e6, 15e6), reading(1e6, 2e6, why="it stood still")]
     )
-    said = "pathload: 1 of 2 hold what was available, mean error +10.4% (10.4% without signs), 10 s and 1.0 MB each; 1 more on a busy machine"
+    said = (
+        "pathload: 1 of 2 hold what was available, mean error +10.4% (10.4% without signs), "
+        "10 s and 1.0 MB each; 1 more on a busy machine"
+    )
     assert summary("pathload", found) == said
     assert (
         summary("pathload", judge([reading(1e6, 2e6, why="it stood still")]))
@@ -144,39 +155,40 @@ def test_what_was_found_is_said_in_a_line() -> None:
         (0.5, False),
     ]
     assert virtual_line(virtuals[0]) == (
-        "in virtual time, 1500 bytes of cross traffic a packet, settings of the tools: pathload holds 58 of 100, "
+        "in virtual time, 1500 bytes of cross traffic a packet, settings of the tools: "
+        "pathload holds 58 of 100, "
         "pathChirp off by +35.0% (35.0% without signs)"
     )
 
 
-def lateness(p99_ns: float, max_ns: int) -> dict[str, Any]:
+def departure_error(p99_ns: float, max_ns: int) -> dict[str, Any]:
     return {"p99_ns": p99_ns, "max_ns": max_ns, "generator_late": False}
 
 
 @pytest.mark.parametrize(
     ("emulator", "cross", "late", "said"),
     [
-        (lateness(50_000, 900_000), lateness(9_000, 50_000), 3, None),
+        (departure_error(50_000, 900_000), departure_error(9_000, 50_000), 3, None),
         (
-            lateness(50_000, 30_000_000),
-            lateness(9_000, 50_000),
+            departure_error(50_000, 30_000_000),
+            departure_error(9_000, 50_000),
             0,
             "the emulator stood still for 30 ms",
         ),
         (
-            lateness(50_000, 900_000),
-            lateness(9_000, 30_000_000),
+            departure_error(50_000, 900_000),
+            departure_error(9_000, 30_000_000),
             0,
             "the cross traffic stood still",
         ),
-        (lateness(600_000, 900_000), lateness(9_000, 50_000), 0, "600 µs late"),
+        (departure_error(600_000, 900_000), departure_error(9_000, 50_000), 0, "600 µs late"),
         (
-            lateness(50_000, 900_000),
-            lateness(9_000, 50_000) | {"generator_late": True},
+            departure_error(50_000, 900_000),
+            departure_error(9_000, 50_000) | {"generator_late": True},
             0,
             "cross traffic was late",
         ),
-        (lateness(50_000, 900_000), None, 4, "late in 4 of 12 runs"),
+        (departure_error(50_000, 900_000), None, 4, "late in 4 of 12 runs"),
     ],
 )
 def test_a_busy_machine_is_told_by_what_was_late(
@@ -187,7 +199,7 @@ def test_a_busy_machine_is_told_by_what_was_late(
         "estimator": "pathload",
         "streams": {"sent": 12, "used": 12 - late, "discarded": discarded},
     }
-    found = spoilt(report, emulator, None if cross is None else {"lateness": cross})
+    found = spoilt(report, emulator, None if cross is None else {"departure_error": cross})
     assert (found is None) if said is None else (found is not None and said in found)
 
 

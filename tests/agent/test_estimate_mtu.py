@@ -1,4 +1,7 @@
-"""`trustbed-agent estimate` on paths that take shorter packets than its own interface does: none of its packets may be fragmented."""
+"""`trustbed-agent estimate` on paths that take shorter packets than its own interface does.
+
+None of its packets may be fragmented.
+"""
 
 from __future__ import annotations
 

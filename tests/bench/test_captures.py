@@ -1,4 +1,7 @@
-"""The captures of the bench are real traffic, repeated: in order, with connections and checksums of their own, the same every time."""
+"""The captures of the bench are real traffic, repeated.
+
+In order, with connections and checksums of their own, the same every time.
+"""
 
 from __future__ import annotations
 

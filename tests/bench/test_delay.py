@@ -15,7 +15,7 @@ def crossed(pipe: int, packet: int, delay: int) -> dict[str, Any]:
         "pipe": pipe,
         "packet": packet,
         "arrived_ns": 1000 * packet,
-        "done_ns": 1000 * packet + delay,
+        "actual_ns": 1000 * packet + delay,
     }
 
 

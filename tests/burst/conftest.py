@@ -22,7 +22,10 @@ ETHERNET = 1
 
 
 def pcap(packets: Packets, *, frames: Sequence[bytes] | None = None) -> bytes:
-    """A pcap file with nanosecond times. Of a frame only what ``frames`` says is kept, or nothing at all."""
+    """A pcap file with nanosecond times.
+
+    Of a frame only what ``frames`` says is kept, or nothing at all.
+    """
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, ETHERNET)]
     for place, (time, length) in enumerate(packets):
         kept = frames[place] if frames else b""
@@ -39,7 +42,7 @@ def ethernet(
     length: int = 60,
     vlan: int | None = None,
 ) -> bytes:
-    """The headers of an Ethernet frame of ``length`` bytes from 10.0.0.``source`` port 1000 to 10.0.0.``destination``."""
+    """The headers of an Ethernet frame of ``length`` bytes between two hosts of 10.0.0.0/24."""
     tag = b"" if vlan is None else struct.pack(">HH", 0x8100, vlan)
     total = length - 14 - len(tag)
     ip = struct.pack(

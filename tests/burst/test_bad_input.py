@@ -1,4 +1,7 @@
-"""Captures and questions that make no sense, or hardly any: clear words, the right exit code, and numbers that say what they are."""
+"""Captures and questions that make no sense, or hardly any.
+
+Clear words, the right exit code, and numbers that say what they are.
+"""
 
 from __future__ import annotations
 
@@ -128,11 +131,11 @@ def test_a_silence_of_years_is_one_row(run: Run) -> None:
         (["--bin", "0ns"], "0ns is no length of time"),
         (["--buffer", "0"], "a buffer of 0 bytes holds nothing"),
         (["--filter", "port http"], "http (at 6) is no port: a number from 0 to 65535"),
-        (["--octaves", "9-3"], "'9-3' is no range of octaves"),
-        (["--octaves", "3"], "'3' is no range of octaves"),
+        (["--octaves", "9-3"], "'9-3' is not a range of octaves"),
+        (["--octaves", "3"], "'3' is not a range of octaves"),
         (["--offload", "spread"], "--offload spread needs the rate of the link"),
         (["--only", "windows,magic"], "'magic' is none of windows"),
-        (["--csv"], "--csv says nothing without --out DIR"),
+        (["--csv"], "--csv has no effect without --out DIR"),
         (["--by", "colour"], "invalid choice: 'colour'"),
         (["--top", "-3"], "--top"),
         (["--rat", "1Mbit/s"], "no such option, --rat"),

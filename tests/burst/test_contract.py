@@ -9,7 +9,8 @@ import jsonschema
 import pytest
 
 from tests.burst.conftest import Run, pcap
-from trustbed.report import burst_contract, burst_tables
+from trustbed.report.burst import contract as burst_contract
+from trustbed.report.burst import tables as burst_tables
 from trustbed.report.columns import text_names
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
@@ -18,7 +19,7 @@ SCHEMA = json.loads(burst_contract.HERE.read_text(encoding="utf-8"))
 
 def test_the_shipped_schema_is_made_from_the_tables() -> None:
     assert burst_contract.HERE.read_text(encoding="utf-8") == burst_contract.text(), (
-        "run: python -m trustbed.report.burst_contract"
+        "run: python -m trustbed.report.burst.contract"
     )
 
 

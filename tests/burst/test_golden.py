@@ -1,4 +1,7 @@
-"""The hand-computed examples, through the whole program: every mode, σ(ρ), energies and the wavelets of PyWavelets."""
+"""The hand-computed examples, through the whole program.
+
+Every mode, σ(ρ), energies and the wavelets of PyWavelets.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +105,7 @@ def test_sigma_falls_and_is_convex(run: Run) -> None:
 
 
 def of_bins(bins: list[int], start: int) -> Packets:
-    """One packet per bin that is not empty, with one in front and one behind, whose bins are left out."""
+    """One packet per bin that is not empty, and one before and one after them."""
     inner = [(start + place * MS + 500_000, length) for place, length in enumerate(bins) if length]
     return [(start - MS, 1), *inner, (start + len(bins) * MS, 1)]
 
@@ -189,7 +192,8 @@ def test_pywavelets_has_the_same_coefficients(wavelet: str, name: str) -> None:
 @WAVELETS
 def test_pywavelets_agrees(run: Run, wavelet: str, name: str) -> None:
     bins = bins_of(name)
-    # The Haar energies are aligned to the epoch, the others to the first bin: here both begin together.
+    # The Haar energies are aligned to the epoch, the others to the first bin: here both begin
+    # together.
     start = START - START % (8192 * MS)
     found = octaves(run(of_bins(bins, start), "--wavelet", wavelet, "--json").model["logscale"])
     wanted = [

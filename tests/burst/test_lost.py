@@ -1,4 +1,7 @@
-"""Which packets a drop-tail queue loses: against a queue that is played packet by packet, and under the numbers that Wireshark shows."""
+"""Which packets a drop-tail queue loses.
+
+Against a queue that is played packet by packet, and under the numbers that Wireshark shows.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,10 @@ def test_the_library_says_the_same_for_any_number_of_workers(tmp_path: Path) -> 
 
 
 def test_frame_numbers_are_those_of_the_whole_capture(tmp_path: Path) -> None:
-    """With a filter and streams too: the number is the record's, not the packet's place among those that count."""
+    """With a filter and streams too.
+
+    The number is the record's, not the packet's place among those that count.
+    """
     packets = [(START + place * 10_000, 1514) for place in range(300)]
     frames = [
         ethernet(1, 2, length=1514) if place % 3 else ethernet(3, 4, length=1514)
@@ -146,7 +152,7 @@ def test_without_losses_the_table_is_there_and_empty(run: Run, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--lost"], "--lost says nothing without --out DIR"),
+        (["--lost"], "--lost has no effect without --out DIR"),
         (
             ["--lost", "--out", "x", "--only", "windows"],
             "--lost needs the queues that --only leaves out",
@@ -162,7 +168,7 @@ def test_questions_that_cannot_be_answered(run: Run, words: list[str], said: str
 def test_more_losses_than_anybody_reads(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trustbed.burstiness.MOST_LOST", 10)
+    monkeypatch.setattr("trustbed.analysis.burst.MOST_LOST", 10)
     ended = run(
         bursts(),
         "--rate",

@@ -1,7 +1,10 @@
-"""The published experiment, generated in virtual time and measured through the whole program: a capture in, the table out.
+"""The published experiment, generated in virtual time and measured through the whole program.
 
-A token bucket that a timer releases sends bursts of BW/HZ at the speed of its link; perfect pacing sends one packet after the other. The
-paper printed 46.9 KB for the first with a timer of 100 Hz, and 0 for the second.
+A capture in, the table out.
+
+A token bucket that a timer releases sends bursts of BW/HZ at the speed of its link; perfect pacing
+sends one packet after the other. The paper printed 46.9 KB for the first with a timer of 100 Hz,
+and 0 for the second.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ SECONDS = 1.05
 
 
 def released_by_a_timer(hertz: int) -> Iterator[tuple[int, int]]:
-    """Whole frames of what may be sent in a tick; what is left of a tick's allowance is lost, as the bucket is full."""
+    """Whole frames of what may be sent in a tick.
+
+    What is left of a tick's allowance is lost, as the bucket is full.
+    """
     allowance = RATE // 8 // hertz
     for tick in range(int(SECONDS * hertz)):
         for frame in range(allowance // FRAME):
@@ -74,11 +80,11 @@ def test_the_table_shows_the_four_columns(run: Run) -> None:
     table = run(released_by_a_timer(100), "--rate", "40Mbit/s").out
     assert re.search(r"^BURSTINESS +ABW MEAN +ABW MAX +MAXQ MEAN +MAXQ MAX$", table, re.MULTILINE)
     assert re.search(
-        r"^10 windows of 100 ms +40.0 Mbit/s +40.0 Mbit/s +45.4 KB +45.4 KB$", table, re.MULTILINE
+        r"^10 windows of 100 ms +40.0 Mbit/s +40.0 Mbit/s +46.5 kB +46.5 kB$", table, re.MULTILINE
     )
     paced_table = run(paced(), "--rate", "40Mbit/s").out
     assert re.search(
-        r"^10 windows of 100 ms +40.0 Mbit/s +40.\d Mbit/s +0 KB +0 KB$", paced_table, re.MULTILINE
+        r"^10 windows of 100 ms +40.0 Mbit/s +40.\d Mbit/s +0 B +0 B$", paced_table, re.MULTILINE
     )
 
 
@@ -87,7 +93,8 @@ def test_what_a_small_buffer_loses_is_what_the_bursts_do_not_leave_room_for(run:
         released_by_a_timer(100), "--rate", "40Mbit/s", "--buffer", "24KiB,48KiB,64KiB", "--json"
     ).model
     small, enough, more = model["queue"]
-    # A burst of 33 frames lasts 394 µs, in which the link takes 1.3 of them: the buffer takes 16 and what is sent meanwhile.
+    # A burst of 33 frames lasts 394 µs, in which the link takes 1.3 of them: the buffer takes 16
+    # and what is sent meanwhile.
     assert small["loss_rate"] == pytest.approx((33 - 24576 // FRAME - 1) / 33, abs=0.03)
     assert small["loss_run_max"] < 33
     assert (enough["lost_packets"], more["lost_packets"]) == (0, 0)

@@ -1,4 +1,7 @@
-"""Which packets: filters, streams, size bases, offload, standard input, rotated files, any number of workers."""
+"""Which packets.
+
+Filters, streams, size bases, offload, standard input, rotated files, any number of workers.
+"""
 
 from __future__ import annotations
 
@@ -337,23 +340,25 @@ def test_the_library_refuses_what_means_nothing(
 def test_tables_in_a_folder(run: Run, mixed: bytes, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    folder = tmp_path / "tables"
-    ended = run(mixed, "--out", str(folder), "--csv")
-    assert (ended.code, ended.out.splitlines()[-1]) == (0, f"wrote {folder}")
+    directory = tmp_path / "tables"
+    ended = run(mixed, "--out", str(directory), "--csv")
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, f"wrote {directory}")
     names = ("windows", "sigma", "queue", "delay", "energy", "rates")
-    assert sorted(path.name for path in folder.iterdir()) == sorted(
+    assert sorted(path.name for path in directory.iterdir()) == sorted(
         [
             "trustbed.json",
             *(f"burst_{name}.{kind}" for name in names for kind in ("csv", "parquet")),
         ]
     )
     assert (
-        pq.read_table(folder / "burst_sigma.parquet").schema.field("sigma_bytes").metadata[b"unit"]
+        pq.read_table(directory / "burst_sigma.parquet")
+        .schema.field("sigma_bytes")
+        .metadata[b"unit"]
         == b"bytes"
     )
-    first = (folder / "burst_queue.parquet").read_bytes()
-    assert run(mixed, "--out", str(folder), "--workers", "3").code == 0
-    assert (folder / "burst_queue.parquet").read_bytes() == first
+    first = (directory / "burst_queue.parquet").read_bytes()
+    assert run(mixed, "--out", str(directory), "--workers", "3").code == 0
+    assert (directory / "burst_queue.parquet").read_bytes() == first
 
 
 def test_json_beside_a_page(run: Run, mixed: bytes, tmp_path: Path) -> None:

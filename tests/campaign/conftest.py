@@ -51,7 +51,9 @@ class Kill:
 
 @dataclass
 class World:
-    """Hosts, rounds that take their time, and a runner that asks the schedule; the clock jumps from event to event.
+    """Hosts, rounds that take their time, and a runner that asks the schedule.
+
+    The clock jumps from event to event.
 
     Attributes:
         lasting: How long a round takes.

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trustbed.campaign import Aggregate, Connection, aggregate, window_bound
-from trustbed.campaign.aggregate import rounds_wanting
+from trustbed.campaign.statistics.aggregate import rounds_wanting
 from trustbed.scenario.campaign_model import Wanted
 from trustbed.workload.intervals import student
 
@@ -49,7 +49,8 @@ def test_a_bound_without_what_it_is_made_of_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    # Lee et al., PlanetLab, Tables 3 and 4: mean throughput in KBps and mean RTT of the data. All windows were what they should be.
+    # Lee et al., PlanetLab, Tables 3 and 4: mean throughput in KBps and mean RTT of the data. All
+    # windows were what they should be.
     ("throughput", "rtt"),
     [(1073.7, 0.0556), (730.6, 0.0829), (288.6, 0.0225), (241.9, 0.0974)],
 )
@@ -180,7 +181,8 @@ def test_an_interval_takes_one_value_of_each_round() -> None:
         pytest.approx(100 - reach, abs=1e-3),
         pytest.approx(100 + reach, abs=1e-3),
     )
-    # t(17) = 2.1098: 2.1098·10/√18 = 4.97; t(16) = 2.1199: 2.1199·10/√17 = 5.14. So 18 rounds do, 17 do not.
+    # t(17) = 2.1098: 2.1098·10/√18 = 4.97; t(16) = 2.1199: 2.1199·10/√17 = 5.14. So 18 rounds do,
+    # 17 do not.
     assert found.rounds_wanting == 15
 
 

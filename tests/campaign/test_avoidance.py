@@ -1,4 +1,7 @@
-"""Which hours and hosts to avoid: what has to be seen before anything is said, and who is not to be blamed."""
+"""Which hours and hosts to avoid.
+
+What has to be seen before anything is said, and who is not to be blamed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trustbed.campaign import Hours, Tally, hosts
-from trustbed.campaign.avoidance import FEWEST, stands_out
+from trustbed.campaign.statistics.avoidance import FEWEST, stands_out
 from trustbed.scenario.campaign_model import HostPair
 
 HOUR, DAY = 3600 * 10**9, 86_400 * 10**9

@@ -14,7 +14,7 @@ from trustbed.campaign import (
     failure,
     outcome,
 )
-from trustbed.campaign.schedule import SkipReason
+from trustbed.campaign.schedule.schedule import SkipReason
 
 SECOND = 10**9
 

@@ -16,7 +16,11 @@ def delay(least: int, p50: int, p95: int) -> dict[str, int]:
 
 
 def pathchirp(mean: float | None, *at_limit: bool, unusable: int = 0) -> dict[str, Any]:
-    """What it found: a mean of the latest estimates, of which these are near the highest rate; one behind them had another range."""
+    """What it found.
+
+    A mean of the latest estimates, of which these are near the highest rate; one behind them
+    had another range.
+    """
     latest = at_limit or (False,)
     return {
         "mean_ip_bits_per_second": mean,
@@ -43,7 +47,10 @@ def pathload(low: float | None, high: float | None, ending: str) -> dict[str, An
 
 
 def record(*, ahead: int = 0, lost: int | None = 1) -> dict[str, Any]:
-    """Ten probes, of which one was lost on its way; the receiver's clock is so many milliseconds ahead."""
+    """Ten probes, of which one was lost on its way.
+
+    The receiver's clock is so many milliseconds ahead.
+    """
     return {
         "delay": {
             "sent_probes": 10,
@@ -113,7 +120,7 @@ def test_rounds_come_to_means_and_shares() -> None:
     nothing = record()
     nothing["bandwidth"]["pathload"]["pathload"] = None
     paths.add({**path_of(nothing), "delay": None})
-    paths.add(None)  # a round of an older folder
+    paths.add(None)  # a round of an older directory
     told = paths.told()
     assert (told["delay"]["rounds"], told["delay"]["sent_probes"], told["delay"]["lost_share"]) == (
         2,
@@ -241,16 +248,20 @@ def test_of_a_round_in_which_a_clock_was_set_no_delay_is_told(
     paths = Paths()
     one = record()
     one["delay"] |= {"clocks": {**one["delay"]["clocks"], **clocks}, "reflector": reflector}
-    found = path_of(one, clock_set=noticed)
+    found = path_of(one, clock_stepped=noticed)
     assert (
-        found["delay"]["clock_set"],
+        found["delay"]["clock_stepped"],
         found["delay"]["receiver_ahead_seconds"],
         found["delay"]["forward"]["lost"],
     ) == (True, None, 1)
     for each in (found, path_of(record())):
         paths.add(each)
     told = paths.told()["delay"]
-    assert (told["rounds"], told["clock_set_rounds"], told["forward"]["lost_share"]) == (2, 1, 0.1)
+    assert (told["rounds"], told["clock_stepped_rounds"], told["forward"]["lost_share"]) == (
+        2,
+        1,
+        0.1,
+    )
     assert (
         told["forward"]["jitter_mean_seconds"]
         == told["forward"]["jitter_max_seconds"]

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trustbed.campaign import Connection, predict
-from trustbed.campaign.prediction import Point, fit, left_out_errors
+from trustbed.campaign.statistics.prediction import Point, fit, left_out_errors
 
-# F. J. Anscombe, Graphs in Statistical Analysis, The American Statistician 27 (1973): the first of his data sets, y = 3 + x/2.
+# F. J. Anscombe, Graphs in Statistical Analysis, The American Statistician 27 (1973): the first of
+# his data sets, y = 3 + x/2.
 ANSCOMBE = [
     (10, 8.04),
     (8, 6.95),
@@ -59,8 +60,9 @@ def test_the_line_of_anscombe_s_data() -> None:
 
 
 def test_each_round_is_predicted_from_the_others() -> None:
-    # By hand. Without round 0: y = x through (2, 2) and (4, 4); at 1 it says 1, measured 2. Without 1: from (1, 2), (4, 4), 2/3 · 2 + 4/3;
-    # at 2 it says 8/3, measured 2. Without 2: from (1, 2), (2, 2), y = 2; measured 4.
+    # By hand. Without round 0: y = x through (2, 2) and (4, 4); at 1 it says 1, measured 2. Without
+    # 1: from (1, 2), (4, 4), 2/3 · 2 + 4/3; at 2 it says 8/3, measured 2. Without 2: from (1, 2),
+    # (2, 2), y = 2; measured 4.
     (found,) = predict(rows([Point(0, 1, 2), Point(1, 2, 2), Point(2, 4, 4)]))
     errors = [1 / 2, 1 / 3, 1 / 2]
     assert found.error_mean == pytest.approx(sum(errors) / 3)

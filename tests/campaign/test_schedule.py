@@ -1,4 +1,7 @@
-"""The rounds of a campaign: when they come, which are skipped, and that hosts are never shared, whatever happens."""
+"""The rounds of a campaign.
+
+When they come, which are skipped, and that hosts are never shared, whatever happens.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ KILLS = st.lists(st.builds(Kill, MOMENTS, LENGTHS), max_size=3)
 
 @st.composite
 def worlds(draw: st.DrawFn, *, kills: bool = True, downs: bool = True) -> World:
-    """Any hosts, rounds of any length, hosts that die and come back, runners that are killed and go on."""
+    """Any hosts, rounds of any length, hosts that come and go, runners killed and resumed."""
     plan = campaign(
         draw(PAIRS),
         seed=draw(st.integers(0, 3)),
@@ -107,7 +110,8 @@ def test_an_overrun_names_the_pair_that_held_the_host(world: World) -> None:
         assert skip.reason == "overrun"
         holder = next(pair for pair in world.schedule.campaign.pairs if pair.name == skip.by)
         assert {*holder.hosts} & {*skip.pair.hosts}
-        # Its own round was running at the moment it was due; another's held it back until its period had passed.
+        # Its own round was running at the moment it was due; another's held it back until its
+        # period had passed.
         assert moment == skip.due_ns + (0 if holder == skip.pair else PERIOD)
 
 
@@ -157,7 +161,8 @@ def test_only_differences_of_moments_matter(world: World, shift: int) -> None:
 
 @given(PAIRS, DOWNS)
 def test_hosts_that_are_down_delay_nobody(pairs: list[str], downs: list[Down]) -> None:
-    # Rounds as short as a slot need no waiting, so whatever begins late would have been delayed by a host that is down.
+    # Rounds as short as a slot need no waiting, so whatever begins late would have been delayed by
+    # a host that is down.
     schedule = Schedule(campaign(pairs, count=COUNT), BEGAN)
     world = World(
         schedule, lambda _: PERIOD // schedule.slot_count - SECOND, downs=downs
@@ -174,8 +179,9 @@ def test_hosts_that_are_down_delay_nobody(pairs: list[str], downs: list[Down]) -
 
 
 def test_nobody_is_shut_out_by_neighbours_that_take_turns() -> None:
-    # a-b has b for the first 270 s of every period, c-d has c from its 100th second to the 370th: b-c, due at 200 s, never finds both free
-    # unless they are kept for it. The pair with e is there for its slot only.
+    # a-b has b for the first 270 s of every period, c-d has c from its 100th second to the 370th:
+    # b-c, due at 200 s, never finds both free unless they are kept for it. The pair with e is there
+    # for its slot only.
     plan = campaign(["a-b", "c-e", "c-d", "b-c"], count=60)
     downs = [Down("e", BEGAN, BEGAN + 60 * PERIOD)]
     world = World(

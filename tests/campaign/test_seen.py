@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trustbed.campaign import Crossings, Load, SeenRound
+from trustbed.campaign import Load, SeenRound, TwoPointSummary
 
 
 def row(role: str, rate: float | None, **more: object) -> dict[str, Any]:
@@ -23,8 +23,8 @@ def row(role: str, rate: float | None, **more: object) -> dict[str, Any]:
 
 def test_means_are_of_connections_that_came_through() -> None:
     rows = [
-        row("data", 10.0, withheld_fraction=0.5, cause="host_stall", verdict="discard"),
-        row("data", 20.0, withheld_fraction=0.1, cause="window_limited", verdict="trust"),
+        row("data", 10.0, idle_open_window_fraction=0.5, cause="host_stall", verdict="discard"),
+        row("data", 20.0, idle_open_window_fraction=0.1, cause="window_limited", verdict="trust"),
         row("data", 99.0, failure="late"),
         row("probe", None),
     ]
@@ -40,7 +40,7 @@ def test_a_round_in_which_nothing_was_measured_is_empty() -> None:
 
 
 def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
-    found = Crossings()
+    found = TwoPointSummary()
     whole = {
         "lost_between": 2,
         "sent_between": 100,
@@ -69,12 +69,12 @@ def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
     assert [
         told[name] for name in ("path_p50_seconds", "turnaround_p50_seconds", "receiver_share")
     ] == pytest.approx([0.03, 0.02, 0.4])
-    assert told["one_way_floor_seconds"] is None
-    assert Crossings().told("probe")["lost_between_share"] is None
+    assert told["owd_min_seconds"] is None
+    assert TwoPointSummary().told("probe")["lost_between_share"] is None
 
 
 def test_losses_are_a_share_of_the_frames_whose_fate_is_known() -> None:
-    found = Crossings()
+    found = TwoPointSummary()
     found.add(row("data", 1.0, lost_between=2, passed_between=38, sent_between=100))
     found.add(row("data", 1.0, lost_between=0, passed_between=0, sent_between=100))
     told = found.told("data")

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trustbed.campaign.slots import slots
+from trustbed.campaign.schedule.slots import slots
 
 PAIRS = st.lists(st.sampled_from([*itertools.permutations("abcdefg", 2)]), max_size=30)
 

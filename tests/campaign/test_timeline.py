@@ -1,4 +1,8 @@
-"""Rounds over time: each by itself while there are few, slices of them when there are many; nothing gets lost on the way."""
+"""Rounds over time.
+
+Each by itself while there are few, slices of them when there are many; nothing gets lost on the
+way.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trustbed.campaign import Load, SeenRound, Stretch, timeline
-from trustbed.campaign.timeline import slice_width
+from trustbed.campaign.statistics.timeline import slice_width
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
@@ -28,7 +32,7 @@ def rounds(count: int, *, every: int = 300 * SECOND) -> list[SeenRound]:
             sender=Load(
                 busy_share=0.5,
                 steal_share=0.4 if number == 5 else 0.0,
-                nap_late_max_ns=1e6 * number,
+                wakeup_latency_max_ns=1e6 * number,
             ),
         )
         for number in range(count)
@@ -52,7 +56,7 @@ def test_few_rounds_are_a_point_each() -> None:
         == told["throughput"]["data_min"]
         == [100.0 + number for number in range(8)]
     )
-    assert told["evidence"]["sender_nap_late_seconds"][3] == 0.003
+    assert told["evidence"]["sender_wakeup_latency_seconds"][3] == 0.003
     assert told["evidence"]["receiver_busy_share"] == [None] * 8
 
 

@@ -1,6 +1,9 @@
-"""A hand-made engine result for tests that need what no recording holds: hundreds of transfers, numbers that are not finite, damage.
+"""A hand-made engine result for tests that need what no recording holds.
 
-Its tables are the real engine's: the same columns with the same types, taken from the analysis of a capture without packets.
+Hundreds of transfers, numbers that are not finite, damage.
+
+Its tables are the real engine's: the same columns with the same types, taken from the analysis of a
+capture without packets.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import trustbed.capture
+import trustbed.analysis.capture
 from trustbed.cli import main
-from trustbed.report.contract import engine_schemas
+from trustbed.report.transfer.contract import engine_schemas
 
 Row = dict[str, Any]
 
@@ -34,7 +37,7 @@ def transfer(number: int, **columns: Any) -> Row:  # noqa: ANN401 - any column
         "dst": "10.0.0.2",
         "dst_port": 5201,
         "at": "sender",
-        "at_from": "handshake",
+        "at_source": "handshake",
         "start_ns": 1_700_000_000_123_456_789,
         "duration_ns": 6_000_000_000,
         "packets": 15_600,
@@ -53,8 +56,8 @@ def transfer(number: int, **columns: Any) -> Row:  # noqa: ANN401 - any column
         "rtt_base_ns": 20_050_000.0,
         "throughput_bytes_per_second": 3_750_000.0,
         "spacing_source": "measured",
-        "oversize_fraction": 0.0,
-        "withheld_fraction": 0.04,
+        "long_pause_fraction": 0.0,
+        "idle_open_window_fraction": 0.04,
         "window_saturated": 1.0,
         "window_closed": 0.0,
         "rwnd_limited": 0.9,
@@ -73,7 +76,7 @@ def starved(number: int, **columns: Any) -> Row:  # noqa: ANN401 - any column
     return transfer(
         number,
         throughput_bytes_per_second=1_640_000.0,
-        withheld_fraction=0.8,
+        idle_open_window_fraction=0.8,
         rwnd_limited=0.4,
         **columns,
     )
@@ -159,7 +162,7 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command line in this process on a hand-made engine result: ``run(engine, "analyze", "x.pcap")``."""
+    """Runs the command line on a hand-made result: ``run(engine, "analyze", "x.pcap")``."""
 
     def runs(engine: Engine | BaseException, *arguments: str) -> Ended:
         asked: list[Mapping[str, Any]] = []
@@ -170,7 +173,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
                 raise engine
             return engine
 
-        monkeypatch.setattr(trustbed.capture._core, "analyze", analyze)
+        monkeypatch.setattr(trustbed.analysis.capture._core, "analyze", analyze)
         out, err = io.StringIO(), io.StringIO()
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", out)

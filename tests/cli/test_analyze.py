@@ -93,8 +93,11 @@ def test_damage_is_an_error_only_when_strict(
     strict = run(engine, "analyze", "x.pcap", "--strict")
     assert strict.code == 1
     assert strict.err.splitlines() == [
-        "error: part of the capture could not be read, x.pcap at byte 4711: the last record is cut short",
-        "hint: without --strict what could be read is judged all the same",
+        (
+            "error: part of the capture could not be read, x.pcap at byte 4711: the last "
+            "record is cut short"
+        ),
+        "hint: without --strict trustbed judges what it could read",
     ]
 
 
@@ -135,7 +138,7 @@ def test_an_interrupt_leaves_nothing_and_says_so(run: Run, tmp_path: Path) -> No
     assert (ended.code, ended.out, ended.err) == (
         130,
         "",
-        "interrupted, nothing was left half-written\n",
+        "interrupted, no incomplete file is left\n",
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -288,7 +291,7 @@ def test_json_is_the_only_thing_on_standard_output(run: Run, mixed: object, tmp_
 def test_options_reach_the_engine(
     monkeypatch: pytest.MonkeyPatch, made: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import trustbed.capture
+    import trustbed.analysis.capture
     from trustbed.cli import main
 
     asked: dict[str, Any] = {}
@@ -297,7 +300,7 @@ def test_options_reach_the_engine(
         asked.update(options, paths=paths)
         return made([])
 
-    monkeypatch.setattr(trustbed.capture._core, "analyze", analyze)
+    monkeypatch.setattr(trustbed.analysis.capture._core, "analyze", analyze)
     words = [
         "analyze",
         "a",

@@ -1,4 +1,7 @@
-"""``trustbed analyze --burst``: the burstiness of the capture beside its verdicts, the same that ``trustbed burst`` finds."""
+"""``trustbed analyze --burst``.
+
+The burstiness of the capture beside its verdicts, the same that ``trustbed burst`` finds.
+"""
 
 from __future__ import annotations
 

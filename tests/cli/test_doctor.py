@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-import trustbed.doctor
-from tests.diagnose.host_facts import GOOD, Facts, changed
-from trustbed.agent import AgentError
+import trustbed.host_check.check
+from tests.host_check.host_facts import GOOD, Facts, changed
+from trustbed.agent.client import AgentError
 from trustbed.cli import main
 
 
@@ -25,7 +25,7 @@ def facts(monkeypatch: pytest.MonkeyPatch) -> Facts:
             raise told["facts"]
         return told["facts"]  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(trustbed.doctor, "facts_of_this_host", ask)
+    monkeypatch.setattr(trustbed.host_check.check, "facts_of_this_host", ask)
     return told
 
 

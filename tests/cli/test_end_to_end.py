@@ -125,7 +125,10 @@ def test_tables_are_the_same_bytes_for_any_number_of_workers(quota: Path, tmp_pa
 
 def test_a_reader_that_goes_away_ends_it_quietly(quota: Path) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m trustbed analyze {quota} --json | head -c 20 >/dev/null; echo ${{PIPESTATUS[0]}}",
+        (
+            f"{sys.executable} -m trustbed analyze {quota} --json | head -c 20 >/dev/null; "
+            f"echo ${{PIPESTATUS[0]}}"
+        ),
         shell=True,
         executable="/bin/bash",
         capture_output=True,
@@ -175,7 +178,7 @@ def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
         )
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
-        assert process.stderr.read() == b"interrupted, nothing was left half-written\n"
+        assert process.stderr.read() == b"interrupted, no incomplete file is left\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,6 +7,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
 Run = Callable[..., Any]
 Maker = Callable[..., dict[str, Any]]
 Make = Callable[..., Any]
@@ -18,7 +21,7 @@ def test_it_names_transfer_rule_and_what_would_change_it(
     ended = run(made([rows["healthy"](1), rows["starved"](2)]), "explain", "x.pcap", "2.0")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(
-        "Transfer 2.0: 10.0.0.1:40002 → 10.0.0.2:5201  (22.5 MB, 6.00 s, 13.1 Mbit/s)\n"
+        "10.0.0.1:40002 → 10.0.0.2:5201  (22.5 MB, 6.00 s, 13.1 Mbit/s)  transfer 2.0\n"
     )
     assert "sender_held_back: host_scheduling" in ended.out
     assert "What would change it" in ended.out
@@ -52,19 +55,42 @@ def test_a_short_transfer_can_be_asked_about(
     assert "too short" in run(made([rows["short"](2)]), "explain", "x.pcap", "2.0").out.lower()
 
 
-def test_a_transfer_that_is_not_there_is_an_error_with_those_that_are(
-    run: Run, made: Make, rows: Mapping[str, Maker]
+@pytest.mark.parametrize(
+    "selection",
+    [
+        "2.0",
+        ":40002",
+        "10.0.0.1:40002>10.0.0.2:5201",
+        "10.0.0.1:40002→10.0.0.2:5201",
+        ":40002>10.0.0.2",
+        "10.0.0.1:40002",
+    ],
+)
+def test_a_transfer_is_named_by_its_ends(
+    run: Run, made: Make, rows: Mapping[str, Maker], selection: str
 ) -> None:
-    ended = run(made([rows["healthy"](1), rows["starved"](2)]), "explain", "x.pcap", "2.1")
-    assert (ended.code, ended.out) == (1, "")
-    assert ended.err.splitlines() == [
-        "error: no transfer 2.1, x.pcap",
-        "hint: its transfers are named in trustbed analyze, for example 2.0, 1.0",
-    ]
+    engine = made([rows["healthy"](1), rows["starved"](2), rows["short"](2, transfer="2.1")])
+    ended = run(engine, "explain", "x.pcap", selection)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("10.0.0.1:40002 → 10.0.0.2:5201")
+
+
+@pytest.mark.parametrize("selection", ["2.1", ":9", ":5201", "10.0.0.2>10.0.0.1", "x", ":99999"])
+def test_any_other_selection_lists_transfers_by_their_ends(
+    run: Run,
+    made: Make,
+    rows: Mapping[str, Maker],
+    selection: str,
+    snapshot: SnapshotAssertion,
+) -> None:
+    ended = run(made([rows["healthy"](1), rows["starved"](2)]), "explain", "x.pcap", selection)
+    assert ended.code in (1, 2)
+    assert ended.out == ""
+    assert ended.err == snapshot
 
 
 def test_json_holds_the_row_and_the_lines(run: Run, made: Make, rows: Mapping[str, Maker]) -> None:
     document = json.loads(run(made([rows["starved"](2)]), "explain", "x.pcap", "2.0", "--json").out)
     assert document["transfer"]["cause"] == "host_scheduling"
-    assert "Rules, in the order asked" in document["explanation"]
+    assert "Rules, in order" in document["explanation"]
     assert document["trustbed"]["schema_version"] == 1

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import pytest
 
 import trustbed
-from trustbed.capture import Capture
-from trustbed.question import Question
+from trustbed.analysis.capture import Capture
+from trustbed.analysis.options import Options
 
 Maker = Callable[..., dict[str, Any]]
 Make = Callable[..., Any]
@@ -26,24 +26,28 @@ Make = Callable[..., Any]
 @pytest.fixture
 def capture(made: Make, rows: Mapping[str, Maker]) -> Capture:
     transfers = [rows["short"](1), rows["healthy"](2), rows["starved"](3), rows["lossy"](4)]
-    return Capture(made(transfers, batch=3), Question(files=("folder/x.pcap",)))
+    return Capture(made(transfers, batch=3), Options(files=("directory/x.pcap",)))
 
 
 def test_the_public_names_are_these() -> None:
     assert trustbed.__all__ == [
         "Burstiness",
+        "Campaign",
         "Capture",
         "CaptureError",
-        "Ends",
         "OutputError",
         "Run",
         "RunDirectoryError",
         "Transfer",
+        "TwoPoint",
         "__version__",
         "analyze",
         "burst",
+        "campaign",
         "join",
+        "open_campaign",
         "open_run",
+        "run",
     ]
     assert all(getattr(trustbed, name) is not None for name in trustbed.__all__)
     assert set(trustbed.__all__) <= set(dir(trustbed))
@@ -80,7 +84,7 @@ def address(array: pa.Array) -> int:
 def table(made: Make, rows: Mapping[str, Maker]) -> pa.Table:
     """A table in one piece: joining pieces is a copy of its own."""
     return Capture(
-        made([rows["healthy"](1), rows["starved"](2)], batch=100), Question(files=("x.pcap",))
+        made([rows["healthy"](1), rows["starved"](2)], batch=100), Options(files=("x.pcap",))
     ).transfers
 
 
@@ -104,7 +108,8 @@ def test_pandas_takes_a_table_without_copying_it(table: pa.Table) -> None:
 def test_duckdb_queries_a_table(capture: Capture) -> None:
     transfers = capture.transfers  # noqa: F841 duckdb finds it by its name
     answer = duckdb.sql(
-        "select verdict, count(*) from transfers where not too_short group by verdict order by verdict"
+        "select verdict, count(*) from transfers where not too_short group by verdict "
+        "order by verdict"
     ).fetchall()
     assert answer == [("discard", 1), ("review", 1), ("trust", 1)]
 
@@ -141,19 +146,19 @@ def test_the_most_severe_come_first_and_the_larger_among_equals(
         rows["starved"](4),
         rows["healthy"](5),
     ]
-    overview = Capture(made(transfers, batch=2), Question(files=("x.pcap",))).overview
+    overview = Capture(made(transfers, batch=2), Options(files=("x.pcap",))).overview
     assert [row["transfer"] for row in overview.transfers] == ["4.0", "3.0", "2.0", "1.0", "5.0"]
 
 
 def test_a_report_keeps_the_worst_of_very_many(
     made: Make, rows: Mapping[str, Maker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trustbed.capture.SHOWN", 3)
+    monkeypatch.setattr("trustbed.analysis.capture.SHOWN", 3)
     transfers = [rows["healthy"](number) for number in range(1, 20)] + [
         rows["starved"](20),
         rows["short"](21),
     ]
-    capture = Capture(made(transfers), Question(files=("x.pcap",)))
+    capture = Capture(made(transfers), Options(files=("x.pcap",)))
     assert [row["transfer"] for row in capture.overview.transfers] == ["20.0", "1.0", "2.0"]
     assert (capture.overview.judged, capture.overview.not_judged) == (20, 1)
 
@@ -171,7 +176,7 @@ def test_what_is_not_a_number_never_reaches_json(made: Make, rows: Mapping[str, 
         rows["short"](2, throughput_bytes_per_second=float("-inf")),
     ]
     stream = io.StringIO()
-    Capture(made(transfers), Question(files=("x.pcap",))).write_json(stream)
+    Capture(made(transfers), Options(files=("x.pcap",))).write_json(stream)
     first, second = json.loads(stream.getvalue(), parse_constant=pytest.fail)["transfers"]
     assert (
         first["steadiness"]
@@ -182,7 +187,7 @@ def test_what_is_not_a_number_never_reaches_json(made: Make, rows: Mapping[str, 
 
 
 def test_a_notebook_shows_the_verdicts_escaped(made: Make, rows: Mapping[str, Maker]) -> None:
-    capture = Capture(made([rows["starved"](1), rows["short"](2)]), Question(files=("<b>.pcap",)))
+    capture = Capture(made([rows["starved"](1), rows["short"](2)]), Options(files=("<b>.pcap",)))
     shown = capture._repr_html_()
     assert "&lt;b&gt;.pcap" in shown
     assert "discard" in shown
@@ -210,7 +215,7 @@ def test_no_capture_at_all_is_refused() -> None:
 
 
 def test_charts_of_what_cannot_be_read_again_say_so(made: Make, rows: Mapping[str, Maker]) -> None:
-    capture = Capture(made([rows["healthy"](1)]), Question(files=("-",)))
+    capture = Capture(made([rows["healthy"](1)]), Options(files=("-",)))
     with pytest.raises(ValueError, match="series=True"):
         capture.series("1.0")
 

@@ -1,4 +1,7 @@
-"""``trustbed report``: what it prints and writes, how it ends, what it says when there is no run."""
+"""``trustbed report``.
+
+What it prints and writes, how it ends, what it says when there is no run.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def test_quiet_says_nothing(study: Path, capsys: pytest.CaptureFixture[str]) -> 
     [
         ([], 2, "no run given"),
         (["a", "b"], 2, "one run at a time, not 2"),
-        (["nowhere"], 1, "neither a run nor a campaign, nowhere"),
+        (["nowhere"], 1, "not a run, nowhere"),
         (["x", "--jsn"], 2, "no such option, --jsn"),
     ],
 )
@@ -71,21 +74,17 @@ def test_what_cannot_be_shown_is_said(
     assert said[1].startswith("hint: ")
 
 
-def test_a_folder_that_nobody_made_is_neither_a_run_nor_a_campaign(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_any_other_directory_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 1
-    assert (
-        capsys.readouterr().err.splitlines()[1]
-        == "hint: name a folder that trustbed run or trustbed pairs has made"
-    )
+    hint = capsys.readouterr().err.splitlines()[1]
+    assert hint == "hint: name a directory that trustbed run has made"
 
 
 def test_a_page_that_cannot_be_written_is_said_before_anything_is_read(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", str(study), "--out", str(tmp_path)]) == 1
-    assert "is a folder, not a file" in capsys.readouterr().err
+    assert "is a directory, not a file" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +97,8 @@ def test_a_campaign_has_a_summary_and_a_page(
     campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "report.html"
-    assert main(["report", str(campaign), "--out", str(page), "--fail-on", "discard"]) == 4
+    words = ["campaign", "report", str(campaign), "--out", str(page), "--fail-on", "discard"]
+    assert main(words) == 4
     out, err = capsys.readouterr()
     assert "Avoid gamma as sender" in out
     assert out.endswith(f"wrote {page}\n")
@@ -108,13 +108,28 @@ def test_a_campaign_has_a_summary_and_a_page(
     assert "[[pairs]]" in text, "its file"
 
 
+def test_runs_and_campaigns_name_each_other_s_command(
+    study: Path, campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, message, hint in (
+        (["report", campaign], "this is a campaign", "trustbed campaign report"),
+        (["campaign", "status", study], "this is a run", "trustbed report"),
+        (["campaign", "report", study], "this is a run", "trustbed report"),
+        (["status", study], "this is a run", "trustbed report"),
+    ):
+        assert main([str(word) for word in words]) == 1
+        assert capsys.readouterr().err == (
+            f"error: {message}, {words[-1]}\nhint: {hint} {words[-1]}\n"
+        )
+
+
 def test_the_timeline_of_a_campaign_is_in_the_report_only(
     campaign: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", str(campaign), "--json"]) == 0
+    assert main(["campaign", "report", str(campaign), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert sum(found["pairs"][0]["timeline"]["throughput"]["rounds"]) == found["pairs"][0]["judged"]
-    assert main(["status", str(campaign), "--json"]) == 0
+    assert main(["campaign", "status", str(campaign), "--json"]) == 0
     short = json.loads(capsys.readouterr().out)
     assert "timeline" not in short["pairs"][0]
     assert short["avoid"] == found["avoid"]

@@ -1,4 +1,7 @@
-"""The options of `trustbed shell` and `trustbed testbed`, and the words about a link; nothing is made here."""
+"""The options of `trustbed shell` and `trustbed testbed`, and the words about a link.
+
+Nothing is made here.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +105,7 @@ def test_any_key_of_a_link_can_be_said() -> None:
             "either",
         ),
         ("--link trace=x", "--link trace: no such key, trace", ""),
-        ("--up loss", "'loss' is no KEY=VALUE", "--help"),
+        ("--up loss", "'loss' is not KEY=VALUE", "--help"),
         ("--rat 5", "no such option, --rat", "--rate"),
     ],
 )
@@ -141,7 +144,7 @@ def pipe(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any key
 def report(
     *pipes: dict[str, Any], p99_ns: int = 30_000, share: float = 0.0, priority: str = "fifo"
 ) -> dict[str, Any]:
-    lateness = {
+    departure_error = {
         "packets": 2000,
         "p50_ns": 8_000,
         "p99_ns": p99_ns,
@@ -150,7 +153,7 @@ def report(
     }
     return {
         "pipes": list(pipes),
-        "lateness": lateness,
+        "departure_error": departure_error,
         "ready": {"event": "ready", "priority": priority},
         "event": "report",
     }
@@ -164,7 +167,8 @@ def test_the_line_tells_what_the_link_did() -> None:
     )
     text = link_summary.line(report(up, pipe("down", packets=0)))
     assert text == (
-        "link: up 19.2 Mbit/s, queue 5.00 ms (p99 20.0 ms), 4 of 1,000 packets dropped (1 on the wire, 3 queue full) · down nothing"
+        "link: up 19.2 Mbit/s, queue 5.00 ms (p99 20.0 ms), 4 of 1,000 packets dropped (1 "
+        "on the wire, 3 queue full) · down nothing"
         " · emulator late by 8.00 µs (p99 30.0 µs)"
     )
     assert "\n" not in text

@@ -1,4 +1,4 @@
-"""Where two causes leave the same packets the other one is named, with a lean and with what would settle it."""
+"""Where two causes leave the same packets, the other is named, and what would settle it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def pausing(healthy: Evidence) -> Evidence:
     return replace(
         healthy,
         throughput_bytes_per_second=1.0e6,
-        withheld_fraction=0.5,
-        oversize_fraction=0.5,
+        idle_open_window_fraction=0.5,
+        long_pause_fraction=0.5,
         app_limited_fraction=0.4,
     )
 
@@ -29,7 +29,7 @@ def others(evidence: Evidence, **changes: Any) -> tuple[Alternative, ...]:  # no
 def test_a_stopped_machine_or_an_idle_application(pausing: Evidence) -> None:
     (other,) = others(pausing)
     assert other.cause == "sender_application_limited"
-    assert other.hint.endswith("it had more to send whenever it ran, which speaks for the machine")
+    assert other.hint.endswith("it had more data whenever it ran, which suggests the host")
     assert "CPU share" in other.settled_by
     assert "--workload bulk" in other.settled_by
 
@@ -37,7 +37,7 @@ def test_a_stopped_machine_or_an_idle_application(pausing: Evidence) -> None:
 def test_an_idle_application_or_a_stopped_machine(pausing: Evidence) -> None:
     (other,) = others(pausing, app_limited_fraction=0.8, rwnd_limited=0.0)
     assert other.cause == "host_scheduling"
-    assert other.hint.endswith("it ran out of data, which speaks for the application")
+    assert other.hint.endswith("it ran out of data, which suggests the application")
 
 
 def test_no_doubt_about_an_application_that_never_idled(pausing: Evidence) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trustbed.diagnose.both_ends import SENT_AT_OTHER_END, EndsEvidence, with_ends
 from trustbed.diagnose.diagnosis import diagnose
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.host import HostEvidence, with_host
+from trustbed.diagnose.two_point import SENT_AT_OTHER_END, TwoPointEvidence, with_two_point
 
 CROSSING = {
-    "data_sent": 1000,
-    "data_passed": 996,
-    "data_lost": 4,
-    "data_unseen": 0,
+    "data_frames_sent": 1000,
+    "data_frames_delivered": 996,
+    "data_frames_lost": 4,
+    "data_frames_missed": 0,
     "turnaround_p50_ns": 8_000_000,
 }
 SLOW = Evidence(
@@ -24,70 +24,74 @@ SLOW = Evidence(
     rtt_base_seconds=0.020,
     rtt_seconds=0.029,
     loss=0.002,
-    oversize_fraction=0.0,
-    withheld_fraction=0.0,
+    long_pause_fraction=0.0,
+    idle_open_window_fraction=0.0,
 )
 
 
 def test_a_row_of_crossings_is_read() -> None:
-    assert EndsEvidence.of(CROSSING) == EndsEvidence(lost=0.004, turnaround_seconds=0.008)
-    assert EndsEvidence.of({**CROSSING, "data_unseen": 1}).lost is None, (
+    assert TwoPointEvidence.of(CROSSING) == TwoPointEvidence(lost=0.004, turnaround_seconds=0.008)
+    assert TwoPointEvidence.of({**CROSSING, "data_frames_missed": 1}).lost is None, (
         "the capture beside the sender missed some"
     )
-    assert EndsEvidence.of(CROSSING, dropped=1) == EndsEvidence(turnaround_seconds=0.008), (
+    assert TwoPointEvidence.of(CROSSING, dropped=1) == TwoPointEvidence(turnaround_seconds=0.008), (
         "what looks lost may have been dropped here"
     )
     assert (
-        EndsEvidence.of(
+        TwoPointEvidence.of(
             {
                 **CROSSING,
-                "data_sent": 0,
-                "data_passed": 0,
-                "data_lost": 0,
+                "data_frames_sent": 0,
+                "data_frames_delivered": 0,
+                "data_frames_lost": 0,
                 "turnaround_p50_ns": None,
             }
         )
-        == EndsEvidence()
+        == TwoPointEvidence()
     )
-    assert EndsEvidence.of({**CROSSING, "turnaround_p50_ns": -5}).turnaround_seconds == 0.0, (
+    assert TwoPointEvidence.of({**CROSSING, "turnaround_p50_ns": -5}).turnaround_seconds == 0.0, (
         "stamped late"
     )
 
 
 def test_losses_are_a_share_of_the_frames_whose_fate_is_known() -> None:
-    assert EndsEvidence.of({**CROSSING, "data_passed": 796}).lost == 0.005
-    assert EndsEvidence.of({**CROSSING, "data_passed": 400}).lost is None, (
+    assert TwoPointEvidence.of({**CROSSING, "data_frames_delivered": 796}).lost == 0.005
+    assert TwoPointEvidence.of({**CROSSING, "data_frames_delivered": 400}).lost is None, (
         "the other capture holds a part of the transfer"
     )
-    assert EndsEvidence.of({**CROSSING, "data_sent": 12, "data_passed": 5}).lost is None, (
-        "few tell nothing"
+    assert (
+        TwoPointEvidence.of({**CROSSING, "data_frames_sent": 12, "data_frames_delivered": 5}).lost
+        is None
+    ), "few tell nothing"
+    assert (
+        TwoPointEvidence.of({**CROSSING, "data_frames_delivered": 0, "data_frames_lost": 0}).lost
+        is None
     )
-    assert EndsEvidence.of({**CROSSING, "data_passed": 0, "data_lost": 0}).lost is None
 
 
 def test_losses_are_those_that_were_seen() -> None:
-    assert with_ends(SLOW, EndsEvidence(lost=0.0)).loss == 0.0
-    assert with_ends(SLOW, EndsEvidence()).loss == 0.002
+    assert with_two_point(SLOW, TwoPointEvidence(lost=0.0)).loss == 0.0
+    assert with_two_point(SLOW, TwoPointEvidence()).loss == 0.002
 
 
 def test_the_receivers_time_is_no_queue() -> None:
-    corrected = with_ends(SLOW, EndsEvidence(turnaround_seconds=0.008))
+    corrected = with_two_point(SLOW, TwoPointEvidence(turnaround_seconds=0.008))
     assert corrected.rtt_base_seconds == 0.028
-    assert with_ends(SLOW, EndsEvidence(turnaround_seconds=0.05)).rtt_base_seconds == 0.029, (
-        "a path takes no less than nothing"
-    )
-    assert with_ends(Evidence(), EndsEvidence(turnaround_seconds=0.05)) == Evidence()
+    assert (
+        with_two_point(SLOW, TwoPointEvidence(turnaround_seconds=0.05)).rtt_base_seconds == 0.029
+    ), "a path takes no less than nothing"
+    assert with_two_point(Evidence(), TwoPointEvidence(turnaround_seconds=0.05)) == Evidence()
     assert diagnose(SLOW).cause == "network_congestion"
     assert diagnose(corrected).cause != "network_congestion"
 
 
 def test_it_comes_with_what_is_known_of_the_host() -> None:
-    evidence, flags = with_host(SLOW, HostEvidence(ends=EndsEvidence(lost=0.0)))
+    evidence, flags = with_host(SLOW, HostEvidence(ends=TwoPointEvidence(lost=0.0)))
     assert (evidence.loss, flags) == (0.0, ())
 
 
 def test_what_was_judged_at_the_wrong_end_is_held_at_review() -> None:
-    evidence, flags = with_host(SLOW, HostEvidence(ends=EndsEvidence(sent_here=False)))
+    evidence, flags = with_host(SLOW, HostEvidence(ends=TwoPointEvidence(sent_here=False)))
     assert (evidence, flags) == (SLOW, (SENT_AT_OTHER_END,))
     assert (diagnose(SLOW).verdict, diagnose(SLOW, flags=flags).verdict) == ("trust", "review")
     stalled = replace(SLOW, stall_gaps_seconds=(4.0,), duration_seconds=10.0, kernel_reset=True)

@@ -1,4 +1,4 @@
-"""A score becomes a probability where validated transfers say how often its rule is right, and stays a score everywhere else."""
+"""A score becomes a probability where validated transfers exist, and stays a score elsewhere."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from trustbed.diagnose.calibration import (
     Calibration,
     Counted,
     Fitted,
+    capture_point_of,
     kind_of,
-    place_of,
     stated,
     worth,
 )
@@ -92,10 +92,10 @@ def test_a_curve_of_nothing_is_the_score_itself() -> None:
 def test_the_place_is_that_of_the_capture_and_of_what_is_known_of_the_host(
     healthy: Evidence,
 ) -> None:
-    assert place_of("sender", healthy) == "beside"
+    assert capture_point_of("sender", healthy) == "beside"
     for known in ({"processor_missed": 0.0}, {"cpu_share": 0.9}, {"send_buffer_limited": 0.0}):
-        assert place_of("sender", replace(healthy, **known)) == "beside_with_host"
-    assert [place_of(at, healthy) for at in ("receiver", "middle", "unknown", None)] == [
+        assert capture_point_of("sender", replace(healthy, **known)) == "beside_with_host"
+    assert [capture_point_of(at, healthy) for at in ("receiver", "middle", "unknown", None)] == [
         "away",
         "away",
         None,
@@ -104,7 +104,7 @@ def test_the_place_is_that_of_the_capture_and_of_what_is_known_of_the_host(
 
 
 def test_the_confidence_is_stated_and_the_score_decides(healthy: Evidence) -> None:
-    paused = replace(healthy, throughput_bytes_per_second=1e6, withheld_fraction=0.6)
+    paused = replace(healthy, throughput_bytes_per_second=1e6, idle_open_window_fraction=0.6)
     afar = Quality(at="receiver", spacing_estimated=True)
     raw, found = (
         diagnose(paused, quality=afar, calibration={}),
@@ -142,9 +142,9 @@ def test_published_cases_state_their_score(published_cases: list[dict[str, Any]]
 
 
 def test_a_row_of_the_table_has_a_place(row: dict[str, Any]) -> None:
-    (found,) = judge([{**row, "at": "sender"}], {})
+    (found,) = judge([{**row, "at": "sender"}], {}).diagnoses
     assert found.place == "beside"
-    (unknown,) = judge([{**row, "at": "unknown"}], {})
+    (unknown,) = judge([{**row, "at": "unknown"}], {}).diagnoses
     assert (unknown.place, unknown.confidence) == (None, unknown.score)
 
 
@@ -155,15 +155,18 @@ def test_an_explanation_says_what_the_confidence_rests_on(
     monkeypatch.setitem(diagnose.__kwdefaults__, "calibration", MADE)
     lines = [line.strip() for line in explain(healthy, quality=Quality(at="sender"))]
     assert (
-        "stated as 0.77: of 40 validated answers of window_explains, captured beside the sender, 30 were right"
-        in lines
-    )
+        "stated as 0.77: of 40 validated verdicts of window_explains, captured beside the "
+        "sender, 30 were right"
+    ) in lines
     weak = [
         line.strip()
         for line in explain(healthy, quality=Quality(at="sender", window_estimated=True))
     ]
-    told = "there are no validated answers of window_explains under window_estimated, captured beside the sender"
-    assert f"stated as it is: {told}" in weak
+    told = (
+        "there are no validated verdicts of window_explains under window_estimated, captured "
+        "beside the sender"
+    )
+    assert f"stated unchanged: {told}" in weak
     assert not any("validated" in line for line in explain(healthy))
 
 

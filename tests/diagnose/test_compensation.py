@@ -1,4 +1,7 @@
-"""The estimate of what the network would have given: by hand, when there is one, and that it never stands for what was measured."""
+"""The estimate of what the network would have given.
+
+By hand, when there is one, and that it never stands for what was measured.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ STARVED = Evidence(
     rtt_seconds=0.052,
     loss=0.0,
     loss_events=0,
-    oversize_fraction=0.0,
-    withheld_fraction=0.6,
+    long_pause_fraction=0.0,
+    idle_open_window_fraction=0.6,
     duration_seconds=3.0,
 )
 
@@ -42,8 +45,10 @@ def case(**changes: Any) -> Case:  # noqa: ANN401 - fields of the evidence
 
 
 def estimate(
-    quality: Quality = BESIDE, cause: Cause = "host_scheduling", **changes: Any
-) -> Compensation:  # noqa: ANN401 - fields of the evidence
+    quality: Quality = BESIDE,
+    cause: Cause = "host_scheduling",
+    **changes: Any,  # noqa: ANN401
+) -> Compensation:
     return estimated(case(**changes), cause, quality)
 
 
@@ -58,7 +63,8 @@ def test_of_a_round_trip_that_bursts_made_longer_a_tenth_above_the_base_counts()
 
 
 def test_slow_start_costs_its_round_trips_less_what_was_sent_in_them() -> None:
-    # 10 → 100 segments: log₂ 10 = 3.3219 round trips of 52 ms, in which 90 segments go instead of 332.19: 2.4219 round trips of 3 s
+    # 10 → 100 segments: log₂ 10 = 3.3219 round trips of 52 ms, in which 90 segments go instead of
+    # 332.19: 2.4219 round trips of 3 s
     assert start_share(case()) == pytest.approx(0.041980, abs=1e-6)
     # 10 → 20 segments: one round trip, in which 10 segments go instead of 20
     assert start_share(case(window_bytes=28_960)) == pytest.approx(0.5 * 0.052 / 3)
@@ -72,9 +78,9 @@ def test_the_estimate_and_its_interval() -> None:
     assert found.low_bytes_per_second == pytest.approx(2_575_236 * LOW, abs=2)
     assert found.high_bytes_per_second == pytest.approx(2_575_236 * HIGH, abs=2)
     assert found.why_not == ""
-    assert (
-        found.words(1e6)
-        == "measured 8.00 Mbit/s; without the stalls about 20.6 Mbit/s (19.0 Mbit/s to 22.7 Mbit/s), an estimate"
+    assert found.words(1e6) == (
+        "measured 8.00 Mbit/s; without the stalls about 20.6 Mbit/s (19.0 Mbit/s to 22.7 "
+        "Mbit/s), an estimate"
     )
 
 
@@ -93,7 +99,8 @@ def test_a_network_gave_at_least_what_was_measured() -> None:
         ({"rtt_base_seconds": None}, "whose queue"),
         (
             {"outstanding_max_bytes": 0.94 * 144_800},
-            "never filled its window, so nothing shows that the network carries that (94 % at most)",
+            "never filled its window, so nothing shows that the network carries that (94 % at "
+            "most)",
         ),
         ({"outstanding_max_bytes": None}, "never filled its window"),
         ({"window_bytes": None}, "its window was not the narrowest limit"),
@@ -130,7 +137,8 @@ def test_the_borders_belong_to_the_validated_side() -> None:
 
 
 def test_a_link_that_is_narrower_than_the_window_leaves_no_estimate() -> None:
-    # 16 Mbit/s of IP packets: 1.93 MB/s of payload, below the 2.69 MB/s of the window; a queue stood before it
+    # 16 Mbit/s of IP packets: 1.93 MB/s of payload, below the 2.69 MB/s of the window; a queue
+    # stood before it
     queued = {"rtt_high_seconds": 0.2, "rate_high_bytes_per_second": 1.93e6}
     found = estimate(capacity_bytes_per_second=2e6, capacity_source="given", **queued)
     assert "what a link would have carried" in found.why_not
@@ -155,7 +163,7 @@ def test_only_discarded_transfers_are_asked_about() -> None:
     assert compensated(case(), "sender_application_limited", "discard", BESIDE) is None
     assert (
         diagnose(
-            replace(STARVED, throughput_bytes_per_second=2.6e6, withheld_fraction=0.0),
+            replace(STARVED, throughput_bytes_per_second=2.6e6, idle_open_window_fraction=0.0),
             quality=BESIDE,
         ).compensation
         is None

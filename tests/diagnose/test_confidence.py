@@ -13,24 +13,24 @@ from trustbed.diagnose.confidence import CONFIDENCE
 
 PAUSING: dict[str, Any] = {
     "throughput_bytes_per_second": 1.0e6,
-    "oversize_fraction": 0.4,
-    "withheld_fraction": 0.0,
+    "long_pause_fraction": 0.4,
+    "idle_open_window_fraction": 0.0,
     "window_saturated": 0.5,
     "loss": 0.001,
 }
 BLIND: dict[str, Any] = {
-    "oversize_fraction": None,
-    "withheld_fraction": None,
+    "long_pause_fraction": None,
+    "idle_open_window_fraction": None,
     "spacing_mean_seconds": None,
 }
 SLOW: dict[str, Any] = {"throughput_bytes_per_second": 1.0e6}
 CAPPED: dict[str, Any] = {"outstanding_mean_bytes": 19_000.0, "outstanding_max_bytes": 20_000.0}
 BENT: dict[str, Any] = {
     "burst_rate_bytes_per_second": 3.9e6,
-    "burst_left_rate_bytes_per_second": 3.0e6,
+    "sustained_rate_bytes_per_second": 3.0e6,
     "rate_low_bytes_per_second": 2.86e6,
     "rate_middle_bytes_per_second": 3.0e6,
-    "burst_left_floor_seconds": 0.025,
+    "sustained_rtt_min_seconds": 0.025,
 }
 
 # cause, addition: (evidence without it, confidence, change, confidence with it)
@@ -49,7 +49,7 @@ STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
         "network_loss",
         {**SLOW, **BLIND, "loss": 0.006, "loss_events": 4},
         60,
-        {"oversize_fraction": 0.0},
+        {"long_pause_fraction": 0.0},
         70,
     ),
     (
@@ -91,14 +91,14 @@ STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
         "network_congestion",
         {**SLOW, **BLIND, "rtt_seconds": 0.0245},
         60,
-        {"withheld_fraction": 0.0},
+        {"idle_open_window_fraction": 0.0},
         70,
     ),
     (
         "bandwidth_limited",
         {**BLIND, **SLOW, "capacity_bytes_per_second": 1.1e6},
         80,
-        {"oversize_fraction": 0.1},
+        {"long_pause_fraction": 0.1},
         90,
     ),
     (
@@ -109,7 +109,7 @@ STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
         80,
     ),
     ("window_limited", {**BLIND, "window_saturated": 0.89}, 80, {"window_saturated": 0.9}, 90),
-    ("window_limited", {**BLIND, "window_saturated": 0.89}, 80, {"oversize_fraction": 0.0}, 90),
+    ("window_limited", {**BLIND, "window_saturated": 0.89}, 80, {"long_pause_fraction": 0.0}, 90),
     ("receiver_limited", {**SLOW, "window_closed": 0.49}, 60, {"window_closed": 0.5}, 80),
     (
         "receiver_limited",
@@ -132,7 +132,7 @@ STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
         {"rtt_before_loss_seconds": 0.02, "rtt_high_seconds": 0.06},
         80,
     ),
-    ("shaped", {**BLIND, **BENT}, 80, {"oversize_fraction": 0.0}, 90),
+    ("shaped", {**BLIND, **BENT}, 80, {"long_pause_fraction": 0.0}, 90),
     (
         "reordering",
         {**BLIND, **SLOW, "late_segments": 9, "data_segments": 2000},
@@ -144,14 +144,14 @@ STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
         "reordering",
         {**BLIND, **SLOW, "late_segments": 9, "data_segments": 2000},
         60,
-        {"oversize_fraction": 0.0},
+        {"long_pause_fraction": 0.0},
         70,
     ),
     ("send_buffer_limited", {**SLOW, **CAPPED}, 60, {"send_buffer_limited": 0.5}, 80),
     ("host_scheduling", {**PAUSING, "cpu_share": 0.9}, 60, {"cpu_share": 0.89}, 80),
     ("host_scheduling", {**PAUSING, "cpu_share": 0.94}, 60, {"cpu_share": 0.95}, 40),
     ("host_scheduling", PAUSING, 60, {"window_saturated": 0.9}, 70),
-    ("host_scheduling", PAUSING, 60, {"withheld_fraction": 0.45}, 70),
+    ("host_scheduling", PAUSING, 60, {"idle_open_window_fraction": 0.45}, 70),
     ("host_scheduling", PAUSING, 60, {"loss": 0.0009}, 70),
     ("host_scheduling", PAUSING, 60, {"loss": None}, 70),
     (
@@ -165,7 +165,7 @@ STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
         "host_scheduling",
         {**SLOW, **BLIND, "rate_high_bytes_per_second": 2e6, "window_saturated": 0.5},
         70,
-        {"oversize_fraction": 0.0},
+        {"long_pause_fraction": 0.0},
         60,
     ),
     (
@@ -182,7 +182,7 @@ STEPS: list[tuple[Cause, dict[str, Any], int, dict[str, Any], int]] = [
         {"unfilled_per_train": 0.33},
         80,
     ),
-    ("slow_start", {**SLOW, **BLIND, "slow_start": True}, 70, {"oversize_fraction": 0.0}, 80),
+    ("slow_start", {**SLOW, **BLIND, "slow_start": True}, 70, {"long_pause_fraction": 0.0}, 80),
 ]
 
 
@@ -226,7 +226,10 @@ def test_every_addition_is_tested(healthy: Evidence) -> None:
 
 
 def test_what_is_left_by_elimination_is_for_a_human(healthy: Evidence) -> None:
-    """Nothing but fast moments: a kernel that misses its processor makes it sure, a full window does not."""
+    """Nothing but fast moments.
+
+    A kernel that misses its processor makes it sure, a full window does not.
+    """
     left = replace(healthy, **SLOW, rate_high_bytes_per_second=2e6)
     assert diagnose(left).rule == "ran_now_and_then"
     assert diagnose(left).verdict == "review"
@@ -237,6 +240,6 @@ def test_a_host_is_discarded_from_eighty_on(healthy: Evidence) -> None:
     pausing = replace(healthy, **PAUSING)
     assert diagnose(replace(pausing, window_saturated=1.0)).verdict == "review"
     assert (
-        diagnose(replace(pausing, window_saturated=1.0, withheld_fraction=0.45)).verdict
+        diagnose(replace(pausing, window_saturated=1.0, idle_open_window_fraction=0.45)).verdict
         == "discard"
     )

@@ -1,4 +1,7 @@
-"""The evidence vector: where each field comes from, in which unit, and that unknown stays unknown."""
+"""The evidence vector.
+
+Where each field comes from, in which unit, and that unknown stays unknown.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import pytest
 
 from trustbed.diagnose import Evidence
-from trustbed.diagnose.sources import SOURCES, Source
+from trustbed.diagnose.evidence import SOURCES, Source
 
 
 def test_every_field_has_a_source_in_order() -> None:
@@ -64,17 +67,19 @@ def test_numbers_that_no_column_gives_alone() -> None:
     )
     assert (
         Evidence.from_transfer(
-            {"filled_reordered": 3, "reordered_answers": 4, "filled_overtaken": 2}
+            {"filled_reordered": 3, "reordering_dupack_series": 4, "filled_overtaken": 2}
         ).late_segments
         == 9
     )
     assert (
-        Evidence.from_transfer({"filled_reordered": None, "reordered_answers": 4}).late_segments
+        Evidence.from_transfer(
+            {"filled_reordered": None, "reordering_dupack_series": 4}
+        ).late_segments
         == 4
     )
     late = {
         "filled_reordered": 3,
-        "reordered_answers": 4,
+        "reordering_dupack_series": 4,
         "filled_overtaken": 2,
         "filled_lost_upstream": 1,
     }

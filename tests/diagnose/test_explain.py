@@ -1,4 +1,4 @@
-"""An explanation names the rule that fired, those before it that did not, and what would change the verdict."""
+"""An explanation names the rule that fired, those before it, and what would change the verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trustbed.diagnose.rules import RULES, STAGES
 @pytest.fixture
 def starved(healthy: Evidence) -> Evidence:
     """A sender that pauses below the RTT."""
-    return replace(healthy, throughput_bytes_per_second=1.3e6, withheld_fraction=0.8)
+    return replace(healthy, throughput_bytes_per_second=1.3e6, idle_open_window_fraction=0.8)
 
 
 def part(lines: list[str], title: str) -> list[str]:
@@ -36,16 +36,18 @@ def part(lines: list[str], title: str) -> list[str]:
 
 
 def test_the_rules_up_to_the_one_that_fired(starved: Evidence) -> None:
-    told = part(explain(starved), "Rules, in the order asked")
+    told = part(explain(starved), "Rules, in order")
     names = [rule.name for rule in STAGES[0].rules]
-    deficit = [stage.name for stage in STAGES].index("deficit")
+    deficit = [stage.name for stage in STAGES].index("throughput_gap")
     before = [rule.name for rule in STAGES[deficit].rules]
     before = before[: before.index("sender_held_back") + 1]
     assert [line.split()[1].strip(":") for line in told if line[0] in "–→"] == names + before
     titles = [line for line in told if line[0] not in "–→"]
     assert len(titles) == deficit + 1
     assert all(line.startswith(stage.title) for line, stage in zip(titles, STAGES, strict=False))
-    assert [" Not asked: " in line for line in titles] == [False] + [True] * (deficit - 1) + [False]
+    assert [" Not entered: " in line for line in titles] == [False] + [True] * (deficit - 1) + [
+        False
+    ]
 
 
 def test_what_the_network_would_have_given_is_told_or_why_it_is_not(starved: Evidence) -> None:
@@ -53,29 +55,34 @@ def test_what_the_network_would_have_given_is_told_or_why_it_is_not(starved: Evi
     (told,) = part(explain(beside, quality=Quality(at="sender")), "Without the stalls")
     assert told.startswith("measured 10.4 Mbit/s; without the stalls about 25.1 Mbit/s (")
     (told,) = part(explain(beside), "Without the stalls")
-    assert (
-        told
-        == "no estimate of what the network would have given: the capture was not taken beside the sender"
+    assert told == (
+        "no estimate of what the network would have given: the capture was not taken beside the "
+        "sender"
     )
     assert "Without the stalls" not in explain(
-        replace(beside, throughput_bytes_per_second=3.1e6, withheld_fraction=0.0)
+        replace(beside, throughput_bytes_per_second=3.1e6, idle_open_window_fraction=0.0)
     )
 
 
 def test_conditions_are_told_with_their_thresholds_and_numbers(starved: Evidence) -> None:
-    told = part(explain(starved), "Rules, in the order asked")
+    told = part(explain(starved), "Rules, in order")
     for line in (
-        "– too_short (insufficient): needs shorter than 10 round trips, or less than 64 kB delivered [too_short = false]",
-        "Did the whole host stop? Not asked: the host's stalls last 5 s or 10 % of the transfer in total [stalled 0 s of 10.0 s]",
-        "The throughput stays below what they allow: what took the rest? Asked: r known and < 0.8 [r = 0.41]",
-        "– receiver_closed_its_window (receiver_limited): needs window_closed ≥ 20 % [window_closed = 0 %]",
-        "– application_paused (sender_application_limited): needs (app_limited ≥ 50 % or workload = interactive) and cpu_share ≥ 0.9 or "
-        "unknown [app_limited = 0 %, workload = unknown, cpu_share = unknown]",
+        "– too_short (insufficient): needs shorter than 10 round trips, or less than 64 kB "
+        "delivered [too_short = false]",
+        "Did the whole host stop? Not entered: the host's stalls last 5 s or 10 % of the "
+        "transfer in total [stalled 0 s of 10.0 s]",
+        "There is a throughput gap: what took the rest? Entered: r known and < 0.8 [r = 0.41]",
+        "– receiver_closed_its_window (receiver_limited): needs window_closed ≥ 20 % "
+        "[window_closed = 0 %]",
+        "– application_paused (sender_application_limited): needs (app_limited ≥ 50 % or "
+        "workload = interactive) and cpu_share ≥ 0.9 or unknown [app_limited = 0 %, workload = "
+        "unknown, cpu_share = unknown]",
     ):
         assert line in told
     assert told[-1].startswith(
-        "→ sender_held_back: host_scheduling, because oversize pauses: f ≥ 20 %, h ≥ 30 % or empty ≥ 20 % (else mean pause > T_pkt, "
-        "else as reported) [f = 0 %, h = 80 %] and measured beside the sender"
+        "→ sender_held_back: host_scheduling, because long pauses: f ≥ 20 %, h ≥ 30 % or empty ≥ "
+        "20 % (else mean pause > T_pkt, else as reported) [f = 0 %, h = 80 %] and measured "
+        "at the sender"
     )
 
 
@@ -101,19 +108,19 @@ def test_all_that_counts_as_a_pause_is_shown(starved: Evidence) -> None:
         ]  # type: ignore[arg-type]
         return line
 
-    assert pauses() == "pauses longer than the RTT f = 0 %, data withheld h = 80 %: oversize"
-    assert pauses(withheld_fraction=0.1, empty_fraction=0.3).endswith(
-        "data withheld h = 10 %, nothing outstanding 30 %: oversize"
+    assert pauses() == "pauses longer than the RTT f = 0 %, idle with open window h = 80 %: long"
+    assert pauses(idle_open_window_fraction=0.1, empty_fraction=0.3).endswith(
+        "idle with open window h = 10 %, nothing outstanding 30 %: long"
     )
-    assert pauses(withheld_fraction=0.1, withheld_at_rate_fraction=0.4).endswith(
-        "data withheld h = 10 % (h′ = 40 %): oversize"
+    assert pauses(idle_open_window_fraction=0.1, idle_open_window_at_rate_fraction=0.4).endswith(
+        "idle with open window h = 10 % (h′ = 40 %): long"
     )
 
 
 def test_without_pauses_is_without_any_of_them(starved: Evidence) -> None:
     without = "without pauses: unexplained, confidence 0.30, review"
     assert without in part(
-        explain(replace(starved, withheld_at_rate_fraction=0.9, empty_fraction=0.5)),
+        explain(replace(starved, idle_open_window_at_rate_fraction=0.9, empty_fraction=0.5)),
         "What would change it",
     )
 
@@ -149,7 +156,7 @@ def test_what_would_change_it_is_tried(starved: Evidence) -> None:
 
 def test_the_limits_of_the_capture_are_explained(starved: Evidence) -> None:
     lines = explain(starved, quality=Quality(unseen_share=0.1))
-    assert part(lines, "What the capture leaves of it")[0].startswith(
+    assert part(lines, "What the capture limits")[0].startswith(
         "capture_loss: what may still be concluded is the throughput"
     )
     assert "a capture without these weaknesses: confidence 0.90, discard" in part(
@@ -167,7 +174,10 @@ def test_other_readings_and_flags(starved: Evidence) -> None:
         "sender_application_limited: window full 60 %"
     )
     assert part(lines, "Flags") == [
-        "loss_model_refuted: the loss model was left out: too few losses, or the transfer was faster than it allows"
+        (
+            "loss_model_refuted: the loss model was left out: too few losses, or the transfer "
+            "was faster than it allows"
+        )
     ]
     assert "Flags" not in explain(starved)
 
@@ -177,7 +187,7 @@ def unknown(evidence: Evidence, quality: Quality = UNTOUCHED) -> list[str]:
     told = [
         line.partition(": ")[2]
         for line in part(explain(evidence, quality=quality), "Evidence")
-        if line.startswith("not known")
+        if line.startswith("unknown, and")
     ]
     return [name for names in told for name in names.split(", ")]
 
@@ -233,7 +243,7 @@ def test_nothing_is_said_where_nothing_is_missing(healthy: Evidence) -> None:
     known = {
         "capacity_bytes_per_second": 9e9,
         "window_shrunk": 0.0,
-        "withheld_at_rate_fraction": 0.0,
+        "idle_open_window_at_rate_fraction": 0.0,
         "empty_fraction": 0.0,
     }
     complete = replace(healthy, **known, unanswered_seconds=0.0, delayed_answers=0.0)
@@ -250,7 +260,7 @@ def test_a_row_is_explained_like_its_evidence(row: dict[str, Any], healthy: Evid
 
 
 def test_a_row_is_explained_with_what_is_known_of_its_host(row: dict[str, Any]) -> None:
-    pausing = {**row, "throughput_bytes_per_second": 1e6, "withheld_fraction": 0.8}
+    pausing = {**row, "throughput_bytes_per_second": 1e6, "idle_open_window_fraction": 0.8}
     kernel = KernelTimes(busy_seconds=9.0, rwnd_limited_seconds=9.0)
     host = HostEvidence(processor_missed=0.0, processor_share=1.0, kernel=kernel)
     judged, lines = (
@@ -259,9 +269,7 @@ def test_a_row_is_explained_with_what_is_known_of_its_host(row: dict[str, Any]) 
     )
     assert judged.cause == "sender_application_limited"
     assert lines[0] == judged.headline
-    assert any(
-        line.startswith("→ application_slept") for line in part(lines, "Rules, in the order asked")
-    )
+    assert any(line.startswith("→ application_slept") for line in part(lines, "Rules, in order"))
     assert part(lines, "Flags")[0].startswith("kernel_rwnd_limited: ")
     assert explain_row(pausing, {}, host=HostEvidence()) == explain_row(pausing, {})
 
@@ -275,7 +283,7 @@ def test_every_rule_can_be_explained(healthy: Evidence) -> None:
         {"stall_gaps_seconds": (7.0,)},
         {"rtt_seconds": 0.03},
         slow,
-        {**slow, "withheld_fraction": 0.5},
+        {**slow, "idle_open_window_fraction": 0.5},
         {"throughput_bytes_per_second": None},
     ):
         evidence = replace(healthy, **changes)

@@ -13,13 +13,13 @@ from trustbed.diagnose import (
     CaptureFacts,
     Finding,
     capture_findings,
-    examine,
     host_findings,
+    judge,
 )
-from trustbed.diagnose.both_ends import EndsEvidence
 from trustbed.diagnose.findings import finding
 from trustbed.diagnose.host import HostEvidence
 from trustbed.diagnose.judge import FINDINGS_SHOWN
+from trustbed.diagnose.two_point import TwoPointEvidence
 
 CLEAN: CaptureFacts = {
     "files": [
@@ -107,13 +107,13 @@ ABOUT_CAPTURES: list[tuple[str, dict[str, Any], str, str]] = [
         "bunched_timestamps",
         {"equal_timestamp_share": 0.6},
         "warning",
-        "60 % of the records carry the same time",
+        "60 % of the records have the timestamp",
     ),
     (
         "bunched_timestamps",
         {"bunched_share": 0.6},
         "info",
-        "60 % of the records were stamped in bunches",
+        "60 % of the records were timestamped in bunches",
     ),
     (
         "timestamps_missing",
@@ -238,8 +238,8 @@ def test_a_record_without_time_is_no_reading_problem() -> None:
 
 # code: (changes to a healthy row, options, a part of the message)
 ABOUT_TRANSFERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "connection_outage": ({"outage_ns": 2_500_000_000}, {}, "stood still for 2.50 s"),
-    "isolated_oversize_spacing": (
+    "connection_outage": ({"outage_ns": 2_500_000_000}, {}, "stalled for 2.50 s"),
+    "isolated_long_pause": (
         {"spacing_max_ns": 30_000_000},
         {},
         "longest pause 30.0 ms, base RTT 20.0 ms",
@@ -256,11 +256,15 @@ ABOUT_TRANSFERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "sent_at_other_end": (
         {},
-        {"host_of": lambda _: HostEvidence(ends=EndsEvidence(sent_here=False))},
-        "its data were sent beside the other capture, and its verdict is held at review",
+        {"host_of": lambda _: HostEvidence(ends=TwoPointEvidence(sent_here=False))},
+        "the other capture was taken at its sender; its verdict is held at review",
     ),
     "pauses_ambiguous": (
-        {"throughput_bytes_per_second": 1e6, "withheld_fraction": 0.5, "app_limited_fraction": 0.3},
+        {
+            "throughput_bytes_per_second": 1e6,
+            "idle_open_window_fraction": 0.5,
+            "app_limited_fraction": 0.3,
+        },
         {},
         "host_scheduling, or else sender_application_limited: window full 60 %",
     ),
@@ -278,7 +282,7 @@ ABOUT_TRANSFERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {
             "spacing_source": "estimated",
             "throughput_bytes_per_second": 1e6,
-            "withheld_fraction": 0.5,
+            "idle_open_window_fraction": 0.5,
         },
         {},
         "score limited to 0.70: pauses were estimated",
@@ -295,10 +299,10 @@ ABOUT_TRANSFERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 @pytest.mark.parametrize("code", ABOUT_TRANSFERS)
 def test_about_a_transfer(code: str, row: dict[str, Any]) -> None:
     changes, options, words = ABOUT_TRANSFERS[code]
-    assert [finding.code for finding in examine([row], CLEAN).findings] == []
+    assert [finding.code for finding in judge([row], CLEAN).findings] == []
     found = [
         finding
-        for finding in examine([{**row, **changes}], CLEAN, **options).findings
+        for finding in judge([{**row, **changes}], CLEAN, **options).findings
         if finding.code == code
     ]
     assert [finding.scope for finding in found] == ["1.0"]
@@ -306,11 +310,11 @@ def test_about_a_transfer(code: str, row: dict[str, Any]) -> None:
 
 
 def test_estimated_pauses_are_no_matter_where_nothing_rests_on_them(row: dict[str, Any]) -> None:
-    assert examine([{**row, "spacing_source": "estimated"}], CLEAN).findings == []
+    assert judge([{**row, "spacing_source": "estimated"}], CLEAN).findings == []
 
 
 def test_an_outage_below_two_seconds_is_none(row: dict[str, Any]) -> None:
-    assert examine([{**row, "outage_ns": 1_999_999_999}], CLEAN).findings == []
+    assert judge([{**row, "outage_ns": 1_999_999_999}], CLEAN).findings == []
 
 
 def stall(row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -327,10 +331,10 @@ ABOUT_ALL_ROWS: dict[str, tuple[Callable[[dict[str, Any]], list[dict[str, Any]]]
         "capture",
         "none of 3 transfers",
     ),
-    "place_unknown": (
+    "capture_point_unknown": (
         lambda row: [{**row, "at": "unknown"}, row],
         "capture",
-        "the capture place of 1 transfer is unknown",
+        "the capture point of 1 transfer is unknown",
     ),
     "host_stall": (stall, "10.0.0.1", "10.0.0.1 stopped 2 times, for 8.00 s in total"),
 }
@@ -339,7 +343,7 @@ ABOUT_ALL_ROWS: dict[str, tuple[Callable[[dict[str, Any]], list[dict[str, Any]]]
 @pytest.mark.parametrize("code", ABOUT_ALL_ROWS)
 def test_about_all_rows(code: str, row: dict[str, Any]) -> None:
     rows, scope, words = ABOUT_ALL_ROWS[code]
-    found = [finding for finding in examine(rows(row), CLEAN).findings if finding.code == code]
+    found = [finding for finding in judge(rows(row), CLEAN).findings if finding.code == code]
     assert [finding.scope for finding in found] == [scope]
     assert words in found[0].message
 
@@ -347,7 +351,7 @@ def test_about_all_rows(code: str, row: dict[str, Any]) -> None:
 def test_a_transfer_by_itself_is_not_counted_out(row: dict[str, Any]) -> None:
     (found,) = [
         one
-        for one in examine([{**row, "too_short": True}], CLEAN).findings
+        for one in judge([{**row, "too_short": True}], CLEAN).findings
         if one.code == "nothing_judged"
     ]
     assert found.message == "no transfer was long enough to be judged"
@@ -358,17 +362,17 @@ def test_a_place_that_was_said_wrongly_is_told_of_the_capture_and_of_each_transf
 ) -> None:
     found = [
         one
-        for one in examine([{**row, "place_contradicted": True}, row], CLEAN).findings
-        if one.code == "place_contradicted"
+        for one in judge([{**row, "capture_point_contradicted": True}, row], CLEAN).findings
+        if one.code == "capture_point_contradicted"
     ]
     assert [one.scope for one in found] == ["capture", row["transfer"]]
-    assert found[0].message == "1 transfer captured beside the other end than was said"
+    assert found[0].message == "1 transfer captured at the other end than given"
 
 
 def test_subflows_are_told_of_the_capture_and_of_each_transfer(row: dict[str, Any]) -> None:
     found = [
         one
-        for one in examine([{**row, "multipath": True}, row], CLEAN).findings
+        for one in judge([{**row, "multipath": True}, row], CLEAN).findings
         if one.code == "multipath"
     ]
     assert [one.scope for one in found] == ["capture", row["transfer"]]
@@ -380,7 +384,7 @@ def test_subflows_are_told_of_the_capture_and_of_each_transfer(row: dict[str, An
 
 
 def test_a_capture_without_transfers_judges_nothing_and_says_so_elsewhere() -> None:
-    assert examine([], CLEAN).findings == []
+    assert judge([], CLEAN).findings == []
 
 
 def test_a_short_stall_is_told_and_lowers_nothing() -> None:
@@ -392,11 +396,13 @@ def test_every_finding_is_tested() -> None:
     tested = {code for code, *_ in ABOUT_CAPTURES} | {
         *ABOUT_TRANSFERS,
         *ABOUT_ALL_ROWS,
-        "place_contradicted",
+        "capture_point_contradicted",
         "multipath",
     }
     assert tested == {
-        code for code in CATALOGUE if not code.startswith(("burst_", "ends_", "machine_", "run_"))
+        code
+        for code in CATALOGUE
+        if not code.startswith(("burst_", "machine_", "run_", "two_point_"))
     }
 
 
@@ -405,7 +411,7 @@ def test_many_transfers_with_the_same_finding_are_folded(row: dict[str, Any]) ->
         {**row, "transfer": f"{index}.0", "spacing_max_ns": 30_000_000}
         for index in range(FINDINGS_SHOWN + 7)
     ]
-    found = examine(rows, CLEAN).findings
+    found = judge(rows, CLEAN).findings
     assert len(found) == FINDINGS_SHOWN + 1
     assert found[-1].message == "the same of 7 more transfers"
     assert found[-1].scope == "capture"
@@ -413,13 +419,13 @@ def test_many_transfers_with_the_same_finding_are_folded(row: dict[str, Any]) ->
 
 def test_findings_come_in_a_fixed_order(row: dict[str, Any]) -> None:
     rows = [{**row, "outage_ns": 3_000_000_000, "stall_gaps_ns": [6_000_000_000], "at": "unknown"}]
-    codes = [finding.code for finding in examine(rows, {**CLEAN, "wild_seq": 1}).findings]
+    codes = [finding.code for finding in judge(rows, {**CLEAN, "wild_seq": 1}).findings]
     assert codes == [
         "wild_sequence_numbers",
-        "place_unknown",
+        "capture_point_unknown",
         "host_stall",
         "connection_outage",
-        "place_unknown",
+        "capture_point_unknown",
     ]
 
 
@@ -455,8 +461,8 @@ def test_a_finding_is_data() -> None:
 
 
 def test_a_finding_has_a_severity_of_the_catalogue_and_plain_words() -> None:
-    found = finding("machine_tcp_remembers", "it remembers")
-    assert found.next_step.startswith("sysctl -w net.ipv4.tcp_no_metrics_save=1, or ")
+    found = finding("multipath", "2 subflows")
+    assert "`" not in found.next_step
     assert finding("read_problem", "cut", severity="warning").severity == "warning"
     with pytest.raises(AssertionError, match="does not know read_problem as info"):
         finding("read_problem", "cut", severity="info")

@@ -10,7 +10,7 @@ from trustbed.diagnose import Evidence, KernelTimes, diagnose, with_kernel_times
 def test_idle_time_of_the_application(healthy: Evidence) -> None:
     evidence, flags = with_kernel_times(healthy, KernelTimes(busy_seconds=4.0))
     assert (evidence.app_limited_fraction, flags) == (0.6, ())
-    slow = replace(evidence, throughput_bytes_per_second=1e6, withheld_fraction=0.6)
+    slow = replace(evidence, throughput_bytes_per_second=1e6, idle_open_window_fraction=0.6)
     assert diagnose(slow).cause == "sender_application_limited"
 
 

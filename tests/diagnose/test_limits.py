@@ -1,4 +1,4 @@
-"""Every weakness of a capture leaves of a diagnosis what the table says, at its threshold and not below it."""
+"""Every weakness of a capture limits a diagnosis as the table says, from its threshold on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from trustbed.diagnose import CATALOGUE, CaptureQuality, Diagnosis, Evidence, Quality, diagnose
 from trustbed.diagnose.limits import LIMITS
-from trustbed.diagnose.quality import is_place_contradicted
+from trustbed.diagnose.quality import is_capture_point_contradicted
 
 Weakness = tuple[dict[str, Any], dict[str, Any]]
 
@@ -42,8 +42,8 @@ BOTH_WAYS: dict[str, tuple[Weakness, Weakness]] = {
     ),
     "window_estimated": (({}, {"window_estimated": True}), ({}, {})),
     "echoed_rtt": (({}, {"rtt_echoed": True}), ({}, {})),
-    "place_unknown": (({}, {"place_unknown": True}), ({}, {})),
-    "place_contradicted": (({}, {"place_contradicted": True}), ({}, {})),
+    "capture_point_unknown": (({}, {"capture_point_unknown": True}), ({}, {})),
+    "capture_point_contradicted": (({}, {"capture_point_contradicted": True}), ({}, {})),
     "multipath": (({}, {"multipath": True}), ({}, {})),
     "estimated_spacing": (({}, {"spacing_estimated": True}), ({}, {})),
 }
@@ -57,7 +57,7 @@ def quality(weakness: Weakness) -> Quality:
 @pytest.fixture
 def starved(healthy: Evidence) -> Evidence:
     """A sender that pauses below the RTT, with confidence 0.9."""
-    return replace(healthy, throughput_bytes_per_second=1.3e6, withheld_fraction=0.8)
+    return replace(healthy, throughput_bytes_per_second=1.3e6, idle_open_window_fraction=0.8)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_clock_step_elsewhere_in_the_capture_is_no_matter(healthy: Evidence) -
 def test_long_pauses_survive_bunched_timestamps(starved: Evidence) -> None:
     bunched = quality(({"equal_timestamp_share": 0.5}, {}))
     assert diagnose(starved, quality=bunched).verdict == "review"
-    assert diagnose(replace(starved, oversize_fraction=0.4), quality=bunched).verdict == "discard"
+    assert diagnose(replace(starved, long_pause_fraction=0.4), quality=bunched).verdict == "discard"
 
 
 def test_losses_tell_a_queue_from_a_late_sender(congested: Evidence) -> None:
@@ -158,33 +158,33 @@ def test_limits_add_up(starved: Evidence) -> None:
     ("changes", "is_contradicted"),
     [
         ({}, True),
-        ({"capture_place": "responder"}, False),
+        ({"capture_point": "responder"}, False),
         (
             {
-                "capture_place": "responder",
-                "nearest_initiator_ns": 1_400,
-                "nearest_responder_ns": 20_000_000,
+                "capture_point": "responder",
+                "response_min_initiator_ns": 1_400,
+                "response_min_responder_ns": 20_000_000,
             },
             True,
         ),
-        ({"capture_place": "middle"}, False),
-        ({"capture_place_from": "answers"}, False),
-        ({"nearest_responder_ns": 6_000_000}, False),
-        ({"nearest_responder_ns": 5_000_000}, True),
-        ({"nearest_initiator_ns": 900_000}, False),
-        ({"nearest_responder_ns": None}, False),
+        ({"capture_point": "middle"}, False),
+        ({"capture_point_source": "answers"}, False),
+        ({"response_min_responder_ns": 6_000_000}, False),
+        ({"response_min_responder_ns": 5_000_000}, True),
+        ({"response_min_initiator_ns": 900_000}, False),
+        ({"response_min_responder_ns": None}, False),
     ],
 )
 def test_a_place_that_was_said_is_held_against_who_answers_first(
     changes: dict[str, Any], is_contradicted: bool
 ) -> None:
     connection = {
-        "capture_place": "initiator",
-        "capture_place_from": "given",
-        "nearest_initiator_ns": 20_000_000,
+        "capture_point": "initiator",
+        "capture_point_source": "given",
+        "response_min_initiator_ns": 20_000_000,
     }
     assert (
-        is_place_contradicted({**connection, "nearest_responder_ns": 1_400, **changes})
+        is_capture_point_contradicted({**connection, "response_min_responder_ns": 1_400, **changes})
         is is_contradicted
     )
 
@@ -202,8 +202,8 @@ class TestFromARow:
         assert of(window_max_bytes=None).one_sided
         assert of(flags=["one_sided"]).one_sided
         assert of(one_sided=True).one_sided
-        assert of(at="unknown").place_unknown
-        assert of(place_contradicted=True).place_contradicted
+        assert of(at="unknown").capture_point_unknown
+        assert of(capture_point_contradicted=True).capture_point_contradicted
         assert of(multipath=True).multipath
         assert of(rtt_source="timestamp_echo").rtt_echoed
         assert of(rtt_source="both_halves").rtt_echoed

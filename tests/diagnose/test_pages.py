@@ -9,13 +9,13 @@ from string import Formatter
 
 import pytest
 
-from trustbed.diagnose import CATALOGUE, CAUSES, FLAGS, Thresholds
+from tools.pages import CATALOGUE, PAGES, diagnosis_page, findings_page
+from trustbed.diagnose import CAUSES, FLAGS, Thresholds
+from trustbed.diagnose.causes import VERDICT_RULES
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.limits import LIMITS
-from trustbed.diagnose.pages import PAGES, diagnosis_page, findings_page, main
 from trustbed.diagnose.rules import RULES
 from trustbed.diagnose.thresholds import THRESHOLDS
-from trustbed.diagnose.verdicts import HOW_WORDS
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 
@@ -23,7 +23,7 @@ DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 @pytest.mark.parametrize("name", PAGES)
 def test_up_to_date(name: str) -> None:
     assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), (
-        f"run: python -m trustbed.diagnose.pages docs (for {name})"
+        f"run: make docs (for {name})"
     )
 
 
@@ -60,7 +60,12 @@ def test_no_threshold_is_rounded_away_by_its_words() -> None:
     additions = [
         condition.words for table in CONFIDENCE.values() for _, condition in table.additions
     ]
-    for words in (*conditions, *additions, *(limit.when for limit in LIMITS), *HOW_WORDS.values()):
+    for words in (
+        *conditions,
+        *additions,
+        *(limit.when for limit in LIMITS),
+        *VERDICT_RULES.values(),
+    ):
         for _, name, form, _ in Formatter().parse(words):
             if name is not None:
                 said = format(values[name], form or "")
@@ -76,7 +81,10 @@ def test_a_step_that_begins_with_a_command_can_be_copied() -> None:
     assert "**Next step.** `ip -s link show dev INTERFACE`;" in page
     assert (
         re.findall(
-            r"\*\*Next step\.\*\* (?i:apt|chronyc|cpupower|docker|echo|ethtool|ip|sysctl|tc|trustbed|ulimit)\b.*",
+            (
+                r"\*\*Next step\.\*\* "
+                r"(?i:apt|chronyc|cpupower|docker|echo|ethtool|ip|sysctl|tc|trustbed|ulimit)\b.*"
+            ),
             page,
         )
         == []
@@ -93,10 +101,3 @@ def test_every_severity_stands_on_the_page_with_when_it_applies() -> None:
     )
     assert "(warning; info below 0.1 % of the bytes; capture; value in share)" in page
     assert "  %" not in page
-
-
-def test_writing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path)]) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(PAGES)
-    assert main([]) == 2
-    assert "usage:" in capsys.readouterr().err

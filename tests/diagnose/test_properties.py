@@ -18,8 +18,8 @@ from trustbed.diagnose import (
     Evidence,
     Quality,
     diagnose,
-    examine,
     explain,
+    judge,
 )
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.limits import LIMITS
@@ -36,7 +36,7 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
         st.floats(0, 100) | st.sampled_from([13.0, math.inf]), max_size=3
     ).map(tuple),
     **dict.fromkeys(
-        ("oversize_reported", "kernel_reset", "slow_start", "failed", "too_short"), TRUTH
+        ("long_pauses_reported", "kernel_reset", "slow_start", "failed", "too_short"), TRUTH
     ),
 }
 ABSURD = st.builds(
@@ -79,10 +79,10 @@ SENSIBLE = st.builds(
             ),
             RATE,
         ),
-        **dict.fromkeys(("burst_rate_bytes_per_second", "burst_left_rate_bytes_per_second"), RATE),
+        **dict.fromkeys(("burst_rate_bytes_per_second", "sustained_rate_bytes_per_second"), RATE),
         **dict.fromkeys(("rtt_high_seconds", "rtt_before_loss_seconds"), SECONDS),
         **dict.fromkeys(
-            ("floor_before_seconds", "floor_after_seconds", "burst_left_floor_seconds"), SECONDS
+            ("floor_before_seconds", "floor_after_seconds", "sustained_rtt_min_seconds"), SECONDS
         ),
         "floor_flight_ratio": st.none() | st.floats(0.1, 10),
         **dict.fromkeys(
@@ -93,7 +93,9 @@ SENSIBLE = st.builds(
             ("outstanding_mean_bytes", "outstanding_max_bytes"), st.none() | st.floats(0, 1e8)
         ),
         "pauses_estimated": TRUTH,
-        **dict.fromkeys(("answer_seconds", "answer_least_seconds", "way_rise_seconds"), SECONDS),
+        **dict.fromkeys(
+            ("answer_seconds", "answer_least_seconds", "owd_increase_seconds"), SECONDS
+        ),
         "unfilled_per_train": st.none() | st.floats(0, 3),
         **dict.fromkeys(
             ("window_least_bytes", "send_buffer_bytes"), st.none() | st.floats(1000, 1e8)
@@ -157,8 +159,9 @@ def test_a_worse_capture_never_makes_a_verdict_surer(evidence: Evidence, quality
     assert limited.verdict in (clean.verdict, "review")
 
 
-# So slow that no bound explains it, with pauses and nothing before them in the order of the rules: no stall, no silence, no step of the
-# RTT, no burst, a window that neither closed nor shrank, no reordering, no empty token bucket, no full path; measured, not estimated.
+# So slow that no bound explains it, with pauses and nothing before them in the order of the rules:
+# no stall, no silence, no step of the RTT, no burst, a window that neither closed nor shrank, no
+# reordering, no empty token bucket, no full path; measured, not estimated.
 PAUSING = SENSIBLE.map(
     lambda evidence: replace(
         evidence,
@@ -179,7 +182,7 @@ PAUSING = SENSIBLE.map(
         rate_low_bytes_per_second=None,
         pipe_full=None,
         pauses_estimated=False,
-        oversize_fraction=0.4,
+        long_pause_fraction=0.4,
         workload="bulk",
     )
 )
@@ -195,12 +198,12 @@ BEFORE_PAUSES: dict[str, dict[str, Any]] = {
     },
     "shaped": {
         "burst_rate_bytes_per_second": 3.0,
-        "burst_left_rate_bytes_per_second": 1.0,
+        "sustained_rate_bytes_per_second": 1.0,
         "rate_low_bytes_per_second": 1.0,
         "rate_middle_bytes_per_second": 1.0,
         "rate_high_bytes_per_second": 1e9,
         "pauses_estimated": False,
-        "burst_left_floor_seconds": 0.03,
+        "sustained_rtt_min_seconds": 0.03,
         "payload_bytes": 1448,
     },
     "receiver_limited": {
@@ -236,7 +239,8 @@ def test_more_pauses_never_turn_a_host_cause_into_another(
     evidence: Evidence, one: float, other: float
 ) -> None:
     fewer, more = (
-        diagnose(replace(evidence, withheld_fraction=share)) for share in sorted((one, other))
+        diagnose(replace(evidence, idle_open_window_fraction=share))
+        for share in sorted((one, other))
     )
     assert fewer.cause == more.cause == "host_scheduling"
     assert fewer.confidence <= more.confidence
@@ -250,7 +254,8 @@ def test_what_is_asked_before_pauses_does_not_depend_on_them(
     withheld: float | None,
     cpu_share: float | None,
 ) -> None:
-    # Nor on the capture's word for a missing processor; that of the machine's own samples comes before.
+    # Nor on the capture's word for a missing processor; that of the machine's own samples comes
+    # before.
     shown = replace(
         evidence, **{**BEFORE_PAUSES[cause], "kernel_reset": None, "processor_missed": None}
     )
@@ -258,7 +263,10 @@ def test_what_is_asked_before_pauses_does_not_depend_on_them(
     assert (
         diagnose(
             replace(
-                shown, oversize_fraction=longer, withheld_fraction=withheld, cpu_share=cpu_share
+                shown,
+                long_pause_fraction=longer,
+                idle_open_window_fraction=withheld,
+                cpu_share=cpu_share,
             )
         ).cause
         == cause
@@ -283,7 +291,7 @@ RATES_AND_FLIGHT = (
     "rate_low_bytes_per_second",
     "rate_middle_bytes_per_second",
     "burst_rate_bytes_per_second",
-    "burst_left_rate_bytes_per_second",
+    "sustained_rate_bytes_per_second",
     "outstanding_mean_bytes",
     "outstanding_max_bytes",
     "window_least_bytes",
@@ -302,9 +310,10 @@ def test_only_the_share_of_the_window_bound_counts_and_not_the_rate(
         evidence,
         loss=0.0,
         capacity_bytes_per_second=None,
-        oversize_fraction=evidence.oversize_fraction or 0.0,
+        long_pause_fraction=evidence.long_pause_fraction or 0.0,
         rtt_base_seconds=0.02,
-        rate_high_bytes_per_second=None,  # the time that packets take themselves does depend on the rate
+        # The time that packets take themselves does depend on the rate.
+        rate_high_bytes_per_second=None,
     )
 
     def judged(times: float) -> tuple[str, str, float]:
@@ -340,8 +349,8 @@ COLUMNS = st.sampled_from(
         "rtt_base_ns",
         "rtt_path_ns",
         "loss_rate_genuine",
-        "oversize_fraction",
-        "withheld_fraction",
+        "long_pause_fraction",
+        "idle_open_window_fraction",
         "acked_unseen_bytes",
         "unique_bytes",
         "packets",
@@ -361,5 +370,5 @@ FACTS = st.dictionaries(
 
 @given(st.lists(st.dictionaries(COLUMNS, st.none() | st.integers(0, 10**10)), max_size=4), FACTS)
 def test_any_rows_are_examined(rows: list[dict[str, Any]], facts: dict[str, Any]) -> None:
-    examination = examine(rows, facts)  # type: ignore[arg-type]
-    assert len(examination.diagnoses) == len(rows)
+    judgement = judge(rows, facts)  # type: ignore[arg-type]
+    assert len(judgement.diagnoses) == len(rows)

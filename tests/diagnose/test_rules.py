@@ -13,7 +13,7 @@ from trustbed.diagnose.numbers import Numbers
 from trustbed.diagnose.rules import RULES, STAGES, first_match
 
 SLOW: dict[str, Any] = {"throughput_bytes_per_second": 1.0e6}
-PAUSING: dict[str, Any] = {**SLOW, "oversize_fraction": 0.4, "withheld_fraction": 0.5}
+PAUSING: dict[str, Any] = {**SLOW, "long_pause_fraction": 0.4, "idle_open_window_fraction": 0.5}
 UNKNOWN_RATE: dict[str, Any] = {"throughput_bytes_per_second": None}
 SHRUNK: dict[str, Any] = {"window_shrunk": 0.15, "rwnd_limited": 0.5}
 CAPPED: dict[str, Any] = {
@@ -23,10 +23,10 @@ CAPPED: dict[str, Any] = {
 }
 BENT: dict[str, Any] = {
     "burst_rate_bytes_per_second": 3.9e6,
-    "burst_left_rate_bytes_per_second": 3.0e6,
+    "sustained_rate_bytes_per_second": 3.0e6,
     "rate_low_bytes_per_second": 2.86e6,
     "rate_middle_bytes_per_second": 3.0e6,
-    "burst_left_floor_seconds": 0.025,
+    "sustained_rtt_min_seconds": 0.025,
 }
 LOSSY: dict[str, Any] = {"loss": 0.01, "loss_events": 100}
 FULL_LINK: dict[str, Any] = {
@@ -35,14 +35,15 @@ FULL_LINK: dict[str, Any] = {
     "throughput_bytes_per_second": 2.4e6,
 }
 WRITES: dict[str, Any] = {"unfilled_per_train": 0.33, "rwnd_limited": 0.49}
-# Seen from afar: the RTT is half as long again, and hardly any of that lies on the way from the sender.
+# Seen from afar: the RTT is half as long again, and hardly any of that lies on the way from the
+# sender.
 LATE: dict[str, Any] = {
     "pauses_estimated": True,
     "rtt_seconds": 0.03,
     "rwnd_limited": 0.5,
     "answer_seconds": 0.012,
     "answer_least_seconds": 0.002,
-    "way_rise_seconds": 0.003,
+    "owd_increase_seconds": 0.003,
 }
 FEW = {"loss": 0.001, "loss_events": 1}
 
@@ -71,7 +72,7 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"floor_flight_ratio": 0.5},
         "window_explains",
     ),
-    "burst_then_lower_rate": (BENT, {"burst_left_floor_seconds": 0.0201}, "window_explains"),
+    "burst_then_lower_rate": (BENT, {"sustained_rtt_min_seconds": 0.0201}, "window_explains"),
     "reader_set_the_pace": (SHRUNK, {"window_shrunk": 0.14}, "window_explains"),
     "writes_set_the_pace": (WRITES, {"rwnd_limited": 0.5}, "window_explains"),
     "window_full_and_yet_slow": (
@@ -106,7 +107,7 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "answered_late_yet_explained": (
         {**LATE, "throughput_bytes_per_second": 2.0e6},
-        {"way_rise_seconds": 0.0041},
+        {"owd_increase_seconds": 0.0041},
         "queue_explains",
     ),
     "link_was_full": (FULL_LINK, {"capacity_source": "given"}, "capacity_explains"),
@@ -121,9 +122,9 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"capacity_bytes_per_second": 3.4e6, "throughput_bytes_per_second": 3.1e6},
         "window_explains",
     ),
-    "withheld_yet_explained": (
-        {"processor_missed": 0.5, "withheld_fraction": 0.2},
-        {"withheld_fraction": 0.19},
+    "idle_open_window_yet_explained": (
+        {"processor_missed": 0.5, "idle_open_window_fraction": 0.2},
+        {"idle_open_window_fraction": 0.19},
         "window_explains",
     ),
     "window_explains": ({}, SLOW, "nothing_explains"),
@@ -181,17 +182,17 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "path_was_full": (
         {
             **SLOW,
-            "withheld_fraction": 0.3,
+            "idle_open_window_fraction": 0.3,
             "rtt_seconds": 0.025,
             "throughput_bytes_per_second": 0.8e6,
             "pipe_full": 0.95,
         },
-        {"oversize_fraction": 0.2},
+        {"long_pause_fraction": 0.2},
         "sender_held_back",
     ),
     "sender_held_back": (
-        {**SLOW, "withheld_fraction": 0.3},
-        {"withheld_fraction": 0.29},
+        {**SLOW, "idle_open_window_fraction": 0.3},
+        {"idle_open_window_fraction": 0.29},
         "nothing_explains",
     ),
     "machine_answered_late": (
@@ -277,8 +278,8 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "nothing_explains": (SLOW, {"throughput_bytes_per_second": 2.6e6}, "window_explains"),
     "pauses_alone": (
-        {**UNKNOWN_RATE, "oversize_fraction": 0.2},
-        {"oversize_fraction": 0.19},
+        {**UNKNOWN_RATE, "long_pause_fraction": 0.2},
+        {"long_pause_fraction": 0.19},
         "nothing_unusual",
     ),
     "loss_hint": ({**UNKNOWN_RATE, **LOSSY}, {"loss_events": 4}, "nothing_unusual"),
@@ -373,7 +374,7 @@ def test_a_steady_rate_without_a_queue_is_no_full_link(healthy: Evidence) -> Non
     assert rule_of(evenly_stopped) == "link_was_full"
     assert rule_of(replace(evenly_stopped, rtt_seconds=0.0205)) == "nothing_explains"
     assert (
-        rule_of(replace(evenly_stopped, rtt_seconds=0.0205, withheld_fraction=0.4))
+        rule_of(replace(evenly_stopped, rtt_seconds=0.0205, idle_open_window_fraction=0.4))
         == "sender_held_back"
     )
     assert "capacity_refuted" in diagnose(replace(evenly_stopped, rtt_seconds=0.0205)).flags
@@ -404,7 +405,7 @@ def test_a_capacity_that_was_given_needs_no_queue(healthy: Evidence) -> None:
 
 
 def test_losses_at_a_queue_of_two_packets_are_no_overflow(healthy: Evidence) -> None:
-    """One per cent of the packets is lost when the RTT is at its highest, which is hardly above an empty path's."""
+    """1 % of the packets is lost while the RTT is highest, barely above an empty path's."""
     own = 2 * 1448 / 1.0e6
     lossy = replace(
         healthy,
@@ -489,7 +490,7 @@ def test_flags(healthy: Evidence) -> None:
         return diagnose(replace(healthy, **changes)).flags
 
     assert flags() == ()
-    assert flags(spacing_max_seconds=0.021) == ("isolated_oversize_spacing",)
+    assert flags(spacing_max_seconds=0.021) == ("isolated_long_pause",)
     assert flags(spacing_max_seconds=0.02) == ()
     assert flags(throughput_bytes_per_second=3.6e6) == ("exceeds_window_bound",)
     assert flags(throughput_bytes_per_second=3.4e6) == ()
@@ -506,7 +507,8 @@ def test_flags(healthy: Evidence) -> None:
 
 
 def test_a_queue_does_not_explain_an_idle_sender(healthy: Evidence) -> None:
-    # A server that answers a request now and then: the RTT varies, and hardly anything is ever in flight.
+    # A server that answers a request now and then: the RTT varies, and hardly anything is ever in
+    # flight.
     idle = replace(healthy, rtt_seconds=0.03, throughput_bytes_per_second=1448 / 0.03 * 0.99)
     diagnosis = diagnose(idle)
     assert (diagnosis.cause, diagnosis.verdict, diagnosis.flags) == (
@@ -515,10 +517,9 @@ def test_a_queue_does_not_explain_an_idle_sender(healthy: Evidence) -> None:
         ("mostly_idle",),
     )
     assert (
-        diagnosis.reasons[2]
-        == "on average less than one packet was in flight: it was idle most of the time"
+        diagnosis.reasons[2] == "less than one packet in flight on average: idle most of the time"
     )
-    assert diagnosis.headline == "delayed, perhaps by a queue — look before use"
+    assert diagnosis.headline == "delayed, perhaps by a queue — check before use"
     busy = diagnose(replace(idle, throughput_bytes_per_second=1448 / 0.03 * 1.01))
     assert (busy.cause, busy.verdict, busy.flags) == ("network_congestion", "trust", ())
 
@@ -531,7 +532,7 @@ def test_an_impossible_rate_takes_the_trust_away(healthy: Evidence) -> None:
     for changes in impossible:
         diagnosis = diagnose(replace(healthy, **changes))
         assert diagnosis.verdict == "review"
-        assert diagnosis.headline == "faster than its window or link allows — look before use"
+        assert diagnosis.headline == "faster than its window or link allows — check before use"
 
 
 def test_nothing_unusual_is_trusted_only_when_everything_is_known(healthy: Evidence) -> None:
@@ -540,6 +541,6 @@ def test_nothing_unusual_is_trusted_only_when_everything_is_known(healthy: Evide
     assert diagnose(replace(unknown, loss=None)).verdict == "review"
     assert diagnose(replace(unknown, rtt_seconds=None)).verdict == "review"
     blind = replace(
-        unknown, oversize_fraction=None, withheld_fraction=None, spacing_mean_seconds=None
+        unknown, long_pause_fraction=None, idle_open_window_fraction=None, spacing_mean_seconds=None
     )
     assert diagnose(blind).verdict == "review"

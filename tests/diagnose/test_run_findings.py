@@ -19,7 +19,7 @@ PUNCTUAL = {
 PUNCTUAL["overdue_share"] = 0.001
 CLEAN: dict[str, Any] = {
     "emulator": {
-        "lateness": PUNCTUAL,
+        "departure_error": PUNCTUAL,
         "unsent_packets": 0,
         "pipes": [{"name": "up", "dropped": {"queue_full": 700}}],
         "ports": [{"host": "client", "socket_drops": 0}],
@@ -31,7 +31,11 @@ CLEAN: dict[str, Any] = {
             "name": "noise",
             "send": {
                 "generator_late": True,
-                "lateness": {"generator_late": False, "packets": 10, "over_1ms_share": 0.001},
+                "departure_error": {
+                    "generator_late": False,
+                    "packets": 10,
+                    "over_1ms_share": 0.001,
+                },
             },
         }
     ],
@@ -41,7 +45,12 @@ CLEAN: dict[str, Any] = {
 }
 LATE_SEND = {
     "generator_late": True,
-    "lateness": {"generator_late": True, "packets": 10, "over_1ms_share": 0.2, "max_ns": 5_000_000},
+    "departure_error": {
+        "generator_late": True,
+        "packets": 10,
+        "over_1ms_share": 0.2,
+        "max_ns": 5_000_000,
+    },
 }
 
 
@@ -50,7 +59,7 @@ def emulator(**keys: object) -> dict[str, Any]:
 
 
 def late(**keys: object) -> dict[str, Any]:
-    return emulator(lateness={**PUNCTUAL, **keys})
+    return emulator(departure_error={**PUNCTUAL, **keys})
 
 
 FOUND = [
@@ -59,7 +68,8 @@ FOUND = [
         "info",
         {},
         "emulator",
-        "3.00 µs (p50), 14.0 µs (p99), 300 µs (most); 0 % later than a full packet takes on its link; packets were overdue for 0.1 %",
+        "3.00 µs (p50), 14.0 µs (p99), 300 µs (most); 0 % later than a full packet takes on its "
+        "link; packets were overdue for 0.1 %",
     ),
     (
         "run_emulator_late",
@@ -163,7 +173,7 @@ FOUND = [
         "sink on server: it ended",
     ),
     (
-        "run_fault_not_made",
+        "run_fault_not_applied",
         "error",
         {
             "faults": [

@@ -33,7 +33,7 @@ AFAR = Evidence(
     rtt_seconds=0.03,
     answer_seconds=0.03,
     answer_least_seconds=0.02,
-    way_rise_seconds=0.004,
+    owd_increase_seconds=0.004,
 )
 
 
@@ -151,9 +151,9 @@ def test_a_step_is_measured_by_its_lower_level_whichever_comes_first() -> None:
 
 
 def test_ratios_of_rates() -> None:
-    bent = Evidence(burst_rate_bytes_per_second=3e6, burst_left_rate_bytes_per_second=2e6)
+    bent = Evidence(burst_rate_bytes_per_second=3e6, sustained_rate_bytes_per_second=2e6)
     assert shapes.burst_ratio(bent) == 1.5
-    assert shapes.burst_ratio(replace(bent, burst_left_rate_bytes_per_second=0.0)) is None
+    assert shapes.burst_ratio(replace(bent, sustained_rate_bytes_per_second=0.0)) is None
     steady = Evidence(
         throughput_bytes_per_second=3e6,
         rate_high_bytes_per_second=2e6,
@@ -214,16 +214,16 @@ def test_how_late_a_sender_reacts_is_seen_beside_it_only() -> None:
 
 
 def test_the_share_of_the_rise_on_the_way_from_the_sender_is_seen_from_afar_only() -> None:
-    assert shapes.way_share(AFAR) == pytest.approx(0.4)
-    assert shapes.way_share(replace(AFAR, pauses_estimated=False)) is None
-    assert shapes.way_share(replace(AFAR, way_rise_seconds=None)) is None
+    assert shapes.owd_share(AFAR) == pytest.approx(0.4)
+    assert shapes.owd_share(replace(AFAR, pauses_estimated=False)) is None
+    assert shapes.owd_share(replace(AFAR, owd_increase_seconds=None)) is None
 
 
 def test_a_rise_that_is_small_is_no_share_of_anything() -> None:
-    assert shapes.way_share(replace(AFAR, answer_seconds=0.0219, rtt_seconds=0.021)) is None, (
+    assert shapes.owd_share(replace(AFAR, answer_seconds=0.0219, rtt_seconds=0.021)) is None, (
         "less than two ticks of a clock"
     )
-    assert shapes.way_share(replace(AFAR, answer_seconds=0.0249)) is None, (
+    assert shapes.owd_share(replace(AFAR, answer_seconds=0.0249)) is None, (
         "less than half of what the RTT rose by"
     )
 
@@ -240,8 +240,8 @@ def test_a_kernel_that_paces_meanwhile_does_not_hide_a_window_that_is_full() -> 
         rwnd_limited=0.57,
         window_saturated=0.99,
         processor_missed=0.001,
-        oversize_fraction=0.0,
-        withheld_fraction=0.0,
+        long_pause_fraction=0.0,
+        idle_open_window_fraction=0.0,
     )
     assert diagnose(full).cause == "acknowledgements_delayed"
     for changes in (

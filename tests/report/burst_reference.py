@@ -1,7 +1,9 @@
-"""Burstiness by the definitions, slowly: the model of a few thousand packets in plain Python, packet by packet and sum by sum.
+"""Burstiness by the definitions, slowly.
 
-Times are integer nanoseconds in order, lengths bytes. Nothing is shared with the engine, so that it can be held against it. Windows and
-bins begin at multiples of their length of the epoch.
+The model of a few thousand packets in plain Python, packet by packet and sum by sum.
+
+Times are integer nanoseconds in order, lengths bytes. Nothing is shared with the engine, so that it
+can be held against it. Windows and bins begin at multiples of their length of the epoch.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ HAAR = [1 / math.sqrt(2)] * 2
 
 
 def waits(packets: Packets, rate: float, buffer: float = math.inf) -> list[float | None]:
-    """Bytes that each packet finds in front of it at a link of ``rate`` bit/s; ``None`` for one that the buffer has no room for."""
+    """Bytes that each packet finds in front of it at a link of ``rate`` bit/s.
+
+    ``None`` for one that the buffer has no room for.
+    """
     found: list[float | None] = []
     backlog, last = 0.0, packets[0][0] if packets else 0
     for time, length in packets:
@@ -65,7 +70,10 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def windows(packets: Packets, rate: float | None, length: int = WINDOW) -> list[dict[str, Any]]:
-    """Static at ``rate`` with the backlog carried, or each window at its own average from empty; empty ones in a row are one entry."""
+    """Static at ``rate`` with the backlog carried, or each window at its own average from empty.
+
+    Empty ones in a row are one entry.
+    """
     first, last = packets[0][0] // length, packets[-1][0] // length
     carried = iter(waits(packets, rate)) if rate else None
     found: list[dict[str, Any]] = []
@@ -186,7 +194,7 @@ def bins(packets: Packets, width: int = BIN) -> list[int]:
 def octaves(
     series: Sequence[float], low: Sequence[float], *, start: int = 0, width: int = BIN
 ) -> list[dict[str, Any]]:
-    """Energy per octave with the wavelet whose low-pass is given, its bias removed, and its 95 % interval.
+    """Energy per octave with the wavelet of a low-pass: without its bias, with its 95 % interval.
 
     ``start`` is the number of the first bin since the epoch: pairs begin at even numbers.
     """

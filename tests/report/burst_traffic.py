@@ -1,4 +1,7 @@
-"""Traffic whose burstiness is known: frames that a timer released, the same frames evenly paced, and frames of all sizes."""
+"""Traffic whose burstiness is known.
+
+Frames that a timer released, the same frames evenly paced, and frames of all sizes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ EPOCH = 1_700_000_000_000_000_000
 
 
 def released_by_timer(*, hertz: int = 100, seconds: float = 2.0, frames: int = 33) -> Packets:
-    """``frames`` full frames back to back at every tick: 40 Mbit/s at a hundred ticks a second, over a link of 1 Gbit/s."""
+    """``frames`` full frames back to back at every tick.
+
+    40 Mbit/s at a hundred ticks a second, over a link of 1 Gbit/s.
+    """
     tick = 1_000_000_000 // hertz
     return [
         (EPOCH + number * tick + place * BACK_TO_BACK, FRAME)
@@ -25,7 +31,7 @@ def paced(*, seconds: float = 2.0) -> Packets:
 
 
 def uneven(*, packets: int = 6000) -> Packets:
-    """Packets of many sizes and gaps, some of them 0, from a small generator of pseudo-random numbers."""
+    """Pseudo-random packets of many sizes and gaps, some of them 0."""
     state, time, made = 7, EPOCH, []
     for _ in range(packets):
         state = (state * 1_103_515_245 + 12_345) % 2**31

@@ -1,6 +1,9 @@
-"""Campaigns of many rounds made by hand, through the folder's own parts: judged rounds and a journal, in which it is known what happened.
+"""Campaigns of many rounds made by hand, through the subdirectory's own parts.
 
-Hosts are disturbed on purpose, at known hours: what the page says can be held against what was written. All is drawn from one seed.
+Judged rounds and a journal, in which it is known what happened.
+
+Hosts are disturbed on purpose, at known hours: what the page says can be held against what was
+written. All is drawn from one seed.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trustbed.rounds.directory import DONE, JUDGED, ROUNDS, CampaignDirectory
-from trustbed.rounds.journal import Journal
+from trustbed.campaign.runner.directory import DONE, JUDGED, ROUNDS, CampaignDirectory
+from trustbed.campaign.runner.journal import Journal
 from trustbed.scenario import campaign as campaigns
 
 SECOND = 10**9
@@ -40,7 +43,8 @@ class Story:
         pairs: Sender and receiver of each.
         rounds: Of every pair.
         period_ns: From one to the next.
-        hours: Host and hours of the day in which it does badly as a sender, with the share of rounds that this costs.
+        hours: Host and hours of the day in which it does badly as a sender, with the share of
+            rounds that this costs.
         always: Senders that do badly at any hour, with the share.
         down: Hosts that are not there, from when to when after the beginning.
         captured: At both ends, at the sender, or nowhere.
@@ -66,10 +70,10 @@ FOUR_DAYS = Story(
 """Alpha is bad in the morning, gamma always, zeta was away for seven hours."""
 
 
-def make_campaign(folder: Path, story: Story = FOUR_DAYS, *, seed: int = 5) -> Path:
-    """The folder of a campaign to which all of that has happened."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    file = folder.parent / f"{folder.name}.toml"
+def make_campaign(subdirectory: Path, story: Story = FOUR_DAYS, *, seed: int = 5) -> Path:
+    """The subdirectory of a campaign to which all of that has happened."""
+    subdirectory.parent.mkdir(parents=True, exist_ok=True)
+    file = subdirectory.parent / f"{subdirectory.name}.toml"
     names = dict.fromkeys(host for pair in story.pairs for host in pair)
     hosts = "".join(
         f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{place}"\n'
@@ -80,21 +84,24 @@ def make_campaign(folder: Path, story: Story = FOUR_DAYS, *, seed: int = 5) -> P
         for sender, receiver in story.pairs
     )
     pings = "" if story.period_ns >= 60 * SECOND else "pings = 0\n"
-    text = f'name = "four hosts"\n{hosts}{pairs}[rounds]\ncount = {story.rounds}\nperiod = "{story.period_ns // 10**6}ms"\n{pings}'
+    text = (
+        f'name = "four hosts"\n{hosts}{pairs}[rounds]\ncount = {story.rounds}\nperiod = '
+        f'"{story.period_ns // 10**6}ms"\n{pings}'
+    )
     file.write_text(text, encoding="utf-8")
-    directory = CampaignDirectory(folder)
+    directory = CampaignDirectory(subdirectory)
     directory.begin(campaigns.load(file), began_ns=BEGAN, about={"version": "0.1.0"})
     lines = _host_lines(story, list(names))
     chance = random.Random(seed)
     for place, pair in enumerate(story.pairs):
-        lines += _rounds(folder, story, pair, _RATES[place % len(_RATES)], chance)
+        lines += _rounds(subdirectory, story, pair, _RATES[place % len(_RATES)], chance)
     if story.finished:
         lines.append({"at_ns": BEGAN + story.rounds * story.period_ns, "event": "finished"})
     ordered = sorted(lines, key=lambda line: line["at_ns"])
-    Journal(folder / "journal.jsonl").path.write_text(
+    Journal(subdirectory / "journal.jsonl").path.write_text(
         "".join(json.dumps(line) + "\n" for line in ordered), encoding="utf-8"
     )
-    return folder
+    return subdirectory
 
 
 def _host_lines(story: Story, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -117,7 +124,7 @@ def _host_lines(story: Story, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _rounds(
-    folder: Path, story: Story, pair: tuple[str, str], rate: float, chance: random.Random
+    subdirectory: Path, story: Story, pair: tuple[str, str], rate: float, chance: random.Random
 ) -> list[dict[str, Any]]:
     name, lines = "-".join(pair), []
     for number in range(story.rounds):
@@ -166,7 +173,7 @@ def _rounds(
                 "outcome": judged["outcome"],
             }
         )
-        place = folder / ROUNDS / name / f"{number:06}"
+        place = subdirectory / ROUNDS / name / f"{number:06}"
         place.mkdir(parents=True)
         (place / DONE).write_text("{}")
         (place / JUDGED).write_text(json.dumps(judged), encoding="utf-8")
@@ -236,7 +243,9 @@ def _load(bad: bool, chance: random.Random) -> dict[str, Any]:
         "busy_share": chance.uniform(0.7, 0.95) if bad else chance.uniform(0.05, 0.3),
         "steal_share": chance.uniform(0.2, 0.5) if bad else chance.uniform(0.0, 0.01),
         "throttled_share": None,
-        "nap_late_max_ns": round(chance.uniform(2e7, 9e7) if bad else chance.uniform(1e5, 3e6)),
+        "wakeup_latency_max_ns": round(
+            chance.uniform(2e7, 9e7) if bad else chance.uniform(1e5, 3e6)
+        ),
     }
 
 
@@ -288,7 +297,7 @@ def _row(
         "segments": segments if use is not None else None,
         "retransmitted": lost if use is not None else None,
         "window_max_bytes": 65_536 if use is not None else None,
-        "withheld_fraction": (
+        "idle_open_window_fraction": (
             chance.uniform(0.4, 0.8) if use == "discard" else chance.uniform(0, 0.03)
         )
         if use is not None
@@ -303,9 +312,9 @@ def _row(
         "unseen": 0 if both else None,
         "needless": lost // 3 if both else None,
         "reordered": 0 if both else None,
-        "one_way_floor_seconds": 0.01 if both else None,
-        "one_way_above_floor_p50_seconds": chance.uniform(1e-4, 3e-4) if both else None,
-        "one_way_above_floor_p95_seconds": chance.uniform(1e-3, 3e-3) if both else None,
+        "owd_min_seconds": 0.01 if both else None,
+        "owd_increase_p50_seconds": chance.uniform(1e-4, 3e-4) if both else None,
+        "owd_increase_p95_seconds": chance.uniform(1e-3, 3e-3) if both else None,
         "path_p50_seconds": rtt if both else None,
         "turnaround_p50_seconds": chance.uniform(2e-5, 1e-4) if both else None,
     }

@@ -1,6 +1,9 @@
-"""Transfers and series that the page and its charts are tested with, made by a small model of a sender that is always bound by its window.
+"""Transfers and series for tests of the page and its charts.
 
-The healthy sender answers every acknowledgement at once; the paused one runs for a millisecond in every ten. Both are deterministic.
+A small model of a sender that its window always limits makes them.
+
+The healthy sender answers every acknowledgement at once; the paused one runs for a millisecond in
+every ten. Both are deterministic.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ import pytest
 
 from tests.report import burst_reference as reference
 from tests.report import burst_traffic
-from trustbed.report.html import Capture, Input, Page, Provenance
-from trustbed.report.overview import Overview
+from trustbed.report.transfer.model import Capture, Input, Page, Provenance
+from trustbed.report.transfer.overview import Overview
 
 RTT = 0.020
 SEGMENT = 1448
@@ -24,7 +27,10 @@ Columns = dict[str, list[Any]]
 
 
 def _sent(pause: float, duration: float) -> list[tuple[float, float]]:
-    """(time sent, time acknowledged) of every segment: a window of 40, one segment per acknowledgement, sent only while the sender runs."""
+    """(time sent, time acknowledged) of every segment.
+
+    A window of 40, one segment per acknowledgement, sent only while the sender runs.
+    """
     sent: list[tuple[float, float]] = []
     while True:
         number = len(sent)
@@ -128,7 +134,10 @@ def _stretch(
 
 
 def make_transfer(name: str = "1.0", **given: object) -> dict[str, Any]:
-    """A row of the transfers table as JSON carries it, judged ``trust``; ``given`` replaces its values."""
+    """A row of the transfers table as JSON carries it, judged ``trust``.
+
+    ``given`` replaces its values.
+    """
     row: dict[str, Any] = {
         "transfer": name,
         "src": "10.0.0.1",
@@ -136,7 +145,7 @@ def make_transfer(name: str = "1.0", **given: object) -> dict[str, Any]:
         "dst": "10.0.0.2",
         "dst_port": 5201,
         "at": "sender",
-        "at_from": "handshake",
+        "at_source": "handshake",
         "packets": 2000,
         "data_packets": 1900,
         "payload_bytes": 2_750_000,
@@ -156,12 +165,12 @@ def make_transfer(name: str = "1.0", **given: object) -> dict[str, Any]:
         "expected_bytes_per_second": 2.8e6,
         "expected_ratio": 2.7 / 2.8,
         "loss_rate_genuine": 0.0,
-        "oversize_fraction": 0.0,
+        "long_pause_fraction": 0.0,
         "spacing_max_seconds": 0.009,
-        "withheld_fraction": 0.05,
-        "withheld_samples": 3,
-        "withheld_seconds": 0.05,
-        "withheld_threshold_seconds": THRESHOLD,
+        "idle_open_window_fraction": 0.05,
+        "idle_open_window_samples": 3,
+        "idle_open_window_seconds": 0.05,
+        "idle_open_window_threshold_seconds": THRESHOLD,
         "window_max_bytes": WINDOW,
         "window_closed": 0.0,
         "rwnd_limited": 0.9,
@@ -191,13 +200,13 @@ def make_transfer(name: str = "1.0", **given: object) -> dict[str, Any]:
 PAUSED = {
     "throughput_bytes_per_second": 1.2e6,
     "expected_ratio": 1.2 / 2.8,
-    "withheld_fraction": 0.8,
+    "idle_open_window_fraction": 0.8,
     "share_host": 0.8,
     "share_receiver_window": 0.15,
     "cause": "host_scheduling",
     "confidence": 0.9,
     "verdict": "discard",
-    "headline": "the sending machine stood still",
+    "headline": "the sending host stalled",
 }
 
 
@@ -214,7 +223,7 @@ def make_capture(
     burst: dict[str, Any] | None = None,
     without_burst: str = "",
 ) -> Capture:
-    """A capture of these transfers, each with the series of a healthy sender unless others are given."""
+    """A capture of these transfers, each with a healthy sender's series unless others are given."""
     rows = transfers or (make_transfer(),)
     verdicts = {
         verdict: sum(row["verdict"] == verdict for row in rows)
@@ -320,7 +329,7 @@ def side_by_side() -> Page:
 
 @pytest.fixture(scope="session")
 def bursty() -> dict[str, Any]:
-    """The model of traffic that a timer released, measured at the rate that its token bucket had."""
+    """The model of traffic that a timer released, measured at the rate of its token bucket."""
     return reference.model(burst_traffic.released_by_timer(), file="timer.pcap", rate=40e6)
 
 

@@ -1,7 +1,9 @@
-"""Run directories made by hand, through the directory's own interface: response times that are known, ledgers of a few packets.
+"""Run directories made by hand, through the directory's own interface.
 
-Nothing is random: the response times of a repetition are those of its cell, stretched by its round, so that every result can be found with
-paper and pencil.
+Response times that are known, ledgers of a few packets.
+
+Nothing is random: the response times of a repetition are those of its cell, stretched by its round,
+so that every result can be found with paper and pencil.
 """
 
 from __future__ import annotations
@@ -59,21 +61,27 @@ TIMES: Mapping[str, Sequence[float]] = {
 }
 """Response times in seconds, by the level that decides them."""
 STRETCH = (1.0, 1.02, 0.99)
-"""What a round does to the response times of the baseline; the other cells get that of the round behind it."""
+"""What a round does to the response times of the baseline.
+
+The other cells get that of the round behind it.
+"""
 PACKETS = 400
 
 
 def make_run(
-    folder: Path,
+    subdirectory: Path,
     text: str = STUDY,
     *,
     repetitions: int | None = None,
     judged: bool = True,
     leave_out: int = 0,
 ) -> RunDirectory:
-    """A run of every repetition but the last ``leave_out``. The last judged one of all has an emulator that was late."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder.parent / f"{folder.name}.toml"
+    """A run of every repetition but the last ``leave_out``.
+
+    The last judged one of all has an emulator that was late.
+    """
+    subdirectory.mkdir(parents=True, exist_ok=True)
+    file = subdirectory.parent / f"{subdirectory.name}.toml"
     file.write_text(text, encoding="utf-8")
     scenario = load(file)
     places = order(
@@ -81,7 +89,7 @@ def make_run(
         repetitions=repetitions or scenario.first.repetitions,
         seed=scenario.first.seed,
     )
-    directory = RunDirectory(folder)
+    directory = RunDirectory(subdirectory)
     session = {
         "version": "0.1.0",
         "command": f"trustbed run {file.name}",
@@ -148,7 +156,10 @@ def requests(
 def ledger(
     *, packets: int = PACKETS, gap: int = 10 * MS, names: Sequence[str] = ("up", "down")
 ) -> pa.Table:
-    """A queue on ``down`` that grows to 20 packets and falls again, every hundredth of them lost; nothing waits on ``up``."""
+    """A queue on ``down`` that grows to 20 packets and falls again, every hundredth of them lost.
+
+    Nothing waits on ``up``.
+    """
     numbers = range(packets)
     return pa.table(
         {
@@ -173,7 +184,7 @@ def ledger(
 
 def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]:
     """``repetition.json`` of a repetition that went well, or whose emulator was late."""
-    lateness = {
+    departure_error = {
         "packets": 800,
         "p50_ns": 9_000,
         "p99_ns": 2_400_000 if late else 38_000,
@@ -195,7 +206,12 @@ def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]
     sent = {
         "offered_packets": 1000,
         "offered_ip_bytes_per_second": [412_500, 412_500, 100],
-        "lateness": {"packets": 1000, "p99_ns": 30_000, "max_ns": 200_000, "over_1ms_share": 0.0},
+        "departure_error": {
+            "packets": 1000,
+            "p99_ns": 30_000,
+            "max_ns": 200_000,
+            "over_1ms_share": 0.0,
+        },
         "generator_late": False,
     }
     return {
@@ -229,7 +245,10 @@ def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]
         if background
         else [],
         "emulator": {
-            "lateness": {**lateness, "late_by_more_than_a_packet_time": 0.2 if late else 0.0},
+            "departure_error": {
+                **departure_error,
+                "late_by_more_than_a_packet_time": 0.2 if late else 0.0,
+            },
             "pipes": [
                 {
                     "name": "up",
@@ -271,14 +290,14 @@ def write_repetition(
     changed: Mapping[str, Any] | None = None,
 ) -> None:
     """One repetition, raw part and judgement."""
-    path = directory.begin_repetition(place.folder)
+    path = directory.begin_repetition(place.directory)
     pa.parquet.write_table(ledger(), path / "ledger" / "packets.parquet")
     directory.finish_repetition(
-        place.folder, {**record(place, late=late, background=background), **(changed or {})}
+        place.directory, {**record(place, late=late, background=background), **(changed or {})}
     )
     if not judged:
         return
-    with directory.judging(place.folder) as tables:
+    with directory.judging(place.directory) as tables:
         pa.parquet.write_table(requests(seconds), tables / "fetch.requests.parquet")
     use, why = ("discard", LATE["message"]) if late else ("trust", "")
     found = {
@@ -287,4 +306,4 @@ def write_repetition(
         "verdicts": {"trust": len(seconds)},
         "findings": [LATE] if late else [],
     }
-    directory.write_findings(place.folder, found)
+    directory.write_findings(place.directory, found)

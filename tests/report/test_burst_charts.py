@@ -1,4 +1,7 @@
-"""The charts of burstiness: valid Vega-Lite for one stream and for several, themeless, and drawn from the right numbers."""
+"""The charts of burstiness.
+
+Valid Vega-Lite for one stream and for several, themeless, and drawn from the right numbers.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,28 @@ from typing import Any
 import pytest
 
 from tests.report import burst_reference as reference
-from trustbed.report import charts as transfer_charts
-from trustbed.report.charts import burst, burst_axes, palette
+from trustbed.report.burst import chart_axes as burst_axes
+from trustbed.report.burst import charts as burst
+from trustbed.report.charts import palette
+from trustbed.report.transfer import charts as transfer_charts
 
 Model = dict[str, Any]
 
 NOTHING: Model = {
-    "name": "all packets", "packets": 0, "duration_seconds": 0.0, "mean_rate_bits_per_second": None, "window_seconds": 0.1,
-    "windows": [], "sigma": [], "queue": [], "delay": [], "energy": {"octaves": []}, "logscale": {"octaves": [], "fit": None},
-    "rates": {"bin_seconds": 0.001, "points": [], "peaks": []}, "gaps": {"cumulative": []},
-}  # fmt: skip
+    "name": "all packets",
+    "packets": 0,
+    "duration_seconds": 0.0,
+    "mean_rate_bits_per_second": None,
+    "window_seconds": 0.1,
+    "windows": [],
+    "sigma": [],
+    "queue": [],
+    "delay": [],
+    "energy": {"octaves": []},
+    "logscale": {"octaves": [], "fit": None},
+    "rates": {"bin_seconds": 0.001, "points": [], "peaks": []},
+    "gaps": {"cumulative": []},
+}
 
 
 def svg(spec: dict[str, Any]) -> str:
@@ -68,12 +83,9 @@ def test_the_definition_does_not_depend_on_the_numbers(kind: str, uneven: Model)
     assert bare(burst.CHARTS[kind](uneven)) == bare(burst.CHARTS[kind](longer))
 
 
-def test_burstiness_is_drawn_in_units_of_1024_bytes_from_the_first_packet_on(bursty: Model) -> None:
+def test_burstiness_is_drawn_in_bytes_from_the_first_packet_on(bursty: Model) -> None:
     rows = burst.burstiness(bursty)["datasets"]["windows"]
-    assert (
-        max(row["kilobytes"] for row in rows)
-        == max(row["max_q_bytes"] for row in bursty["windows"]) / 1024
-    )
+    assert max(row["bytes"] for row in rows) == max(row["max_q_bytes"] for row in bursty["windows"])
     assert rows[0]["t"] == 0
     assert rows[-1]["t"] <= bursty["duration_seconds"] + bursty["window_seconds"]
 
@@ -83,7 +95,7 @@ def test_the_window_that_the_end_cuts_is_not_drawn_unless_it_is_the_only_one(une
     rows = burst.burstiness({**uneven, "windows": [*uneven["windows"][:-1], cut]})["datasets"][
         "windows"
     ]
-    assert max(row["kilobytes"] for row in rows) < 1e5
+    assert max(row["bytes"] for row in rows) < 1e8
     assert len(burst.burstiness({**uneven, "windows": [cut]})["datasets"]["windows"]) == 2
 
 
@@ -95,7 +107,7 @@ def test_a_window_without_a_rate_leaves_a_gap(uneven: Model) -> None:
         "rate_bits_per_second": None,
     }
     spec = burst.burstiness({**uneven, "windows": [first, *uneven["windows"][1:]]})
-    assert spec["datasets"]["windows"][0]["kilobytes"] is None
+    assert spec["datasets"]["windows"][0]["bytes"] is None
     assert "NaN" not in svg(spec)
 
 
@@ -116,7 +128,7 @@ def test_thinning_keeps_the_largest_queue_and_the_order(uneven: Model) -> None:
         "windows"
     ]
     assert len(rows) <= burst_axes.POINTS + 5
-    assert max(row["kilobytes"] for row in rows) == 1e6 / 1024
+    assert max(row["bytes"] for row in rows) == 1e6
     assert [row["t"] for row in rows] == sorted(row["t"] for row in rows)
 
 

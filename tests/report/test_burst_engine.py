@@ -11,8 +11,8 @@ import pytest
 import trustbed
 from tests.report import burst_reference as reference
 from tests.report.burst_traffic import uneven as uneven_traffic
-from trustbed.report import html
-from trustbed.report.html.burst import NOT_AGAIN
+from trustbed.report.burst.html import NOT_AGAIN
+from trustbed.report.transfer import html
 
 Model = dict[str, Any]
 
@@ -86,7 +86,7 @@ def test_standard_input_is_not_measured_and_the_page_says_so(
     capture: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analysed = trustbed.analyze(capture, series=True)
-    monkeypatch.setattr(type(analysed.question), "repeatable", property(lambda _: False))
+    monkeypatch.setattr(type(analysed.options), "repeatable", property(lambda _: False))
     part = analysed.for_page()
     assert isinstance(part, html.Capture)
     assert (part.burst, part.without_burst) == (None, NOT_AGAIN)

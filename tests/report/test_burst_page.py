@@ -1,4 +1,7 @@
-"""Burstiness on the pages: what is said, for one capture and for several, and that it stays in one piece whatever is fed to it."""
+"""Burstiness on the pages.
+
+What is said, for one capture and for several, and that it stays in one piece whatever is fed to it.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,14 @@ from typing import Any
 import pytest
 
 from tests.report import burst_reference as reference
-from trustbed.report import burst_page, burst_words, html, notebook
-from trustbed.report.charts import burst as charts
-from trustbed.report.html import burst, burst_captions, burst_definitions, definitions
+from trustbed.report import definitions
+from trustbed.report.burst import captions as burst_captions
+from trustbed.report.burst import charts as charts
+from trustbed.report.burst import html as burst
+from trustbed.report.burst import page as burst_page
+from trustbed.report.burst import words as burst_words
 from trustbed.report.html.payload import Payload
+from trustbed.report.transfer import html, notebook
 
 Make = Callable[..., Any]
 Model = dict[str, Any]
@@ -65,7 +72,8 @@ def test_the_headline_says_how_deep_a_buffer_must_be_and_what_a_smaller_one_lose
     assert 0 < found.loss < 1
     said = burst_words.headline(bursty)
     assert said.startswith(
-        "A buffer of 44.9 KB at 80.3 Mbit/s (2 × the mean rate) would have passed this traffic unharmed; with "
+        "A buffer of 46.0 kB at 80.3 Mbit/s (2 × the mean rate) would have passed this traffic "
+        "unharmed; with "
     )
     assert said.endswith("% of its packets.")
 
@@ -82,9 +90,9 @@ def test_a_link_that_was_swept_is_the_one_of_the_headline(bursty: Model) -> None
 
 
 def test_paced_traffic_loses_nothing_in_the_smallest_buffer(paced: Model) -> None:
-    assert (
-        burst_words.headline(paced)
-        == "A buffer of 1.48 KB at 77.5 Mbit/s (2 × the mean rate) would have passed this traffic unharmed."
+    assert burst_words.headline(paced) == (
+        "A buffer of 1.51 kB at 77.5 Mbit/s (2 × the mean rate) would have passed this traffic "
+        "unharmed."
     )
 
 
@@ -115,17 +123,14 @@ def test_what_was_not_asked_for_has_no_heading(bursty: Model) -> None:
     assert text.count('class="plot"') == 1
 
 
-def test_the_papers_four_columns_stand_in_the_table_with_units_of_1024_bytes(
-    one: str, bursty: Model
-) -> None:
+def test_the_papers_four_columns_stand_in_the_table_with_units(one: str, bursty: Model) -> None:
     said = text_of(one)
     summary = bursty["summary"]
-    columns = f"{summary['max_q_max_bytes'] / 1024:.1f} KB"
+    columns = f"{summary['max_q_max_bytes'] / 1000:.1f} kB"
     assert "ABW mean ABW max Burstiness mean Burstiness max" in said
     assert f"All {summary['windows']} windows 40.0 Mbit/s 40.0 Mbit/s" in said
-    assert columns == "45.4 KB"
-    assert f"{columns} 46.9 KB with the packet itself" in said
-    assert "1 KB = 1024 bytes." in said
+    assert columns == "46.5 kB"
+    assert f"{columns} 48.0 kB with the packet itself" in said
 
 
 def test_averages_over_windows_with_packets_are_given_where_they_differ(bursty: Model) -> None:
@@ -143,7 +148,10 @@ def test_averages_over_windows_with_packets_are_given_where_they_differ(bursty: 
     [
         (
             "static",
-            "Windows of 100 ms at a link of 40.0 Mbit/s; what waits at the end of one waits in the next.",
+            (
+                "Windows of 100 ms at a link of 40.0 Mbit/s; what waits at the end of one waits "
+                "in the next."
+            ),
         ),
         ("dynamic-same", "a link as fast as its own average, from an empty queue"),
         ("dynamic-previous", "the average of the last window with traffic"),
@@ -164,7 +172,10 @@ def test_it_is_said_that_the_traffic_was_taken_as_it_was(one: str, bursty: Model
 
 def test_every_chart_has_its_numbers_and_how_it_is_read(one: str) -> None:
     labels = re.findall(
-        r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" aria-hidden="true">',
+        (
+            r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" '
+            r'aria-hidden="true">'
+        ),
         one,
     )
     assert len(labels) == len(charts.CHARTS)
@@ -200,10 +211,10 @@ def test_the_hurst_parameter_is_not_given_where_the_line_does_not_fit(uneven: Mo
 
 def test_several_captures_stand_in_one_table_and_in_the_same_pictures(compared: str) -> None:
     said = text_of(compared)
-    assert "Burstiness is between 0 KB (paced) and 45.4 KB (timer) on average." in said
+    assert "Burstiness is between 0 B (paced) and 46.5 kB (timer) on average." in said
     assert "The captures side by side" in said
     assert compared.count('class="plot"') == len(burst.COMPARED) + 2 * len(charts.CHARTS)
-    assert "Buffer needed: 44.9 KB at 80.3 Mbit/s (timer), 1.48 KB at 77.5 Mbit/s (paced)." in said
+    assert "Buffer needed: 46.0 kB at 80.3 Mbit/s (timer), 1.51 kB at 77.5 Mbit/s (paced)." in said
     assert re.search(r'<th scope="row">paced</th><td data-value="\d+">6,400</td>', compared)
 
 
@@ -224,10 +235,10 @@ def test_more_streams_than_colours_are_not_drawn_and_counted(paced: Model) -> No
 def test_every_word_that_is_a_link_is_explained(one: str, compared: str) -> None:
     for text in (one, compared):
         linked = set(re.findall(r'href="#about-([\w-]+)"', text))
-        assert linked <= {definition.anchor for definition in burst_definitions.DEFINITIONS}
+        assert linked <= {definition.anchor for definition in definitions.of("burst")}
     assert (
-        not {definition.anchor for definition in burst_definitions.DEFINITIONS}
-        & definitions.ANCHORS
+        not {definition.anchor for definition in definitions.of("burst")}
+        & definitions.titles("transfer").keys()
     )
 
 
@@ -250,10 +261,21 @@ def test_hardly_any_packets_make_a_page(packets: list[tuple[int, int]]) -> None:
 
 def test_what_is_unknown_is_left_out(bursty: Model) -> None:
     dark = {
-        **bursty, "first": None, "first_seconds": None, "mean_rate_bits_per_second": None, "duration_seconds": None,
-        "summary": dict.fromkeys(bursty["summary"]), "sigma": [], "delay": [], "energy": None, "logscale": None, "rates": None,
-        "gaps": None, "trains": None, "capture": None,
-    }  # fmt: skip
+        **bursty,
+        "first": None,
+        "first_seconds": None,
+        "mean_rate_bits_per_second": None,
+        "duration_seconds": None,
+        "summary": dict.fromkeys(bursty["summary"]),
+        "sigma": [],
+        "delay": [],
+        "energy": None,
+        "logscale": None,
+        "rates": None,
+        "gaps": None,
+        "trains": None,
+        "capture": None,
+    }
     said = text_of(burst_page.render([dark, bursty], ABOUT))
     assert not re.search(r"\b(None|nan|inf)\b", said)
 
@@ -297,7 +319,7 @@ def test_a_page_is_written_whole_or_not_at_all(
     def fail(*_: object) -> str:
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr(sys.modules["trustbed.report.burst_page"], "render", fail)
+    monkeypatch.setattr(sys.modules["trustbed.report.burst.page"], "render", fail)
     with pytest.raises(RuntimeError, match="on purpose"):
         burst_page.write(tmp_path / "other.html", [bursty], ABOUT)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
@@ -330,7 +352,7 @@ def test_several_captures_have_theirs_folded(
     order = ['id="transfer-1"', 'id="burst-1"', 'id="transfer-2"', 'id="burst-2"']
     places = [text.index(mark) for mark in order]
     assert places == sorted(places)
-    assert "a: how bursty is the traffic? A buffer of 44.9 KB" in text_of(text)
+    assert "a: how bursty is the traffic? A buffer of 46.0 kB" in text_of(text)
 
 
 def test_a_report_that_was_not_asked_about_burstiness_is_silent_about_it(
@@ -345,9 +367,17 @@ def test_what_the_report_says_about_the_capture_is_not_said_twice(
     page: Make, capture: Make, bursty: Model
 ) -> None:
     told = {
-        "code": "coarse_timestamps", "severity": "warning", "scope": "capture", "message": "ticks of a clock", "value": None,
-        "threshold": None, "unit": "", "evidence": "", "meaning": "", "next_step": "",
-    }  # fmt: skip
+        "code": "coarse_timestamps",
+        "severity": "warning",
+        "scope": "capture",
+        "message": "ticks of a clock",
+        "value": None,
+        "threshold": None,
+        "unit": "",
+        "evidence": "",
+        "meaning": "",
+        "next_step": "",
+    }
     own = {**told, "code": "burst_silence", "message": "a long silence"}
     text = html.render(page(capture(findings=[told], burst={**bursty, "findings": [told, own]})))
     assert text.count("ticks of a clock") == 1
@@ -357,9 +387,9 @@ def test_what_the_report_says_about_the_capture_is_not_said_twice(
 def test_standard_input_can_not_be_measured_a_second_time(page: Make, capture: Make) -> None:
     said = text_of(html.render(page(capture(without_burst=burst.NOT_AGAIN))))
     assert (
-        "How bursty is the traffic? Not measured: what came from standard input or a pipe cannot be read a second time."
-        in said
-    )
+        "How bursty is the traffic? Not measured: what came from standard input or a pipe cannot "
+        "be read a second time."
+    ) in said
 
 
 def test_many_captures_stay_within_five_megabytes(
@@ -409,6 +439,6 @@ def test_crowded_transfers_leave_room_for_burstiness(
 def test_a_notebook_shows_the_table(bursty: Model) -> None:
     shown = notebook.burstiness({**bursty, "capture": {"files": [{"name": HOSTILE}]}})
     assert "<script>" not in shown
-    assert "45.4 KB" in shown
+    assert "46.5 kB" in shown
     assert "would have passed this traffic unharmed" in text_of(shown)
     assert "There are no packets." in notebook.burstiness({"name": "all packets", "packets": 0})

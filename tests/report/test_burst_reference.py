@@ -1,4 +1,7 @@
-"""The slow model of burstiness against the published examples: what the pages are tested with must be right itself."""
+"""The slow model of burstiness against the published examples.
+
+What the pages are tested with must be right itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The charts: valid Vega-Lite for every series, themeless, the same definition for every transfer, and drawn from the right numbers."""
+"""The charts.
+
+Valid Vega-Lite for every series, themeless, the same definition for every transfer, and drawn from
+the right numbers.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from trustbed.report import charts
 from trustbed.report.charts import drawing, palette
-from trustbed.report.charts.sequence import ALLOWED, SILENCE
+from trustbed.report.transfer import charts
+from trustbed.report.transfer.charts.sequence import ALLOWED, SILENCE
 
 Make = Callable[..., dict[str, Any]]
 
@@ -52,7 +56,7 @@ def test_a_chart_without_data_has_no_layers_that_widen_its_axes(name: str) -> No
 
 
 def test_the_close_up_and_the_shares_are_drawn(series: Make, transfer: Make) -> None:
-    part = charts.stretch(series(pause=0.009), transfer(withheld_fraction=0.8))
+    part = charts.stretch(series(pause=0.009), transfer(idle_open_window_fraction=0.8))
     assert part is not None
     assert "NaN" not in svg(charts.close_up(part))
     assert "NaN" not in svg(charts.shares([transfer("1.0"), transfer("4.1")]))
@@ -105,7 +109,8 @@ def contrast(one: str, other: str) -> float:
 )
 def test_marks_stand_out_from_the_paper(colours: dict[str, str], paper: str) -> None:
     faint = {role: contrast(colour, paper) for role, colour in colours.items() if role != "grid"}
-    # WCAG 2.2, 1.4.11: graphics 3:1; text (axis) 4.5:1. Filled bands and bars may be lighter: they carry words beside them.
+    # WCAG 2.2, 1.4.11: graphics 3:1; text (axis) 4.5:1. Filled bands and bars may be lighter: they
+    # carry words beside them.
     assert {
         role: ratio for role, ratio in faint.items() if ratio < (4.5 if role == "axis" else 2.5)
     } == {}
@@ -201,15 +206,16 @@ def test_a_stretch_shows_the_silences_that_count_and_no_others(
     series: Make, transfer: Make
 ) -> None:
     part = charts.stretch(
-        series(pause=0.009), transfer(withheld_fraction=0.8, withheld_threshold_seconds=0.002)
+        series(pause=0.009),
+        transfer(idle_open_window_fraction=0.8, idle_open_window_threshold_seconds=0.002),
     )
     assert part is not None
     assert part["silence"]["seconds"]
     assert min(part["silence"]["seconds"]) > 0.002
     assert (
-        charts.stretch(series(pause=0.009), transfer(withheld_threshold_seconds=1.0))["silence"][
-            "t"
-        ]
+        charts.stretch(series(pause=0.009), transfer(idle_open_window_threshold_seconds=1.0))[
+            "silence"
+        ]["t"]
         == []
     )  # type: ignore[index]
 
@@ -230,8 +236,8 @@ def a_stretch(
 
 
 ORDINARY = {
-    "withheld_fraction": 0.5,
-    "withheld_threshold_seconds": 0.01,
+    "idle_open_window_fraction": 0.5,
+    "idle_open_window_threshold_seconds": 0.01,
     "unique_bytes": 20e6,
     "retransmitted_packets": 20,
 }
@@ -271,7 +277,7 @@ def test_there_is_no_close_up_without_a_stretch_or_a_yardstick(
 ) -> None:
     assert charts.stretch({**series(), "closeups": []}, transfer()) is None
     assert charts.stretch(NOTHING, transfer()) is None
-    assert charts.stretch(series(), transfer(withheld_threshold_seconds=None)) is None
+    assert charts.stretch(series(), transfer(idle_open_window_threshold_seconds=None)) is None
 
 
 def test_all_charts_of_a_transfer_come_in_their_order(series: Make, transfer: Make) -> None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from trustbed.report import columns, moments
-from trustbed.report.folder import for_csv, regrouped
+from trustbed.report.tables_directory import for_csv, regrouped
 
 BATCH = pa.RecordBatch.from_arrays(
     [

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from trustbed.diagnose.thresholds import THRESHOLDS
-from trustbed.report import html
-from trustbed.report.html.definitions import ANCHORS
-from trustbed.report.html.view import summary
+from trustbed.report import definitions
+from trustbed.report.transfer import html
+from trustbed.report.transfer.view import summary
 
 Make = Callable[..., Any]
 
@@ -109,7 +109,7 @@ def test_a_verdict_is_a_word_and_a_shape_and_not_only_a_colour(story: str) -> No
 
 def test_every_threshold_stands_beside_its_measured_value(story: str) -> None:
     said = text_of(story)
-    assert "80 % 3 silences, 50.0 ms in total speaks from 30 %" in said
+    assert "80 % 3 silences, 50.0 ms in total counts from 30 %" in said
     assert f"inflated from {THRESHOLDS.inflation:g} × base" in said
     assert f"decisive from {THRESHOLDS.loss_decisive * 100:g} %" in said
 
@@ -119,7 +119,7 @@ def test_a_capture_is_compared_with_its_control(story: str) -> None:
     assert "Beside its control, healthy" in said
     assert "Throughput 9.60 Mbit/s 21.6 Mbit/s −56 %" in said
     assert "Loss 0 % 0 % the same" in said
-    assert "Window open, sender silent 80 % 5 % +75 points" in said
+    assert "Idle with open window 80 % 5 % +75 points" in said
     assert "silence: healthy" in story
 
 
@@ -131,7 +131,7 @@ def test_every_word_that_is_a_link_is_explained_on_the_page(story: str) -> None:
     linked = set(re.findall(r'href="#about-([\w-]+)"', story))
     explained = set(re.findall(r'id="about-([\w-]+)"', story))
     assert linked
-    assert linked <= explained == ANCHORS
+    assert linked <= explained == definitions.titles("transfer").keys()
 
 
 def test_links_inside_the_page_lead_somewhere(story: str) -> None:
@@ -143,7 +143,10 @@ def test_links_inside_the_page_lead_somewhere(story: str) -> None:
 
 def test_every_chart_says_in_words_what_it_shows(story: str) -> None:
     labels = re.findall(
-        r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" aria-hidden="true">',
+        (
+            r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" '
+            r'aria-hidden="true">'
+        ),
         story,
     )
     assert len(labels) == story.count('class="plot"') >= 3 * (7 + 3)
@@ -152,9 +155,17 @@ def test_every_chart_says_in_words_what_it_shows(story: str) -> None:
 
 def test_findings_about_one_transfer_stand_with_it(page: Make, capture: Make) -> None:
     finding = {
-        "code": "x", "severity": "warning", "scope": "capture", "message": "about the capture",
-        "value": 0.25, "threshold": 0.1, "unit": "share", "evidence": "record 7", "meaning": "matters", "next_step": "do it",
-    }  # fmt: skip
+        "code": "x",
+        "severity": "warning",
+        "scope": "capture",
+        "message": "about the capture",
+        "value": 0.25,
+        "threshold": 0.1,
+        "unit": "share",
+        "evidence": "record 7",
+        "meaning": "matters",
+        "next_step": "do it",
+    }
     about_others = [
         {**finding, "scope": "1.0", "message": "about the transfer"},
         {**finding, "scope": "10.0.0.1", "message": "about the host"},
@@ -208,7 +219,10 @@ def test_ambiguity_and_what_would_settle_it_are_named(
 def test_an_estimate_is_called_one_and_replaces_nothing(
     page: Make, capture: Make, transfer: Make
 ) -> None:
-    said = "measured 9.60 Mbit/s; without the stalls about 22.1 Mbit/s (20.3 Mbit/s to 24.3 Mbit/s), an estimate"
+    said = (
+        "measured 9.60 Mbit/s; without the stalls about 22.1 Mbit/s (20.3 Mbit/s to 24.3 Mbit/s), "
+        "an estimate"
+    )
     drawn = html.render(
         page(capture(transfer(throughput_bytes_per_second=1.2e6, without_stalls=said)))
     )
@@ -257,7 +271,7 @@ def test_what_the_place_of_the_capture_hides_is_not_drawn(
     assert drawn == ["Time–sequence graph", "Throughput"]
     said = text_of(text)
     assert "the sender's silences and its outstanding data are estimates" in said
-    assert "Window open, sender silent 5 % estimated from where the capture was taken" in said
+    assert "Idle with open window 5 % estimated from where the capture was taken" in said
     assert "20.6 ms base 20.0 ms, median of the receiver's timestamp echoes" in said
     assert "4.00 µs" not in said
 
@@ -348,7 +362,7 @@ def test_nothing_is_left_under_the_name_of_a_page_that_could_not_be_made(
     def fail(_: html.Page) -> str:
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr(sys.modules["trustbed.report.html.render"], "render", fail)
+    monkeypatch.setattr(sys.modules["trustbed.report.transfer.html"], "render", fail)
     with pytest.raises(RuntimeError, match="on purpose"):
         html.write(tmp_path / "report.html", page())
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,7 @@
-"""The parts of the page that compute: evidence rows, payload, thinning, selection, captions, comparison."""
+"""The parts of the page that compute.
+
+Evidence rows, payload, thinning, selection, captions, comparison.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,12 @@ import hypothesis.strategies as some
 import pytest
 
 from trustbed.diagnose.thresholds import THRESHOLDS
-from trustbed.report import charts
-from trustbed.report.html import CHARTED, captions, charted
-from trustbed.report.html.comparison import differences, in_a_sentence
-from trustbed.report.html.evidence import measured
 from trustbed.report.html.payload import Payload, columns
-from trustbed.report.html.selection import BUDGET, LINES, POINT, points
 from trustbed.report.html.thinning import thinned
+from trustbed.report.transfer import captions, charts
+from trustbed.report.transfer.comparison import differences, in_a_sentence
+from trustbed.report.transfer.evidence import measured
+from trustbed.report.transfer.selection import BUDGET, CHARTED, LINES, POINT, charted, points
 
 Make = Callable[..., Any]
 
@@ -31,8 +33,8 @@ def rows_of(transfer: dict[str, Any]) -> dict[str, Any]:
     ("term", "column", "limit"),
     [
         ("Loss", "loss_rate_genuine", "loss_decisive"),
-        ("Window open, sender silent", "withheld_fraction", "withheld_fraction"),
-        ("Spacing above an RTT", "oversize_fraction", "oversize_fraction"),
+        ("Idle with open window", "idle_open_window_fraction", "idle_open_window_fraction"),
+        ("Pauses longer than the RTT", "long_pause_fraction", "long_pause_fraction"),
         ("Window closed", "window_closed", "window_closed"),
         ("Window full", "rwnd_limited", "rwnd_hint"),
         ("Application idle", "app_limited_fraction", "app_limited"),
@@ -80,7 +82,10 @@ def test_evidence_rows_are_the_same_whatever_is_known(transfer: Make) -> None:
 
 def test_scales_stay_within_their_box(transfer: Make) -> None:
     wild = transfer(
-        expected_ratio=9.0, loss_rate_genuine=1.0, rtt_path_seconds=9.0, withheld_fraction=1.0
+        expected_ratio=9.0,
+        loss_rate_genuine=1.0,
+        rtt_path_seconds=9.0,
+        idle_open_window_fraction=1.0,
     )
     assert all(row.fill is None or 0 <= row.fill <= 1 for row in measured(wild, THRESHOLDS))
 
@@ -190,9 +195,13 @@ def test_captions_state_numbers_and_what_they_do_not_know(transfer: Make, series
 
 def test_a_caption_adds_up_the_silences_inside_the_picture() -> None:
     part = {
-        "start_seconds": 5.0, "duration_seconds": 0.1, "acks": {"t": [], "offset": []}, "window": {"t": [5.0], "offset": [3000]},
-        "segments": {"t": [5.0], "low": [0], "high": [1448], "kind": ["new"]}, "silence": {"t": [5.01, 5.13], "seconds": [0.03, 0.06]},
-    }  # fmt: skip
+        "start_seconds": 5.0,
+        "duration_seconds": 0.1,
+        "acks": {"t": [], "offset": []},
+        "window": {"t": [5.0], "offset": [3000]},
+        "segments": {"t": [5.0], "low": [0], "high": [1448], "kind": ["new"]},
+        "silence": {"t": [5.01, 5.13], "seconds": [0.03, 0.06]},
+    }
     assert "40.0 ms of 100 ms (40 %)" in captions.close_up(part)
 
 

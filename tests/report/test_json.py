@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 import trustbed
-from trustbed.report import contract
-from trustbed.report.json import write
+from trustbed.report.transfer import contract
+from trustbed.report.transfer.json import write
 
 SCHEMA = json.loads(contract.HERE.read_text(encoding="utf-8"))
 PROMISED_BY_THE_DOCUMENTATION = [
@@ -34,7 +34,7 @@ def document(path: Path, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - an
 def test_the_shipped_schema_is_made_from_the_tables() -> None:
     made = contract.text(contract.engine_schemas())
     assert contract.HERE.read_text(encoding="utf-8") == made, (
-        "run: python -m trustbed.report.contract"
+        "run: python -m trustbed.report.transfer.contract"
     )
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 

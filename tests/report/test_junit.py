@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trustbed.report import junit
+from trustbed.report.transfer import junit
 
 
 def row(number: int, verdict: str, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 - any column
@@ -22,7 +22,7 @@ def row(number: int, verdict: str, **columns: Any) -> dict[str, Any]:  # noqa: A
         "verdict": verdict,
         "cause": "host_scheduling",
         "confidence": 0.9,
-        "headline": "the sending machine stood still",
+        "headline": "the sending host stalled",
         "reasons": ["43 % of what is allowed"],
         "next_step": "look at the sending host",
         **columns,
@@ -82,7 +82,7 @@ def test_a_case_carries_time_and_the_numbers_that_decided() -> None:
     failure = case.find("failure")
     assert failure is not None
     assert failure.attrib == {
-        "message": "discard: the sending machine stood still",
+        "message": "discard: the sending host stalled",
         "type": "host_scheduling",
     }
     assert failure.text is not None

@@ -10,8 +10,8 @@ from trustbed.report import placing
 from trustbed.report.placing import OutputError
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_a_device_is_written_to_and_stays_a_device() -> None:
     assert Path("/dev/null").is_char_device()
 
 
-def put(folder: Path, **files: str) -> None:
-    with placing.whole_folder(folder) as inside:
+def put(directory: Path, **files: str) -> None:
+    with placing.whole_directory(directory) as inside:
         for name, text in files.items():
             (inside / name).write_text(text, encoding="utf-8")
         listed = ", ".join(f'"{name}"' for name in sorted(files))
@@ -95,7 +95,7 @@ def test_a_manifest_cannot_name_files_elsewhere(tmp_path: Path) -> None:
 
 def test_a_folder_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     put(tmp_path / "out", a="1")
-    writing = placing.whole_folder(tmp_path / "out")
+    writing = placing.whole_directory(tmp_path / "out")
     (writing.__enter__() / "a").write_text("half", encoding="utf-8")
     assert not writing.__exit__(
         KeyboardInterrupt, KeyboardInterrupt(), None
@@ -110,13 +110,13 @@ def test_what_is_refused_and_why(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     refused = {
         tmp_path / "full": "not empty",
-        tmp_path / "file": "not a folder",
+        tmp_path / "file": "not a directory",
         tmp_path / "no" / "where": "does not exist",
     }
     for path, reason in refused.items():
         with pytest.raises(OutputError, match=reason) as caught:
-            placing.check_folder(path, force=False)
+            placing.check_directory(path, force=False)
         assert caught.value.hint
-    placing.check_folder(tmp_path / "full", force=True)
-    with pytest.raises(OutputError, match="is a folder"):
+    placing.check_directory(tmp_path / "full", force=True)
+    with pytest.raises(OutputError, match="is a directory"):
         placing.check_file(tmp_path / "full")

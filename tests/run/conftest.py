@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trustbed import agent
-from trustbed.testbed.rootless import may_make_networks
+from trustbed.agent import client as agent
+from trustbed.testbed.netns.rootless import may_make_networks
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,7 @@
-"""A bed without hosts: agents and programs that do what a test says, under a clock that only moves when somebody waits."""
+"""A bed without hosts.
+
+Agents and programs that do what a test says, under a clock that only moves when somebody waits.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from trustbed.agent import AgentError
+from trustbed.agent.client import AgentError
 from trustbed.testbed import TestbedError
 
 Event = dict[str, Any]
@@ -123,7 +126,7 @@ class FakeGroup:
 
 
 @dataclass
-class FakeBed:
+class FakeTestbed:
     """Agents by their verb, programs by their first word."""
 
     clock: FakeClock = field(default_factory=FakeClock)

@@ -1,8 +1,10 @@
 """Whether the machine stood still during a repetition, by what the repetition itself recorded.
 
-What a test says of moments (a sender that is silent while it stands, an outage that loses packets) is not shown by a repetition in which
-the whole machine was withheld in between: its emulator held packets back, its sampler came late. Then, and only then, a test that fails is
-expected to. Many short moments add up as one long does: where the run itself says that its emulator was too late to be trusted, so do we.
+What a test says of moments (a sender that is silent while it stands, an outage that loses packets)
+is not shown by a repetition in which the whole machine was withheld in between: its emulator held
+packets back, its sampler came late. Then, and only then, a test that fails is expected to. Many
+short moments add up as one long does: where the run itself says that its emulator was too late to
+be trusted, so do we.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ MOST_SECONDS = 0.05
 def stood_seconds(repetition: Path) -> float:
     """By how much the emulator's packets or the samplers were late at most."""
     record = json.loads((repetition / "repetition.json").read_text(encoding="utf-8"))
-    late = [(record["emulator"] or {}).get("lateness", {}).get("max_ns") or 0]
+    late = [(record["emulator"] or {}).get("departure_error", {}).get("max_ns") or 0]
     samples = repetition / "samples" / "machine.parquet"
     if samples.is_file():
         late += [

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from trustbed.cli import main
-from trustbed.run import ceiling
-from trustbed.run.ceiling import Ceiling, Pace
-from trustbed.run.demand import Load
 from trustbed.run.error import RunError
+from trustbed.run.execution import ceiling
+from trustbed.run.execution.ceiling import Ceiling, Pace
+from trustbed.run.execution.demand import Load
 from trustbed.scenario import Scenario, load
 
 FAST = """
@@ -43,9 +43,9 @@ SENT = {1500: 400_000, 64: 500_000}
 CARRIED = {1500: 200_000, 64: 300_000}
 
 
-def read(folder: Path, text: str) -> Scenario:
-    (folder / "study.toml").write_text(text)
-    return load(folder / "study.toml").first
+def read(directory: Path, text: str) -> Scenario:
+    (directory / "study.toml").write_text(text)
+    return load(directory / "study.toml").first
 
 
 @pytest.fixture
@@ -65,7 +65,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Ceiling:
 
 def test_links_beyond_the_ceiling_are_refused_with_it(tmp_path: Path, machine: Ceiling) -> None:
     assert ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", "2Gbit/s"))]) == machine
-    most = r"10\.00 Gbit/s \(833,333 packets/s of 1500 bytes\), and this machine emulates at most 2\.40 Gbit/s \(200,000 packets/s of 1500"
+    most = (
+        r"10\.00 Gbit/s \(833,333 packets/s of 1500 bytes\), and this machine emulates at "
+        r"most 2\.40 Gbit/s \(200,000 packets/s of 1500"
+    )
     with pytest.raises(RunError, match=most):
         ceiling.refuse_too_much(
             [read(tmp_path, FAST.replace("RATE", rate)) for rate in ("1Mbit/s", "10Gbit/s")]
@@ -74,7 +77,10 @@ def test_links_beyond_the_ceiling_are_refused_with_it(tmp_path: Path, machine: C
 
 def test_background_that_no_sender_can_make_is_refused(tmp_path: Path, machine: Ceiling) -> None:
     asked = NOISE.replace("LINK", 'delay = "1ms"').replace("RATE", "100Gbit/s")
-    said = r"background\.noise would send 100\.00 Gbit/s \(8,333,333 packets/s .*, and this machine makes at most 4\.80 Gbit/s \(400,000"
+    said = (
+        r"background\.noise would send 100\.00 Gbit/s \(8,333,333 packets/s .*, and this "
+        r"machine makes at most 4\.80 Gbit/s \(400,000"
+    )
     with pytest.raises(RunError, match=said):
         ceiling.refuse_too_much([read(tmp_path, asked)])
 
@@ -95,12 +101,18 @@ def test_more_packets_than_can_be_moved_are_refused_at_any_rate(
     assert ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "150Mbit/s"))]) == machine
     with pytest.raises(
         RunError,
-        match=r"would carry 0\.18 Gbit/s \(351,562 packets/s of 64 bytes\), .* 0\.15 Gbit/s \(300,000 packets/s",
+        match=(
+            r"would carry 0\.18 Gbit/s \(351,562 packets/s of 64 bytes\), .* 0\.15 Gbit/s "
+            r"\(300,000 packets/s"
+        ),
     ):
         ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "180Mbit/s"))])
     with pytest.raises(
         RunError,
-        match=r"background\.noise would send 0\.30 Gbit/s \(585,938 packets/s of 64 bytes\), .* makes at most",
+        match=(
+            r"background\.noise would send 0\.30 Gbit/s \(585,938 packets/s of 64 bytes\), .* "
+            r"makes at most"
+        ),
     ):
         ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "300Mbit/s"))])
 
@@ -171,11 +183,13 @@ def test_the_directory_says_what_was_measured(machine: Ceiling) -> None:
     assert set(ceiling.facts(None).values()) == {None}
 
 
+@pytest.mark.quiet
 @pytest.mark.usefixtures("networks")
 def test_a_machine_measures_itself() -> None:
     full, small = ceiling.measure(1500), ceiling.measure(64)
     for pace in (full, small):
-        # Floods: a machine of any kind makes and carries thousands, and cannot carry what was not made.
+        # Floods: a machine of any kind makes and carries thousands, and cannot carry what was not
+        # made.
         assert 1000 < pace.carried_packets_per_second <= pace.made_packets_per_second
     assert small.carried_bits_per_second < full.carried_bits_per_second
 
@@ -201,7 +215,8 @@ def test_a_shell_behind_a_link_that_cannot_be_emulated_is_refused(
     assert main(["shell", "--down", "rate=1000Gbit/s", "--", "touch", str(tmp_path / "ran")]) == 125
     said = capsys.readouterr().err
     assert said.startswith(
-        "error: the link would carry 1000.00 Gbit/s (83,333,333 packets/s of 1500 bytes), and this machine emulates at most "
+        "error: the link would carry 1000.00 Gbit/s (83,333,333 packets/s of 1500 bytes), "
+        "and this machine emulates at most "
     )
     assert not (tmp_path / "ran").exists()
 

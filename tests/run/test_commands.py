@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trustbed.run.commands import command_of, programs
+from trustbed.run.execution.commands import command_of, programs
 from trustbed.scenario import Scenario, load
 
 BASE = """
@@ -70,7 +70,10 @@ def scenario(tmp_path: Path) -> Callable[[str], Scenario]:
             "iperf3 -c 10.77.0.2 -p 5201 -t 30 -P 1 -u -b 10M",
         ),
         (
-            'kind = "ab"\nservice = "web"\npath = "/x"\nrequests = 1\n[services.web]\nhost = "server"\ncommand = "nginx"\nport = 80',
+            (
+                'kind = "ab"\nservice = "web"\npath = "/x"\nrequests = '
+                '1\n[services.web]\nhost = "server"\ncommand = "nginx"\nport = 80'
+            ),
             "ab -q -c 1 -n 1 http://10.77.0.2:80/x",
         ),
     ],
@@ -85,6 +88,9 @@ def test_a_workload_becomes_a_command(
 def test_what_must_be_installed_is_known_before_the_run(
     scenario: Callable[[str], Scenario],
 ) -> None:
-    keys = 'kind = "ab"\nservice = "web"\npath = "/x"\n[services.web]\nhost = "server"\ncommand = "nginx -g x"\nport = 80'
+    keys = (
+        'kind = "ab"\nservice = "web"\npath = "/x"\n[services.web]\nhost = "server"\ncommand '
+        '= "nginx -g x"\nport = 80'
+    )
     assert programs(scenario(keys)) == {"nginx": "services.web", "ab": "workload.w"}
     assert programs(scenario('kind = "bulk"')) == {}

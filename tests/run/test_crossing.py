@@ -9,8 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from tests.pcap_records import records
-from trustbed.crossing import JoinedCaptures
-from trustbed.diagnose.both_ends import EndsEvidence
+from trustbed.diagnose.two_point import TwoPointEvidence
+from trustbed.run.two_point import JoinedCaptures
 from trustbed.scenario import Scenario, load
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
@@ -36,9 +36,11 @@ _SOURCE, _TARGET = slice(42, 46), slice(46, 50)
 """Where a record of a pcap file of Ethernet has the addresses of IPv4."""
 
 
-def scenario(folder: Path, *pairs: tuple[str, str]) -> Scenario:
-    (folder / "study.toml").write_text(SCENARIO + "".join(WORKLOAD.format(*pair) for pair in pairs))
-    return load(folder / "study.toml").first
+def scenario(directory: Path, *pairs: tuple[str, str]) -> Scenario:
+    (directory / "study.toml").write_text(
+        SCENARIO + "".join(WORKLOAD.format(*pair) for pair in pairs)
+    )
+    return load(directory / "study.toml").first
 
 
 def at_the_other(record: bytes) -> bytes:
@@ -52,7 +54,10 @@ def at_the_other(record: bytes) -> bytes:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    """One connection twice, with two hosts; of the second every tenth frame of data is missing where it goes."""
+    """One connection twice, with two hosts.
+
+    Of the second every tenth frame of data is missing where it goes.
+    """
     (head, sent), (_, arrived) = (
         records(RECORDINGS / f"random-loss.{end}.pcap.gz") for end in ("sender", "receiver")
     )
@@ -76,7 +81,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / f"{name}.pcap" for name in captures}
 
 
-def seen(joined: JoinedCaptures, port: int, receiver: str) -> EndsEvidence | None:
+def seen(joined: JoinedCaptures, port: int, receiver: str) -> TwoPointEvidence | None:
     row = {"src": "10.78.0.1", "src_port": port, "dst": receiver, "dst_port": 5201}
     known = joined.host_of("sender", lambda _: None)(row)
     return None if known is None else known.ends
@@ -86,13 +91,13 @@ def test_a_transfer_is_judged_by_the_capture_of_its_own_receiver(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
     joined = JoinedCaptures(files, scenario(tmp_path, ("sender", "near"), ("sender", "other")))
-    joined.write(tmp_path / "crossings.parquet")
+    joined.write(tmp_path / "two_point.parquet")
     rows = (
-        pyarrow.parquet.read_table(tmp_path / "crossings.parquet")
+        pyarrow.parquet.read_table(tmp_path / "two_point.parquet")
         .drop_columns(["start_ns"])
         .to_pylist()
     )
-    port = max(rows, key=lambda row: row["data_sent"])["sender_port"]
+    port = max(rows, key=lambda row: row["data_frames_sent"])["sender_port"]
     near, other = seen(joined, port, "10.78.0.2"), seen(joined, port, "10.78.0.3")
     assert near is not None
     assert near.lost == pytest.approx(0.011, abs=0.001)
@@ -105,19 +110,20 @@ def test_a_transfer_is_judged_by_the_capture_of_its_own_receiver(
         for row in rows
         if row["second_capture"] == "near"
         and row["receiver"] == "10.78.0.3"
-        and row["data_sent"] > 1000
+        and row["data_frames_sent"] > 1000
     ]
-    assert [(row["data_lost"], row["data_passed"], row["data_undecided"]) for row in elsewhere] == [
-        (0, 0, 3603)
-    ]
+    assert [
+        (row["data_frames_lost"], row["data_frames_delivered"], row["data_frames_indeterminate"])
+        for row in elsewhere
+    ] == [(0, 0, 3603)]
 
 
 def test_workloads_of_both_directions_read_two_captures_once(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
     joined = JoinedCaptures(files, scenario(tmp_path, ("sender", "near"), ("near", "sender")))
-    joined.write(tmp_path / "crossings.parquet")
-    table = pyarrow.parquet.read_table(tmp_path / "crossings.parquet").drop_columns(["start_ns"])
+    joined.write(tmp_path / "two_point.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "two_point.parquet").drop_columns(["start_ns"])
     assert {(row["first_capture"], row["second_capture"]) for row in table.to_pylist()} == {
         ("sender", "near")
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trustbed.run.demand import Load, emulated, is_modest, made
+from trustbed.run.execution.demand import Load, emulated, is_modest, made
 from trustbed.scenario import Background, Scenario, load
 
 DUMBBELL = """
@@ -40,9 +40,9 @@ command = "true"
 NOISE = '[background.n]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "a"\nto = "c"\n'
 
 
-def read(folder: Path, text: str) -> Scenario:
-    (folder / "study.toml").write_text(text)
-    return load(folder / "study.toml").first
+def read(directory: Path, text: str) -> Scenario:
+    (directory / "study.toml").write_text(text)
+    return load(directory / "study.toml").first
 
 
 def nothing_recorded(background: Background, reverse: bool) -> None:

@@ -1,4 +1,4 @@
-"""A run directory is consistent whatever moment its writer is killed at, and a run that continues ends like one that was not disturbed."""
+"""A run directory is consistent whenever its writer is killed; a resumed run ends the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from trustbed.run.directory import DONE, FINDINGS, MANIFEST, RunDirectory, RunDirectoryError
 
-FOLDERS = ("rep-000", "rep-001")
+REPETITIONS = ("rep-000", "rep-001")
 
 
 class Killed(BaseException):
@@ -25,7 +25,7 @@ class Killed(BaseException):
 
 
 class Bomb:
-    """Ends everything at the n-th change of the file system, and everything that tries to clean up after it."""
+    """Ends everything at the n-th change of the file system, every clean-up included."""
 
     CHANGES = frozenset({"os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"})
 
@@ -73,20 +73,22 @@ def carry_out(directory: RunDirectory) -> None:
     with directory.locked():
         if not directory.exists:
             directory.begin({"name": "run"}, "scenario", {"kernel": "x"})
-        for folder in FOLDERS:
-            if not directory.is_complete(folder):
-                path = directory.begin_repetition(folder)
+        for repetition in REPETITIONS:
+            if not directory.is_complete(repetition):
+                path = directory.begin_repetition(repetition)
                 assert all(
                     list((path / name).iterdir()) == []
                     for name in ("captures", "samples", "ledger", "logs")
                 )
-                (path / "logs" / "first").write_text(folder)
-                (path / "captures" / "second").write_text(folder)
-                directory.finish_repetition(folder, {"outcome": "complete", "folder": folder})
-            if not directory.is_judged(folder):
-                with directory.judging(folder) as tables:
-                    (tables / "table").write_text(folder)
-                directory.write_findings(folder, {"findings": [folder]})
+                (path / "logs" / "first").write_text(repetition)
+                (path / "captures" / "second").write_text(repetition)
+                directory.finish_repetition(
+                    repetition, {"outcome": "complete", "directory": repetition}
+                )
+            if not directory.is_judged(repetition):
+                with directory.judging(repetition) as tables:
+                    (tables / "table").write_text(repetition)
+                directory.write_findings(repetition, {"findings": [repetition]})
 
 
 def content(path: Path) -> dict[str, str]:
@@ -103,29 +105,32 @@ def check(directory: RunDirectory) -> None:
         assert directory.manifest() == {"name": "run"}
         assert (directory.path / "scenario.toml").read_text() == "scenario"
         assert json.loads((directory.path / "host.json").read_text()) == {"kernel": "x"}
-    for folder in FOLDERS:
-        if directory.is_complete(folder):
-            assert (directory.path / folder / "captures" / "second").read_text() == folder
-            assert directory.record(folder) == {"outcome": "complete", "folder": folder}
-        if directory.is_judged(folder):
-            assert directory.is_complete(folder)
-            assert directory.findings(folder) == {"findings": [folder]}
-            assert (directory.path / folder / "tables" / "table").read_text() == folder
+    for repetition in REPETITIONS:
+        if directory.is_complete(repetition):
+            assert (directory.path / repetition / "captures" / "second").read_text() == repetition
+            assert directory.record(repetition) == {
+                "outcome": "complete",
+                "directory": repetition,
+            }
+        if directory.is_judged(repetition):
+            assert directory.is_complete(repetition)
+            assert directory.findings(repetition) == {"findings": [repetition]}
+            assert (directory.path / repetition / "tables" / "table").read_text() == repetition
 
 
 def undisturbed() -> tuple[dict[str, str], int]:
-    with tempfile.TemporaryDirectory() as folder, BOMB.after(10**6):
-        carry_out(RunDirectory(Path(folder) / "run"))
+    with tempfile.TemporaryDirectory() as repetition, BOMB.after(10**6):
+        carry_out(RunDirectory(Path(repetition) / "run"))
         changes = BOMB.seen
-        return content(Path(folder) / "run"), changes
+        return content(Path(repetition) / "run"), changes
 
 
 @settings(max_examples=80)
 @given(st.lists(st.integers(0, 80), max_size=4))
 def test_a_run_killed_at_any_moments_ends_like_one_that_was_not(kills: list[int]) -> None:
     wanted, _ = undisturbed()
-    with tempfile.TemporaryDirectory() as folder:
-        directory = RunDirectory(Path(folder) / "run")
+    with tempfile.TemporaryDirectory() as repetition:
+        directory = RunDirectory(Path(repetition) / "run")
         for changes in kills:
             try:
                 with BOMB.after(changes):
@@ -151,7 +156,8 @@ def test_the_bomb_reaches_every_change_and_no_single_one_leaves_a_half(tmp_path:
 
 def test_a_killed_process_can_be_followed_at_once(tmp_path: Path) -> None:
     code = "import sys, os, signal, pathlib\nfrom trustbed.run.directory import RunDirectory\n" + (
-        "d = RunDirectory(pathlib.Path(sys.argv[1]))\nwith d.locked():\n    d.begin({}, '', {})\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "d = RunDirectory(pathlib.Path(sys.argv[1]))\nwith d.locked():\n    d.begin({}, "
+        "'', {})\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     assert (
         subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], check=False).returncode
@@ -174,12 +180,12 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(RunDirectoryError, match=r"something else.*thesis\.tex"):
         RunDirectory(tmp_path).begin({}, "", {})
-    with pytest.raises(RunDirectoryError, match="not a folder"):
+    with pytest.raises(RunDirectoryError, match="not a directory"):
         RunDirectory(tmp_path / "thesis.tex").begin({}, "", {})
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [(".", "something else"), ("thesis.tex", "not a folder")]
+    ("name", "message"), [(".", "something else"), ("thesis.tex", "not a directory")]
 )
 def test_a_place_that_belongs_to_others_is_not_even_locked(
     tmp_path: Path, name: str, message: str
@@ -194,18 +200,20 @@ def test_a_complete_repetition_is_never_written_again(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path / "run")
     carry_out(directory)
     with pytest.raises(AssertionError, match="written once"):
-        directory.begin_repetition(FOLDERS[0])
+        directory.begin_repetition(REPETITIONS[0])
 
 
 def test_judging_again_replaces_the_tables_and_keeps_the_raw_part(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path / "run")
     carry_out(directory)
-    with directory.judging(FOLDERS[0]) as tables:
+    with directory.judging(REPETITIONS[0]) as tables:
         (tables / "other").write_text("new")
-        assert not directory.is_judged(FOLDERS[0])
-    directory.write_findings(FOLDERS[0], {"findings": []})
-    assert [file.name for file in (directory.path / FOLDERS[0] / "tables").iterdir()] == ["other"]
-    assert (directory.path / FOLDERS[0] / "logs" / "first").read_text() == FOLDERS[0]
+        assert not directory.is_judged(REPETITIONS[0])
+    directory.write_findings(REPETITIONS[0], {"findings": []})
+    assert [file.name for file in (directory.path / REPETITIONS[0] / "tables").iterdir()] == [
+        "other"
+    ]
+    assert (directory.path / REPETITIONS[0] / "logs" / "first").read_text() == REPETITIONS[0]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])

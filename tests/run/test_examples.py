@@ -1,4 +1,4 @@
-"""Every scenario that is shipped as an example can be read, and would be carried out as its page says."""
+"""Every example scenario can be read, and its dry run is what its page says."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import pytest
 
 from trustbed.cli import main
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples"
-EXAMPLES = sorted(FOLDER.glob("*.toml"))
+DIRECTORY = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = sorted(DIRECTORY.glob("*.toml"))
 
 
 def test_the_page_names_all_of_them_and_no_others() -> None:
-    named = set(re.findall(r"\b[\w-]+\.toml\b", (FOLDER / "README.md").read_text(encoding="utf-8")))
+    named = set(
+        re.findall(r"\b[\w-]+\.toml\b", (DIRECTORY / "README.md").read_text(encoding="utf-8"))
+    )
     assert named == {path.name for path in EXAMPLES}
 
 

@@ -1,4 +1,4 @@
-"""A repetition goes through its phases in order, whatever happens in them, and leaves nothing running."""
+"""A repetition passes its phases in order, whatever happens, and leaves nothing running."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.run.fakes import FakeBed
+from tests.run.fakes import FakeTestbed
 from trustbed.run.directory import RAW_FOLDERS
 from trustbed.run.error import RunError
-from trustbed.run.execute import Execution
+from trustbed.run.execution.execute import Execution
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import load
 
@@ -25,7 +25,10 @@ rate = "20Mbit/s"
 delay = "10ms"
 """
 BULK = '[workload.w]\nkind = "bulk"\nhost = "client"\nto = "server"\n'
-COMMAND = '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "tool {server}"\ntime_limit = "30s"\n'
+COMMAND = (
+    '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "tool {server}"\ntime_limit = '
+    '"30s"\n'
+)
 NOISE = '[background.noise]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
 SERVICE = '[services.web]\nhost = "server"\ncommand = "nginx"\nport = 80\nready = "5s"\n'
 GOOD = {"transfers": [{"outcome": "complete"}]}
@@ -39,7 +42,7 @@ def run(tmp_path: Path) -> Run:
     for name in RAW_FOLDERS:
         (tmp_path / name).mkdir()
 
-    def carry_out(keys: str, bed: FakeBed, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - those of Execution
+    def carry_out(keys: str, bed: FakeTestbed, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - those of Execution
         (tmp_path / "study.toml").write_text(BASE + keys)
         scenario = load(tmp_path / "study.toml").first
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
@@ -48,7 +51,7 @@ def run(tmp_path: Path) -> Run:
             known,
             scenario,
             repetition,
-            folder=tmp_path,
+            directory=tmp_path,
             clock=bed.clock,
             emulator={"seed": 1},
             **options,
@@ -58,14 +61,14 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_everything_stands_before_traffic_flows_and_ends_in_the_opposite_order(run: Run) -> None:
-    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
     record = run(BULK + NOISE, bed)
     order = [what for what, _ in bed.log]
     listed = """
-        start emulate, begin emulate, start bulk, begin bulk, start sink, start capture, begin capture, start send,
-        start bulk, start sample, begin sample, start sample, begin sample, begin sink, begin send, begin bulk""".strip().replace(
-        "\n", ""
-    )
+        start emulate, begin emulate, start bulk, begin bulk, start sink, start capture, begin
+        capture, start send,
+        start bulk, start sample, begin sample, start sample, begin sample, begin sink, begin send,
+        begin bulk""".strip().replace("\n", "")
     before = [" ".join(words.split()) for words in listed.split(",")]
     assert order[: len(before)] == before
     assert order[len(before) :] == [
@@ -93,7 +96,7 @@ points = ["client", "first"]
 
 
 def test_times_of_links_are_said_to_begin_with_the_workloads(run: Run) -> None:
-    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
     record = run(OUTAGE + BULK + NOISE, bed)
     said = {agent.verb: agent.times_ns for agent in bed.started}
     assert said["emulate"] == record["workload_start_ns"]
@@ -102,7 +105,7 @@ def test_times_of_links_are_said_to_begin_with_the_workloads(run: Run) -> None:
 
 
 def test_links_without_times_are_not_told_any(run: Run) -> None:
-    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
     run(BULK, bed)
     assert "times emulate" not in [what for what, _ in bed.log]
 
@@ -113,7 +116,7 @@ def test_captures_at_routers_are_the_emulators(run: Run, monkeypatch: pytest.Mon
         "frames": 7,
         "troubles": [{"message": "no space left", "hint": "make some"}],
     }
-    bed = FakeBed(
+    bed = FakeTestbed(
         agents={
             "bulk send": {"lasts": 10.0, "report_with": GOOD},
             "emulate": {"report_with": {"taps": [tap]}},
@@ -133,7 +136,7 @@ def test_captures_at_routers_are_the_emulators(run: Run, monkeypatch: pytest.Mon
 
 
 def test_background_begins_at_second_zero_and_the_workload_after_the_warm_up(run: Run) -> None:
-    bed = FakeBed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
     record = run(BULK + NOISE, bed)
     begun = {agent.verb: agent.begun for agent in bed.started}
     assert begun["send"] == begun["sink"]
@@ -144,7 +147,7 @@ def test_background_begins_at_second_zero_and_the_workload_after_the_warm_up(run
 
 
 def test_a_program_that_ends_well(run: Run, tmp_path: Path) -> None:
-    bed = FakeBed(programs={"tool": (3.0, 0)})
+    bed = FakeTestbed(programs={"tool": (3.0, 0)})
     (workload,) = run(COMMAND, bed)["workloads"]
     assert (workload["outcome"], workload["exit_code"], workload["reason"]) == ("complete", 0, None)
     assert workload["seconds"] == pytest.approx(3.0, abs=0.05)
@@ -153,7 +156,7 @@ def test_a_program_that_ends_well(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("code", "words"), [(7, "exit code 7"), (139, "killed by signal 11")])
 def test_a_program_that_crashes(run: Run, code: int, words: str) -> None:
-    bed = FakeBed(programs={"tool": (3.0, code)})
+    bed = FakeTestbed(programs={"tool": (3.0, code)})
     record = run(COMMAND, bed)
     assert record["outcome"] == "failed"
     assert record["workloads"][0]["outcome"] == "failed"
@@ -162,7 +165,7 @@ def test_a_program_that_crashes(run: Run, code: int, words: str) -> None:
 
 
 def test_a_program_that_never_ends_is_ended_at_its_limit(run: Run) -> None:
-    bed = FakeBed(programs={"tool": (None, 0)})
+    bed = FakeTestbed(programs={"tool": (None, 0)})
     record = run(COMMAND, bed)
     assert record["workloads"][0]["outcome"] == "time_limit"
     assert record["workloads"][0]["seconds"] == pytest.approx(30.0, abs=0.1)
@@ -172,7 +175,7 @@ def test_a_program_that_never_ends_is_ended_at_its_limit(run: Run) -> None:
 
 @pytest.mark.parametrize("verb", ["emulate", "sink", "send", "capture", "sample"])
 def test_a_part_that_dies_ends_the_workload_and_is_said(run: Run, verb: str) -> None:
-    bed = FakeBed(agents={verb: {"dies_after": 4.0}}, programs={"tool": (None, 0)})
+    bed = FakeTestbed(agents={verb: {"dies_after": 4.0}}, programs={"tool": (None, 0)})
     record = run(COMMAND + 'to = "server"\n' + NOISE, bed)
     assert record["outcome"] == "failed"
     assert {failure["verb"] for failure in record["failures"]} == {verb}
@@ -188,7 +191,7 @@ def test_a_capture_that_could_not_be_written_is_a_failure(run: Run) -> None:
         "message": "the file cannot be written: No space left on device",
         "hint": "free some space",
     }
-    bed = FakeBed(
+    bed = FakeTestbed(
         agents={"capture": {"report_with": {"complete": False, "troubles": [trouble]}}},
         programs={"tool": (1.0, 0)},
     )
@@ -200,7 +203,7 @@ def test_a_capture_that_could_not_be_written_is_a_failure(run: Run) -> None:
 
 
 def test_samples_that_could_not_be_written_are_a_failure(run: Run) -> None:
-    bed = FakeBed(
+    bed = FakeTestbed(
         agents={
             "sample": {
                 "report_with": {"samples": 3, "error": "No space left on device (os error 28)"}
@@ -222,7 +225,7 @@ def test_samples_that_could_not_be_written_are_a_failure(run: Run) -> None:
 def test_requests_that_could_not_be_written_down_are_a_failure(run: Run) -> None:
     fetch = BULK.replace('"bulk"', '"http"') + 'object = "1KB"\n'
     rows = {"rows": 3, "rows_left_out": 9, "error": "No space left on device (os error 28)"}
-    bed = FakeBed(
+    bed = FakeTestbed(
         agents={
             "fetch": {
                 "lasts": 1.0,
@@ -238,7 +241,7 @@ def test_requests_that_could_not_be_written_down_are_a_failure(run: Run) -> None
 
 
 def test_a_playback_that_is_over_is_no_failure(run: Run) -> None:
-    bed = FakeBed(
+    bed = FakeTestbed(
         agents={"send": {"lasts": 1.0, "report_with": {"offered_packets": 3}}},
         programs={"tool": (5.0, 0)},
     )
@@ -248,7 +251,7 @@ def test_a_playback_that_is_over_is_no_failure(run: Run) -> None:
 
 
 def test_a_sink_that_is_over_is_one(run: Run) -> None:
-    bed = FakeBed(agents={"sink": {"lasts": 1.0}}, programs={"tool": (5.0, 0)})
+    bed = FakeTestbed(agents={"sink": {"lasts": 1.0}}, programs={"tool": (5.0, 0)})
     record = run(COMMAND + NOISE, bed)
     assert record["failures"] == [
         {"verb": "sink", "where": "server", "message": "it ended before the workload"}
@@ -256,7 +259,7 @@ def test_a_sink_that_is_over_is_one(run: Run) -> None:
 
 
 def test_a_service_is_waited_for(run: Run) -> None:
-    bed = FakeBed(programs={"nginx": (None, 0), "tool": (1.0, 0)})
+    bed = FakeTestbed(programs={"nginx": (None, 0), "tool": (1.0, 0)})
     bed.listening = lambda host, port: (host, port) == ("server", 80) and bed.clock.now > 1003
     assert run(COMMAND + SERVICE, bed)["outcome"] == "complete"
     assert [process.ended for process in bed.processes] == [True, True]
@@ -272,7 +275,7 @@ def test_a_service_is_waited_for(run: Run) -> None:
 def test_a_service_that_does_not_stand_ends_the_run(
     run: Run, programs: dict[str, tuple[float | None, int]], words: str
 ) -> None:
-    bed = FakeBed(programs=programs, listening=lambda host, port: False)
+    bed = FakeTestbed(programs=programs, listening=lambda host, port: False)
     with pytest.raises(RunError, match=words) as caught:
         run(COMMAND + SERVICE, bed)
     assert "web.err" in caught.value.hint
@@ -281,7 +284,7 @@ def test_a_service_that_does_not_stand_ends_the_run(
 
 
 def test_a_service_that_stops_is_a_failure_that_is_said_once(run: Run) -> None:
-    bed = FakeBed(programs={"nginx": (4.0, 1), "tool": (None, 0)})
+    bed = FakeTestbed(programs={"nginx": (4.0, 1), "tool": (None, 0)})
     assert run(COMMAND + SERVICE, bed)["failures"] == [
         {
             "verb": "service",
@@ -295,7 +298,7 @@ def test_transfers_that_broke_are_a_failure(run: Run) -> None:
     broken = {
         "transfers": [{"outcome": "complete"}, {"outcome": "failed", "error": "connection refused"}]
     }
-    bed = FakeBed(agents={"bulk send": {"lasts": 1.0, "report_with": broken}})
+    bed = FakeTestbed(agents={"bulk send": {"lasts": 1.0, "report_with": broken}})
     (workload,) = run(BULK, bed)["workloads"]
     assert (workload["outcome"], workload["reason"]) == (
         "failed",
@@ -305,7 +308,7 @@ def test_transfers_that_broke_are_a_failure(run: Run) -> None:
 
 def test_requests_of_which_none_was_answered_are_a_failure(run: Run) -> None:
     keys = '[workload.w]\nkind = "http"\nhost = "client"\nto = "server"\nobject = "4KB"\n'
-    bed = FakeBed(
+    bed = FakeTestbed(
         agents={"fetch": {"lasts": 10.0, "report_with": {"requests": 9, "good_requests": 0}}}
     )
     assert run(keys, bed)["workloads"][0]["reason"] == "none of 9 requests was answered well"
@@ -316,7 +319,7 @@ def test_requests_of_which_none_was_answered_are_a_failure(run: Run) -> None:
     "phase", ["network", "servers", "captures", "background", "workload", "end"]
 )
 def test_an_interrupt_in_any_phase_ends_everything(run: Run, phase: str) -> None:
-    bed = FakeBed(programs={"tool": (3.0, 0), "nginx": (None, 0)})
+    bed = FakeTestbed(programs={"tool": (3.0, 0), "nginx": (None, 0)})
 
     def interrupt(name: str) -> None:
         if name == phase:
@@ -330,7 +333,7 @@ def test_an_interrupt_in_any_phase_ends_everything(run: Run, phase: str) -> None
 
 def test_seeds_differ_between_sources_and_stay_between_runs(run: Run) -> None:
     def seeds() -> list[int]:
-        bed = FakeBed(programs={"tool": (1.0, 0)})
+        bed = FakeTestbed(programs={"tool": (1.0, 0)})
         run(COMMAND + NOISE + 'sources = 3\ndirection = "both"\n', bed)
         return [
             source["seed"]
@@ -345,7 +348,7 @@ def test_seeds_differ_between_sources_and_stay_between_runs(run: Run) -> None:
 
 
 def test_sources_share_a_rate_to_the_bit(run: Run) -> None:
-    bed = FakeBed(programs={"tool": (1.0, 0)})
+    bed = FakeTestbed(programs={"tool": (1.0, 0)})
     run(COMMAND + NOISE.replace("1Mbit/s", "1000001bit/s") + "sources = 3\n", bed)
     rates = [
         source["model"]["rate_bits_per_second"]

@@ -1,4 +1,7 @@
-"""Faults of a repetition on a bed without hosts: who is disturbed, when, by what, and what is said when it cannot be."""
+"""Faults of a repetition on a bed without hosts.
+
+Who is disturbed, when, by what, and what is said when it cannot be.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.run.fakes import FakeBed
+from tests.run.fakes import FakeTestbed
 from trustbed.diagnose.run_findings import run_findings, use
-from trustbed.run import faults
 from trustbed.run.directory import RAW_FOLDERS
-from trustbed.run.execute import Execution
+from trustbed.run.execution import faults
+from trustbed.run.execution.execute import Execution
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import load
 
@@ -26,7 +29,10 @@ delay = "10ms"
 """
 BULK = '[workload.w]\nkind = "bulk"\nhost = "client"\nto = "server"\n'
 COMMAND = '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "tool"\n'
-FREEZE = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "35ms"\nevery = "50ms"\nstart = "3s"\n'
+FREEZE = (
+    '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "35ms"\nevery = "50ms"\nstart '
+    '= "3s"\n'
+)
 QUOTA = '[faults.slow]\nkind = "cpu-quota"\nhost = "server"\nshare = "30%"\n'
 SENT = {"lasts": 10.0, "report_with": {"transfers": [{"outcome": "complete"}]}}
 DONE = {"begun_ns": 5, "ended_ns": 9, "stops": 4}
@@ -40,30 +46,30 @@ def run(tmp_path: Path) -> Run:
     for name in RAW_FOLDERS:
         (tmp_path / name).mkdir()
 
-    def carry_out(keys: str, bed: FakeBed) -> dict[str, Any]:
+    def carry_out(keys: str, bed: FakeTestbed) -> dict[str, Any]:
         (tmp_path / "study.toml").write_text(BASE + keys)
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
         known: Any = bed
         scenario = load(tmp_path / "study.toml").first
         return Execution(
-            known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}
+            known, scenario, repetition, directory=tmp_path, clock=bed.clock, emulator={"seed": 1}
         ).carry_out()
 
     return carry_out
 
 
 def test_the_sender_is_disturbed_from_the_moment_that_was_said_until_the_end(run: Run) -> None:
-    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": DONE}})
+    bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"report_with": DONE}})
     record = run(BULK + FREEZE, bed)
     (sender,) = [agent for agent in bed.started if agent.config.get("role") == "send"]
-    (disturbance,) = [agent for agent in bed.started if agent.verb == "disturb"]
+    (disturbance,) = [agent for agent in bed.started if agent.verb == "inject"]
     assert disturbance.config == {
         "processes": [sender.pid],
         "fault": {"kind": "freeze", "stopped_ns": 35_000_000, "every_ns": 50_000_000},
     }
     assert disturbance.begun == pytest.approx(sender.begun + 3.0)
     stops = [what for what, _ in bed.log if what.startswith("stop")]
-    assert stops[0] == "stop disturb"
+    assert stops[0] == "stop inject"
     assert disturbance.closed
     assert record["outcome"] == "complete"
     (told,) = record["faults"]
@@ -77,19 +83,19 @@ def test_the_sender_is_disturbed_from_the_moment_that_was_said_until_the_end(run
 
 
 def test_a_program_is_disturbed_as_soon_as_it_stands(run: Run) -> None:
-    bed = FakeBed(programs={"tool": (6.0, 0)}, agents={"disturb": {"report_with": DONE}})
+    bed = FakeTestbed(programs={"tool": (6.0, 0)}, agents={"inject": {"report_with": DONE}})
     assert run(COMMAND + FREEZE, bed)["faults"][0]["made"]
-    (disturbance,) = [agent for agent in bed.started if agent.verb == "disturb"]
+    (disturbance,) = [agent for agent in bed.started if agent.verb == "inject"]
     assert disturbance.config["processes"] == [bed.processes[0].pid]
     order = [what for what, _ in bed.log]
-    assert order.index("run tool") < order.index("start disturb") < order.index("begin disturb")
+    assert order.index("run tool") < order.index("start inject") < order.index("begin inject")
 
 
 def test_a_quota_is_that_of_a_group_with_the_receiver_in_it(run: Run, tmp_path: Path) -> None:
-    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": DONE}}, groups=tmp_path)
+    bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"report_with": DONE}}, groups=tmp_path)
     run(BULK + QUOTA, bed)
     (receiver,) = [agent for agent in bed.started if agent.config.get("role") == "receive"]
-    (disturbance,) = [agent for agent in bed.started if agent.verb == "disturb"]
+    (disturbance,) = [agent for agent in bed.started if agent.verb == "inject"]
     assert disturbance.config["fault"] == {
         "kind": "quota",
         "group": str(tmp_path / "slow"),
@@ -106,7 +112,7 @@ def test_a_quota_is_that_of_a_group_with_the_receiver_in_it(run: Run, tmp_path: 
         (QUOTA, {}, "no control groups"),
         (
             FREEZE,
-            {"agents": {"disturb": {"refuses": "no real-time priority"}}},
+            {"agents": {"inject": {"refuses": "no real-time priority"}}},
             "no real-time priority",
         ),
     ],
@@ -115,7 +121,7 @@ def test_what_cannot_be_made_is_an_outcome_and_nothing_is_measured(
     run: Run, keys: str, bed: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faults, "_lives", lambda pid: True)
-    here = FakeBed(**bed)
+    here = FakeTestbed(**bed)
     record = run(BULK + keys, here)
     assert record["outcome"] == "not made"
     (workload,), (fault,) = record["workloads"], record["faults"]
@@ -125,17 +131,17 @@ def test_what_cannot_be_made_is_an_outcome_and_nothing_is_measured(
     assert reason in fault["reason"]
     assert ("begin bulk", "client") not in here.log
     assert all(agent.closed for agent in here.started)
-    (found,) = [one for one in run_findings(record) if one.code == "run_fault_not_made"]
+    (found,) = [one for one in run_findings(record) if one.code == "run_fault_not_applied"]
     assert use([found], {"trust": 1})[0] == "discard"
 
 
 def test_a_program_that_ended_before_it_could_be_disturbed_is_left_alone(run: Run) -> None:
-    bed = FakeBed(
-        programs={"tool": (0.1, 0)}, agents={"disturb": {"refuses": "there is no such process"}}
+    bed = FakeTestbed(
+        programs={"tool": (0.1, 0)}, agents={"inject": {"refuses": "there is no such process"}}
     )
     record = run(COMMAND + FREEZE, bed)
     assert record["outcome"] == "complete"
-    assert_not_made(record, "had ended before it could be disturbed")
+    assert_not_made(record, "had ended before it could be injected")
 
 
 def assert_not_made(record: dict[str, Any], reason: str) -> None:
@@ -145,7 +151,7 @@ def assert_not_made(record: dict[str, Any], reason: str) -> None:
     assert reason in told["reason"]
     assert told["hint"]
     found = run_findings(record)
-    assert [one.code for one in found] == ["run_fault_not_made"]
+    assert [one.code for one in found] == ["run_fault_not_applied"]
     assert use(found, {"trust": 1})[0] == "discard"
 
 
@@ -159,18 +165,20 @@ def assert_not_made(record: dict[str, Any], reason: str) -> None:
 def test_a_fault_that_came_too_late_was_not_made(
     run: Run, report: dict[str, Any], reason: str
 ) -> None:
-    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": report}})
+    bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"report_with": report}})
     assert_not_made(run(BULK + FREEZE, bed), reason)
 
 
 def test_an_interface_that_would_have_stalled_later_did_not(run: Run) -> None:
     stall = '[faults.hang]\nkind = "nic-stall"\nhost = "client"\nstart = "11s"\nduration = "2s"\n'
-    assert_not_made(run(BULK + stall, FakeBed(agents={"bulk send": SENT})), "over before it began")
+    assert_not_made(
+        run(BULK + stall, FakeTestbed(agents={"bulk send": SENT})), "over before it began"
+    )
 
 
 def test_an_interface_stalls_no_longer_than_there_are_links(run: Run) -> None:
     stall = '[faults.hang]\nkind = "nic-stall"\nhost = "client"\nstart = "9s"\nduration = "13s"\n'
-    (told,) = run(BULK + stall, FakeBed(agents={"bulk send": SENT}))["faults"]
+    (told,) = run(BULK + stall, FakeTestbed(agents={"bulk send": SENT}))["faults"]
     assert told["made"]
     assert told["ended_ns"] - told["begun_ns"] == pytest.approx(1_000_000_000, abs=100_000_000)
 
@@ -181,12 +189,12 @@ def test_a_workload_that_is_over_is_not_ended_again_when_a_later_one_cannot_be_d
     monkeypatch.setattr(faults, "_lives", lambda pid: True)
     later = '[workload.later]\nkind = "command"\nhost = "server"\ncommand = "tool"\nstart = "5s"\n'
     freeze = FREEZE.replace('"client"', '"server"')
-    bed = FakeBed(agents={"bulk send": {"dies_after": 1.0}, "disturb": {"report_with": DONE}})
+    bed = FakeTestbed(agents={"bulk send": {"dies_after": 1.0}, "inject": {"report_with": DONE}})
     begin = bed.start_agent
 
     def refuses(verb: str, config: Any, *, where: str) -> Any:  # noqa: ANN401 - as the bed's
-        if verb == "disturb" and bed.clock.now > 1006:
-            bed.agents = {**bed.agents, "disturb": {"refuses": "no real-time priority"}}
+        if verb == "inject" and bed.clock.now > 1006:
+            bed.agents = {**bed.agents, "inject": {"refuses": "no real-time priority"}}
         return begin(verb, config, where=where)
 
     monkeypatch.setattr(bed, "start_agent", refuses)
@@ -196,15 +204,15 @@ def test_a_workload_that_is_over_is_not_ended_again_when_a_later_one_cannot_be_d
 
 
 def test_a_disturbance_that_dies_fails_the_repetition(run: Run) -> None:
-    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"dies_after": 1.0}})
+    bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"dies_after": 1.0}})
     record = run(BULK + FREEZE, bed)
     assert record["outcome"] == "failed"
-    assert record["failures"][0]["verb"] == "disturb"
+    assert record["failures"][0]["verb"] == "inject"
     assert "slow: " in record["failures"][0]["message"]
 
 
 def test_a_disturbance_that_is_over_before_the_workload_is_no_failure(run: Run) -> None:
-    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"lasts": 1.0, "report_with": DONE}})
+    bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"lasts": 1.0, "report_with": DONE}})
     record = run(BULK + FREEZE + 'duration = "1s"\n', bed)
     assert (record["outcome"], record["failures"]) == ("complete", [])
     assert record["faults"][0]["reports"] == [DONE]
@@ -212,7 +220,7 @@ def test_a_disturbance_that_is_over_before_the_workload_is_no_failure(run: Run) 
 
 def test_a_stalled_interface_is_told_with_its_moments(run: Run) -> None:
     stall = '[faults.hang]\nkind = "nic-stall"\nhost = "client"\nstart = "1s"\nduration = "2s"\n'
-    record = run(BULK + stall, FakeBed(agents={"bulk send": SENT}))
+    record = run(BULK + stall, FakeTestbed(agents={"bulk send": SENT}))
     (told,) = record["faults"]
     assert told["made"]
     assert told["begun_ns"] - record["workload_start_ns"] == 1_000_000_000
@@ -244,9 +252,9 @@ def test_whenever_it_is_interrupted_everything_ends_and_nobody_stays_disturbed(
     )
     keys += '[background.noise]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
 
-    def bed(moment: int) -> FakeBed:
-        agents = {"bulk send": SENT, "disturb": {"report_with": DONE}}
-        return FakeBed(
+    def bed(moment: int) -> FakeTestbed:
+        agents = {"bulk send": SENT, "inject": {"report_with": DONE}}
+        return FakeTestbed(
             agents=agents, programs={"nginx": (None, 0)}, groups=tmp_path, log=Interrupted(moment)
         )
 
@@ -260,4 +268,4 @@ def test_whenever_it_is_interrupted_everything_ends_and_nobody_stays_disturbed(
         assert all(agent.closed for agent in here.started), moment
         assert all(process.ended for process in here.processes), moment
         order = [agent.verb for agent in here.started]
-        assert all(group.left or "disturb" not in order for group in here.made_groups), moment
+        assert all(group.left or "inject" not in order for group in here.made_groups), moment

@@ -8,10 +8,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from trustbed.judging import _place
-from trustbed.run import configurations, samples
-from trustbed.run.commands import programs
-from trustbed.run.rehearsal import rehearse
+from trustbed.run import samples
+from trustbed.run.execution import configurations
+from trustbed.run.execution.commands import programs
+from trustbed.run.execution.rehearsal import rehearse
+from trustbed.run.judge import _place
 from trustbed.scenario import ScenarioError, ScenarioFile, load
 
 HOSTS = """
@@ -24,9 +25,9 @@ rate = "20Mbit/s"
 BULK = '[workload.transfer]\nkind = "bulk"\nhost = "client"\nto = "server"\n'
 
 
-def study(folder: Path, *parts: str) -> ScenarioFile:
+def study(directory: Path, *parts: str) -> ScenarioFile:
     """A scenario."""
-    file = folder / "guest.toml"
+    file = directory / "guest.toml"
     file.write_text("".join(parts), encoding="utf-8")
     return load(file)
 
@@ -71,7 +72,7 @@ def test_samples_tell_the_guest_from_the_machine(tmp_path: Path) -> None:
     (tmp_path / "client.jsonl").write_text(
         json.dumps(line | {"processors": {"idle_share": 0.1}}) + "\n", encoding="utf-8"
     )
-    assert samples.convert(tmp_path, ["server", "client"], ["client"])["busy_share"] == 0.5
+    assert samples.convert(tmp_path, ["server", "client"], ["client"]).machine["busy_share"] == 0.5
     assert pq.read_table(tmp_path / "processes.parquet").select(
         ["process", "ran_ns", "waited_ns"]
     ).to_pylist() == [{"process": 77, "ran_ns": 4, "waited_ns": 2}]
@@ -101,7 +102,10 @@ def test_programs_of_a_guest_are_not_looked_for_here(tmp_path: Path) -> None:
         ),
         (
             BULK
-            + '[background.b]\nmodel = "playback"\nfrom = "client"\nto = "server"\nfile = "guest.toml"\n',
+            + (
+                '[background.b]\nmodel = "playback"\nfrom = "client"\nto = "server"\nfile = '
+                '"guest.toml"\n'
+            ),
             "a capture is played by this machine",
         ),
     ],

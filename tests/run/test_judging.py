@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trustbed import judging
+from trustbed.run import judge as judging
 from trustbed.scenario import Scenario, load
 from trustbed.scenario.owners import owner
 
@@ -20,7 +20,10 @@ down.rate = "30Mbit/s"
 """
 BULK = '[workload.w]\nkind = "bulk"\nhost = "client"\nto = "server"\n'
 PAGES = '[workload.pages]\nkind = "http"\nhost = "client"\nto = "server"\nobject = "1MB"\n'
-TCP_NOISE = '[background.n]\nmodel = "cbr"\nrate = "1Mbit/s"\ntransport = "tcp"\nfrom = "server"\nto = "client"\n'
+TCP_NOISE = (
+    '[background.n]\nmodel = "cbr"\nrate = "1Mbit/s"\ntransport = "tcp"\nfrom = "server"\nto '
+    '= "client"\n'
+)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from trustbed import judging
+from trustbed.run import judge as judging
 from trustbed.run.directory import RunDirectory
 from trustbed.scenario import Scenario, load
 
@@ -80,18 +80,19 @@ def judged(
     path: Path, scenario: Scenario, packets: Sequence[tuple[int, bytes]], point: str
 ) -> Path:
     directory = RunDirectory(path)
-    folder = directory.begin_repetition("rep-000")
-    capture(folder / "captures" / f"{point}.pcapng", packets)
+    repetition = directory.begin_repetition("rep-000")
+    capture(repetition / "captures" / f"{point}.pcapng", packets)
     directory.finish_repetition("rep-000", {"outcome": "complete", "workloads": []})
     judging.judge(directory, "rep-000", scenario)
-    return folder / "tables" / "burstiness.parquet"
+    return repetition / "tables" / "burstiness.parquet"
 
 
 def test_bursts_that_a_timer_released_are_measured_and_answers_are_not(
     tmp_path: Path, scenario: Scenario
 ) -> None:
     here, there = scenario.host("sender").addresses[0], scenario.host("receiver").addresses[0]
-    # 33 frames at once every 10 ms for a second; the last of each burst finds the 32 others. Answers come between the bursts.
+    # 33 frames at once every 10 ms for a second; the last of each burst finds the 32 others.
+    # Answers come between the bursts.
     sent = [
         (BEGIN + tick * 10_000_000, frame(here, there)) for tick in range(100) for _ in range(33)
     ]

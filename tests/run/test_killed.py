@@ -1,8 +1,10 @@
-"""A run killed at ten random moments and continued each time comes to the tables of one that was left alone.
+"""A run killed at ten random moments and resumed each time ends with the same tables.
 
-What is compared is all that the scenario and its seeds decide: order, cells and seeds of repetitions, files, names and types of columns,
-and of the values those in ``SUMMARY``, ``TRANSFERS`` and ``SOURCE``; besides, which packets the link loses. Everything else in the tables
-was measured (times, rates, round trips, retransmissions, samples of the machine, verdicts) and differs between any two runs.
+What is compared is all that the scenario and its seeds decide: order, cells and seeds of
+repetitions, files, names and types of columns, and of the values those in ``SUMMARY``,
+``TRANSFERS`` and ``SOURCE``; besides, which packets the link loses. Everything else in the tables
+was measured (times, rates, round trips, retransmissions, samples of the machine, verdicts) and
+differs between any two runs.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import pytest
 
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.usefixtures("networks")
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 KILLS = 10
 REPETITIONS = 8
@@ -73,7 +75,7 @@ TRANSFERS = (
         "dst",
         "dst_port",
         "at",
-        "at_from",
+        "at_source",
         "unique_bytes",
         "mss",
         "window_scale",
@@ -86,13 +88,13 @@ SOURCE = ("name", "source", "transport", "to", "kind", "release", "seed", "first
 
 
 @contextlib.contextmanager
-def begun(folder: Path, name: str) -> Iterator[subprocess.Popen[str]]:
+def begun(directory: Path, name: str) -> Iterator[subprocess.Popen[str]]:
     """A run that has ended when the block is left."""
-    (folder / "study.toml").write_text(SCENARIO)
+    (directory / "study.toml").write_text(SCENARIO)
     with subprocess.Popen(
         [TRUSTBED, "run", "study.toml", "--out", name, "--no-report"],
-        cwd=folder,
-        env={**os.environ, "TRUSTBED_RUNTIME": str(folder / "registry")},
+        cwd=directory,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(directory / "registry")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -103,17 +105,20 @@ def begun(folder: Path, name: str) -> Iterator[subprocess.Popen[str]]:
             child.kill()
 
 
-def finish(folder: Path, name: str) -> None:
-    with begun(folder, name) as child:
+def finish(directory: Path, name: str) -> None:
+    with begun(directory, name) as child:
         _, err = child.communicate(timeout=4 * PATIENCE)
     assert child.returncode == 0, err
 
 
-def killed(folder: Path, name: str, after_seconds: float, *, at_work: bool) -> bool:
-    """Kills a run so long after it was called, or after it has begun a repetition. False if it had ended before."""
-    before = unfinished(folder / name)
-    with begun(folder, name) as child:
-        while at_work and child.poll() is None and unfinished(folder / name) <= before:
+def killed(directory: Path, name: str, after_seconds: float, *, at_work: bool) -> bool:
+    """Kills a run so long after it was called, or after it has begun a repetition.
+
+    False if it had ended before.
+    """
+    before = unfinished(directory / name)
+    with begun(directory, name) as child:
+        while at_work and child.poll() is None and unfinished(directory / name) <= before:
             time.sleep(0.005)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(after_seconds)
@@ -124,12 +129,15 @@ def killed(folder: Path, name: str, after_seconds: float, *, at_work: bool) -> b
 
 
 def unfinished(run: Path) -> set[int]:
-    """Of a repetition that is not complete: when its folder was last changed, which it is when it begins again."""
+    """Of a repetition that is not complete.
+
+    When its directory was last changed, which it is when it begins again.
+    """
     found = set()
-    for folder in run.glob("rep-*/logs"):
+    for directory in run.glob("rep-*/logs"):
         with contextlib.suppress(FileNotFoundError):  # it is just begun again, from nothing
-            if not folder.with_name("done").exists():
-                found.add(folder.stat().st_ctime_ns)
+            if not directory.with_name("done").exists():
+                found.add(directory.stat().st_ctime_ns)
     return found
 
 
@@ -171,10 +179,10 @@ def decided(run: Path) -> dict[str, Any]:
         if file.suffix == ".parquet"
     }
     for one in manifest["order"]:
-        folder = run / one["folder"]
-        record = read(folder / "repetition.json")
+        directory = run / one["directory"]
+        record = read(directory / "repetition.json")
         sources = [source for flow in record["backgrounds"] for source in flow["send"]["sources"]]
-        found[one["folder"]] = {
+        found[one["directory"]] = {
             **{key: record[key] for key in ("number", "cell", "round", "seed", "outcome")},
             "workloads": [
                 (workload["name"], workload["kind"], workload["outcome"])
@@ -182,16 +190,16 @@ def decided(run: Path) -> dict[str, Any]:
             ],
             "emulator": record["emulator_ready"]["seed"],
             "sources": [{key: source[key] for key in SOURCE} for source in sources],
-            "summary": values(folder / "tables" / "w.summary.parquet", SUMMARY),
-            "transfers": values(folder / "tables" / "transfers.parquet", TRANSFERS),
+            "summary": values(directory / "tables" / "w.summary.parquet", SUMMARY),
+            "transfers": values(directory / "tables" / "transfers.parquet", TRANSFERS),
         }
     return found
 
 
-def lost(run: Path, folder: str) -> list[bool]:
+def lost(run: Path, directory: str) -> list[bool]:
     """Of the packets that went up, in the order in which they came: whether the link lost it."""
     rows = pyarrow.parquet.read_table(
-        run / folder / "ledger" / "packets.parquet", columns=["packet", "pipe", "fate"]
+        run / directory / "ledger" / "packets.parquet", columns=["packet", "pipe", "fate"]
     ).to_pylist()
     return [
         row["fate"] != "passed"
@@ -200,9 +208,9 @@ def lost(run: Path, folder: str) -> list[bool]:
     ]
 
 
-def left(folder: Path) -> list[bytes]:
+def left(directory: Path) -> list[bytes]:
     """Command lines of processes that a run of this test has left."""
-    mark = f"TRUSTBED_RUNTIME={folder / 'registry'}".encode()
+    mark = f"TRUSTBED_RUNTIME={directory / 'registry'}".encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -217,7 +225,8 @@ def left(folder: Path) -> list[bytes]:
 def test_ten_kills_change_no_table(tmp_path: Path) -> None:
     called = time.monotonic()
     finish(tmp_path, "whole")
-    # Longer than a repetition takes, so that every part of it is hit; too short for most, so that some are left to the last.
+    # Longer than a repetition takes, so that every part of it is hit; too short for most, so that
+    # some are left to the last.
     longest = 2 * (time.monotonic() - called) / REPETITIONS
     moments = random.Random(SEED)
     runs, kept = ["killed"], dict[str, int]()
@@ -240,9 +249,9 @@ def test_ten_kills_change_no_table(tmp_path: Path) -> None:
         finish(tmp_path, run)  # one that was killed behind its last repetition
         assert decided(tmp_path / run) == undisturbed
         for one in undisturbed["order"]:
-            pair = [lost(tmp_path / name, one["folder"]) for name in ("whole", run)]
+            pair = [lost(tmp_path / name, one["directory"]) for name in ("whole", run)]
             common = min(map(len, pair))
             assert common > 60
-            assert pair[0][:common] == pair[1][:common], one["folder"]
+            assert pair[0][:common] == pair[1][:common], one["directory"]
     assert list((tmp_path / "registry").glob("*.json")) == []
     assert left(tmp_path) == []

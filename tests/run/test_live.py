@@ -1,4 +1,7 @@
-"""Runs in networks made for a test: real agents, real packets, real kills. A second of traffic each."""
+"""Runs in networks made for a test: real agents, real packets, real kills.
+
+A second of traffic each.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,10 @@ import pyarrow.parquet
 import pytest
 
 from tests.patience import PATIENCE, wait_until
-from trustbed.testbed import registry
+from trustbed.testbed.netns import registry
 
 pytestmark = [
+    pytest.mark.quiet,
     pytest.mark.usefixtures("networks"),
     pytest.mark.timeout(900),
 ]  # some carry out five runs
@@ -71,7 +75,7 @@ Begin = Callable[[Path, str], subprocess.Popen[str]]
 
 @pytest.fixture
 def trustbed(tmp_path: Path) -> Trustbed:
-    """Runs ``trustbed run`` on a scenario in a folder of its own."""
+    """Runs ``trustbed run`` on a scenario in a directory of its own."""
     environment = {**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")}
 
     def call(text: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -92,15 +96,15 @@ def trustbed(tmp_path: Path) -> Trustbed:
 
 @pytest.fixture
 def begin() -> Iterator[Begin]:
-    """Begins a ``trustbed run`` on a scenario in a folder; it is ended with the test."""
+    """Begins a ``trustbed run`` on a scenario in a directory; it is ended with the test."""
     with contextlib.ExitStack() as stack:
 
-        def call(folder: Path, text: str) -> subprocess.Popen[str]:
-            (folder / "study.toml").write_text(text)
+        def call(directory: Path, text: str) -> subprocess.Popen[str]:
+            (directory / "study.toml").write_text(text)
             child = subprocess.Popen(
                 [TRUSTBED, "run", "study.toml", "--out", "run", "--no-report"],
-                cwd=folder,
-                env={**os.environ, "TRUSTBED_RUNTIME": str(folder / "registry")},
+                cwd=directory,
+                env={**os.environ, "TRUSTBED_RUNTIME": str(directory / "registry")},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -119,7 +123,10 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def shape(run: Path) -> dict[str, Any]:
-    """What must be the same however often a run was killed: order, seeds, files, columns, which sources sent what by which seeds."""
+    """What must be the same however often a run was killed.
+
+    Order, seeds, files, columns, which sources sent what by which seeds.
+    """
     manifest = read(run / "manifest.json")
     found: dict[str, Any] = {
         key: manifest[key] for key in ("order", "cells", "factors", "inputs", "seed", "repetitions")
@@ -130,11 +137,11 @@ def shape(run: Path) -> dict[str, Any]:
         if file.is_file() and file.name not in (".lock", "report.html")
     )
     for one in manifest["order"]:
-        record = read(run / one["folder"] / "repetition.json")
+        record = read(run / one["directory"] / "repetition.json")
         seeds = [
             source["seed"] for flow in record["backgrounds"] for source in flow["send"]["sources"]
         ]
-        found[one["folder"]] = (
+        found[one["directory"]] = (
             record["outcome"],
             record["cell"],
             record["round"],
@@ -142,7 +149,7 @@ def shape(run: Path) -> dict[str, Any]:
             record["emulator_ready"]["seed"],
             seeds,
         )
-        for file in sorted((run / one["folder"]).rglob("*.parquet")):
+        for file in sorted((run / one["directory"]).rglob("*.parquet")):
             found[str(file.relative_to(run))] = pyarrow.parquet.read_schema(file).names
     return found
 
@@ -170,18 +177,18 @@ def test_a_scenario_becomes_judged_tables(tmp_path: Path, trustbed: Trustbed) ->
     assert ended.returncode == 0, ended.stderr
     run = tmp_path / "run"
     for number in range(2):
-        folder = run / f"rep-{number:03d}"
-        assert [name for name in (*RAW, *DERIVED) if not (folder / name).is_file()] == []
-        record = read(folder / "repetition.json")
-        ledger = pyarrow.parquet.read_table(folder / "ledger" / "packets.parquet")
+        directory = run / f"rep-{number:03d}"
+        assert [name for name in (*RAW, *DERIVED) if not (directory / name).is_file()] == []
+        record = read(directory / "repetition.json")
+        ledger = pyarrow.parquet.read_table(directory / "ledger" / "packets.parquet")
         assert len(ledger) == record["emulator"]["ledger"]["records"] > 100
         assert set(ledger.column("pipe").to_pylist()) == {"link.up", "link.down"}
-        (row,) = pyarrow.parquet.read_table(folder / "tables" / "w.summary.parquet").to_pylist()
+        (row,) = pyarrow.parquet.read_table(directory / "tables" / "w.summary.parquet").to_pylist()
         assert 0 < row["received_bits_per_second"] < 20e6
         (transfer,) = [
             one
             for one in pyarrow.parquet.read_table(
-                folder / "tables" / "transfers.parquet"
+                directory / "tables" / "transfers.parquet"
             ).to_pylist()
             if one["workload"] == "w"
         ]
@@ -190,7 +197,7 @@ def test_a_scenario_becomes_judged_tables(tmp_path: Path, trustbed: Trustbed) ->
             "sender",
             "10.77.0.1",
         )
-        assert sum(read(folder / "findings.json")["verdicts"].values()) == 1
+        assert sum(read(directory / "findings.json")["verdicts"].values()) == 1
     quiet, noisy = sorted(
         (read(run / f"rep-{number:03d}" / "repetition.json") for number in range(2)),
         key=lambda record: record["cell"],
@@ -206,12 +213,12 @@ def test_what_is_complete_is_kept_and_more_repetitions_are_added(
 ) -> None:
     assert trustbed(SCENARIO, "-q").returncode == 0
     done = {
-        folder: (tmp_path / "run" / folder / "done").stat().st_mtime_ns
-        for folder in ("rep-000", "rep-001")
+        directory: (tmp_path / "run" / directory / "done").stat().st_mtime_ns
+        for directory in ("rep-000", "rep-001")
     }
     assert trustbed(SCENARIO, "-q", "--resume", "--repetitions", "2").returncode == 0
     assert {
-        folder: (tmp_path / "run" / folder / "done").stat().st_mtime_ns for folder in done
+        directory: (tmp_path / "run" / directory / "done").stat().st_mtime_ns for directory in done
     } == done
     assert len(list((tmp_path / "run").glob("rep-*/done"))) == 4
     changed = trustbed(SCENARIO.replace("20Mbit/s", "10Mbit/s"))
@@ -334,7 +341,8 @@ def test_a_full_disk_is_said_and_the_run_continues_later(
         assert "no room for another repetition" in ended.stderr
         assert "it continues" in ended.stderr
         subprocess.run(["mount", "-o", "remount,size=100m", str(place)], check=True)
-        # What fills the disk is the start of a repetition that was not completed: it is begun again from nothing.
+        # What fills the disk is the start of a repetition that was not completed: it is begun again
+        # from nothing.
         (place / "rep-000" / "captures").mkdir(parents=True, exist_ok=True)
         (place / "rep-000" / "captures" / "client.pcapng").write_bytes(bytes(90 << 20))
         ended = trustbed(SCENARIO)
@@ -358,7 +366,7 @@ def test_the_registry_of_these_tests_is_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "registry"))
-    assert registry.folder() == tmp_path / "registry"
+    assert registry.directory() == tmp_path / "registry"
 
 
 def test_a_run_whose_talk_nobody_reads_any_more_goes_on(tmp_path: Path) -> None:

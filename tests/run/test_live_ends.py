@@ -10,9 +10,9 @@ import pyarrow.parquet
 import pytest
 
 from tests.run.stood import unless_it_stood
-from trustbed.experiment import run
+from trustbed.run.api import run
 
-pytestmark = pytest.mark.usefixtures("networks")
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
 SCENARIO = """
 duration = "1s"
 warm_up = "100ms"
@@ -35,18 +35,18 @@ points = ["client", "server"]
 
 @pytest.fixture(scope="module")
 def repetition(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ends")
+    directory = tmp_path_factory.mktemp("ends")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRUSTBED_RUNTIME", str(folder / "registry"))
-        (folder / "study.toml").write_text(SCENARIO)
-        run(folder / "study.toml", folder / "run")
-    return folder / "run" / "rep-000"
+        patch.setenv("TRUSTBED_RUNTIME", str(directory / "registry"))
+        (directory / "study.toml").write_text(SCENARIO)
+        run(directory / "study.toml", directory / "run")
+    return directory / "run" / "rep-000"
 
 
 @pytest.fixture(scope="module")
-def crossings(repetition: Path) -> list[dict[str, Any]]:
+def two_point(repetition: Path) -> list[dict[str, Any]]:
     """All columns but the moments, which Python cannot hold to the nanosecond."""
-    table = pyarrow.parquet.read_table(repetition / "tables" / "crossings.parquet")
+    table = pyarrow.parquet.read_table(repetition / "tables" / "two_point.parquet")
     rows: list[dict[str, Any]] = table.drop_columns(["start_ns"]).to_pylist()
     return rows
 
@@ -61,28 +61,26 @@ def passed_and_not(repetition: Path, pipe: str) -> tuple[int, int]:
 
 
 def test_what_is_lost_between_the_ends_is_what_the_link_dropped(
-    repetition: Path, crossings: list[dict[str, Any]]
+    repetition: Path, two_point: list[dict[str, Any]]
 ) -> None:
-    there = [row for row in crossings if row["from_place"] == "first"]
+    there = [row for row in two_point if row["sender_capture"] == "first"]
     assert {
-        (row["first_capture"], row["second_capture"], row["workload"]) for row in crossings
+        (row["first_capture"], row["second_capture"], row["workload"]) for row in two_point
     } == {("client", "server", "w")}
     passed, dropped = passed_and_not(repetition, "link.up")
-    lost = sum(row["data_lost"] + row["bare_lost"] for row in there)
-    sent = sum(row["data_sent"] + row["bare_sent"] for row in there)
-    undecided = sum(row["data_undecided"] for row in there)
+    lost = sum(row["data_frames_lost"] + row["no_payload_frames_lost"] for row in there)
+    sent = sum(row["data_frames_sent"] + row["no_payload_frames_sent"] for row in there)
+    undecided = sum(row["data_frames_indeterminate"] for row in there)
     assert dropped > 5
     with unless_it_stood(repetition):  # a socket overflows when nobody reads it
         assert lost <= dropped <= lost + undecided
         assert sent == passed + dropped
-        assert [row["data_unseen"] for row in crossings] == [0] * len(crossings)
+        assert [row["data_frames_missed"] for row in two_point] == [0] * len(two_point)
 
 
-def test_no_way_is_shorter_than_its_link(crossings: list[dict[str, Any]]) -> None:
-    assert all(
-        row["delay_floor_ns"] >= 8_000_000 and row["delays_negative"] == 0 for row in crossings
-    )
-    bulk = max(crossings, key=lambda row: row["data_sent"])
+def test_no_way_is_shorter_than_its_link(two_point: list[dict[str, Any]]) -> None:
+    assert all(row["owd_min_ns"] >= 8_000_000 and row["delays_negative"] == 0 for row in two_point)
+    bulk = max(two_point, key=lambda row: row["data_frames_sent"])
     assert bulk["round_trip_p50_ns"] > bulk["path_p50_ns"] >= 16_000_000
 
 

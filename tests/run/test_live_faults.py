@@ -1,4 +1,7 @@
-"""Faults that are really made: what each does to real processes and real packets, read off the record, the capture and the ledger."""
+"""Faults that are really made.
+
+What each does to real processes and real packets, read off the record, the capture and the ledger.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from tests.run.test_live import Begin, Trustbed, nothing_is_left, read
 from tests.run.test_live import begin as begin
 from tests.run.test_live import trustbed as trustbed
 
-pytestmark = pytest.mark.usefixtures("networks")
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
 MS = 1_000_000
 PAIR = """
 duration = "1s"
@@ -32,9 +35,9 @@ delay = "2ms"
 queue = "200p"
 """
 BULK = PAIR + '[workload.w]\nkind = "bulk"\nhost = "client"\nto = "server"\n'
-BUSY = (
-    PAIR
-    + '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "sh -c \'timeout 1 sh -c \\"while :; do :; done\\"; exit 0\'"\n'
+BUSY = PAIR + (
+    '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "sh -c \'timeout 1 sh -c '
+    '\\"while :; do :; done\\"; exit 0\'"\n'
 )
 
 
@@ -83,7 +86,10 @@ def not_here(ended: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
 
 
 def _skip_what_was_not_made(tmp_path: Path) -> None:
-    """Only where nothing was measured for that reason: a fault that came too late is a mistake of the test's."""
+    """Only where nothing was measured for that reason.
+
+    A fault that came too late is a mistake of the test's.
+    """
     found = read(tmp_path / "run" / "rep-000" / "repetition.json")
     if found["outcome"] == "not made":
         pytest.skip(
@@ -97,8 +103,9 @@ def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed
     report = fault(tmp_path)
     assert report["throttled_periods"] > 0
     used = sum(one["ran_ns"] for one in report["processes"])
-    # Never more than 3 ms a period. Whenever it was held back it had used what was granted, less what stays behind on a processor that it
-    # was moved away from, which happens often where others want the processors too.
+    # Never more than 3 ms a period. Whenever it was held back it had used what was granted, less
+    # what stays behind on a processor that it was moved away from, which happens often where others
+    # want the processors too.
     assert 1.5 * MS * report["throttled_periods"] <= used <= 3.3 * MS * (report["periods"] + 1)
     assert most_run(report) < 0.34
     nothing_is_left(tmp_path)
@@ -108,7 +115,10 @@ def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed
 def test_a_spinner_takes_its_part_of_the_processor(
     tmp_path: Path, trustbed: Trustbed, policy: str
 ) -> None:
-    spinner = f'[faults.slow]\nkind = "spinner"\nhost = "client"\nbusy = "7ms"\nevery = "10ms"\npolicy = "{policy}"\n'
+    spinner = (
+        f'[faults.slow]\nkind = "spinner"\nhost = "client"\nbusy = "7ms"\nevery = '
+        f'"10ms"\npolicy = "{policy}"\n'
+    )
     not_here(trustbed(BUSY + spinner), tmp_path)
     report = fault(tmp_path)
     # On one processor there is no more than one to share.
@@ -172,7 +182,10 @@ def test_a_stalled_interface_passes_nothing_and_the_sender_retransmits(
 def test_an_application_that_writes_in_bursts_leaves_gaps(
     tmp_path: Path, trustbed: Trustbed
 ) -> None:
-    """A pause counts by half of its length: a burst may take some round trips, and a tail loss probe may follow it."""
+    """A pause counts by half of its length.
+
+    A burst may take some round trips, and a tail loss probe may follow it.
+    """
     assert (
         trustbed(
             BULK.replace('"1s"', '"2s"') + 'write = { burst = "50KB", pause = "400ms" }\n'
@@ -237,7 +250,8 @@ def test_no_more_is_under_way_than_a_small_send_buffer_holds(
     assert trustbed(BULK.replace("2ms", "50ms") + 'send_buffer = "8KiB"\n').returncode == 0
     (transfer,) = record(tmp_path)["workloads"][0]["report"]["transfers"]
     assert transfer["send_buffer_bytes"] == 2 * 8192
-    # What is in the buffer when it is found full, and the piece (64 KiB) that was let in when it was found not quite full.
+    # What is in the buffer when it is found full, and the piece (64 KiB) that was let in when it
+    # was found not quite full.
     assert (
         transfer["goodput_bits_per_second"] < 8 * (transfer["send_buffer_bytes"] + 65_536) / 0.100
     )

@@ -1,4 +1,7 @@
-"""Outages, and captures at routers, in a run with real packets: ledger, capture and clock say the same of every packet."""
+"""Outages, and captures at routers, in a run with real packets.
+
+Ledger, capture and clock say the same of every packet.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ import pyarrow.parquet
 import pytest
 
 from tests.run.stood import unless_it_stood
-from trustbed.capture import analyze
-from trustbed.experiment import run
-from trustbed.run.configurations import has_times
+from trustbed.analysis.capture import analyze
+from trustbed.run.api import run
+from trustbed.run.execution.configurations import has_times
 from trustbed.scenario import load
 
-pytestmark = pytest.mark.usefixtures("networks")
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
 MILLISECOND = 1_000_000
 SCENARIO = """
 duration = "1500ms"
@@ -55,14 +58,14 @@ points = ["client", "first"]
 @pytest.fixture(scope="module")
 def repetition(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one repetition, judged."""
-    folder = tmp_path_factory.mktemp("links")
+    directory = tmp_path_factory.mktemp("links")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRUSTBED_RUNTIME", str(folder / "registry"))
-        study = folder / "study.toml"
+        patch.setenv("TRUSTBED_RUNTIME", str(directory / "registry"))
+        study = directory / "study.toml"
         study.write_text(SCENARIO)
         assert has_times(load(study).first)
-        run(study, folder / "run")
-    return folder / "run" / "rep-000"
+        run(study, directory / "run")
+    return directory / "run" / "rep-000"
 
 
 def ledger(repetition: Path) -> list[dict[str, Any]]:
@@ -73,7 +76,7 @@ def ledger(repetition: Path) -> list[dict[str, Any]]:
 
 
 def frames(capture: Path) -> list[tuple[int, int, bytes]]:
-    """Time in nanoseconds, length on the wire, and bytes of every packet of a pcapng file that this program wrote."""
+    """Time in nanoseconds, wire length and bytes of every packet of our pcapng files."""
     found, rest = [], capture.read_bytes()
     while rest:
         kind, length = struct.unpack_from("<II", rest)

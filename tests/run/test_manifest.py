@@ -75,7 +75,7 @@ def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> Non
     assert found["sessions"] == [SESSION]
     listed = found["order"]
     assert isinstance(listed, list)
-    assert [one["folder"] for one in listed] == ["rep-000", "rep-001", "rep-002", "rep-003"]
+    assert [one["directory"] for one in listed] == ["rep-000", "rep-001", "rep-002", "rep-003"]
 
 
 def test_every_session_is_remembered(study: ScenarioFile) -> None:

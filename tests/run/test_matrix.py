@@ -73,10 +73,11 @@ def test_the_seed_decides_the_order() -> None:
 
 
 def test_order_and_seeds_are_those_of_every_version() -> None:
-    # A change would make a killed run continue with other seeds. The first one is, by hand, half of the first 16 hexadecimal digits of
-    # printf '["seed", "7", "0", "{\\"factor\\": \\"a\\"}"]' | sha256sum
+    # A change would make a killed run continue with other seeds. The first one is, by hand, half of
+    # the first 16 hexadecimal digits of printf '["seed", "7", "0", "{\\"factor\\": \\"a\\"}"]' |
+    # sha256sum
     found = order(cells(["a", "b", "c"]), repetitions=2, seed=7)
-    assert [(one.folder, one.cell) for one in found] == GOLDEN_ORDER
+    assert [(one.directory, one.cell) for one in found] == GOLDEN_ORDER
     assert [found[0].seed, found[5].seed, found[0].seed_of("emulator")] == GOLDEN_SEEDS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trustbed.run.progress import Forecast
+from trustbed.run.execution.progress import Forecast
 
 
 def test_before_anything_is_measured_the_scenario_says_it() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from trustbed.run.results import TRANSFERS, tables_of
+from trustbed.run.workload_results import TRANSFERS, tables_of
 from trustbed.workload.tables import REQUESTS
 
 NONE = -(2**63)
@@ -28,7 +28,7 @@ NAMES = (
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     (tmp_path / "logs").mkdir()
     return tmp_path
 
@@ -44,18 +44,18 @@ def write_rows(path: Path, records: list[tuple[int, ...]]) -> None:
     path.write_bytes(header + b"\n" + b"".join(struct.pack("<10q", *record) for record in records))
 
 
-def test_requests_of_the_built_in_client(folder: Path) -> None:
+def test_requests_of_the_built_in_client(directory: Path) -> None:
     good = (0, 0, 100, 150, 160, 200, 1160, 4096, 200, 0)
     reused = (0, 1, 2000, NONE, 2000, 2010, 2500, 4096, 200, 0)
     refused = (0, 2, 3000, NONE, NONE, NONE, NONE, 0, NONE, 1)
     missing = (0, 3, 4000, NONE, 4000, 4010, 4020, 10, 404, 0)
-    write_rows(folder / "logs" / "pages.requests.rows", [good, reused, refused, missing])
+    write_rows(directory / "logs" / "pages.requests.rows", [good, reused, refused, missing])
     workload: dict[str, Any] = {
         "name": "pages",
         "kind": "http",
         "report": {"start_ns": 1_700_000_000_000_000_000},
     }
-    tables, error = tables_of(workload, folder)
+    tables, error = tables_of(workload, directory)
     assert error is None
     found = tables["requests"]
     assert found.schema.equals(REQUESTS)
@@ -74,15 +74,18 @@ def test_requests_of_the_built_in_client(folder: Path) -> None:
     ]
 
 
-def test_transfers_of_the_built_in_sender(folder: Path) -> None:
+def test_transfers_of_the_built_in_sender(directory: Path) -> None:
     tcp = {"acknowledged_bytes": 1001, "retransmitted_segments": 3}
     transfers: list[dict[str, Any]] = [
-        {"connection": 0, "connected_ns": 1_000_000_000, "confirmed_ns": 3_000_000_000, "payload_bytes": 1000,
-         "goodput_bits_per_second": 4000.0, "outcome": "complete", "congestion_control": "cubic", "tcp": tcp},
-        {"connection": 1, "connected_ns": None, "payload_bytes": 0, "outcome": "failed", "error": "refused"},
+        {"connection": 0, "connected_ns": 1_000_000_000, "confirmed_ns": 3_000_000_000,
+         "payload_bytes": 1000,
+         "goodput_bits_per_second": 4000.0, "outcome": "complete",
+         "congestion_control": "cubic", "tcp": tcp},
+        {"connection": 1, "connected_ns": None, "payload_bytes": 0, "outcome": "failed",
+         "error": "refused"},
     ]  # fmt: skip
     tables, error = tables_of(
-        {"name": "w", "kind": "bulk", "report": {"transfers": transfers}}, folder
+        {"name": "w", "kind": "bulk", "report": {"transfers": transfers}}, directory
     )
     assert error is None
     assert tables["summary"].schema.equals(TRANSFERS)
@@ -100,27 +103,27 @@ def test_transfers_of_the_built_in_sender(folder: Path) -> None:
     assert (second["duration_ns"], second["error"]) == (None, "refused")
 
 
-def test_outputs_of_known_programs_are_read(folder: Path) -> None:
-    (folder / "logs" / "w.out").write_text("")
-    (folder / "logs" / "w.err").write_text("")
+def test_outputs_of_known_programs_are_read(directory: Path) -> None:
+    (directory / "logs" / "w.out").write_text("")
+    (directory / "logs" / "w.err").write_text("")
     tables, error = tables_of(
-        {"name": "w", "kind": "iperf3", "tool": "iperf3", "files": {}}, folder
+        {"name": "w", "kind": "iperf3", "tool": "iperf3", "files": {}}, directory
     )
     assert tables == {}
     assert error is not None
     assert "iperf3" in error
 
 
-def test_what_a_crash_left_out_is_said(folder: Path) -> None:
-    tables, error = tables_of({"name": "w", "kind": "http", "report": None}, folder)
+def test_what_a_crash_left_out_is_said(directory: Path) -> None:
+    tables, error = tables_of({"name": "w", "kind": "http", "report": None}, directory)
     assert tables == {}
     assert error is not None
     assert "w.requests.rows" in error
-    (folder / "logs" / "w.requests.rows").write_bytes(b"{}\n")
-    tables, error = tables_of({"name": "w", "kind": "http", "report": None}, folder)
+    (directory / "logs" / "w.requests.rows").write_bytes(b"{}\n")
+    tables, error = tables_of({"name": "w", "kind": "http", "report": None}, directory)
     assert error is not None
     assert "first line" in error
 
 
-def test_other_commands_have_no_tables(folder: Path) -> None:
-    assert tables_of({"name": "w", "kind": "command", "tool": None}, folder) == ({}, None)
+def test_other_commands_have_no_tables(directory: Path) -> None:
+    assert tables_of({"name": "w", "kind": "command", "tool": None}, directory) == ({}, None)

@@ -1,4 +1,7 @@
-"""Rows of the agents become tables: every number, its unit, its meaning; what is absent is null, what is cut is counted."""
+"""Rows of the agents become tables.
+
+Every number, its unit, its meaning; what is absent is null, what is cut is counted.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,8 @@ def test_rows_in_several_pieces_stay_in_order(
 
 @pytest.mark.parametrize(
     "header",
-    [b"", b"{}", b"[]", b'{"columns":[{"name":"a","type":"x"}],"byte_order":"little","record_bytes":1}',
+    [b"", b"{}", b"[]",
+     b'{"columns":[{"name":"a","type":"x"}],"byte_order":"little","record_bytes":1}',
      b'{"columns":[{"name":"a","type":"u8"}],"byte_order":"little","record_bytes":2}',
      b'{"columns":[{"name":"a","type":"u8"}],"byte_order":"big","record_bytes":1}',
      b'{"columns":[],"byte_order":"little","record_bytes":0}'],

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from trustbed.run import host, samples
+from trustbed.run import samples
+from trustbed.run.execution import environment as host
 
 HEAD = {
     "trustbed": "0.1.0",
@@ -17,7 +18,7 @@ HEAD = {
     "interval_ns": 1_000_000_000,
     "units": "ns",
     "cgroups": [],
-    "not_told": [],
+    "unavailable": [],
 }
 
 
@@ -51,7 +52,7 @@ def line(second: int, *, steal: float = 0.0, throttled: int = 0, **more: Any) ->
             {
                 "local": "10.77.0.1:5",
                 "peer": "10.77.0.2:6",
-                "tcp": {"rtt_ns": 20_000_000, "congestion_window_segments": 10},
+                "tcp": {"rtt_ns": 20_000_000, "snd_cwnd": 10},
             }
         ],
         **more,
@@ -70,7 +71,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 def test_lines_become_tables(tmp_path: Path) -> None:
     write(tmp_path / "client.jsonl", [line(1), line(2)], cut='{"at_ns": 3')
     write(tmp_path / "server.jsonl", [line(1, sockets=None)])
-    samples.convert(tmp_path, ["client", "server", "missing"])
+    converted = samples.convert(tmp_path, ["client", "server", "missing"])
+    assert converted.malformed == {"client.jsonl": 1}
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "cgroups.parquet",
         "client.interfaces.parquet",
@@ -101,7 +103,8 @@ def test_lines_become_tables(tmp_path: Path) -> None:
         None,
     )
     assert read(tmp_path / "server.sockets.parquet") == []
-    # Whatever was seen: which tables a repetition has does not depend on how long its processes lived.
+    # Whatever was seen: which tables a repetition has does not depend on how long its processes
+    # lived.
     assert read(tmp_path / "processes.parquet") == []
     assert read(tmp_path / "client.interfaces.parquet")[0]["sent_bytes"] == 20
 
@@ -110,7 +113,7 @@ def test_the_machine_in_a_few_numbers(tmp_path: Path) -> None:
     write(
         tmp_path / "client.jsonl", [line(1, steal=0.1, throttled=500_000_000), line(2, steal=0.3)]
     )
-    machine = samples.convert(tmp_path, ["client"])
+    machine = samples.convert(tmp_path, ["client"]).machine
     assert machine["samples"] == 2
     assert machine["steal_share"] == pytest.approx(0.2)
     assert machine["throttled_share"] == pytest.approx(0.25)
@@ -119,13 +122,13 @@ def test_the_machine_in_a_few_numbers(tmp_path: Path) -> None:
 
 def test_what_is_not_told_is_null(tmp_path: Path) -> None:
     write(tmp_path / "client.jsonl", [line(1, processors=None, cgroups=[])])
-    machine = samples.convert(tmp_path, ["client"])
+    machine = samples.convert(tmp_path, ["client"]).machine
     assert (machine["steal_share"], machine["throttled_share"], machine["busy_share"]) == (
         None,
         None,
         None,
     )
-    assert samples.convert(tmp_path / "nowhere", ["client"]) == {}
+    assert samples.convert(tmp_path / "nowhere", ["client"]) == samples.Converted({}, {})
 
 
 @pytest.mark.parametrize(
@@ -143,3 +146,12 @@ def test_facts_about_the_machine_are_plain() -> None:
     assert facts["kernel"]
     assert facts["processors_allowed"] >= 1
     assert facts["memory_bytes"] is None or facts["memory_bytes"] > 0
+
+
+@pytest.mark.parametrize("text", ["[1]", "7", "null", "{", '{"at_ns": "soon"}', "{}", "\udcff"])
+def test_a_malformed_line_is_counted_and_the_others_are_read(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "client.jsonl"
+    lines = [json.dumps(HEAD), json.dumps(line(1)), text, json.dumps(line(2))]
+    file.write_text("\n".join(lines) + "\n", errors="surrogateescape")
+    read = samples.read_lines(file)
+    assert (len(read.rows), read.malformed) == (2, 1)

@@ -1,4 +1,7 @@
-"""A run from call to call, with repetitions that are carried out by nobody: what is checked, kept, continued, and left alone."""
+"""A run from call to call, with repetitions that are carried out by nobody.
+
+What is checked, kept, continued, and left alone.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from trustbed.run import session
 from trustbed.run.directory import RunDirectory, RunDirectoryError
 from trustbed.run.error import RunError
-from trustbed.run.session import Session
+from trustbed.run.execution import session
+from trustbed.run.execution.session import Session
 from trustbed.scenario import load
 
 TEXT = """
@@ -37,13 +40,13 @@ rate = "1Mbit/s"
 Run = Callable[..., None]
 
 
-class Bed:
+class RunTestbed:
     """No testbed."""
 
     def __init__(self, *_: object, **__: object) -> None:
         pass
 
-    def __enter__(self) -> Bed:
+    def __enter__(self) -> RunTestbed:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,7 +82,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(
         session.ceiling, "refuse_too_much", lambda scenarios: found.append("ceiling")
     )
-    monkeypatch.setattr(session, "Testbed", Bed)
+    monkeypatch.setattr(session, "Testbed", RunTestbed)
     monkeypatch.setattr(session, "Execution", Execution)
     return found
 
@@ -91,8 +94,8 @@ def run(tmp_path: Path, asked: list[str]) -> Run:
     def call(text: str = TEXT, **options: Any) -> None:  # noqa: ANN401 - those of Session
         (tmp_path / "study.toml").write_text(text)
 
-        def judge(directory: RunDirectory, folder: str, scenario: object) -> dict[str, Any]:
-            directory.write_findings(folder, {"use": "trust", "why": ""})
+        def judge(directory: RunDirectory, repetition: str, scenario: object) -> dict[str, Any]:
+            directory.write_findings(repetition, {"use": "trust", "why": ""})
             return {"use": "trust", "why": ""}
 
         Session(
@@ -111,14 +114,16 @@ def manifest(tmp_path: Path) -> dict[str, Any]:
     return found
 
 
-def folders(tmp_path: Path) -> list[str]:
+def directories(tmp_path: Path) -> list[str]:
     return sorted(path.parent.name for path in (tmp_path / "run").glob("rep-*/done"))
 
 
 def test_every_repetition_is_carried_out_and_judged(run: Run, tmp_path: Path) -> None:
     run(repetitions=2)
-    assert folders(tmp_path) == ["rep-000", "rep-001", "rep-002", "rep-003"]
-    assert all((tmp_path / "run" / name / "findings.json").is_file() for name in folders(tmp_path))
+    assert directories(tmp_path) == ["rep-000", "rep-001", "rep-002", "rep-003"]
+    assert all(
+        (tmp_path / "run" / name / "findings.json").is_file() for name in directories(tmp_path)
+    )
 
 
 FULL = "its file cannot be written: No space left on device (os error 28)"
@@ -139,16 +144,16 @@ def test_a_repetition_for_which_the_disk_was_too_small_is_not_complete(
     with pytest.raises(RunError, match="no space left") as caught:
         run()
     assert "it continues" in caught.value.hint
-    assert folders(tmp_path) == []
+    assert directories(tmp_path) == []
     monkeypatch.setattr(Execution, "more", {})
     run()
-    assert folders(tmp_path) == ["rep-000", "rep-001"]
+    assert directories(tmp_path) == ["rep-000", "rep-001"]
 
 
 def test_rounds_are_added(run: Run, tmp_path: Path) -> None:
     run()
     run(repetitions=3)
-    assert len(folders(tmp_path)) == len(manifest(tmp_path)["order"]) == 6
+    assert len(directories(tmp_path)) == len(manifest(tmp_path)["order"]) == 6
 
 
 def test_what_is_complete_stays_in_the_run_when_fewer_are_asked_for(
@@ -163,7 +168,7 @@ def test_what_is_complete_stays_in_the_run_when_fewer_are_asked_for(
 
 def test_rounds_that_were_never_begun_may_be_given_up(run: Run, tmp_path: Path) -> None:
     run(repetitions=3)
-    for name in folders(tmp_path)[3:]:  # as if it had been killed in its second round
+    for name in directories(tmp_path)[3:]:  # as if it had been killed in its second round
         (tmp_path / "run" / name / "done").unlink()
         (tmp_path / "run" / name / "findings.json").unlink()
     run(repetitions=1)

@@ -1,4 +1,7 @@
-"""Hosts that are watched by processes of their own: who is started, disturbed and ended, and what becomes of what they saw."""
+"""Hosts that are watched by processes of their own.
+
+Who is started, disturbed and ended, and what becomes of what they saw.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ import pyarrow
 import pyarrow.parquet as pq
 import pytest
 
-from tests.run.fakes import FakeBed
-from trustbed.run import witnesses
+from tests.run.fakes import FakeTestbed
 from trustbed.run.directory import RAW_FOLDERS
-from trustbed.run.execute import Execution
+from trustbed.run.execution import indicators as witnesses
+from trustbed.run.execution.execute import Execution
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import ScenarioError, Watch, load
 
@@ -45,34 +48,36 @@ def run(tmp_path: Path) -> Run:
     for name in RAW_FOLDERS:
         (tmp_path / name).mkdir()
 
-    def carry_out(keys: str, bed: FakeBed) -> dict[str, Any]:
+    def carry_out(keys: str, bed: FakeTestbed) -> dict[str, Any]:
         (tmp_path / "study.toml").write_text(BASE + keys)
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
         known: Any = bed
         scenario = load(tmp_path / "study.toml").first
         return Execution(
-            known, scenario, repetition, folder=tmp_path, clock=bed.clock, emulator={"seed": 1}
+            known, scenario, repetition, directory=tmp_path, clock=bed.clock, emulator={"seed": 1}
         ).carry_out()
 
     return carry_out
 
 
-def watchers(bed: FakeBed) -> list[Any]:
+def watchers(bed: FakeTestbed) -> list[Any]:
     return [
-        agent for agent in bed.started if agent.verb == "spin" or "naps_every_ns" in agent.config
+        agent
+        for agent in bed.started
+        if agent.verb == "spin" or "wakeup_interval_ns" in agent.config
     ]
 
 
 def test_the_sender_is_watched_from_second_zero_until_the_workloads_are_over(
     run: Run, tmp_path: Path
 ) -> None:
-    bed = FakeBed(agents={"bulk send": SENT})
+    bed = FakeTestbed(agents={"bulk send": SENT})
     record = run(WATCHED, bed)
     naps, spin = watchers(bed)
     assert (naps.where, spin.where) == ("client", "client")
     assert naps.config == {
         "path": str(tmp_path / "samples/client.witness.jsonl"),
-        "naps_every_ns": MS,
+        "wakeup_interval_ns": MS,
         "sockets": False,
     }
     assert spin.config["path"] == str(tmp_path / "samples/client.spin.jsonl")
@@ -94,7 +99,7 @@ def test_the_sender_is_watched_from_second_zero_until_the_workloads_are_over(
 def test_the_seed_decides_where_windows_lie_and_who_spins_all_the_time_has_none(run: Run) -> None:
     seeds = []
     for spin in ("100ms", "100ms", "1s"):
-        bed = FakeBed(agents={"bulk send": SENT})
+        bed = FakeTestbed(agents={"bulk send": SENT})
         run(f'[samples]\nspin = "{spin}"\n', bed)
         (watcher,) = watchers(bed)
         seeds.append(watcher.config["seed"])
@@ -103,8 +108,8 @@ def test_the_seed_decides_where_windows_lie_and_who_spins_all_the_time_has_none(
 
 
 def test_what_disturbs_a_host_disturbs_who_watches_it(run: Run, tmp_path: Path) -> None:
-    bed = FakeBed(
-        agents={"bulk send": SENT, "disturb": {"report_with": DONE}}, groups=tmp_path / "cgroups"
+    bed = FakeTestbed(
+        agents={"bulk send": SENT, "inject": {"report_with": DONE}}, groups=tmp_path / "cgroups"
     )
     record = run(WATCHED + QUOTA, bed)
     (sender,) = [agent for agent in bed.started if agent.config.get("role") == "send"]
@@ -112,14 +117,15 @@ def test_what_disturbs_a_host_disturbs_who_watches_it(run: Run, tmp_path: Path) 
     naps, spin = watchers(bed)
     assert group.joined == [sender.pid, naps.pid, spin.pid]
     assert naps.config["cgroups"] == [str(tmp_path / "cgroups" / "slow")]
-    # Samples tell of workloads alone: of several processes of a host the one that missed most speaks for all.
+    # Samples tell of workloads alone: of several processes of a host the one that missed most
+    # speaks for all.
     assert [one["process"] for one in record["processes"] if one["host"] == "client"] == [
         sender.pid
     ]
 
 
 def test_hosts_that_are_named_are_watched_and_no_others(run: Run) -> None:
-    bed = FakeBed(agents={"bulk send": SENT, "disturb": {"report_with": DONE}})
+    bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"report_with": DONE}})
     run('[samples]\nnaps = "2ms"\nhosts = ["server"]\n', bed)
     assert [(agent.verb, agent.where) for agent in watchers(bed)] == [("sample", "server")]
 
@@ -150,7 +156,7 @@ NAPPED = {
     "late_ns": 5,
     "late_share": 0.1,
     "late_most_ns": 7,
-    "lateness": {"15": 900},
+    "departure_error": {"15": 900},
     "used_ns": 6,
 }
 LOOKED = {
@@ -158,7 +164,7 @@ LOOKED = {
     "after_ns": 1,
     "late_ns": 0,
     "interval_ns": 1_000_000_000,
-    "naps": NAPPED,
+    "wakeups": NAPPED,
     "cgroups": [
         {
             "cgroup": "/outer",
@@ -211,13 +217,19 @@ def test_lines_become_tables(tmp_path: Path) -> None:
     (tmp_path / "client.spin.jsonl").write_text(
         f"{head}\n{json.dumps(SPUN)}\n{json.dumps(silent)}\n"
     )
-    witnesses.convert(tmp_path, Watch(hosts=("client", "server"), naps_ns=MS, spin_ns=100 * MS))
+    watch = Watch(hosts=("client", "server"), wakeups_ns=MS, spin_ns=100 * MS)
+    assert witnesses.convert(tmp_path, watch) == {"client.witness.jsonl": 1}
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "client.spin.parquet",
         "client.witness.parquet",
     ]
     (row,) = pq.read_table(tmp_path / "client.witness.parquet").to_pylist()
-    assert (row["naps"], row["naps_late_share"], row["naps_late_most_ns"], row["naps_used_ns"]) == (
+    assert (
+        row["naps"],
+        row["wakeups_late_share"],
+        row["wakeup_latency_most_ns"],
+        row["wakeups_used_ns"],
+    ) == (
         900,
         0.1,
         7,
@@ -237,11 +249,11 @@ def test_lines_become_tables(tmp_path: Path) -> None:
 
 def test_without_a_quota_throttling_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "client.witness.jsonl").write_text(
-        json.dumps({**LOOKED, "cgroups": [], "naps": None}) + "\n"
+        json.dumps({**LOOKED, "cgroups": [], "wakeups": None}) + "\n"
     )
-    witnesses.convert(tmp_path, Watch(hosts=("client",), naps_ns=MS))
+    witnesses.convert(tmp_path, Watch(hosts=("client",), wakeups_ns=MS))
     (row,) = pq.read_table(tmp_path / "client.witness.parquet").to_pylist()
-    assert (row["throttled_ns"], row["naps"], row["naps_late_share"]) == (None, None, None)
+    assert (row["throttled_ns"], row["naps"], row["wakeups_late_share"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("schema", witnesses.SCHEMAS.values(), ids=witnesses.SCHEMAS)

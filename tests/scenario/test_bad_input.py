@@ -1,4 +1,4 @@
-"""Whatever is wrong with a scenario is said with its file, line and key, and with what to write instead."""
+"""Every scenario error names file, line and key, and its hint says what to write instead."""
 
 from __future__ import annotations
 
@@ -206,7 +206,10 @@ CASES = [
     (
         SMALL.replace(
             "[hosts.server]",
-            "[hosts.server]\ncount = 20000\n[hosts.b]\ncount = 20000\n[hosts.c]\ncount = 20000\n[hosts.d]\ncount = 20000",
+            (
+                "[hosts.server]\ncount = 20000\n[hosts.b]\ncount = 20000\n[hosts.c]\ncount = "
+                "20000\n[hosts.d]\ncount = 20000"
+            ),
         ),
         "[hosts.d]\ncount",
         "hosts.d.count",
@@ -215,7 +218,10 @@ CASES = [
     ),
     (
         SMALL
-        + 'direction = "reverse"\n[services.web]\nhost = "client"\ncommand = "nginx"\nport = 5001\n',
+        + (
+            'direction = "reverse"\n[services.web]\nhost = "client"\ncommand = "nginx"\nport '
+            "= 5001\n"
+        ),
         "[workload",
         "workload.transfer",
         "needs port 5001 on client",
@@ -255,6 +261,13 @@ CASES = [
         "link.queue",
         "no depth of a queue",
         "4294967295p",
+    ),
+    (
+        SMALL.replace("[link]", "[link]\nqueue = 100"),
+        "queue",
+        "link.queue",
+        "no depth of a queue",
+        '"100p"',
     ),
     (
         SMALL.replace("[link]", '[link]\nqueue = { discipline = "codel", limit = "1KB" }'),
@@ -345,7 +358,10 @@ CASES = [
     (HTTP, "[workload", "workload.transfer", "lacks object", "built-in server"),
     (
         HTTP
-        + 'service = "ngnix"\npath = "/"\n[services.nginx]\nhost = "server"\ncommand = "nginx"\nport = 80\n',
+        + (
+            'service = "ngnix"\npath = "/"\n[services.nginx]\nhost = "server"\ncommand = '
+            '"nginx"\nport = 80\n'
+        ),
         "service =",
         "workload.transfer.service",
         "no service named ngnix",
@@ -425,7 +441,10 @@ CASES = [
     ),
     (
         SMALL
-        + '[faults.late]\nkind = "freeze"\nhost = "client"\nstopped = "5ms"\nevery = "10ms"\nstart = "1h"\n',
+        + (
+            '[faults.late]\nkind = "freeze"\nhost = "client"\nstopped = "5ms"\nevery = '
+            '"10ms"\nstart = "1h"\n'
+        ),
         "start",
         "faults.late.start",
         "every workload is over",

@@ -1,4 +1,7 @@
-"""Campaign files: what each key means, and what is said when something is wrong, with file, line and key."""
+"""Campaign files.
+
+What each key means, and what is said when something is wrong, with file, line and key.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from hypothesis import strategies as st
 from trustbed.scenario import ScenarioError
 from trustbed.scenario.campaign import CampaignFile, load
 from trustbed.scenario.campaign_model import (
+    BULK_WINDOW,
+    PUBLISHED_WINDOWS,
     Campaign,
     Delay,
     HostPair,
@@ -32,16 +37,16 @@ SMALL = HOSTS + PAIR + LASTS
 SECOND = 10**9
 
 
-def read(folder: Path, text: str) -> Campaign:
-    return written(folder, text).campaign
+def read(directory: Path, text: str) -> Campaign:
+    return written(directory, text).campaign
 
 
-def written(folder: Path, text: str) -> CampaignFile:
-    (folder / "study.toml").write_text(text, encoding="utf-8")
-    return load(folder / "study.toml")
+def written(directory: Path, text: str) -> CampaignFile:
+    (directory / "study.toml").write_text(text, encoding="utf-8")
+    return load(directory / "study.toml")
 
 
-def test_what_is_not_said_is_as_published(tmp_path: Path) -> None:
+def test_the_defaults_are_plain_bulk(tmp_path: Path) -> None:
     found = written(tmp_path, SMALL)
     campaign = found.campaign
     assert found.sha256 == hashlib.sha256(SMALL.encode()).hexdigest()
@@ -50,12 +55,12 @@ def test_what_is_not_said_is_as_published(tmp_path: Path) -> None:
     assert campaign.rounds == Rounds(
         count=288,
         period_ns=300 * SECOND,
-        table="planetlab",
+        table="bulk",
         order="cyclic",
         arrangement="concurrent",
         pairs_at_once=3,
-        probe_window_bytes=16_384,
-        data_window_bytes=65_536,
+        probe_window_bytes=BULK_WINDOW,
+        data_window_bytes=BULK_WINDOW,
         pings=10,
         ping_interval_ns=SECOND,
         ping="auto",
@@ -81,8 +86,14 @@ def test_the_documented_campaign_means_what_it_says(tmp_path: Path) -> None:
             name="back", sender="beta", receiver="alpha", address=ipaddress.ip_address("10.2.0.4")
         ),
     )
-    assert campaign.rounds == Rounds(count=14 * 288, table="ec2", order="random")
-    assert campaign.recording.disk_bytes == 40 << 30
+    assert campaign.rounds == Rounds(
+        count=14 * 288,
+        table="ec2",
+        order="random",
+        probe_window_bytes=16 << 10,
+        data_window_bytes=64 << 10,
+    )
+    assert campaign.recording.disk_bytes == 40 * 10**9
     assert campaign.wanted.half_width == 0.02
 
 
@@ -94,18 +105,24 @@ def test_hosts_can_be_written_into_the_campaign(tmp_path: Path) -> None:
     assert campaign.inventory.groups == (("far", ("beta",)),)
 
 
-def test_a_table_of_one_s_own_has_binary_sizes_and_names(tmp_path: Path) -> None:
+def test_a_table_of_one_s_own_has_sizes_and_names(tmp_path: Path) -> None:
     table = """table = [
-        { probe = "16KB", data = "8MB" },
+        { probe = "16KiB", data = "8MiB" },
         { name = "long", probe = "1500B", data = "1.5MiB" },
-        { probe = "2kB", data = "1GB" },
+        { probe = "2kB", data = "1GiB" },
     ]
     """
     assert read(tmp_path, SMALL + table).rounds.table == (
         Index(name="1", probe_bytes=16 << 10, data_bytes=8 << 20),
         Index(name="long", probe_bytes=1500, data_bytes=3 << 19),
-        Index(name="3", probe_bytes=2048, data_bytes=1 << 30),
+        Index(name="3", probe_bytes=2000, data_bytes=1 << 30),
     )
+
+
+def test_sizes_are_those_of_scenarios(tmp_path: Path) -> None:
+    windows = 'windows = { probe = "64kB", data = "64KiB" }\n'
+    rounds = read(tmp_path, SMALL + windows).rounds
+    assert (rounds.probe_window_bytes, rounds.data_window_bytes) == (64_000, 65_536)
 
 
 def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
@@ -115,7 +132,7 @@ def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
     order = "random"
     arrangement = "sequential"
     pairs_at_once = 1
-    windows.probe = "64KB"
+    windows.probe = "64KiB"
     pings = 3
     ping_interval = "200ms"
     ping = "tcp"
@@ -143,7 +160,13 @@ def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
     assert rounds.pinging_ns == 600_000_000
     assert rounds.before_ns == 12_600_000_000, "probes take two seconds at most"
     assert rounds.longest_ns == 42_600_000_000
-    assert (rounds.window_of("probe"), rounds.window_of("data")) == (65_536, 65_536)
+    assert (rounds.window_of("probe"), rounds.window_of("data")) == (65_536, BULK_WINDOW)
+
+
+@pytest.mark.parametrize("table", ["planetlab", "ec2"])
+def test_the_published_sizes_bring_their_windows(tmp_path: Path, table: str) -> None:
+    rounds = read(tmp_path, SMALL + f'table = "{table}"\n').rounds
+    assert (rounds.window_of("probe"), rounds.window_of("data")) == PUBLISHED_WINDOWS
 
 
 def test_as_many_whole_periods_as_fit(tmp_path: Path) -> None:
@@ -254,13 +277,19 @@ WRONG = [
         SMALL + 'table = "planet"\n',
         8,
         "rounds.table",
-        "none of planetlab, ec2",
+        "none of bulk, planetlab, ec2",
         "did you mean planetlab?",
     ),
     (SMALL + "table = []\n", 8, "rounds.table", "has 0 indices", "probe ="),
-    (SMALL + 'table = [{ probe = "16KB" }]\n', 8, "rounds.table[0]", "lacks data", 'data = "8MB"'),
     (
-        SMALL + 'table = [{ probe = "16KB", data = "0B" }]\n',
+        SMALL + 'table = [{ probe = "16KiB" }]\n',
+        8,
+        "rounds.table[0]",
+        "lacks data",
+        'data = "8MiB"',
+    ),
+    (
+        SMALL + 'table = [{ probe = "16KiB", data = "0B" }]\n',
         8,
         "rounds.table[0].data",
         "outside",
@@ -271,7 +300,7 @@ WRONG = [
         8,
         "rounds.table[0].probe",
         '"16Kb"',
-        "64KB",
+        "64KiB",
     ),
     (
         SMALL + 'table = [{ probe = "1B", data = "1B", size = 1 }]\n',
@@ -297,14 +326,14 @@ WRONG = [
     ),
     (SMALL + 'order = "shuffled"\n', 8, "rounds.order", "none of cyclic, random", ""),
     (
-        SMALL + 'windows = { probe = "2KB" }\n',
+        SMALL + 'windows = { probe = "2KiB" }\n',
         8,
         "rounds.windows.probe",
         "outside 2304B",
         "give from 2304B",
     ),
     (
-        SMALL + 'windows = { dta = "64KB" }\n',
+        SMALL + 'windows = { dta = "64KiB" }\n',
         8,
         "rounds.windows.dta",
         "no such key",
@@ -364,7 +393,7 @@ WRONG = [
         "without a capture",
         "leave it out",
     ),
-    (SMALL + '[recording]\ndisk = "1KB"\n', 9, "recording.disk", "outside", "give from"),
+    (SMALL + '[recording]\ndisk = "1KiB"\n', 9, "recording.disk", "outside", "give from"),
     (SMALL + '[report]\nconfidence = "100%"\n', 9, "report.confidence", "is no level", "95%"),
     (SMALL + "[report]\nhalf_width = 0\n", 9, "report.half_width", "too narrow", "5%"),
     (SMALL + "[workload.x]\n", 8, "workload", "no such key", "known here"),
@@ -420,14 +449,14 @@ def test_a_capture_is_no_campaign(tmp_path: Path) -> None:
 def test_whatever_stands_in_a_file_is_read_or_refused_with_a_hint(
     tmp_path_factory: pytest.TempPathFactory, text: str, key: str
 ) -> None:
-    folder = tmp_path_factory.mktemp("any")
+    directory = tmp_path_factory.mktemp("any")
     for attempt in (text, f"{key} = {text}\n" + SMALL, SMALL + text):
-        assert told(folder, attempt)
+        assert told(directory, attempt)
 
 
-def told(folder: Path, text: str) -> object:
+def told(directory: Path, text: str) -> object:
     """The pairs of a campaign, or the hint of the error."""
     try:
-        return read(folder, text).pairs
+        return read(directory, text).pairs
     except ScenarioError as error:
         return error.hint

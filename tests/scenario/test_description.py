@@ -67,12 +67,15 @@ def test_a_topology_in_full(read: Read) -> None:
                     "down": {"rate_bits_per_second": 100_000_000},
                 },
             },
-            {"name": "server", "addresses": ["10.77.0.3"], "access": {"router": "right", "up": {}, "down": {}}},
+            {"name": "server", "addresses": ["10.77.0.3"],
+             "access": {"router": "right", "up": {}, "down": {}}},
         ],
         "routers": ["left", "right"],
         "pipes": [
-            {"name": "line.up", "from": "left", "to": "right", **shared, "queue": red, "loss": gilbert},
-            {"name": "line.down", "from": "right", "to": "left", **shared, "queue": {"kind": "codel"},
+            {"name": "line.up", "from": "left", "to": "right", **shared, "queue": red,
+             "loss": gilbert},
+            {"name": "line.down", "from": "right", "to": "left", **shared,
+             "queue": {"kind": "codel"},
              "loss": {"kind": "periodic", "every": 10, "first": 10}},
         ],
     }  # fmt: skip
@@ -82,7 +85,10 @@ def test_recordings_are_written_out(read: Read, small: str, tmp_path: Path) -> N
     (tmp_path / "rates.txt").write_text("1\n2\n")
     (tmp_path / "delays.txt").write_text("5\n")
     (tmp_path / "lost.txt").write_text("0\n")
-    keys = 'rate_trace = "rates.txt"\ndelay_trace = { file = "delays.txt", step = "1ms" }\nloss = { trace = "lost.txt", period = 10 }\n'
+    keys = (
+        'rate_trace = "rates.txt"\ndelay_trace = { file = "delays.txt", step = "1ms" }\nloss '
+        '= { trace = "lost.txt", period = 10 }\n'
+    )
     link = read(small.replace('rate = "20Mbit/s"\ndelay = "10ms"\n', keys)).first.links[0]
     assert description.direction(link.forward) == {
         "rate_trace": {"opportunities_ms": [1, 2]},
@@ -92,7 +98,10 @@ def test_recordings_are_written_out(read: Read, small: str, tmp_path: Path) -> N
 
 
 def test_a_link_of_one_direction_is_one_pipe(read: Read, small: str) -> None:
-    pipes = '[links.there]\nfrom = "client"\nto = "server"\n[links.back]\nfrom = "server"\nto = "client"\n'
+    pipes = (
+        '[links.there]\nfrom = "client"\nto = "server"\n[links.back]\nfrom = "server"\nto = '
+        '"client"\n'
+    )
     found = description.topology(read(small.replace("[link]", pipes)).first)
     assert [pipe["name"] for pipe in found["pipes"]] == ["there", "back"]
 

@@ -1,4 +1,7 @@
-"""The pages on files tell the truth: the examples of scenarios are read, and every key that the readers know stands on one of them."""
+"""The pages on files tell the truth.
+
+The examples of scenarios are read, and every key that the readers know stands on one of them.
+"""
 
 from __future__ import annotations
 

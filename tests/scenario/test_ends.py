@@ -1,4 +1,4 @@
-"""How the two ends of a bulk transfer are told to behave, from the file to what the agents are told."""
+"""The options of both ends of a bulk transfer, from the file to the agents' configurations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenario.conftest import SMALL, Read
-from trustbed.run.configurations import client, listener
+from trustbed.run.execution.configurations import client, listener
 from trustbed.scenario import Pace, ScenarioError
 
 
@@ -63,7 +63,10 @@ def test_who_pauses_is_no_bulk_sender_unless_it_is_said(
 def test_a_pace_can_be_a_factor(read: Read) -> None:
     study = read(
         SMALL
-        + 'write = { rate = "1Mbit/s" }\n[factors]\nworkload.transfer.write.rate = ["1Mbit/s", "3Mbit/s"]\n'
+        + (
+            'write = { rate = "1Mbit/s" }\n[factors]\nworkload.transfer.write.rate = '
+            '["1Mbit/s", "3Mbit/s"]\n'
+        )
     )
     assert [cell.scenario.workloads[0].write for cell in study.cells] == [
         Pace(rate=1_000_000),

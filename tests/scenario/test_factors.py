@@ -47,11 +47,14 @@ to = "server"
 def test_a_cell_is_the_file_with_the_values_written_into_it(
     rates: list[str], delays: list[str], sizes: list[str]
 ) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "study.toml"
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "study.toml"
         path.write_text(
             TEMPLATE.format(rate="1kbit/s", delay="1us", size="1KB")
-            + f'[factors]\n"link.rate" = {rates}\n"links.line.delay" = {delays}\nworkload.pages.object = {sizes}\n'
+            + (
+                f'[factors]\n"link.rate" = {rates}\n"links.line.delay" = '
+                f"{delays}\nworkload.pages.object = {sizes}\n"
+            )
         )
         cells = load(path).cells
         wanted = []
@@ -101,7 +104,10 @@ def test_a_factor_may_set_a_key_that_the_file_leaves_out(read: Read, small: str)
 
 
 def test_the_rate_of_traffic_that_is_off_makes_no_difference(read: Read, small: str) -> None:
-    factors = '[factors]\nbackground.noise.model = ["none", "cbr"]\nbackground.noise.rate = ["1Mbit/s", "2Mbit/s"]\n'
+    factors = (
+        '[factors]\nbackground.noise.model = ["none", "cbr"]\nbackground.noise.rate = '
+        '["1Mbit/s", "2Mbit/s"]\n'
+    )
     cells = read(small + BACKGROUND + factors).cells
     assert [tuple(cell.levels.values()) for cell in cells] == [
         ("none", ANY),
@@ -120,7 +126,10 @@ def test_a_rate_of_zero_is_no_background(read: Read, small: str) -> None:
 def test_every_cell_is_held_against_the_one_that_only_lacks_its_background(
     read: Read, small: str
 ) -> None:
-    factors = '[factors]\nlink.rate = ["5Mbit/s", "20Mbit/s"]\nbackground.noise.model = ["cbr", "none", "poisson"]\n'
+    factors = (
+        '[factors]\nlink.rate = ["5Mbit/s", "20Mbit/s"]\nbackground.noise.model = ["cbr", '
+        '"none", "poisson"]\n'
+    )
     cells = read(small + BACKGROUND + factors).cells
     assert baselines(cells) == {0: 1, 1: 1, 2: 1, 3: 4, 4: 4, 5: 4}
 

@@ -1,4 +1,7 @@
-"""What a scenario says of faults: read with its units, varied like any key, refused with file, line and key."""
+"""What a scenario says of faults.
+
+Read with its units, varied like any key, refused with file, line and key.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ def test_each_kind_is_read(read: Read, text: str, wanted: Fault) -> None:
 
 
 def test_what_is_switched_off_is_not_there(read: Read) -> None:
-    everything = 'share = "1%"\nbusy = "1ms"\nevery = "1ms"\nstopped = "9s"\npolicy = "realtime"\nstart = "1s"\nduration = "2s"\nperiod = "9s"\n'
+    everything = (
+        'share = "1%"\nbusy = "1ms"\nevery = "1ms"\nstopped = "9s"\npolicy = '
+        '"realtime"\nstart = "1s"\nduration = "2s"\nperiod = "9s"\n'
+    )
     assert (
         read(SMALL + '[faults.slow]\nkind = "none"\nhost = "client"\n' + everything).first.faults
         == ()

@@ -20,9 +20,9 @@ to = "server"
 """
 
 
-def scenario(folder: Path, host: str, rest: str = REST) -> Scenario:
+def scenario(directory: Path, host: str, rest: str = REST) -> Scenario:
     """The first cell of a file that begins with this host."""
-    file = folder / "guest.toml"
+    file = directory / "guest.toml"
     file.write_text(host + rest, encoding="utf-8")
     return load(file).first
 
@@ -38,7 +38,10 @@ def test_a_guest_is_named_by_its_card(tmp_path: Path) -> None:
 
 
 def test_a_table_says_more(tmp_path: Path) -> None:
-    text = '[hosts.client]\nguest = { nic = "vmxnet3", cpus = 2, memory = "512MiB", offloads = false, accelerator = "tcg" }'
+    text = (
+        '[hosts.client]\nguest = { nic = "vmxnet3", cpus = 2, memory = "512MiB", offloads = '
+        'false, accelerator = "tcg" }'
+    )
     found = scenario(tmp_path, text).host("client").guest
     assert found == Guest(
         nic="vmxnet3", cpus=2, memory_bytes=512 << 20, offloads=False, accelerator="tcg"

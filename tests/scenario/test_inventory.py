@@ -1,4 +1,7 @@
-"""Inventories: what each key means, and what is said when something is wrong, with file, line and key."""
+"""Inventories.
+
+What each key means, and what is said when something is wrong, with file, line and key.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from trustbed.scenario.inventory import (
     Ssh,
     load,
 )
-from trustbed.scenario.outside import CloudWatch, Prometheus
+from trustbed.scenario.metric_sources import CloudWatch, Prometheus
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = '[hosts.alpha]\nssh = "alpha.example.net"\n'
@@ -43,16 +46,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def toml(folder: Path, text: str) -> Inventory:
+def toml(directory: Path, text: str) -> Inventory:
     """An inventory of our own."""
-    (folder / "hosts.toml").write_text(text, encoding="utf-8")
-    return load(folder / "hosts.toml")
+    (directory / "hosts.toml").write_text(text, encoding="utf-8")
+    return load(directory / "hosts.toml")
 
 
-def ansible(folder: Path, text: str) -> Inventory:
+def ansible(directory: Path, text: str) -> Inventory:
     """An inventory of Ansible's."""
-    (folder / "hosts.yml").write_text(text, encoding="utf-8")
-    return load(folder / "hosts.yml")
+    (directory / "hosts.yml").write_text(text, encoding="utf-8")
+    return load(directory / "hosts.yml")
 
 
 def documented(language: str) -> str:
@@ -79,7 +82,7 @@ def test_the_documented_inventory_means_what_it_says(tmp_path: Path) -> None:
             ),
             measured=ipaddress.ip_address("203.0.113.5"),
             private=ipaddress.ip_address("10.1.0.5"),
-            folder="/var/tmp",
+            directory="/var/tmp",
             prometheus=Prometheus(
                 url="http://monitor.example.net:9090", instance="alpha.example.net:9100"
             ),
@@ -87,14 +90,18 @@ def test_the_documented_inventory_means_what_it_says(tmp_path: Path) -> None:
         InventoryHost(
             name="beta",
             way=Ssh(address="beta", user="alice", keys=(key,), jumps=()),
-            folder="/var/tmp",
+            directory="/var/tmp",
             cloudwatch=CloudWatch(
                 region="eu-west-1", instance="i-0123456789abcdef0", period_ns=60_000_000_000
             ),
         ),
-        InventoryHost(name="web", way=Prefix(("docker", "exec", "-i", "web")), folder="/var/tmp"),
-        InventoryHost(name="here", way=Local(), folder="/var/tmp"),
-        InventoryHost(name="near", way=Namespace(Path("/run/netns/lab-near")), folder="/var/tmp"),
+        InventoryHost(
+            name="web", way=Prefix(("docker", "exec", "-i", "web")), directory="/var/tmp"
+        ),
+        InventoryHost(name="here", way=Local(), directory="/var/tmp"),
+        InventoryHost(
+            name="near", way=Namespace(Path("/run/netns/lab-near")), directory="/var/tmp"
+        ),
     )
     assert found.groups == (("far", ("alpha", "beta")),)
     assert str(gate) == "alice@gate.example.net:2222"
@@ -110,7 +117,7 @@ def test_the_documented_inventory_of_ansible_means_what_it_says(tmp_path: Path) 
         way=Ssh(address="alpha.example.net", user="alice", port=2022, keys=(key,), jumps=(gate,)),
         measured=ipaddress.ip_address("203.0.113.5"),
         private=ipaddress.ip_address("10.1.0.5"),
-        folder="/var/tmp",
+        directory="/var/tmp",
         prometheus=Prometheus(
             url="http://monitor.example.net:9090", instance="alpha.example.net:9100"
         ),
@@ -231,7 +238,7 @@ WRONG = [
         "is no IP address",
         "10.1.0.5",
     ),
-    (ONE + 'folder = "tmp"\n', 3, "hosts.alpha.folder", "is no folder", "begin with /"),
+    (ONE + 'directory = "tmp"\n', 3, "hosts.alpha.directory", "is no directory", "begin with /"),
     ('[hosts."a/b"]\n', 1, "hosts.a/b", "is no name for a host", "letters"),
     ("[hosts.all]\n", 1, "hosts.all", "is no name for a host", "letters"),
     (
@@ -436,7 +443,10 @@ WRONG_ANSIBLE = [
         "take it out",
     ),
     (
-        "a:\n  hosts:\n    h:\n  vars:\n    ansible_user: x\nb:\n  hosts:\n    h:\n  vars:\n    ansible_user: y\n",
+        (
+            "a:\n  hosts:\n    h:\n  vars:\n    ansible_user: x\nb:\n  hosts:\n    h:\n  "
+            "vars:\n    ansible_user: y\n"
+        ),
         10,
         "h is in a too, where ansible_user is 'x'",
         "own variables",

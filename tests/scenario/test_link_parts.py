@@ -1,11 +1,14 @@
-"""Policers, shapers, outages and delays in steps: read, refused where they make no sense, and told to the emulator."""
+"""Policers, shapers, outages and delays in steps.
+
+Read, refused where they make no sense, and told to the emulator.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.scenario.conftest import SMALL, Read, Write
-from trustbed.report import link_words
+from trustbed.report.run import link_words
 from trustbed.scenario import ScenarioError, description, load
 from trustbed.scenario.model import Bucket, DelayStep, DelaySteps, Outage
 
@@ -16,7 +19,8 @@ down.outages = [
   { at = "2s", lasts = "13s" },
   { at = "20s", lasts = "10ms", keeps = true },
 ]
-up.delay = { steps = [{ at = "0s", delay = "10ms" }, { at = "3s", delay = "40ms" }], keep_order = false }
+up.delay = { steps = [{ at = "0s", delay = "10ms" }, { at = "3s", delay = "40ms" }], \
+keep_order = false }
 """
 LINK = SMALL.replace("[link]", "[link]" + PARTS)
 
@@ -84,10 +88,12 @@ def test_they_are_said_in_words(read: Read) -> None:
     link = read(LINK).first.links[0]
     assert link.backward is not None
     assert link_words.direction(link.forward) == (
-        "20.0 Mbit/s, 10.0 ms then 40.0 ms from 3.00 s, policed to 10.0 Mbit/s behind 64.0 KB, shaped to 5.00 Mbit/s behind 256 KB"
+        "20.0 Mbit/s, 10.0 ms then 40.0 ms from 3.00 s, policed to 10.0 Mbit/s behind "
+        "65.5 kB, shaped to 5.00 Mbit/s behind 262 kB"
     )
     assert link_words.direction(link.backward) == (
-        "20.0 Mbit/s, 10.0 ms, policed to 10.0 Mbit/s behind 64.0 KB, out at 2.00 s for 13.0 s (lost), out at 20.0 s for 10.0 ms (kept)"
+        "20.0 Mbit/s, 10.0 ms, policed to 10.0 Mbit/s behind 65.5 kB, out at 2.00 s for "
+        "13.0 s (lost), out at 20.0 s for 10.0 ms (kept)"
     )
 
 

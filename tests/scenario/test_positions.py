@@ -1,4 +1,4 @@
-"""The scanner finds every key that the standard library's parser finds, and no other, on the line where it was written."""
+"""The scanner finds exactly the keys that tomllib finds, on the lines where they stand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def key(name: str) -> str:
 
 
 class Writer:
-    """Writes a document in one of the many ways that TOML knows, chosen by the drawn data, and remembers the lines of keys."""
+    """Writes a document in a form of TOML chosen by the drawn data; stores the lines of keys."""
 
     def __init__(self, data: st.DataObject) -> None:
         self._draw = data.draw
@@ -116,7 +116,10 @@ def test_every_key_has_a_line_and_nothing_else_has(
 
 
 def test_lines_are_counted_from_one_through_texts_of_many_lines() -> None:
-    text = '\n[a]\nb = """\nx = 1\n\\""" ""\n"""\nc.d = 1 # [e]\n[[f]]\n[[f]]\ng = [\n 1,\n {h = "]"},\n]\n[f.i]\n'
+    text = (
+        '\n[a]\nb = """\nx = 1\n\\""" ""\n"""\nc.d = 1 # [e]\n[[f]]\n[[f]]\ng = [\n 1,\n {h = '
+        '"]"},\n]\n[f.i]\n'
+    )
     tomllib.loads(text)
     assert dict(lines_of(text)) == {
         ("a",): 2,

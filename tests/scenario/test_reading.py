@@ -134,7 +134,10 @@ def test_recorded_numbers_come_from_files_beside_the_scenario(read: Read, tmp_pa
     (tmp_path / "lost.txt").write_text("3\n4\n")
     up, _ = link(
         read,
-        'rate_trace = "rates.txt"\ndelay_trace = { file = "delays.txt", step = "10ms" }\nloss = { trace = "lost.txt" }\n',
+        (
+            'rate_trace = "rates.txt"\ndelay_trace = { file = "delays.txt", step = "10ms" '
+            '}\nloss = { trace = "lost.txt" }\n'
+        ),
     )
     assert up.rate_trace is not None
     assert up.rate_trace.values == (0, 5, 5)
@@ -156,7 +159,10 @@ def test_recorded_numbers_come_from_files_beside_the_scenario(read: Read, tmp_pa
 def test_a_thousand_hosts_get_addresses_that_nobody_chose(read: Read, small: str) -> None:
     text = small.replace(
         "[hosts.client]",
-        '[hosts.client]\ncount = 1000\naccess = { delay = "1ms" }\n[hosts.more]\naddress = "10.77.0.2"',
+        (
+            '[hosts.client]\ncount = 1000\naccess = { delay = "1ms" }\n[hosts.more]\naddress '
+            '= "10.77.0.2"'
+        ),
     )
     links = "".join(f'[links.{end}]\nbetween = ["{end}", "middle"]\n' for end in ("more", "server"))
     scenario = read(
@@ -219,7 +225,10 @@ def test_a_chain_joins_its_places_in_order(read: Read, small: str) -> None:
 
 
 def test_a_graph_may_be_of_links_of_one_direction(read: Read, small: str) -> None:
-    pipes = '[links.there]\nfrom = "client"\nto = "server"\n[links.back]\nfrom = "server"\nto = "client"\n'
+    pipes = (
+        '[links.there]\nfrom = "client"\nto = "server"\n[links.back]\nfrom = "server"\nto = '
+        '"client"\n'
+    )
     scenario = read(small.replace("[link]", pipes)).first
     assert [one.backward for one in scenario.links] == [None, None]
 

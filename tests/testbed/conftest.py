@@ -1,6 +1,9 @@
-"""A machine of the tests' own: a network and a /run that nobody else sees, in which testbeds can be made, killed and counted.
+"""A machine of the tests' own.
 
-Nothing outside is touched. Where that is not permitted the tests are skipped with the reason; in CI that is a failure.
+A network and a /run that nobody else sees, in which testbeds can be made, killed and counted.
+
+Nothing outside is touched. Where that is not permitted the tests are skipped with the reason; in CI
+that is a failure.
 """
 
 from __future__ import annotations
@@ -22,13 +25,14 @@ from typing import Any
 import pytest
 
 from tests.patience import PATIENCE
-from trustbed.agent import AgentError, binary
+from trustbed.agent.client import AgentError, binary
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 BEGIN = """
 import json, os, subprocess, sys, time
-from trustbed.testbed import Host, Testbed, TestbedError, plan, prepare, registry
+from trustbed.testbed import Host, Testbed, TestbedError, plan, prepare
+from trustbed.testbed.netns import registry
 prepare()
 PAIR = [Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses=("10.77.0.2",))]
 """
@@ -40,7 +44,10 @@ _AS_USER = ("--user", "--map-user=1000", "--map-group=1000")
 
 @dataclass
 class Machine:
-    """A host of its own. ``user`` is somebody without any capability, for whom it looks like any machine."""
+    """A host of its own.
+
+    ``user`` is somebody without any capability, for whom it looks like any machine.
+    """
 
     holder: subprocess.Popen[str]
     runtime: Path
@@ -114,7 +121,7 @@ class Machine:
 
 
 def processes_with(mark: str) -> list[str]:
-    """The command lines of processes that have the mark in them or in their environment, ours excepted."""
+    """Command lines of other processes with the mark in their arguments or environment."""
     return list(commands_with(mark).values())
 
 
@@ -162,11 +169,14 @@ def user(machine: Machine) -> Machine:
 
 
 @contextlib.contextmanager
-def _machine(folder: Path) -> Iterator[Machine]:
+def _machine(directory: Path) -> Iterator[Machine]:
     for program in ("unshare", "nsenter", "ip"):
         if shutil.which(program) is None:
             pytest.skip(f"no {program}")
-    script = "mount -t tmpfs -o mode=755 tmpfs /run && ip link set lo up && echo ready && exec sleep 6000"
+    script = (
+        "mount -t tmpfs -o mode=755 tmpfs /run && ip link set lo up && echo ready && exec "
+        "sleep 6000"
+    )
     holder = subprocess.Popen(
         ["unshare", *_AS_ROOT, "sh", "-c", script],
         stdout=subprocess.PIPE,
@@ -175,7 +185,7 @@ def _machine(folder: Path) -> Iterator[Machine]:
     )
     assert holder.stdout is not None
     assert holder.stderr is not None
-    made = Machine(holder, folder / "runtime")
+    made = Machine(holder, directory / "runtime")
     try:
         if holder.stdout.readline() != "ready\n":
             pytest.skip(f"no namespaces: {holder.stderr.read().strip()}")
@@ -191,7 +201,10 @@ def _machine(folder: Path) -> Iterator[Machine]:
 
 
 class Terminal:
-    """A terminal with a program in it: what it prints is read until something is there, or it has been silent for too long."""
+    """A terminal with a program in it.
+
+    What it prints is read until something is there, or it has been silent for too long.
+    """
 
     def __init__(
         self, words: Sequence[str], environment: Mapping[str, str], *, patience: float

@@ -1,6 +1,10 @@
-"""A real sshd for tests: on loopback or in a namespace, with keys and a configuration of its own, and mounts that nobody else sees.
+"""A real sshd for tests.
 
-The user is whoever runs the tests, who must be root; nothing of this machine's own SSH is read or written: not its keys, not its home.
+On loopback or in a namespace, with keys and a configuration of its own, and mounts that nobody else
+sees.
+
+The user is whoever runs the tests, who must be root; nothing of this machine's own SSH is read or
+written: not its keys, not its home.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path
 class Server:
     """An sshd. ``home`` is where it keeps what is ours; ``log`` what it says."""
 
-    folder: Path
+    directory: Path
     address: str
     port: int
     process: subprocess.Popen[bytes] = field(repr=False)
@@ -61,20 +65,25 @@ class Server:
     @property
     def home(self) -> Path:
         """The cache of whoever logs in."""
-        return self.folder / "cache"
+        return self.directory / "cache"
 
     @property
     def log(self) -> str:
         """What it says."""
-        return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+        return (self.directory / "log").read_text(encoding="utf-8", errors="replace")
 
     def known(self, key: Path | None = None) -> str:
         """Its line for a file of known hosts; with another key if one is given."""
-        public = (key or self.folder / "host_key").with_suffix(".pub").read_text(encoding="utf-8")
+        public = (
+            (key or self.directory / "host_key").with_suffix(".pub").read_text(encoding="utf-8")
+        )
         return f"[{self.address}]:{self.port} {public}"
 
     def kill_sessions(self) -> None:
-        """Kills what serves those that are connected, and not what listens; as a host that goes away does it."""
+        """Kills what serves those that are connected, and not what listens.
+
+        As a host that goes away does it.
+        """
         for pid in self.sessions():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -97,18 +106,18 @@ def free_port(address: str = "127.0.0.1") -> int:
 
 
 def configuration(
-    folder: Path, authorized: Path, *, address: str, port: int, more: Sequence[str] = ()
+    directory: Path, authorized: Path, *, address: str, port: int, more: Sequence[str] = ()
 ) -> Path:
     """The files of a server: its key and its configuration."""
-    (folder / "cache").mkdir(parents=True)
-    make_key(folder / "host_key")
-    file = folder / "sshd_config"
+    (directory / "cache").mkdir(parents=True)
+    make_key(directory / "host_key")
+    file = directory / "sshd_config"
     lines = [
         f"Port {port}",
         f"ListenAddress {address}",
-        f"HostKey {folder}/host_key",
+        f"HostKey {directory}/host_key",
         f"AuthorizedKeysFile {authorized}",
-        f"SetEnv XDG_CACHE_HOME={folder}/cache",
+        f"SetEnv XDG_CACHE_HOME={directory}/cache",
         "PidFile none",
         "StrictModes no",
         "UsePAM no",
@@ -124,22 +133,28 @@ def configuration(
 
 
 def words(config: Path, log: Path, mounts: str = "") -> list[str]:
-    """The command line that runs it in the foreground. ``mounts`` is what a shell does before, where nobody else sees the mounts."""
-    script = f"mount -t tmpfs -o mode=755 tmpfs /run && mkdir /run/sshd && {mounts or 'true'} && exec {PROGRAM} -D -f {config} -E {log}"
+    """The command line that runs it in the foreground.
+
+    ``mounts`` is what a shell does before, where nobody else sees the mounts.
+    """
+    script = (
+        f"mount -t tmpfs -o mode=755 tmpfs /run && mkdir /run/sshd && {mounts or 'true'} && "
+        f"exec {PROGRAM} -D -f {config} -E {log}"
+    )
     return ["unshare", "--mount", "sh", "-c", script]
 
 
 @contextlib.contextmanager
 def serving(
-    folder: Path, authorized: Path, *, more: Sequence[str] = (), mounts: str = ""
+    directory: Path, authorized: Path, *, more: Sequence[str] = (), mounts: str = ""
 ) -> Iterator[Server]:
     """One on loopback, until the block ends."""
     address, port = "127.0.0.1", free_port()
-    config = configuration(folder, authorized, address=address, port=port, more=more)
+    config = configuration(directory, authorized, address=address, port=port, more=more)
     with subprocess.Popen(
-        words(config, folder / "log", mounts), stdin=subprocess.DEVNULL
+        words(config, directory / "log", mounts), stdin=subprocess.DEVNULL
     ) as process:
-        server = Server(folder, address, port, process)
+        server = Server(directory, address, port, process)
         try:
             wait_until_it_listens(server)
             yield server
@@ -156,7 +171,7 @@ def wait_until_it_listens(server: Server) -> None:
             socket.create_connection((server.address, server.port), timeout=PATIENCE),
         ):
             return
-        log = server.log if (server.folder / "log").exists() else ""
+        log = server.log if (server.directory / "log").exists() else ""
         assert server.process.poll() is None, f"sshd has ended: {log}"
         assert time.monotonic() < deadline, f"sshd does not listen: {log}"
         time.sleep(0.02)

@@ -1,4 +1,7 @@
-"""The conversation with an agent, against programs that play one: what they say, refuse, forget, and how they die."""
+"""The conversation with an agent, against programs that play one.
+
+What they say, refuse, forget, and how they die.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,18 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE
-from trustbed import agent
-from trustbed.agent import Agent, AgentError
+from trustbed.agent import client as agent
+from trustbed.agent.client import Agent, AgentError
 
 Plays = Callable[[str], None]
 
 
 @pytest.fixture
 def plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plays:
-    """Makes a program the agent: it has `config`, and `say(**event)`, `order()` for the conversation."""
+    """Makes a program the agent.
+
+    It has `config`, and `say(**event)`, `order()` for the conversation.
+    """
 
     def play(part: str) -> None:
         head = f"#!{sys.executable}\nimport json, os, sys, time\n"
@@ -60,9 +66,21 @@ def test_what_it_refuses_is_raised_with_its_hint_and_its_place(plays: Plays) -> 
     assert (caught.value.hint, caught.value.code) == ("try another", 2)
 
 
+@pytest.mark.parametrize(
+    "line", ["[1]", "7", "null", "{", "{}", '{"event": 1}', '{"event": "error"}', "\\udcff"]
+)
+def test_a_malformed_answer_is_an_error(plays: Plays, line: str) -> None:
+    plays(f"""print({line!r}, flush=True); order()""")
+    with pytest.raises(AgentError, match="send on b: malformed answer"):
+        Agent.start("send", {}, name="send on b")
+
+
 def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Plays) -> None:
     plays(
-        """say(event="ready"); say(event="started"); order(); say(event="error", message="disk full", hint="make room"); sys.exit(1)"""
+        """
+        say(event="ready"); say(event="started"); order()
+        say(event="error", message="disk full", hint="make room"); sys.exit(1)
+        """
     )
     with Agent.start("send", {}) as one:
         one.begin()
@@ -72,7 +90,10 @@ def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Pla
 
 def test_what_it_said_last_is_told_when_it_is_asked_to_end(plays: Plays) -> None:
     plays(
-        """say(event="ready"); say(event="error", message="disk full", hint="make room"); sys.exit(1)"""
+        """
+        say(event="ready")
+        say(event="error", message="disk full", hint="make room"); sys.exit(1)
+        """
     )
     with Agent.start("send", {}) as one:
         one._process.wait(PATIENCE)
@@ -120,8 +141,8 @@ def test_one_that_says_nothing_is_not_waited_for_for_ever(
             started.append(self.pid)
 
     plays("time.sleep(600)")
-    monkeypatch.setattr("trustbed.agent.subprocess.Popen", Known)
-    with pytest.raises(AgentError, match=r"did not say ready within 0\.5 s"):
+    monkeypatch.setattr("trustbed.agent.client.subprocess.Popen", Known)
+    with pytest.raises(AgentError, match=r"sent no ready within 0\.5 s"):
         Agent.start("emulate", {}, seconds=0.5)
     (pid,) = started
     assert not Path("/proc", str(pid)).exists(), "and it is not left behind"
@@ -129,7 +150,8 @@ def test_one_that_says_nothing_is_not_waited_for_for_ever(
 
 def test_closing_ends_one_that_does_not_want_to(plays: Plays) -> None:
     plays(
-        "say(event='ready'); import signal; signal.signal(15, signal.SIG_IGN)\nwhile True: time.sleep(1)"
+        "say(event='ready'); import signal; signal.signal(15, signal.SIG_IGN)\nwhile "
+        "True: time.sleep(1)"
     )
     one = Agent.start("emulate", {})
     one.close(seconds=0.1)
@@ -146,7 +168,10 @@ def test_it_ends_by_itself_when_nobody_is_there_any_more(plays: Plays) -> None:
 
 def test_lines_that_come_in_pieces_are_put_together(plays: Plays) -> None:
     plays("""
-    for piece in ('{"event": "re', 'ady", "n"', ': 1}', '\\n{"event": "started"}\\n{"event": "rep', 'ort"}\\n'):
+    for piece in (
+        '{"event": "re', 'ady", "n"', ': 1}',
+        '\\n{"event": "started"}\\n{"event": "rep', 'ort"}\\n',
+    ):
         sys.stdout.write(piece); sys.stdout.flush(); time.sleep(0.02)
     order(); order()
     """)

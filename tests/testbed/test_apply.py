@@ -1,4 +1,7 @@
-"""A testbed as it stands: interfaces, offloads, addresses, neighbours, routes; and what is left when it is gone."""
+"""A testbed as it stands.
+
+Interfaces, offloads, addresses, neighbours, routes; and what is left when it is gone.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,13 @@ def test_a_host_has_a_cable_and_nothing_to_ask_on_it(either: Machine) -> None:
         SHOW
         + """
 with Testbed(plan(PAIR, mtu=1400)) as bed:
-    print(json.dumps({what: show(bed, "near", *what.split()) for what in ("link", "address", "route", "neighbour")}))
+    kinds = ("link", "address", "route", "neighbour")
+    print(json.dumps({what: show(bed, "near", *what.split()) for what in kinds}))
 """
     )
-    loopback, cable = found["link"]
+    loopback, veth = found["link"]
     assert loopback["flags"][:2] == ["LOOPBACK", "UP"]
-    assert (cable["ifname"], cable["mtu"], cable["operstate"]) == ("eth0", 1400, "UP")
+    assert (veth["ifname"], veth["mtu"], veth["operstate"]) == ("eth0", 1400, "UP")
     (address,) = found["address"][1]["addr_info"]
     assert (address["family"], address["local"], address["prefixlen"]) == (
         "inet",
@@ -52,8 +56,8 @@ with Testbed(plan(PAIR, mtu=1400)) as bed:
 
 def test_no_offload_is_on_at_either_end(either: Machine) -> None:
     found = either.python("""
-from trustbed.testbed import namespaces
-from trustbed.testbed.plan import OFFLOADS_OFF
+from trustbed.testbed.netns import namespaces
+from trustbed.testbed.netns.plan import OFFLOADS_OFF
 from pyroute2.ethtool.ioctl import IoctlEthtool
 state = {}
 with Testbed(plan(PAIR)) as bed:
@@ -77,7 +81,10 @@ many = tuple(str(ipaddress.ip_address("10.78.0.0") + 2 * number) for number in r
 with Testbed(plan([PAIR[0], Host(name="crowd", addresses=many)])) as bed:
     addresses = show(bed, "crowd", "-4", "address", "show", "eth0")[0]["addr_info"]
     routes = show(bed, "near", "-4", "route")
-print(json.dumps([[one["local"] for one in addresses] == list(many), sorted(one["dst"] for one in routes) == sorted(many)]))
+print(json.dumps([
+    [one["local"] for one in addresses] == list(many),
+    sorted(one["dst"] for one in routes) == sorted(many),
+]))
 """
     )
     assert found == [True, True]
@@ -89,7 +96,8 @@ def test_ipv6_is_static_where_it_is_asked_for(either: Machine) -> None:
         + """
 hosts = [Host(name="a", addresses=("fd00::1", "10.0.0.1")), Host(name="b", addresses=("fd00::2",))]
 with Testbed(plan(hosts)) as bed:
-    print(json.dumps({what: show(bed, "a", "-6", *what.split()) for what in ("address show eth0", "neighbour", "route show dev eth0")}))
+    kinds = ("address show eth0", "neighbour", "route show dev eth0")
+    print(json.dumps({what: show(bed, "a", "-6", *what.split()) for what in kinds}))
 """
     )
     (address,) = found["address show eth0"][0]["addr_info"]
@@ -133,7 +141,10 @@ def test_only_the_testbed_can_be_reached(machine: Machine) -> None:
     machine.run("ip", "address", "add", "192.0.2.1/24", "dev", "lo")
     code = """
 with Testbed(plan(PAIR)) as bed:
-    print(json.dumps([bed.run("near", ["ping", "-c1", "-W1", where], seconds=100).returncode for where in ("192.0.2.1", "10.77.0.1")]))
+    print(json.dumps([
+        bed.run("near", ["ping", "-c1", "-W1", where], seconds=100).returncode
+        for where in ("192.0.2.1", "10.77.0.1")
+    ]))
 """
     unreachable, itself = machine.python(code)
     assert unreachable != 0
@@ -162,7 +173,7 @@ print("[]")
 
 def test_a_step_that_fails_leaves_nothing_and_says_which(machine: Machine) -> None:
     message, hint = machine.python("""
-from trustbed.testbed import apply
+from trustbed.testbed.netns import apply
 def fails(interface):
     raise PermissionError(1, "Operation not permitted", interface)
 apply._offloads_off = fails
@@ -179,7 +190,7 @@ except TestbedError as error:
 
 def test_two_testbeds_side_by_side_do_not_meet(machine: Machine) -> None:
     first, second, names = machine.python("""
-from trustbed.testbed import namespaces
+from trustbed.testbed.netns import namespaces
 with Testbed(plan(PAIR)) as one, Testbed(plan(PAIR)) as other:
     serve = ["python3", "-m", "http.server", "--bind", "10.77.0.1", "8000"]
     server = one.start("near", serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -187,7 +198,7 @@ with Testbed(plan(PAIR)) as one, Testbed(plan(PAIR)) as other:
         time.sleep(0.02)
     fetch = ["curl", "-s", "-o", "/dev/null", "--max-time", "100", "http://10.77.0.1:8000/"]
     heard = [bed.run("near", fetch, seconds=100).returncode for bed in (one, other)]
-    names = sorted(path.name for path in namespaces.FOLDER.iterdir())
+    names = sorted(path.name for path in namespaces.DIRECTORY.iterdir())
 print(json.dumps([*heard, names]))
 """)
     assert (first, second) == (0, 7), "in the other one nobody listens (curl: 7)"

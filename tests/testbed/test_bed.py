@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trustbed.testbed import Host, Process, Testbed, plan
-from trustbed.testbed.registry import VARIABLE
+from trustbed.testbed.netns.registry import VARIABLE
 
 HOSTS = [Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses=("10.77.0.2",))]
 
@@ -28,8 +28,12 @@ class Guest:
         self.environment: dict[str, str] | None = None
 
     def start_command(
-        self, command: list[str], *, environment: dict[str, str] | None, **options: Any
-    ) -> None:  # noqa: ANN401 - as Guest's
+        self,
+        command: list[str],
+        *,
+        environment: dict[str, str] | None,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
         self.environment = environment
 
 

@@ -1,4 +1,7 @@
-"""Control groups: where one can be made is read off what is mounted, and one that was made is left and removed."""
+"""Control groups.
+
+Where one can be made is read off what is mounted, and one that was made is left and removed.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from trustbed.testbed import TestbedError, cgroups
-from trustbed.testbed.cgroups import Group, Place, places
-from trustbed.testbed.family import family
+from trustbed.agent.process_tree import family
+from trustbed.testbed import TestbedError
+from trustbed.testbed.netns import cgroups
+from trustbed.testbed.netns.cgroups import Group, Place, places
 
 V1 = "31 30 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
 MEMORY = "33 30 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"

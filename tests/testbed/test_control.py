@@ -1,4 +1,7 @@
-"""The control channel of a host: the agent's end runs here, behind a terminal that passes bytes as a guest's serial port does."""
+"""The control channel of a host.
+
+The agent's end runs here, behind a terminal that passes bytes as a guest's serial port does.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from typing import Any
 import pytest
 
 from tests.patience import PATIENCE, wait_until
-from trustbed.agent import AgentError, binary
+from trustbed.agent.client import AgentError, binary
+from trustbed.agent.control import Control, ControlledProcess, Peer, commands, files, frames
+from trustbed.agent.control.commands import AgentProcess, ControlledAgent
+from trustbed.agent.control.control import SIGNS
+from trustbed.agent.control.frames import Kind
 from trustbed.testbed import TestbedError
-from trustbed.testbed.control import Control, ControlledProcess, Peer, commands, files, frames
-from trustbed.testbed.control.commands import AgentProcess, ControlledAgent
-from trustbed.testbed.control.control import SIGNS
-from trustbed.testbed.control.frames import Kind
 
 PEER = Peer(
     title="the host test",
@@ -43,7 +46,8 @@ def control() -> Iterator[Control]:
     tty.setraw(its)
     ours, behind = socket.socketpair()
     with contextlib.ExitStack() as stack:
-        # Around it is what ends all that it has started, as the end of the machine does it for a guest.
+        # Around it is what ends all that it has started, as the end of the machine does it for a
+        # guest.
         agent = subprocess.Popen([binary(), "exec", "--", binary(), "control", os.ttyname(its)])
         stack.callback(agent.wait)
         stack.callback(agent.terminate)
@@ -98,7 +102,7 @@ def run(
 def test_the_host_says_what_it_is(control: Control) -> None:
     assert control.hello is not None
     assert control.hello["kernel"] == os.uname().release
-    assert control.hello["folder"] == str(Path.cwd())
+    assert control.hello["directory"] == str(Path.cwd())
 
 
 def test_a_command_has_the_environment_of_its_host_and_what_is_given(control: Control) -> None:
@@ -204,7 +208,7 @@ def test_the_clock_is_read_with_its_error(control: Control) -> None:
 
 def test_a_host_that_goes_away_is_noticed(control: Control) -> None:
     with started(control, "sleep", "600") as process:
-        control._link.way.shutdown(socket.SHUT_RDWR)
+        control._link.transport.shutdown(socket.SHUT_RDWR)
         with pytest.raises(TestbedError, match="the host test is gone"):
             process.wait(PATIENCE)
         assert process.poll() == 128 + signal.SIGKILL, "it has gone too"
@@ -214,7 +218,7 @@ def test_a_host_that_goes_away_is_noticed(control: Control) -> None:
 
 def gone(control: Control) -> None:
     """The host goes away."""
-    control._link.way.shutdown(socket.SHUT_RDWR)
+    control._link.transport.shutdown(socket.SHUT_RDWR)
     control._thread.join(PATIENCE)
     assert control.is_gone
 
@@ -222,15 +226,15 @@ def gone(control: Control) -> None:
 def test_who_speaks_to_a_host_that_is_gone_writes_into_no_other_file(
     control: Control, tmp_path: Path
 ) -> None:
-    bell = control._bell
+    wake = control._wake
     process = started(control, "sleep", "600")
     gone(control)
     number = os.open(tmp_path / "file", os.O_WRONLY | os.O_CREAT)
-    if number != bell:
-        os.dup2(number, bell)  # as the next file that is opened could have it
+    if number != wake:
+        os.dup2(number, wake)  # as the next file that is opened could have it
     process.end()
     control.close()
-    for one in {number, bell}:
+    for one in {number, wake}:
         os.close(one)
     assert (tmp_path / "file").read_bytes() == b""
 
@@ -259,7 +263,10 @@ def test_a_file_is_fetched_and_takes_no_memory_there_any_more(
 
 @contextlib.contextmanager
 def short_files() -> Iterator[None]:
-    """No file of this process can be longer than this, as on a disk that is full; Python has the signal for it ignored."""
+    """No file of this process can be longer than this, as on a disk that is full.
+
+    Python has the signal for it ignored.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
     try:
@@ -290,7 +297,7 @@ def test_of_every_verb_it_is_known_which_files_it_writes() -> None:
     ).stdout
     verbs = set(json.loads(said)["hint"].rpartition(": ")[2].split(", "))
     assert {"capture", "control"} < verbs
-    # The first three take words, and the emulator runs beside the cables alone.
+    # The first three take words, and the emulator runs beside the veth links alone.
     assert verbs - {"control", "exec", "guest", "emulate"} <= set(files.OUTPUTS)
 
 
@@ -321,12 +328,12 @@ def test_an_agent_on_a_host_that_hangs_is_given_up(
     assert agent._errors == -1, "and nothing of it is open here"
 
 
-def sampler(control: Control, folder: Path, fetch: Callable[[], None]) -> ControlledAgent:
+def sampler(control: Control, directory: Path, fetch: Callable[[], None]) -> ControlledAgent:
     """An agent that has not been told what to do."""
     process = started(
         control, str(binary()), "sample", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
-    errors = os.open(folder / "errors", os.O_RDWR | os.O_CREAT)
+    errors = os.open(directory / "errors", os.O_RDWR | os.O_CREAT)
     return ControlledAgent(AgentProcess(process), errors, "sample on test", fetch)
 
 
@@ -341,11 +348,12 @@ def test_a_host_that_is_silent_is_gone_and_one_that_answers_is_not(control: Cont
         silent.close()
         asked = bytearray(its.recv(1 << 16))
         assert [frame.kind for frame in frames.unpack(asked)] == [Kind.CLOCK] * SIGNS
-    # The same questions, to an end that answers them; it has time, or a busy machine would be taken for a silent one.
+    # The same questions, to an end that answers them; it has time, or a busy machine would be taken
+    # for a silent one.
     control.peer = replace(PEER, silence_seconds=PATIENCE)
     for _ in range(SIGNS + 1):
         control._due = 0.0
-        control._ring()
+        control._notify()
         wait_until(lambda: control._due > 0 and control._owed == 0, "an answer")
     assert not control.is_gone
 

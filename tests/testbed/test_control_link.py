@@ -1,4 +1,7 @@
-"""A control channel whose way is lost again and again: the agent's end listens on a socket, and what leads there is killed."""
+"""A control channel whose way is lost again and again.
+
+The agent's end listens on a socket, and what leads there is killed.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,19 @@ import pytest
 from tests.patience import PATIENCE, wait_until
 from tests.testbed.conftest import processes_with
 from tests.testbed.test_control import PEER, run, started
-from trustbed.agent import binary
+from trustbed.agent.client import binary
+from trustbed.agent.control import Control, frames
+from trustbed.agent.control.frames import Kind
+from trustbed.agent.control.link import EVERY, Link
+from trustbed.agent.control.peer import Peer
 from trustbed.testbed import TestbedError
-from trustbed.testbed.control import Control, frames
-from trustbed.testbed.control.frames import Kind
-from trustbed.testbed.control.link import EVERY, Link
-from trustbed.testbed.control.peer import Peer
 
 
 @dataclass
 class Session:
     """The agent's end, and the ways there."""
 
-    folder: Path
+    directory: Path
     agent: subprocess.Popen[bytes]
     ways: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -39,7 +42,7 @@ class Session:
         with its:
             self.ways.append(
                 subprocess.Popen(
-                    [binary(), "control", str(self.folder / "link"), "--attach"],
+                    [binary(), "control", str(self.directory / "link"), "--attach"],
                     stdin=its,
                     stdout=its,
                 )
@@ -112,7 +115,7 @@ def test_streams_arrive_whole_however_often_the_way_is_lost(session: Session) ->
     assert all(
         loss.until_ns is not None and loss.from_ns <= loss.until_ns for loss in control.losses
     )
-    assert len(control._link._kept) < 2 * EVERY, "what has come is not kept"
+    assert len(control._link._replay) < 2 * EVERY, "what has come is not kept"
     control.close()
     assert session.agent.wait(PATIENCE) == 0, "it was told that nobody comes back"
 
@@ -226,8 +229,8 @@ def test_what_cannot_have_come_is_none_of_ours() -> None:
     ours, its = socket.socketpair()
     link = Link(ours, lasts=True)
     its.sendall(frames.pack(0, Kind.RESUME, (1).to_bytes(8, "little")))
-    assert link.hear()
-    with pytest.raises(frames.Torn, match="it says that it has 1 frames, which is impossible"):
+    assert link.receive()
+    with pytest.raises(frames.Torn, match="impossible count of frames: 1"):
         list(link.frames())
     link.close()
     its.close()

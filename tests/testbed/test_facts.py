@@ -1,4 +1,7 @@
-"""What the agent tells of a host: of this machine, of a network namespace, as an ordinary user; and the few seconds of trying."""
+"""What the agent tells of a host.
+
+Of this machine, of a network namespace, as an ordinary user; and the few seconds of trying.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ import pytest
 
 from tests.patience import PATIENCE
 from tests.testbed.conftest import Machine
-from trustbed.agent import Agent, AgentError
+from trustbed.agent.client import Agent, AgentError
 from trustbed.cli import main
-from trustbed.doctor import examine
+from trustbed.host_check.check import judge_host
 
 SHORT = {"sleeping_ns": 60_000_000, "spinning_ns": 20_000_000, "packets": 50}
 
@@ -48,7 +51,7 @@ def test_what_is_told_is_what_the_kernel_s_files_say() -> None:
     names = [one["name"] for one in found["interfaces"]]
     assert [name for name in text("/proc/net/dev").replace(":", " ").split() if name in names]
     assert len(names) == len(text("/proc/net/dev").splitlines()) - 2
-    assert examine(found).host == platform.node()
+    assert judge_host(found).host == platform.node()
 
 
 NOTHING = {
@@ -74,8 +77,8 @@ NOTHING |= {"capture_refused", "realtime_refused", "namespaces_refused"}
 
 def test_what_is_null_is_explained_unless_null_says_that_there_is_none() -> None:
     found = facts()
-    noted = {note["what"] for note in found["not_told"]}
-    assert all(note["why"] for note in found["not_told"])
+    noted = {note["what"] for note in found["unavailable"]}
+    assert all(note["why"] for note in found["unavailable"])
 
     def unexplained(place: str, value: object) -> list[str]:
         if place in noted or place.rpartition(".")[2] in NOTHING:
@@ -143,12 +146,14 @@ def test_files_of_another_root_are_told_of(tmp_path: Path) -> None:
     found = facts(root=str(tmp_path))
     assert found["clock"]["source"] == "hpet"
     assert found["clock"]["available"] is None
-    assert {"clock.available", "load.since_start"} <= {note["what"] for note in found["not_told"]}
+    assert {"clock.available", "load.since_start"} <= {
+        note["what"] for note in found["unavailable"]
+    }
 
 
 ASK = """
 import json, sys
-from trustbed.doctor import facts_of_this_host
+from trustbed.host_check.check import facts_of_this_host
 print(json.dumps(facts_of_this_host(live=False)))
 """
 
@@ -185,7 +190,7 @@ def test_of_a_namespace_the_interfaces_are_its_own(machine: Machine) -> None:
         False,
     )
     assert [(qdisc["kind"], qdisc["root"]) for qdisc in near["qdiscs"]] == [("tbf", True)]
-    codes = {(one.code, one.scope) for one in examine(found).findings}
+    codes = {(one.code, one.scope) for one in judge_host(found).findings}
     assert {("machine_shaped", "near"), ("machine_small_mtu", "near")} <= codes
     assert ("machine_shaped", "far") not in codes
 
@@ -198,7 +203,7 @@ def test_an_ordinary_user_is_told_what_is_refused(user: Machine) -> None:
     assert not permissions["capture"]
     assert "permitted" in permissions["capture_refused"]
     assert permissions["namespaces"], permissions["namespaces_refused"]
-    assert "machine_capture_refused" in {one.code for one in examine(found).findings}
+    assert "machine_capture_refused" in {one.code for one in judge_host(found).findings}
 
 
 def test_the_whole_command_answers_in_a_namespace(machine: Machine) -> None:

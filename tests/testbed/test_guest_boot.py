@@ -1,4 +1,7 @@
-"""Guests that are booted: their network, their commands and agents, their end. Skipped where QEMU or a kernel for guests is missing."""
+"""Guests that are booted: their network, their commands and agents, their end.
+
+Skipped where QEMU or a kernel for guests is missing.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ GUEST = (
     BEGIN
     + """
 from trustbed.scenario.guests import Guest
-from trustbed.agent import AgentError
+from trustbed.agent.client import AgentError
 
 def planned(nic="virtio-net", **more):
     guest = Guest(nic=nic, accelerator="tcg", **more)
@@ -33,10 +36,17 @@ def planned(nic="virtio-net", **more):
     return plan([client, Host(name="server", addresses=("10.77.0.2",))])
 
 def emulated(bed):
-    hosts = [{"name": cable.host.name, "addresses": list(cable.host.addresses)} for cable in bed.plan.cables]
+    hosts = [
+        {"name": veth.host.name, "addresses": list(veth.host.addresses)}
+        for veth in bed.plan.veths
+    ]
     link = {"rate_bits_per_second": 50_000_000, "delay_ns": 5_000_000}
-    pipes = [{"name": "up", "from": "client", "to": "server", **link}, {"name": "down", "from": "server", "to": "client", **link}]
-    agent = bed.start_agent("emulate", bed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1), where="net")
+    pipes = [
+        {"name": "up", "from": "client", "to": "server", **link},
+        {"name": "down", "from": "server", "to": "client", **link},
+    ]
+    links = bed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1)
+    agent = bed.start_agent("emulate", links, where="net")
     agent.begin()
     return agent
 """
@@ -46,17 +56,24 @@ def emulated(bed):
 TRANSFER = (
     GUEST
     + """
-nic, folder = sys.argv[1:]
-with Testbed(planned(nic), consoles=__import__("pathlib").Path(folder)) as bed:
+nic, directory = sys.argv[1:]
+with Testbed(planned(nic), consoles=__import__("pathlib").Path(directory)) as bed:
     emulator = emulated(bed)
     def capture(name, interface, where):
-        return bed.start_agent("capture", {"interface": interface, "path": f"{folder}/{name}.pcapng", "snap_length": 100}, where=where)
-    inside, outside = capture("inside", "eth0", "client"), capture("outside", bed.plan.cable("client").port, "net")
-    receiver = bed.start_agent("bulk", {"role": "receive", "listen": ["10.77.0.2:5001"]}, where="server")
+        path = f"{directory}/{name}.pcapng"
+        options = {"interface": interface, "path": path, "snap_length": 100}
+        return bed.start_agent("capture", options, where=where)
+    inside = capture("inside", "eth0", "client")
+    outside = capture("outside", bed.plan.veth("client").port, "net")
+    receiving = {"role": "receive", "listen": ["10.77.0.2:5001"]}
+    receiver = bed.start_agent("bulk", receiving, where="server")
     for agent in (inside, outside, receiver):
         agent.begin()
-    asked = {"role": "send", "to": "10.77.0.2:5001", "bytes": 1_000_000, "tcp": {"congestion_control": None}}
-    sender = bed.start_agent("bulk", asked, where="client")
+    sending = {
+        "role": "send", "to": "10.77.0.2:5001", "bytes": 1_000_000,
+        "tcp": {"congestion_control": None},
+    }
+    sender = bed.start_agent("bulk", sending, where="client")
     sender.begin(at_ns=time.time_ns() + 50_000_000)
     report = sender.report(100)
     captured = [agent.stop() for agent in (inside, outside)]
@@ -68,7 +85,8 @@ with Testbed(planned(nic), consoles=__import__("pathlib").Path(folder)) as bed:
         missing = [error.message, error.hint]
     failed = None
     try:
-        bed.start_agent("capture", {"interface": "eth9", "path": f"{folder}/none.pcapng"}, where="client")
+        options = {"interface": "eth9", "path": f"{directory}/none.pcapng"}
+        bed.start_agent("capture", options, where="client")
     except AgentError as error:
         failed = error.message
     print(json.dumps({
@@ -76,7 +94,10 @@ with Testbed(planned(nic), consoles=__import__("pathlib").Path(folder)) as bed:
         "frames": [capture["frames"] for capture in captured],
         "dropped": [pipe["dropped"] for pipe in told["pipes"]],
         "facts": bed.guest("client").facts(),
-        "codes": [bed.run("client", ["sh", "-c", f"exit {code}"], seconds=100).returncode for code in (0, 3)],
+        "codes": [
+            bed.run("client", ["sh", "-c", f"exit {code}"], seconds=100).returncode
+            for code in (0, 3)
+        ],
         "system": bed.run("client", ["uname", "-r"], seconds=100).stdout.strip(),
         "mtu": bed.run("client", ["cat", "/sys/class/net/eth0/mtu"], seconds=100).stdout.strip(),
         "listens": [bed.listens("client", 99), bed.listens("server", 5001)],
@@ -113,7 +134,8 @@ def test_a_transfer_out_of_a_guest(
     found: dict[str, Any] = place.python(TRANSFER, nic, str(tmp_path))
     assert found["transfer"]["outcome"] == "complete"
     assert found["transfer"]["congestion_control"] == "reno", "as the route says"
-    # A guest whose processor is withheld may take a packet for lost; what is lost is known to the emulator.
+    # A guest whose processor is withheld may take a packet for lost; what is lost is known to the
+    # emulator.
     assert all(dropped.keys() <= {"inside"} for dropped in found["dropped"]), found["dropped"]
     assert found["system"] == core.release, "its own kernel, not this machine's"
     assert (found["codes"], found["mtu"], found["listens"]) == ([0, 3], "1500", [False, True])
@@ -126,7 +148,8 @@ def test_a_transfer_out_of_a_guest(
     assert found["missing"][0] == "nginx is not on the guest client"
     assert "busybox" in found["missing"][1]
     assert found["failed"].startswith("capture on client:")
-    # 1 MB needs 691 frames of 1448 bytes: what the guest hands to its card as one is cut before the tap.
+    # 1 MB needs 691 frames of 1448 bytes: what the guest hands to its card as one is cut before the
+    # tap.
     assert found["frames"][1] > 691
     assert _longest(tmp_path / "outside.pcapng") <= 1514
     assert (tmp_path / "inside.pcapng").stat().st_size > 1000
@@ -159,7 +182,10 @@ def _console(hint: str) -> Path:
 def test_two_guests_side_by_side_are_gone_with_their_owner(place: Machine) -> None:
     code = """
 guest = Guest(accelerator="tcg")
-guests = [Host(name="client", addresses=("10.77.0.1",), guest=guest), Host(name="server", addresses=("10.77.0.2",), guest=guest)]
+guests = [
+    Host(name="client", addresses=("10.77.0.1",), guest=guest),
+    Host(name="server", addresses=("10.77.0.2",), guest=guest),
+]
 with Testbed(plan(guests)) as bed:
     emulator = emulated(bed)
     code = bed.run("client", ["ping", "-c", "1", "-W", "100", "10.77.0.2"], seconds=120).returncode
@@ -184,9 +210,9 @@ with Testbed(plan(guests)) as bed:
 def test_a_kernel_that_does_not_boot_is_an_error_with_its_console(
     place: Machine, core: kernel.Kernel, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "trustbed" / "guests" / f"{kernel.LAYOUT}-odd"
-    shutil.copytree(core.folder, folder)
-    (folder / "kernel").write_bytes(b"no kernel" * 1000)
+    directory = tmp_path / "trustbed" / "guests" / f"{kernel.LAYOUT}-odd"
+    shutil.copytree(core.directory, directory)
+    (directory / "kernel").write_bytes(b"no kernel" * 1000)
     code = f"""
 os.environ["XDG_CACHE_HOME"] = {str(tmp_path)!r}
 try:

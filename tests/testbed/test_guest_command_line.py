@@ -32,8 +32,8 @@ def value_of(found: list[str], option: str) -> str:
 
 def test_a_card_hangs_on_the_tap_without_a_network_of_the_host() -> None:
     found = words(MACHINE)
-    assert value_of(found, "-netdev") == "tap,id=cable,fd=9,vhost=off"
-    assert "e1000,netdev=cable,mac=02:74:62:00:00:01,romfile=" in found
+    assert value_of(found, "-netdev") == "tap,id=link,fd=9,vhost=off"
+    assert "e1000,netdev=link,mac=02:74:62:00:00:01,romfile=" in found
     assert "-nodefaults" in found, "no other card"
     assert value_of(found, "-smp") == "2"
     assert value_of(found, "-m") == "256M"
@@ -96,11 +96,11 @@ def test_kvm_is_not_taken_on_trust(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_guest_is_set_up_like_a_host_in_a_namespace() -> None:
     host = Host(name="client", addresses=("10.77.0.1",), congestion_control="reno")
-    cable = plan([host, Host(name="server", addresses=("10.77.0.2",))]).cable("client")
-    lines = network.script(cable, offloads=False).splitlines()
+    veth = plan([host, Host(name="server", addresses=("10.77.0.2",))]).veth("client")
+    lines = network.script(veth, offloads=False).splitlines()
     assert lines[0] == "set -e", "what fails is not passed over"
     assert "echo 'reno' > ipv4/tcp_congestion_control" in lines
     assert "echo '1' > ipv6/conf/all/disable_ipv6" in lines
     assert "trustbed-agent guest offloads eth0" in lines
     assert lines[-1] == "cat /sys/class/net/eth0/ifindex"
-    assert "trustbed-agent guest offloads eth0" not in network.script(cable, offloads=True)
+    assert "trustbed-agent guest offloads eth0" not in network.script(veth, offloads=True)

@@ -1,4 +1,7 @@
-"""The files that a guest is started with: read out of packages, put in order, packed as its kernel unpacks them."""
+"""The files that a guest is started with.
+
+Read out of packages, put in order, packed as its kernel unpacks them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from trustbed.testbed.qemu import kernel, modules, package
 from trustbed.testbed.qemu.archive import Archive
 
 
-def debian(folder: Path, files: dict[str, bytes], *, name: str = "made_1_amd64.deb") -> Path:
+def debian(directory: Path, files: dict[str, bytes], *, name: str = "made_1_amd64.deb") -> Path:
     """A package with these files."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:xz") as archive:
@@ -25,7 +28,7 @@ def debian(folder: Path, files: dict[str, bytes], *, name: str = "made_1_amd64.d
             member = tarfile.TarInfo(f"./{path}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    place = folder / name
+    place = directory / name
     with place.open("wb") as file:
         file.write(b"!<arch>\n")
         for member_name, content in (
@@ -206,4 +209,4 @@ def test_an_archive_is_the_same_each_time() -> None:
 
     assert made() == made()
     assert made().startswith(b"070701")
-    assert made().count(b"070701") == 5, "two folders, a device, a file, and the end"
+    assert made().count(b"070701") == 5, "two directories, a device, a file, and the end"

@@ -1,4 +1,7 @@
-"""Whoever made a testbed is killed without a word: nothing it left hinders the next one, and `clean` removes it all."""
+"""Whoever made a testbed is killed without a word.
+
+Nothing it left hinders the next one, and `clean` removes it all.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,16 @@ mark = sys.argv[1]
 while True:
     with Testbed(plan(PAIR), purpose=mark) as bed:
         print(bed.id, flush=True)
-        pipes = [{"name": "up", "from": "near", "to": "far"}, {"name": "down", "from": "far", "to": "near"}]
+        pipes = [
+            {"name": "up", "from": "near", "to": "far"},
+            {"name": "down", "from": "far", "to": "near"},
+        ]
         hosts = [{"name": host.name, "addresses": list(host.addresses)} for host in PAIR]
-        agent = bed.start_agent("emulate", bed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1), where="net")
+        links = bed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1)
+        agent = bed.start_agent("emulate", links, where="net")
         agent.begin()
-        bed.start("near", ["sh", "-c", f"trap '' TERM; (setsid sleep 600.{mark} &); sleep 600.{mark}"])
+        stubborn = f"trap '' TERM; (setsid sleep 600.{mark} &); sleep 600.{mark}"
+        bed.start("near", ["sh", "-c", stubborn])
         bed.start("far", ["sleep", f"600.{mark}"])
         time.sleep(0.05)
 """

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import socket
 
-from trustbed.testbed import listening
+from trustbed.agent import listening
 
-HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+HEAD = (
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+    "timeout inode\n"
+)
 
 
 def row(local: str, remote: str, state: str) -> str:
-    return f"   0: {local} {remote} {state} 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n"
+    return (
+        f"   0: {local} {remote} {state} 00000000:00000000 00:00000000 00000000     0        "
+        f"0 1 1 0 100 0 0 10 0\n"
+    )
 
 
 def test_only_sockets_that_wait_are_counted() -> None:

@@ -1,4 +1,4 @@
-"""The network of the host reached through the link, where another namespace plays the rest of the world."""
+"""A testbed reaches the host's network through the link; another namespace is the Internet."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from types import SimpleNamespace
 import pytest
 
 from tests.testbed.conftest import TRUSTBED, Machine
-from trustbed.testbed import outside, registry
+from trustbed.testbed.netns import address_translation as outside
+from trustbed.testbed.netns import registry
 
 FETCH = "curl -s --max-time 100 -o /dev/null -w '%{http_code}' http://203.0.113.5:8000/"
 
 
 @pytest.fixture
 def world(machine: Machine) -> Machine:
-    """Behind the machine is a router that knows nothing of testbeds, and a server at 203.0.113.5."""
+    """The machine's upstream: a router without routes to testbeds, and a server at 203.0.113.5."""
     machine.run("ip", "netns", "add", "world")
     for line in (
         "ip link add wan type veth peer name lan netns world",
@@ -59,7 +60,7 @@ tables.close()
 
 
 def state(machine: Machine, *where: str) -> list[str]:
-    """What a way outside may change, in the machine's own network or in one that is entered by a command."""
+    """The state that an uplink may change, in the machine's network or one a command enters."""
     return [
         machine.run(*where, "sysctl", "net.ipv4.ip_forward").stdout,
         machine.run(*where, "ip", "-brief", "link").stdout.replace("UNKNOWN", "UP"),
@@ -69,7 +70,10 @@ def state(machine: Machine, *where: str) -> list[str]:
 
 @contextlib.contextmanager
 def standing(machine: Machine, *where: str) -> Iterator[None]:
-    """A testbed with a way outside, in the machine's own network or one that is entered by a command; its owner is killed in the end."""
+    """A testbed with an uplink, in the machine's network or one that a command enters.
+
+    The test kills the testbed's owner at the end.
+    """
     child = machine.start(
         *where, TRUSTBED, "shell", "--outside", "--", "sh", "-c", "echo ready; sleep 600"
     )
@@ -110,7 +114,10 @@ def test_without_it_the_world_cannot_be_reached(world: Machine) -> None:
 def test_two_at_once_do_not_take_each_other_s_way(world: Machine) -> None:
     before = state(world)
     inner = f"{FETCH}; echo"
-    nested = f'nsenter --target {world.holder.pid} --net --mount {TRUSTBED} shell -q --outside -- sh -c "{inner}"'
+    nested = (
+        f"nsenter --target {world.holder.pid} --net --mount {TRUSTBED} shell -q --outside -- "
+        f'sh -c "{inner}"'
+    )
     outer = world.trustbed(
         "shell", "-q", "--outside", "--", "sh", "-c", f"{inner}; {nested}; {inner}", check=False
     )
@@ -121,14 +128,25 @@ def test_two_at_once_do_not_take_each_other_s_way(world: Machine) -> None:
 def test_one_that_has_taken_its_way_back_is_no_other_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of two that end at once each has its file still, when the other looks: the second must switch forwarding off."""
-    ways = [
-        {"network_namespace": number, "interface": name, "table": name}
+    """Of two that end at once each has its file still, when the other looks.
+
+    The second must switch forwarding off.
+    """
+    changes = [
+        registry.Outside(
+            network_namespace=number,
+            interface=name,
+            table=name,
+            forwarding_was="0",
+            iptables=False,
+        )
         for number, name in ((1, "tb-own"), (1, "tb-other"), (2, "tb-third"))
     ]
-    monkeypatch.setattr(registry, "records", lambda: [SimpleNamespace(outside=way) for way in ways])
+    monkeypatch.setattr(
+        registry, "records", lambda: [SimpleNamespace(outside=one) for one in changes]
+    )
     monkeypatch.setattr(outside, "_tables", lambda: {"tb-own", "tb-other", "tb-third"})
-    assert outside._others_in(1, "tb-own") == [ways[1]]
+    assert outside._others_in(1, "tb-own") == [changes[1]]
     monkeypatch.setattr(outside, "_tables", lambda: {"tb-own"})
     assert outside._others_in(1, "tb-own") == []
 
@@ -143,7 +161,7 @@ def test_what_a_killed_one_changed_is_taken_back(world: Machine) -> None:
 
 @pytest.fixture
 def closed(world: Machine) -> Machine:
-    """The same machine where iptables forwards nothing but what it is told to, as Docker leaves it."""
+    """The same machine with the iptables FORWARD policy DROP, as Docker sets it."""
     if shutil.which("iptables") is None:
         pytest.skip("no iptables")
     world.run("iptables", "-P", "FORWARD", "DROP")
@@ -198,7 +216,10 @@ def test_a_killed_one_leaves_it_closed(closed: Machine) -> None:
 
 @pytest.fixture(params=["a name", "a process"])
 def elsewhere(request: pytest.FixtureRequest, machine: Machine) -> tuple[str, ...]:
-    """A network beside the machine's own, which has a name or lasts as long as a process in it: the command that enters it."""
+    """A network beside the machine's own, which has a name or lasts as long as a process in it.
+
+    The command that enters it.
+    """
     machine.run("ip", "netns", "add", "elsewhere")
     if request.param == "a name":
         return ("ip", "netns", "exec", "elsewhere")
@@ -238,7 +259,10 @@ def test_a_network_with_the_number_of_one_that_is_gone_is_left_alone(machine: Ma
     (name,) = (name.removesuffix(".json") for name in machine.records())
     # As in a new network whose router somebody else has switched on since.
     machine.python(
-        'from pyroute2.nftables.main import NFTables; NFTables(nfgen_family=2).table("del", name=sys.argv[1]); print(0)',
+        (
+            "from pyroute2.nftables.main import NFTables; "
+            'NFTables(nfgen_family=2).table("del", name=sys.argv[1]); print(0)'
+        ),
         f"tb-{name}",
     )
     machine.trustbed("testbed", "clean")
@@ -276,7 +300,10 @@ def test_through_pasta_ping_is_answered_where_users_may_send_echoes(
     world.run("sh", "-c", f"echo {groups} > /proc/sys/net/ipv4/ping_group_range")
     user = Machine(world.holder, world.runtime, user=True, started=world.started)
     seconds = 100 if answered else 3
-    echo = f"ping -c1 -W100 -q $TRUSTBED_PEER | grep -c ' 1 received'; ping -c1 -W{seconds} -q 203.0.113.5 | grep -c ' 1 received'; true"
+    echo = (
+        f"ping -c1 -W100 -q $TRUSTBED_PEER | grep -c ' 1 received'; ping -c1 -W{seconds} -q "
+        f"203.0.113.5 | grep -c ' 1 received'; true"
+    )
     ended = user.trustbed("shell", "-q", "--outside", "--", "sh", "-c", echo)
     assert ended.stdout.split() == ["1", "1" if answered else "0"]
 

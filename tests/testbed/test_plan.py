@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trustbed.testbed import Host, TestbedError, plan
-from trustbed.testbed.plan import GATEWAY_MAC
+from trustbed.testbed.netns.plan import GATEWAY_MAC
 
 PAIR = (Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses=("10.77.0.2",)))
 
 
 def test_a_pair_knows_its_way_through_the_gateway() -> None:
-    near, far = plan(PAIR).cables
+    near, far = plan(PAIR).veths
     (route,) = near.routes
     assert (str(route.to), route.gateway, str(route.source)) == (
         "10.77.0.2/32",
@@ -38,8 +38,8 @@ def test_the_emulator_is_told_every_port_and_the_mac_behind_it() -> None:
     assert config == {
         "topology": {"hosts": []},
         "ports": [
-            {"host": "near", "interface": "p0", "mac": planned.cables[0].mac},
-            {"host": "far", "interface": "p1", "mac": planned.cables[1].mac},
+            {"host": "near", "interface": "p0", "mac": planned.veths[0].mac},
+            {"host": "far", "interface": "p1", "mac": planned.veths[1].mac},
         ],
         "seed": 7,
         "priority": "normal",
@@ -51,12 +51,12 @@ def test_the_emulator_is_told_every_port_and_the_mac_behind_it() -> None:
 
 def test_many_neighbouring_addresses_need_few_routes() -> None:
     many = tuple(str(ipaddress.ip_address("10.78.0.0") + number) for number in range(1024))
-    near, _ = plan([PAIR[0], Host(name="crowd", addresses=many)]).cables
+    near, _ = plan([PAIR[0], Host(name="crowd", addresses=many)]).veths
     assert [str(route.to) for route in near.routes] == ["10.78.0.0/22"]
 
 
 def test_the_way_outside_is_everybody_s_but_its_own() -> None:
-    near, far = plan([PAIR[0], Host(name="far", addresses=("10.77.0.2",), outside=True)]).cables
+    near, far = plan([PAIR[0], Host(name="far", addresses=("10.77.0.2",), outside=True)]).veths
     assert [str(route.to) for route in near.routes] == ["0.0.0.0/0"]
     assert [str(route.to) for route in far.routes] == ["10.77.0.1/32"]
 
@@ -67,7 +67,7 @@ def test_each_version_of_ip_has_its_routes_from_its_own_address() -> None:
         Host(name="b", addresses=("fd00::2",)),
         Host(name="c", addresses=("10.0.0.3",)),
     ]
-    a, b, c = plan(hosts).cables
+    a, b, c = plan(hosts).veths
     assert {(str(route.to), str(route.source)) for route in a.routes} == {
         ("10.0.0.3/32", "10.0.0.1"),
         ("fd00::2/128", "fd00::1"),
@@ -82,14 +82,14 @@ def test_hardware_addresses_and_ports_are_all_different(count: int) -> None:
         Host(name=f"h{number}", addresses=(str(ipaddress.ip_address("10.0.0.0") + number),))
         for number in range(count)
     ]
-    cables = plan(hosts).cables
-    macs = {mac for cable in cables for mac in (cable.mac, cable.port_mac)} | {GATEWAY_MAC}
+    veths = plan(hosts).veths
+    macs = {mac for veth in veths for mac in (veth.mac, veth.port_mac)} | {GATEWAY_MAC}
     assert len(macs) == 2 * count + 1
     assert all(int(mac[:2], 16) & 3 == 2 for mac in macs), (
         "locally administered, and of one interface"
     )
-    assert len({cable.port for cable in cables}) == count
-    assert all(len(cable.port) <= 15 for cable in cables)
+    assert len({veth.port for veth in veths}) == count
+    assert all(len(veth.port) <= 15 for veth in veths)
 
 
 @pytest.mark.parametrize(
@@ -137,4 +137,4 @@ def test_an_mtu_that_cannot_be_is_refused() -> None:
 
 def test_a_host_that_does_not_exist_is_asked_for() -> None:
     with pytest.raises(TestbedError, match="no host middle"):
-        plan(PAIR).cable("middle")
+        plan(PAIR).veth("middle")

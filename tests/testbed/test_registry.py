@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE
-from trustbed.testbed import TestbedError, registry
-from trustbed.testbed.registry import Owner, Record
+from trustbed.testbed import TestbedError
+from trustbed.testbed.netns import cgroups, registry
+from trustbed.testbed.netns.registry import Owner, Record
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of records of the test's own."""
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of records of the test's own."""
     place = tmp_path / "records"
     monkeypatch.setenv("TRUSTBED_RUNTIME", str(place))
     return place
@@ -46,23 +47,23 @@ def elsewhere(entry: registry.Entry, owner: Owner | None = None) -> None:
     )
 
 
-def test_a_testbed_is_written_down_with_its_owner_before_it_exists(folder: Path) -> None:
+def test_a_testbed_is_written_down_with_its_owner_before_it_exists(directory: Path) -> None:
     entry = reserve()
     (found,) = registry.records()
     assert found == entry.record
     assert found.namespaces == tuple(f"tb-{found.id}-{host}" for host in ("net", "near", "far"))
     assert found.owner.pid == os.getpid()
     assert found.owner.lives()
-    assert [path.name for path in folder.iterdir()] == [f"{found.id}.json"]
+    assert [path.name for path in directory.iterdir()] == [f"{found.id}.json"]
     entry.drop()
     assert registry.records() == []
 
 
-def test_every_testbed_has_an_id_of_its_own(folder: Path) -> None:
+def test_every_testbed_has_an_id_of_its_own(directory: Path) -> None:
     assert len({reserve().record.id for _ in range(50)}) == 50
 
 
-def test_a_number_that_another_process_has_now_is_no_owner(folder: Path) -> None:
+def test_a_number_that_another_process_has_now_is_no_owner(directory: Path) -> None:
     mine = reserve().record.owner
     assert not replace(mine, started_ticks=mine.started_ticks + 1).lives()
     ended = subprocess.Popen([sys.executable, "-c", ""])
@@ -70,7 +71,7 @@ def test_a_number_that_another_process_has_now_is_no_owner(folder: Path) -> None
     assert not replace(mine, pid=ended.pid).lives()
 
 
-def test_only_what_nobody_owns_is_removed(folder: Path) -> None:
+def test_only_what_nobody_owns_is_removed(directory: Path) -> None:
     kept, gone = reserve(), reserve()
     orphan(gone)
     (removed,) = registry.clean()
@@ -79,7 +80,7 @@ def test_only_what_nobody_owns_is_removed(folder: Path) -> None:
     assert registry.clean() == []
 
 
-def test_an_owner_whose_number_means_nothing_here_is_known_by_its_file(folder: Path) -> None:
+def test_an_owner_whose_number_means_nothing_here_is_known_by_its_file(directory: Path) -> None:
     entry = reserve()
     elsewhere(entry)
     assert not entry.record.owner.lives()
@@ -93,7 +94,7 @@ def test_an_owner_whose_number_means_nothing_here_is_known_by_its_file(folder: P
 
 OWNS = """
 import sys
-from trustbed.testbed import registry
+from trustbed.testbed.netns import cgroups, registry
 registry.reserve(purpose="elsewhere", hosts=(), middle="net", rootless=True)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -102,8 +103,10 @@ print(len(registry.clean()), flush=True)
 
 
 @pytest.mark.parametrize("proc", [["--mount-proc"], []], ids=["its own proc", "that of others"])
-def test_testbeds_of_other_process_namespaces_are_left_alone(folder: Path, proc: list[str]) -> None:
-    """As those are that an ordinary user makes behind pasta, which has a namespace of processes of its own."""
+def test_testbeds_of_other_process_namespaces_are_left_alone(
+    directory: Path, proc: list[str]
+) -> None:
+    """As an ordinary user creates them behind pasta, which has its own PID namespace."""
     own = reserve()
     words = [
         "unshare",
@@ -114,7 +117,8 @@ def test_testbeds_of_other_process_namespaces_are_left_alone(folder: Path, proc:
         *proc,
     ]
     ends = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    # At the end of the block its standard input is closed, by which it ends, whatever happened before.
+    # At the end of the block its standard input is closed, by which it ends, whatever happened
+    # before.
     with subprocess.Popen([*words, sys.executable, "-c", OWNS], text=True, **ends) as child:
         assert child.stdout is not None
         if child.stdout.readline() != "ready\n":
@@ -131,7 +135,7 @@ def test_testbeds_of_other_process_namespaces_are_left_alone(folder: Path, proc:
     assert [removed.record.id for removed in registry.clean()] == [other.id]
 
 
-def test_processes_with_the_mark_of_an_orphan_are_ended_and_no_others(folder: Path) -> None:
+def test_processes_with_the_mark_of_an_orphan_are_ended_and_no_others(directory: Path) -> None:
     entry, other = reserve(), reserve()
     marked, unmarked = (
         subprocess.Popen(["sleep", "600"], env={**os.environ, registry.VARIABLE: one.record.id})
@@ -150,31 +154,122 @@ def test_processes_with_the_mark_of_an_orphan_are_ended_and_no_others(folder: Pa
             child.wait()
 
 
-def test_control_groups_that_were_written_down_are_removed(folder: Path, tmp_path: Path) -> None:
-    outer, inner = tmp_path / "group", tmp_path / "group" / "inner"
-    inner.mkdir(parents=True)
+def test_control_groups_that_were_written_down_are_removed(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroups, "mount_points", lambda mounts: [tmp_path])
     entry = reserve()
-    entry.update(cgroups=(str(outer), str(inner), str(tmp_path / "never made")))
+    outer = tmp_path / f"trustbed-{entry.record.id}-quota"
+    inner, absent = outer / f"{outer.name}-2", tmp_path / f"{outer.name}-3"
+    inner.mkdir(parents=True)
+    entry.update(cgroups=(str(outer), str(inner), str(absent)))
     orphan(entry)
     registry.clean()
     assert not outer.exists()
 
 
-def test_half_a_file_of_a_killed_writer_is_removed(folder: Path) -> None:
+def planted(directory: Path, **changes: object) -> Path:
+    """The record of an orphan with values that no testbed writes."""
+    entry = reserve()
+    record = orphan(entry)
+    content = json.loads(entry.path.read_text(encoding="utf-8"))
+    content.update(
+        {
+            key: [one.replace("ID", record.id) for one in value]
+            if isinstance(value, list)
+            else value
+            for key, value in changes.items()
+        }
+    )
+    entry.path.write_text(json.dumps(content), encoding="utf-8")
+    return entry.path
+
+
+OUTSIDE = {
+    "network_namespace": 1,
+    "interface": "eth0",
+    "table": "filter",
+    "forwarding_was": "1",
+    "iptables": True,
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"id": "../../etc/x"}, id="files elsewhere"),
+        pytest.param({"id": "*"}, id="all files"),
+        pytest.param({"id": "aaaaaa"}, id="the files of another testbed"),
+        pytest.param({"hosts": ["../near"]}, id="a host's name that is a path"),
+        pytest.param({"namespaces": ["../../proc/1/ns/net"]}, id="the machine's own processes"),
+        pytest.param({"namespaces": ["tb-ID-/../../../proc/1/ns/net"]}, id="behind the prefix"),
+        pytest.param({"namespaces": ["mine"]}, id="the namespace of somebody else"),
+        pytest.param({"cgroups": ["VICTIM"]}, id="a directory that is no control group"),
+        pytest.param({"cgroups": ["/sys/fs/cgroup/system.slice"]}, id="another's control group"),
+        pytest.param({"cgroups": ["/sys/fs/cgroup/../trustbed-ID-x"]}, id="out of the mount"),
+        pytest.param({"cgroups": ["trustbed-ID-x"]}, id="a relative path"),
+        pytest.param({"outside": OUTSIDE}, id="an interface of the machine"),
+    ],
+)
+def test_a_planted_record_removes_nothing(
+    directory: Path, tmp_path: Path, changes: dict[str, object]
+) -> None:
+    victim = tmp_path / "trustbed-victim-x"
+    victim.mkdir()
+    if changes.get("cgroups") == ["VICTIM"]:
+        changes = {"cgroups": [str(victim)]}
+    path = planted(directory, **changes)
+    neighbour = directory / f"{path.stem}-console"
+    neighbour.touch()
+    with pytest.raises(TestbedError, match="is no record of a testbed"):
+        registry.clean()
+    assert victim.is_dir()
+    assert neighbour.is_file()
+
+
+def test_a_link_in_the_place_of_the_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "link"))
+    for use in (registry.clean, registry.records, reserve):
+        with pytest.raises(TestbedError, match="is no directory, or a link to one"):
+            use()
+
+
+def test_a_directory_that_others_may_enter_is_refused(directory: Path) -> None:
+    directory.mkdir()
+    directory.chmod(0o770)
+    for use in (registry.clean, registry.records, reserve):
+        with pytest.raises(TestbedError, match=r"is open to other users \(mode 770\)"):
+            use()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a directory can be given away by root only")
+def test_a_directory_of_another_user_is_refused(directory: Path) -> None:
+    directory.mkdir(mode=0o700)
+    os.chown(directory, 12345, 12345)
+    for use in (registry.clean, registry.records, reserve):
+        with pytest.raises(TestbedError, match="belongs to somebody else"):
+            use()
+
+
+def test_half_a_file_of_a_killed_writer_is_removed(directory: Path) -> None:
     entry = reserve()
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    (folder / f"abcdef.{ended.pid}.new").write_text("{", encoding="utf-8")
+    (directory / f"abcdef.{ended.pid}.new").write_text("{", encoding="utf-8")
     registry.clean()
-    assert [path.name for path in folder.iterdir()] == [entry.path.name]
+    assert [path.name for path in directory.iterdir()] == [entry.path.name]
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", json.dumps({"id": "x"}), json.dumps({"owner": {}})]
 )
-def test_a_file_that_is_none_is_named(folder: Path, text: str) -> None:
+def test_a_file_that_is_none_is_named(directory: Path, text: str) -> None:
     reserve()
-    (folder / "strange.json").write_text(text, encoding="utf-8")
+    (directory / "strange.json").write_text(text, encoding="utf-8")
     with pytest.raises(TestbedError, match=r"strange\.json is no record") as caught:
         registry.records()
     assert "remove it" in caught.value.hint
@@ -196,6 +291,6 @@ def test_records_are_kept_where_the_user_s_things_are(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "getuid", lambda: 1000)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert registry.folder() == tmp_path / "trustbed"
+    assert registry.directory() == tmp_path / "trustbed"
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "nowhere"))
-    assert registry.folder().name == "trustbed-1000"
+    assert registry.directory().name == "trustbed-1000"

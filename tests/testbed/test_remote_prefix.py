@@ -1,4 +1,7 @@
-"""Hosts that are reached by a command, in a namespace, or not at all: this machine, treated as another."""
+"""Hosts that are reached by a command, in a namespace, or not at all.
+
+This machine, treated as another.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ import pytest
 import trustbed
 from tests.patience import PATIENCE, wait_until
 from tests.testbed.conftest import Machine, processes_with
-from trustbed.agent import binary
+from trustbed.agent.client import binary
+from trustbed.agent.control import frames
+from trustbed.agent.control.frames import Kind
 from trustbed.scenario import inventory
 from trustbed.testbed import TestbedError
-from trustbed.testbed.control import frames
-from trustbed.testbed.control.frames import Kind
 from trustbed.testbed.remote import Hosts
 from trustbed.testbed.remote.program import Program
 
@@ -56,23 +59,23 @@ def prefix(name: str, words: tuple[str, ...], more: str = "") -> str:
     return f"[hosts.{name}]\ncommand = {json.dumps(words)}\n{more}\n"
 
 
-def described(folder: Path, *parts: str) -> inventory.Inventory:
+def described(directory: Path, *parts: str) -> inventory.Inventory:
     """An inventory."""
-    file = folder / "hosts.toml"
+    file = directory / "hosts.toml"
     file.write_text("\n".join(parts), encoding="utf-8")
     return inventory.load(file)
 
 
-def failure(folder: Path, *parts: str) -> TestbedError:
+def failure(directory: Path, *parts: str) -> TestbedError:
     """Why the only host of an inventory cannot be connected."""
-    with Hosts(described(folder, *parts)) as made:
+    with Hosts(described(directory, *parts)) as made:
         (error,) = made.connect().values()
         assert len(made) == 0
         return error
 
 
 def sessions(cache: Path) -> list[Path]:
-    """The folders of sessions."""
+    """The directories of sessions."""
     return sorted(cache.glob("session-*"))
 
 
@@ -81,8 +84,8 @@ def test_a_host_runs_commands_in_a_folder_of_its_own(hosts: Hosts, cache: Path, 
     done = hosts[name].run(
         ["sh", "-c", "pwd; echo $GIVEN"], seconds=PATIENCE, environment={"GIVEN": "more"}
     )
-    assert done.stdout.splitlines() == [hosts[name].folder, "more"]
-    assert Path(hosts[name].folder) in sessions(cache)
+    assert done.stdout.splitlines() == [hosts[name].directory, "more"]
+    assert Path(hosts[name].directory) in sessions(cache)
     with pytest.raises(TestbedError, match=f"no-such-program is not on the host {name}"):
         hosts[name].start_command(["no-such-program"])
 
@@ -149,7 +152,7 @@ def test_an_agent_writes_a_file_that_is_here_when_it_has_reported(
         assert not file.exists(), "it lies there until then"
         agent.stop(PATIENCE)
     assert file.stat().st_size > 0
-    left = hosts[name].run(["find", hosts[name].folder, "-type", "f"], seconds=PATIENCE)
+    left = hosts[name].run(["find", hosts[name].directory, "-type", "f"], seconds=PATIENCE)
     assert left.stdout == "", "and takes no room there any more"
 
 
@@ -168,7 +171,10 @@ def test_clock_ports_and_facts_are_told(hosts: Hosts) -> None:
     assert (facts["system"], facts["kernel"]) == ("Linux", os.uname().release)
 
 
-LISTEN = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); time.sleep(600)"
+LISTEN = (
+    "import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
+    "print(s.getsockname()[1], flush=True); time.sleep(600)"
+)
 
 
 def test_nothing_runs_and_nothing_lies_there_when_it_has_ended(tmp_path: Path, cache: Path) -> None:
@@ -200,7 +206,7 @@ def test_who_is_killed_leaves_nothing_running(tmp_path: Path, cache: Path) -> No
     ) as killed:
         assert killed.stdout is not None
         assert killed.stdout.readline() == b"ready\n"
-        assert len(processes_with("sleep\x00619")) == 2
+        wait_until(lambda: len(processes_with("sleep\x00619")) == 2, "both commands")
         killed.send_signal(signal.SIGKILL)
     wait_until(lambda: not processes_with("sleep\x00619"), "the end of what ran there")
     wait_until(lambda: not sessions(cache), "the end of what lay there")
@@ -212,7 +218,7 @@ def test_an_agent_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Pat
         1,
         Kind.OPEN,
         json.dumps(
-            {"words": ["sleep", "621"], "environment": {}, "folder": None, "terminal": None}
+            {"words": ["sleep", "621"], "environment": {}, "directory": None, "terminal": None}
         ).encode(),
     )
     with subprocess.Popen(
@@ -243,8 +249,8 @@ def test_files_of_a_session_whose_host_lost_its_power_are_removed_by_the_next(
         cache / f"session-elsewhere-{ended.pid}",
     )
     alive = cache / f"session-{os.uname().nodename}-{os.getpid()}"
-    for folder in (dead, alive, other):
-        (folder / "1").mkdir(parents=True)
+    for directory in (dead, alive, other):
+        (directory / "1").mkdir(parents=True)
     half = cache / f".agent-0123456789abcdef.{os.uname().nodename}.{ended.pid}"
     half.touch()
     with Hosts(described(tmp_path, "[hosts.here]\nlocal = true\n")) as made:
@@ -300,7 +306,10 @@ def test_who_interrupts_connecting_does_not_wait_for_what_hangs(
     "hangs", ["exec sleep 653", 'case "$*" in *control*) exec sleep 653;; esac; exec "$@"']
 )
 def test_hosts_that_are_closed_give_up_connecting(tmp_path: Path, cache: Path, hangs: str) -> None:
-    """At the look as well as at the agent that does not answer; whoever connects is told so, and nobody waits for it."""
+    """At the look as well as at the agent that does not answer.
+
+    Whoever connects is told so, and nobody waits for it.
+    """
     made = Hosts(described(tmp_path, prefix("web", ("sh", "-c", hangs, "sh"))))
     with ThreadPoolExecutor(1) as pool:
         connecting = pool.submit(made.connect)
@@ -314,7 +323,7 @@ def test_hosts_that_are_closed_give_up_connecting(tmp_path: Path, cache: Path, h
 
 def test_a_host_that_is_gone_is_taken_up_again(hosts: Hosts) -> None:
     web = hosts["web"]
-    session = Path(web.folder)
+    session = Path(web.directory)
     os.kill(
         int(session.name.rpartition("-")[2]), signal.SIGKILL
     )  # the shell; the kernel ends what depends on it
@@ -345,9 +354,9 @@ def test_a_machine_of_another_kind_is_refused_before_anything_is_copied(
     other = replace(Program.read(), machine="s390x")
     monkeypatch.setattr(Program, "read", lambda: other)
     error = failure(tmp_path, prefix("web", THROUGH_SHELL))
-    assert (
-        error.message
-        == f"the host web is a machine of another kind ({os.uname().machine}) than the agent is for (s390x)"
+    assert error.message == (
+        f"the host web is a machine of another kind ({os.uname().machine}) than the agent "
+        f"is for (s390x)"
     )
     assert not cache.exists()
 
@@ -366,14 +375,14 @@ def test_an_agent_of_another_version_is_refused(
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "file").touch()
-    error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'folder = "{tmp_path}/file"'))
+    error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'directory = "{tmp_path}/file"'))
     assert error.message.startswith(
         f"the agent cannot be put into {tmp_path}/file/trustbed on the host web: "
     )
-    assert "folder =" in error.hint
+    assert "directory =" in error.hint
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a folder can be given away by root only")
+@pytest.mark.skipif(os.geteuid() != 0, reason="a directory can be given away by root only")
 def test_a_folder_of_somebody_else_is_not_trusted_even_with_the_right_program_in_it(
     tmp_path: Path, cache: Path
 ) -> None:
@@ -383,7 +392,7 @@ def test_a_folder_of_somebody_else_is_not_trusted_even_with_the_right_program_in
     (place / program.name).write_bytes(program.content)
     (place / program.name).chmod(0o755)
     os.chown(place, 65534, 65534)
-    error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'folder = "{tmp_path}/shared"'))
+    error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'directory = "{tmp_path}/shared"'))
     assert "belongs to somebody else" in error.message
 
 
@@ -393,12 +402,15 @@ def test_a_host_in_a_namespace_sees_its_network_alone(machine: Machine) -> None:
 from pathlib import Path
 from trustbed.scenario import inventory
 from trustbed.testbed.remote import Hosts
+LINE = '[hosts.{0}]\\nnamespace = "{1}"\\n'
 with Testbed(plan(PAIR)) as bed:
     file = Path(sys.argv[1], "hosts.toml")
-    file.write_text("".join(f'[hosts.{name}]\\nnamespace = "{bed.namespace(name).name}"\\n' for name in ("near", "far")))
+    named = {name: bed.namespace(name).name for name in ("near", "far")}
+    file.write_text("".join(LINE.format(*one) for one in named.items()))
     with Hosts(inventory.load(file)) as hosts:
         assert hosts.connect() == {}, hosts.connect()
-        addresses = {name: hosts[name].run(["ip", "-4", "-brief", "address"], seconds=60).stdout for name in hosts}
+        show = ["ip", "-4", "-brief", "address"]
+        addresses = {name: hosts[name].run(show, seconds=60).stdout for name in hosts}
         facts = hosts["far"].facts()
 print(json.dumps([addresses, facts["way"]]))
 """,
@@ -414,7 +426,7 @@ def test_a_host_that_never_stops_talking_is_not_listened_to(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with a shell that says something for ever before it runs what it is told."""
-    for place in ("trustbed.testbed.remote.way", "trustbed.testbed.control.commands"):
+    for place in ("trustbed.testbed.remote.transport", "trustbed.agent.control.commands"):
         monkeypatch.setattr(f"{place}.MOST_BYTES", 1 << 20)
     with Hosts(
         described(
@@ -432,7 +444,7 @@ def test_who_cannot_be_killed_and_talks_on_ends_with_our_streams(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As what sudo runs; here it has left the group that is killed."""
-    monkeypatch.setattr("trustbed.testbed.remote.way.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("trustbed.testbed.remote.transport.MOST_BYTES", 1 << 20)
     talks = f"talks on and on beside {tmp_path.name}"
     with Hosts(
         described(tmp_path, prefix("web", ("sh", "-c", f"setsid yes '{talks}' & wait", "sh")))

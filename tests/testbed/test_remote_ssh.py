@@ -20,7 +20,7 @@ from tests.patience import PATIENCE, wait_until
 from tests.testbed import sshd
 from tests.testbed.conftest import Machine, processes_with
 from tests.testbed.sshd import Server
-from trustbed.agent import binary
+from trustbed.agent.client import binary
 from trustbed.scenario import inventory
 from trustbed.testbed import TestbedError
 from trustbed.testbed.remote import Hosts
@@ -32,12 +32,12 @@ Serves = Callable[..., Server]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of somebody who uses SSH, with a key and nothing else; no agent."""
     sshd.check()
-    folder = tmp_path / "home"
-    (folder / ".ssh").mkdir(parents=True, mode=0o700)
-    sshd.make_key(folder / ".ssh" / "id_ed25519")
-    monkeypatch.setenv("HOME", str(folder))
+    directory = tmp_path / "home"
+    (directory / ".ssh").mkdir(parents=True, mode=0o700)
+    sshd.make_key(directory / ".ssh" / "id_ed25519")
+    monkeypatch.setenv("HOME", str(directory))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    return folder
+    return directory
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def serves(tmp_path: Path, home: Path) -> Iterator[Serves]:
         def serve(*, known: bool = True, more: Sequence[str] = (), mounts: str = "") -> Server:
             nonlocal count
             count += 1
-            folder = tmp_path / f"server{count}"
-            folder.mkdir()
+            directory = tmp_path / f"server{count}"
+            directory.mkdir()
             key = home / ".ssh" / "id_ed25519.pub"
-            server = stack.enter_context(sshd.serving(folder, key, more=more, mounts=mounts))
+            server = stack.enter_context(sshd.serving(directory, key, more=more, mounts=mounts))
             if known:
                 know(home, server.known())
             return server
@@ -100,7 +100,7 @@ def test_a_host_is_used_and_left_as_it_was(home: Path, serves: Serves, tmp_path:
     with connected(home, host(server, more='measure = "127.0.0.1"')) as hosts:
         alpha = hosts["alpha"]
         done = alpha.run(["sh", "-c", "pwd; echo $XDG_CACHE_HOME"], seconds=PATIENCE)
-        assert done.stdout.splitlines() == [alpha.folder, str(server.home)]
+        assert done.stdout.splitlines() == [alpha.directory, str(server.home)]
         (copy,) = place.glob("agent-*")
         assert (copy.read_bytes(), stat.S_IMODE(copy.stat().st_mode)) == (
             binary().read_bytes(),
@@ -335,17 +335,17 @@ def test_what_was_under_way_when_a_connection_breaks_is_not_taken_for_the_whole(
 
 def test_a_disk_that_is_full_is_named_with_its_folder(home: Path, serves: Serves) -> None:
     server = serves(mounts="mkdir /run/small && mount -t tmpfs -o size=64k tmpfs /run/small")
-    error = failure(home, host(server, more='folder = "/run/small"'))
+    error = failure(home, host(server, more='directory = "/run/small"'))
     assert error.message.startswith("the host alpha has no room for the agent (")
     assert "/run/small/trustbed" in error.message
     assert "No space left on device" in error.message
-    with connected(home, host(server, more='folder = "/run"')):
+    with connected(home, host(server, more='directory = "/run"')):
         pass
 
 
 def test_a_folder_where_nothing_may_be_executed_is_named(home: Path, serves: Serves) -> None:
     server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
-    error = failure(home, host(server, more='folder = "/run/still"'))
+    error = failure(home, host(server, more='directory = "/run/still"'))
     assert error.message.startswith(
         "the agent may not be executed in /run/still/trustbed on the host alpha: "
     )
@@ -367,8 +367,8 @@ def test_many_hosts_are_connected_side_by_side_and_a_bad_one_stops_none(
     with Hosts(described(home, bad, *parts), at_once=3) as hosts:
         assert list(hosts.connect()) == ["bad"]
         assert list(hosts) == [f"h{number}" for number in range(5)]
-        folders = {hosts[name].folder for name in hosts}
-        assert len(folders) == 5, "each session has its own"
+        directories = {hosts[name].directory for name in hosts}
+        assert len(directories) == 5, "each session has its own"
     (copy,) = (server.home / "trustbed").iterdir()
     assert copy.name.startswith("agent-")
 
@@ -378,11 +378,15 @@ ip netns add gate && ip netns add far &&
 ip link add outer type veth peer name eth0 netns gate &&
 ip -n gate link add inner type veth peer name eth0 netns far &&
 ip address add 10.9.0.1/24 dev outer && ip link set outer up &&
-ip -n gate address add 10.9.0.2/24 dev eth0 && ip -n gate link set eth0 up && ip -n gate link set lo up &&
+ip -n gate address add 10.9.0.2/24 dev eth0 && ip -n gate link set eth0 up &&
+ip -n gate link set lo up &&
 ip -n gate address add 10.9.1.1/24 dev inner && ip -n gate link set inner up &&
 ip -n far address add 10.9.1.2/24 dev eth0 && ip -n far link set eth0 up && ip -n far link set lo up
 """
-"""Two networks behind one another; nothing is passed on between them but by whoever logs in at the gate."""
+"""Two networks behind one another.
+
+Nothing is passed on between them but by whoever logs in at the gate.
+"""
 
 
 @pytest.mark.parametrize("says", ["inventory", "configuration"])
@@ -392,14 +396,14 @@ def test_a_host_behind_another_is_reached_through_it(
     machine.run("sh", "-c", CHAIN)
     key = home / ".ssh" / "id_ed25519.pub"
     for name, address in (("gate", "10.9.0.2"), ("far", "10.9.1.2")):
-        folder = home / name
-        folder.mkdir()
-        config = sshd.configuration(folder, key, address=address, port=22)
-        machine.start("ip", "netns", "exec", name, *sshd.words(config, folder / "log"))
-        know(home, f"{address} {(folder / 'host_key.pub').read_text(encoding='utf-8')}")
+        directory = home / name
+        directory.mkdir()
+        config = sshd.configuration(directory, key, address=address, port=22)
+        machine.start("ip", "netns", "exec", name, *sshd.words(config, directory / "log"))
+        know(home, f"{address} {(directory / 'host_key.pub').read_text(encoding='utf-8')}")
         wait_until(
-            lambda folder=folder: "listening" in log_of(folder),
-            f"sshd at the {name}: {log_of(folder)}",
+            lambda directory=directory: "listening" in log_of(directory),
+            f"sshd at the {name}: {log_of(directory)}",
         )
     jump = 'jump = "root@10.9.0.2"\n' if says == "inventory" else ""
     if says == "configuration":
@@ -416,7 +420,8 @@ from trustbed.testbed.remote import Hosts, ssh
 ssh.CONNECT_SECONDS = 20.0
 with Hosts(inventory.load(Path(sys.argv[1]))) as hosts:
     failed = hosts.connect()
-    seen = hosts["far"].run(["sh", "-c", "ip -4 -brief address; echo $SSH_CONNECTION"], seconds=60).stdout
+    script = "ip -4 -brief address; echo $SSH_CONNECTION"
+    seen = hosts["far"].run(["sh", "-c", script], seconds=60).stdout
 print(json.dumps([seen, {name: error.message for name, error in failed.items()}]))
 """
     seen, failed = machine.python(code, str(about.file))
@@ -426,7 +431,7 @@ print(json.dumps([seen, {name: error.message for name, error in failed.items()}]
     assert failed["wrong"].startswith("the host wrong ")
 
 
-def log_of(folder: Path) -> str:
+def log_of(directory: Path) -> str:
     """What an sshd has said."""
-    file = folder / "log"
+    file = directory / "log"
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""

@@ -12,7 +12,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from tests.testbed.conftest import Machine
-from trustbed.testbed import rootless
+from trustbed.testbed.netns import rootless
 
 
 def test_an_ordinary_user_gets_a_network_and_keeps_its_place(user: Machine) -> None:
@@ -24,14 +24,14 @@ with Testbed(plan(PAIR)) as bed:
     print(json.dumps({
         "namespaces": [name.removeprefix(f"tb-{bed.id}-") for name in names],
         "rootless": bed.entry.record.rootless,
-        "folder": str(bed.entry.path.parent),
+        "directory": str(bed.entry.path.parent),
         "user": bed.run("near", ["id", "-u"], seconds=100).stdout.strip(),
         "again": prepare(),
     }))
 """)
     assert found["namespaces"] == ["far", "near", "net"]
     assert found["rootless"]
-    assert found["folder"] == str(user.runtime / "trustbed")
+    assert found["directory"] == str(user.runtime / "trustbed")
     assert found["user"] == "0", "root, of nothing but its own networks"
     assert found["again"], "once is enough"
     assert user.namespaces() == []
@@ -41,15 +41,19 @@ def test_what_lies_in_run_stays_there(machine: Machine, user: Machine) -> None:
     machine.run(
         "sh",
         "-c",
-        "mkdir -p /run/a/b; echo text > /run/a/b/c; echo one > /run/file; ln -s a/b /run/link; ln -s nowhere /run/broken",
+        (
+            "mkdir -p /run/a/b; echo text > /run/a/b/c; echo one > /run/file; ln -s a/b "
+            "/run/link; ln -s nowhere /run/broken"
+        ),
     )
     found = user.python("""
 with open("/run/link/c") as one, open("/run/file") as two:
-    print(json.dumps([one.read(), two.read(), os.readlink("/run/broken"), sorted(os.listdir("/run"))]))
+    names = sorted(os.listdir("/run"))
+    print(json.dumps([one.read(), two.read(), os.readlink("/run/broken"), names]))
 """)
     assert found == ["text\n", "one\n", "nowhere", ["a", "broken", "file", "link", "netns"]]
     assert machine.run("ls", "/run").stdout.split() == ["a", "broken", "file", "link"], (
-        "nobody else sees the folder"
+        "nobody else sees the directory"
     )
 
 
@@ -79,7 +83,10 @@ print(prepare(), sorted(name for name in os.listdir("/proc/self/net/dev_snmp6") 
 def test_with_neither_capabilities_nor_user_namespaces_it_says_what_forbids_it(
     machine: Machine,
 ) -> None:
-    script = 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
+    script = (
+        "echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all "
+        '--inh-caps=-all "$@"'
+    )
     ended = machine.run(
         "unshare",
         "--user",
@@ -101,7 +108,8 @@ def test_with_neither_capabilities_nor_user_namespaces_it_says_what_forbids_it(
     assert ended.returncode == 125
     assert ended.stderr == (
         "error: this host allows no user namespaces (user.max_user_namespaces is 0)\n"
-        "hint: run as root, for example with sudo, or let root allow it: sysctl user.max_user_namespaces=15000\n"
+        "hint: run as root, for example with sudo, or let root allow it: sysctl "
+        "user.max_user_namespaces=15000\n"
     )
 
 
@@ -143,9 +151,9 @@ def test_reasons_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", read)
     refused = OSError(errno.EPERM, "Operation not permitted", "unshare")
     assert (
-        "neither CAP_SYS_ADMIN and CAP_NET_ADMIN nor a user namespace (operation not permitted, unshare)"
-        in rootless.forbidden(refused)[0]
-    )
+        "neither CAP_SYS_ADMIN and CAP_NET_ADMIN nor a user namespace (operation not "
+        "permitted, unshare)"
+    ) in rootless.forbidden(refused)[0]
     assert "too many" in rootless.forbidden(OSError(errno.ENOSPC, "No space left on device"))[0]
     for path, value, part in (
         ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", "AppArmor"),

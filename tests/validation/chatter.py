@@ -1,7 +1,7 @@
 """Captures of random connections: everything TCP allows, and much that it does not, from one seed.
 
-Sequence numbers begin near the edges of the sequence space and of its quarters; some connections have no handshake, some pause for
-minutes, and every third capture has records that are swapped.
+Sequence numbers begin near the edges of the sequence space and of its quarters; some connections
+have no handshake, some pause for minutes, and every third capture has records that are swapped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ class State:
 
 
 def chatter(seed: int, connections: int = 60, *, second_handshakes: bool = False) -> Talk:
-    """Random connections in one capture. `second_handshakes`: SYNs and SYN-ACKs in the middle of connections, too."""
+    """Random connections in one capture.
+
+    `second_handshakes`: SYNs and SYN-ACKs in the middle of connections, too.
+    """
     draw = random.Random(seed)
     records = []
     for number in range(connections):

@@ -1,4 +1,7 @@
-"""What the tests of the cross-tool validation share: tools that may be missing, and a talk taken through all of them."""
+"""What the tests of the cross-tool validation share.
+
+Tools that may be missing, and a talk taken through all of them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Tiny captures, written packet by packet: two endpoints and what they say.
 
-Sequence numbers are relative: 0 is the sender's first payload byte, its SYN is -1. Times are milliseconds.
+Sequence numbers are relative: 0 is the sender's first payload byte, its SYN is -1. Times are
+milliseconds.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def checksum(data: bytes) -> int:
 
 @dataclass
 class Talk:
-    """One connection between `a` (the client) and `b` (the server), or several by changing `port`."""
+    """A connection between `a` (client) and `b` (server), or several by changing `port`."""
 
     port: int = 40_000
     isn: dict[str, int] = field(default_factory=lambda: dict(ISN))
@@ -61,7 +62,11 @@ class Talk:
         fragment: int = 0,
         data_offset: int | None = None,
     ) -> int:
-        """Adds a packet and returns its number. `tags` go between the MAC addresses' type field and the IP header, `kind` is that type."""
+        """Adds a packet and returns its number.
+
+        `tags` go between the MAC addresses' type field and the IP header, `kind` is that
+        type.
+        """
         peer = "b" if who == "a" else "a"
         tcp = self.segment(
             who, seq, ack, flags, length, window=window, options=options, data_offset=data_offset

@@ -15,8 +15,11 @@ from validation.run import Open, Outcome
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of traces: one good capture, one damaged, one that is none, one that is no capture by its name."""
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of traces.
+
+    One good capture, one damaged, one that is none, one that is no capture by its name.
+    """
     needs("tcptrace")
     needs("tshark")
     traces = tmp_path / "traces"
@@ -32,14 +35,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return traces
 
 
-def test_the_page_tells_of_every_capture(folder: Path, tmp_path: Path) -> None:
+def test_the_page_tells_of_every_capture(directory: Path, tmp_path: Path) -> None:
     page = tmp_path / "validation.md"
     assert main(["--only", "traces/*", "--output", str(page), "--workers", "1"]) == 0
     text = page.read_text(encoding="utf-8")
     assert (
-        "2 directions of 1 connections in 1 captures: 100.00% equal or explained (wanted: 99%, kept)"
-        in text
-    )
+        "2 directions of 1 connections in 1 captures: 100.00% equal or explained (wanted: "
+        "99%, kept)"
+    ) in text
     assert "| traces/good.pcap | 1 | 2 |" in text
     assert "| traces/damaged.pcap | damaged: record cut short after record 4 |" in text
     assert "| traces/text.pcap | neither pcap nor pcapng" in text
@@ -50,13 +53,15 @@ def test_the_page_tells_of_every_capture(folder: Path, tmp_path: Path) -> None:
 
 
 def test_it_prints_when_only_some_are_asked_for(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--only", "good", "--workers", "1"]) == 0
     assert capsys.readouterr().out.startswith("## Agreement with tcptrace and tshark")
 
 
-def test_nothing_to_compare_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_compare_is_an_error(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--only", "no such capture"]) == 2
     assert "hint:" in capsys.readouterr().err
     assert main(["--only", "damaged", "--workers", "1"]) == 2
@@ -107,7 +112,10 @@ def test_every_reason_has_a_sentence() -> None:
 
 
 def test_a_handful_of_real_captures(traces: Path, tmp_path: Path) -> None:
-    """One of each kind: losses, super-packets, zero windows, tunnels, several connections on the same ports."""
+    """One of each kind.
+
+    Losses, super-packets, zero windows, tunnels, several connections on the same ports.
+    """
     needs("tcptrace")
     needs("tshark")
     page = tmp_path / "page.md"

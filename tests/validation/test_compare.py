@@ -62,7 +62,7 @@ def closed(talk: Talk, *, then_ms: float) -> None:
 
 
 def reopened(talk: Talk, *, answered: bool) -> None:
-    """A SYN with another number, while the first one was never answered (or was, so that the second is stray)."""
+    """A SYN with another ISN after one without an answer (or with one: the second is stray)."""
     talk.say("a", 0, -1, None, "S")
     if answered:
         talk.say("b", 10, -1, 0, "SA")
@@ -250,7 +250,10 @@ def test_notes_name_what_tshark_dissects_besides(compared: Callable[..., Compari
 def test_a_false_total_is_never_explained(
     field: str, amount: int, compared: Callable[..., Comparison]
 ) -> None:
-    """Even in a connection full of reasons: repeated SYN and FIN, a keep-alive, data after a RST."""
+    """Even in a connection full of reasons.
+
+    Repeated SYN and FIN, a keep-alive, data after a RST.
+    """
     talk = Talk(isn=dict(ISN))
     talk.say("a", -500, -1, None, "S")
     talk.hello()

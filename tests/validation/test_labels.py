@@ -1,4 +1,4 @@
-"""Every retransmission that the authors of tcprs labelled by hand or by their program is one for trustbed too."""
+"""trustbed finds every retransmission that the authors or the program of tcprs labelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where the captures of others come from: every one that is compared has an origin, a licence and a sum."""
+"""Where the captures of others come from.
+
+Every one that is compared has an origin, a licence and a sum.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ CATALOGUE = """# Captures
 
 | file | source, path | commit | licence | size | special |
 |---|---|---|---|---|---|
-| bulk/one.pcap | github some/body: tests/one.pcap | 29f1f67adec6 | BSD-3 | 1 kB | one bulk flow **[cut to 128 B/packet with editcap]** |
+| bulk/one.pcap | github some/body: tests/one.pcap | 29f1f67adec6 | BSD-3 | 1 kB | \
+one bulk flow **[cut to 128 B/packet with editcap]** |
 | corrupt/derived/* (2 files) | derived by a script | - | - | | one fault each |
-| pairs/a.pcap | github some/body: a | history, see note | none stated | 1 kB | commit 267daab8: small probes |
+| pairs/a.pcap | github some/body: a | history, see note | none stated | 1 kB | \
+commit 267daab8: small probes |
 """
 THERE = ["bulk/one.pcap", "corrupt/derived/x.pcap", "corrupt/derived/y.pcap"]
 
@@ -45,14 +50,14 @@ def test_rows_without_captures_are_left_out_and_captures_without_a_row_are_an_er
 def test_the_command_writes_what_sha256sum_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, output = tmp_path / "traces", tmp_path / "docs"
+    directory, output = tmp_path / "traces", tmp_path / "docs"
     for name in THERE:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(b"packets")
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(b"packets")
     output.mkdir()
-    monkeypatch.setenv("TRUSTBED_TRACES", str(folder))
+    monkeypatch.setenv("TRUSTBED_TRACES", str(directory))
     assert provenance.main(["--output", str(output)]) == 2
-    (folder / "README.md").write_text(CATALOGUE, encoding="utf-8")
+    (directory / "README.md").write_text(CATALOGUE, encoding="utf-8")
     assert provenance.main(["--output", str(output)]) == 0
     lines = (output / "traces.sha256").read_text(encoding="utf-8").splitlines()
     # sha256sum of "packets"
@@ -94,4 +99,4 @@ def test_the_pages_are_those_of_the_captures_that_are_here(traces: Path) -> None
 
 def test_recordings_are_the_shipped_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TRUSTBED_TRACES", str(tmp_path / "none"))
-    assert captures.folders() == [("recordings", captures.project() / "recordings")]
+    assert captures.directories() == [("recordings", captures.project() / "recordings")]

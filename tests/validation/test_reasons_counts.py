@@ -1,4 +1,7 @@
-"""Each reason for which tcptrace counts a packet otherwise: it explains where its situation occurs, and not where it does not."""
+"""Each reason for which tcptrace counts a packet otherwise.
+
+It explains where its situation occurs, and not where it does not.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ ONE_TAG = struct.pack(">HH", 10, 0x0800)
 
 @dataclass(frozen=True)
 class Example:
-    """A talk in which frame `frame` makes tcptrace differ by `delta`, and one in which the same frame could not."""
+    """A talk whose frame `frame` makes tcptrace differ by `delta`.
+
+    And one in which the same frame cannot.
+    """
 
     reason: str
     holds: Callable[[Talk], object]

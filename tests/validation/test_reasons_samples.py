@@ -1,4 +1,7 @@
-"""Each reason for which only one of tcptrace and trustbed takes a round-trip time: it holds where it should, and not elsewhere."""
+"""Each reason for which only one of tcptrace and trustbed takes a round-trip time.
+
+It holds where it should, and not elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ ONE_TAG = struct.pack(">HH", 10, 0x0800)
 
 @dataclass(frozen=True)
 class Example:
-    """A talk in which only one side takes the time from frame `sent` to frame `ack`, and one in which the same frames give it no reason."""
+    """A talk in which only one tool takes the RTT sample from frame `sent` to frame `ack`.
+
+    And one in which the same frames give it no reason.
+    """
 
     reason: str
     by_tool: bool
@@ -79,7 +85,10 @@ def beyond_reset(talk: Talk, *, reset: bool) -> None:
 
 
 def greeted_again(talk: Talk, *, flags: str) -> None:
-    """After the handshake the server repeats its SYN-ACK (or only its ACK); then its data is acknowledged."""
+    """After the handshake the server repeats its SYN-ACK (or only its ACK).
+
+    Then its data is acknowledged.
+    """
     talk.hello()
     talk.say("b", 30, -1 if "S" in flags else 0, 0, flags)
     talk.say("a", 31, 0)
@@ -129,7 +138,10 @@ def repaired(talk: Talk, *, again: bool) -> None:
 
 
 def filled(talk: Talk, *, old: bool) -> None:
-    """A hole is filled (400 ms later, or never there), and one ACK covers the fill and a segment sent afterwards."""
+    """One ACK covers a filled hole and a segment sent afterwards.
+
+    The fill comes 400 ms late, or there is no hole at all.
+    """
     talk.hello()
     talk.say("a", 30, 0, length=100)
     talk.say("a", 31, 200 if old else 100, length=100)
@@ -178,7 +190,11 @@ def almost_closed(talk: Talk, *, ack: int) -> None:
 
 
 def below_since(talk: Talk, *, again: bool) -> None:
-    """100..200 is sent; 0..100, acknowledged in between, is sent again (or a pure ACK is); then 100..200 is acknowledged."""
+    """100..200 is sent.
+
+    0..100, acknowledged in between, is sent again (or a pure ACK is); then 100..200 is
+    acknowledged.
+    """
     talk.hello()
     talk.say("a", 30, 0, length=100)
     talk.say("a", 31, 100, length=100)

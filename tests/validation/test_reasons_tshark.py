@@ -1,4 +1,7 @@
-"""Each reason for which tshark flags a frame otherwise: it holds where its situation occurs, and not elsewhere."""
+"""Each reason for which tshark flags a frame otherwise.
+
+It holds where its situation occurs, and not elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ NOTHING: tuple[str, ...] = ()
 
 @dataclass(frozen=True)
 class Example:
-    """A talk in which a frame gets `observed` from tshark where trustbed's classes ask for `expected`.
+    """A talk with a frame that tshark flags `observed` where trustbed's classes imply `expected`.
 
     And one in which the same frame (or `elsewhere`) gives the reason no hold.
     """
@@ -210,7 +213,7 @@ def lower_between(talk: Talk, *, between: int) -> None:
 
 
 def answers_probe(talk: Talk, *, probe: int) -> None:
-    """An ACK repeats another after a keep-alive (or another packet) of the peer, with data outstanding."""
+    """An ACK repeats another after the peer's keep-alive (or other packet), with data in flight."""
     talk.hello()
     three(talk)
     talk.say("b", 50, 0, 100)
@@ -264,7 +267,10 @@ def unheard(talk: Talk, *, heard: bool) -> None:
 
 
 def told_before(talk: Talk, *, first: int) -> None:
-    """One ACK tells of missing bytes; the next acknowledges more missing bytes below what was seen."""
+    """One ACK tells of missing bytes.
+
+    The next acknowledges more missing bytes below what was seen.
+    """
     talk.hello()
     talk.say("a", 30, 0, length=100)
     talk.say("a", 31, 200, length=100)

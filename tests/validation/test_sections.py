@@ -1,4 +1,8 @@
-"""The sections of the page: each command replaces its own and leaves the rest as it is; a list above them says which command made which."""
+"""The sections of the page.
+
+Each command replaces its own and leaves the rest as it is; a list above them says which command
+made which.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""Two hosts on a cable, made for a test: network namespaces joined by a veth pair, and the program run in one of them.
+"""Two hosts on a veth link, made for a test.
 
-Nothing outside them is touched. Where namespaces are not permitted the tests are skipped with the reason; in CI that is a failure.
+Network namespaces joined by a veth pair, and the program run in one of them.
+
+Nothing outside them is touched. Where namespaces are not permitted the tests are skipped with the
+reason; where the tests are strict that is a failure.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.namespaces import Host, NoNamespaces, cable
+from bench.namespaces import Host, NoNamespaces, veth
 from tests.patience import PATIENCE
 
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
@@ -56,7 +59,10 @@ class Network:
         return self.near.run(sys.executable, "-c", code, *words)
 
     def watch(self, *options: str) -> subprocess.Popen[str]:
-        """Starts to watch ``left`` and waits until it does: the endpoint of its metrics is its first line on standard error."""
+        """Starts to watch ``left`` and waits until it does.
+
+        The endpoint of its metrics is its first line on standard error.
+        """
         child = self.near.start(TRUSTBED, "watch", "left", "--metrics", "0", *options)
         self.started.append(child)
         assert child.stderr is not None
@@ -93,10 +99,10 @@ def end(child: subprocess.Popen[str], number: int = signal.SIGINT) -> tuple[int,
 
 @pytest.fixture
 def network() -> Iterator[Network]:
-    """Two hosts on a cable, silent."""
+    """Two hosts on a veth link, silent."""
     with contextlib.ExitStack() as stack:
         try:
-            near, far = stack.enter_context(cable())
+            near, far = stack.enter_context(veth())
         except NoNamespaces as error:
             pytest.skip(str(error))
         made = Network(near, far)

@@ -51,8 +51,8 @@ def window(
     *,
     packets: int = 10,
     direction: str = "all",
-    **more: Any,
-) -> dict[str, Any]:  # noqa: ANN401 - any key
+    **more: Any,  # noqa: ANN401
+) -> dict[str, Any]:
     """The window of that number, of 100 ms, with packets of 1000 bytes."""
     return {
         "direction": direction,
@@ -178,7 +178,7 @@ def test_a_page_says_what_matters_in_any_size() -> None:
     )
     for rows in (14, 20, 50):
         page = "\n".join(view.page(state(made), columns=80, rows=rows, paint=Paint()))
-        assert "2.00 KB" in page
+        assert "2.05 kB" in page
         assert "1,234,567 frames received, 89 dropped (0.0072 %)" in page
         assert "/somewhere/left.pcapng: 9 frames, 12 B" in page
     assert "worst windows" in page

@@ -1,4 +1,7 @@
-"""`trustbed watch` against real traffic between two namespaces: its numbers, its ends, what goes wrong around it."""
+"""`trustbed watch` against real traffic between two namespaces.
+
+Its numbers, its ends, what goes wrong around it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from tests.patience import PATIENCE, wait_until
 from tests.watch.conftest import TRUSTBED, Network, end
-from trustbed.burstiness import burst
+from trustbed.analysis.burst import burst
+
+pytestmark = pytest.mark.quiet
 
 Windows = dict[float, tuple[Any, ...]]
 
@@ -83,14 +88,16 @@ def test_the_numbers_are_those_of_burst_on_the_file_that_was_written(
     for name, stream in streams.items():
         watched = with_packets([window for window in live if window["direction"] == name])
         filed = with_packets(stream["windows"])
-        # The file ends with its last packet, the watch with Ctrl-C: where that completed a window, only the watch knows.
+        # The file ends with its last packet, the watch with Ctrl-C: where that completed a window,
+        # only the watch knows.
         last = round(stream["windows"][-1]["start_seconds"] * 1000)
         watched = {start: numbers for start, numbers in watched.items() if start != last}
         if watched != filed and model["steps_back"]:
             # Of a file the times behind it are shifted; live, they are not.
             late = model["capture"]["clock_step_max_seconds"]
             pytest.xfail(
-                f"a frame was handed on {late:.3f} s after its stamp, behind younger ones: its processor was withheld"
+                f"a frame was handed on {late:.3f} s after its stamp, behind younger ones: its "
+                "processor was withheld"
             )
         assert watched == filed, name
     assert (
@@ -114,7 +121,8 @@ def test_a_line_per_window_and_direction(network: Network) -> None:
     assert starts == sorted(starts)
     for direction in ("in", "out", "all"):
         own = [window for window in found if window["direction"] == direction]
-        # Windows without packets that became complete at once, as on a machine that was busy, are one line.
+        # Windows without packets that became complete at once, as on a machine that was busy, are
+        # one line.
         assert sum(window["windows"] for window in own) == 4
         assert all(window["windows"] == 1 for window in own if window["packets"])
         for window, after in itertools.pairwise(own):
@@ -317,10 +325,7 @@ def test_who_may_not_capture_is_told_what_to_do(network: Network) -> None:
     )
     assert ended.returncode == 1
     assert "left: capturing is not permitted" in ended.stderr
-    assert (
-        "hint: run it as root, or grant the program the right to capture: `sudo setcap cap_net_raw+ep"
-        in ended.stderr
-    )
+    assert "hint: run it as root, or " in ended.stderr
 
 
 def test_what_cannot_be_watched_is_said(network: Network) -> None:

@@ -1,4 +1,7 @@
-"""The view on a terminal: drawn in place, never wider or longer than it, and gone when the watch is over."""
+"""The view on a terminal.
+
+Drawn in place, never wider or longer than it, and gone when the watch is over.
+"""
 
 from __future__ import annotations
 

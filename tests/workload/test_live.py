@@ -47,11 +47,11 @@ def port() -> Iterator[int]:
     thread.join()
 
 
-def run(folder: Path, *command: str) -> Tables:
+def run(directory: Path, *command: str) -> Tables:
     """Prepares, runs and reads a command."""
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
-    prepared = prepare(command, folder)
+    prepared = prepare(command, directory)
     assert prepared is not None
     ended = subprocess.run(
         prepared.command, capture_output=True, text=True, timeout=PATIENCE, check=True
@@ -108,7 +108,8 @@ def test_iperf3(tmp_path: Path) -> None:
     try:
         assert server.stdout is not None
         wait_until_listening(port)
-        # With a rate: of a run that is over in a millisecond iperf3's server may not have counted anything yet.
+        # With a rate: of a run that is over in a millisecond iperf3's server may not have counted
+        # anything yet.
         found = run(tmp_path, "iperf3", "-c", LOOPBACK, "-p", str(port), "-n", "10M", "-b", "80M")
         summary = found["summary"].to_pylist()[0]
         assert 0 < summary["received_bytes"] <= summary["sent_bytes"]
@@ -120,7 +121,10 @@ def test_iperf3(tmp_path: Path) -> None:
 
 
 def wait_until_listening(port: int) -> None:
-    """Looks into the kernel's table of sockets: a trial connection would be taken for the client."""
+    """Looks into the kernel's table of sockets.
+
+    A trial connection would be taken for the client.
+    """
     wanted = f":{port:04X} 00000000:0000 0A"
     wait_until(
         lambda: wanted in Path("/proc/net/tcp").read_text(encoding="ascii"),

@@ -1,4 +1,4 @@
-"""Outputs of real runs (fixtures/README.md) as tables, and what is said of outputs that are none."""
+"""Outputs of real runs (fixtures/README.md) as tables, and errors of malformed ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,12 @@
-"""What pip calls to build trustbed: maturin's backend (PEP 517, PEP 660), with the agent built first and put into the package.
+"""What pip calls to build trustbed.
 
-The agent, the one program that runs on every host of an experiment, becomes python/trustbed/bin/trustbed-agent. It is linked statically,
-so that it runs wherever the kernel does: on a host that it is copied to, in a guest without a C library. Cargo decides what has changed;
-the file in the package is replaced only when its content has. `make setup` runs this file to the same end.
+Maturin's backend (PEP 517, PEP 660), with the agent built first and put into the package.
+
+The agent, the one program that runs on every host of an experiment, becomes
+python/trustbed/bin/trustbed-agent. It is linked statically, so that it runs wherever the kernel
+does: on a host that it is copied to, in a guest without a C library. Cargo decides what has
+changed; the file in the package is replaced only when its content has. `make setup` runs this file
+to the same end.
 """
 
 from __future__ import annotations
@@ -58,14 +62,16 @@ def build_agent() -> Path:
     """
     target = _host()
     variable = f"CARGO_TARGET_{target.upper().replace('-', '_')}_RUSTFLAGS"
-    # Given for this target alone: the rest of the workspace is not linked statically, nor built again.
+    # Given for this target alone: the rest of the workspace is not linked statically, nor built
+    # again.
     environment = {
         name: value
         for name, value in os.environ.items()
         if name not in ("CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS")
     }
     environment[variable] = "-C target-feature=+crt-static -C strip=symbols"
-    # The target is named even though it is this machine's: build scripts and macros are then not linked statically.
+    # The target is named even though it is this machine's: build scripts and macros are then not
+    # linked statically.
     command = [
         "cargo",
         "build",
@@ -85,9 +91,10 @@ def build_agent() -> Path:
         sys.exit("error: no Rust toolchain (cargo)\nhint: install Rust 1.95 or newer with rustup")
     if ended.returncode:
         sys.exit(
-            "error: the agent was not built\nhint: a static program needs the C library's libc.a (Debian: libc6-dev)"
+            "error: the agent was not built\nhint: a static program needs the C library's "
+            "libc.a (Debian: libc6-dev)"
         )
-    _place(_output_folder() / target / "release" / PACKAGE)
+    _place(_output_directory() / target / "release" / PACKAGE)
     return PLACE
 
 
@@ -100,7 +107,10 @@ def _host() -> str:
 
 
 def _place(built: Path) -> None:
-    """Puts it into the package if it is another one: in one step, since the old one may be running."""
+    """Puts it into the package if it is another one.
+
+    In one step, since the old one may be running.
+    """
     if PLACE.is_file() and filecmp.cmp(built, PLACE, shallow=False):
         return
     PLACE.parent.mkdir(exist_ok=True)
@@ -110,7 +120,7 @@ def _place(built: Path) -> None:
     draft.rename(PLACE)
 
 
-def _output_folder() -> Path:
+def _output_directory() -> Path:
     return ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 
 

@@ -1,10 +1,15 @@
-"""Whether a stated confidence means what it says: of the answers given with confidence 0.8, are four in five right?
+"""Whether a stated confidence means what it says.
 
-Reliability by ten bins of the stated confidence, equally wide, each with the Wilson interval of the observed frequency, and the pooled
-calibration error: the mean over all answers of the distance between what was stated and what was observed in their bin (expected
-calibration error: Naeini, Cooper, Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*, AAAI 2015). Pure.
+Of the answers given with confidence 0.8, are four in five right?
 
-Bias: inside a bin mistakes of opposite sign cancel out; the error of few answers is rather too large, because chance alone makes one.
+Reliability by ten bins of the stated confidence, equally wide, each with the Wilson interval of the
+observed frequency, and the pooled calibration error: the mean over all answers of the distance
+between what was stated and what was observed in their bin (expected calibration error: Naeini,
+Cooper, Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*, AAAI 2015).
+Pure.
+
+Bias: inside a bin mistakes of opposite sign cancel out; the error of few answers is rather too
+large, because chance alone makes one.
 """
 
 from __future__ import annotations
@@ -37,7 +42,10 @@ class Answered(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bin:
-    """Answers whose confidence lies between two edges; the lower edge belongs to the bin, in the last one both do."""
+    """Answers whose confidence lies between two edges.
+
+    The lower edge belongs to the bin, in the last one both do.
+    """
 
     low: float
     high: float
@@ -57,7 +65,10 @@ class Bin:
 
     @property
     def holds(self) -> bool | None:
-        """Whether what was stated, in the mean, lies in the interval; ``None`` for a bin with too few answers."""
+        """Whether what was stated, in the mean, lies in the interval.
+
+        ``None`` for a bin with too few answers.
+        """
         low, high = self.interval
         return None if self.answers < LEAST else low <= self.stated <= high
 

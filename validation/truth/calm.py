@@ -1,14 +1,20 @@
-"""Waits until nobody else takes the machine: a transfer that is made while others do is spoilt, and its time wasted.
+"""Waits until nobody else takes the machine.
 
-Before a transfer a short spin looks at the clock again and again: where it finds nothing to have run for more than a millisecond, somebody
-else had the processor, the hypervisor or another process. That is the measure by which a repetition is discarded (`overdue_share` of the
-emulator: a hundredth of the time over a millisecond late), taken beforehand. Of the transfers with odd seeds of a first run, 1 in 328 was
-spoilt where the hypervisor stole less than a hundredth of the time, and 39 of 69 where it stole more than a fiftieth.
+A transfer that is made while others do is spoilt, and its time wasted.
 
-Does not choose among transfers: what is made after waiting is what would have been made before, and how long it waited is kept with it.
+Before a transfer a short spin looks at the clock again and again: where it finds nothing to have
+run for more than a millisecond, somebody else had the processor, the hypervisor or another process.
+That is the measure by which a repetition is discarded (`overdue_share` of the emulator: a hundredth
+of the time over a millisecond late), taken beforehand. Of the transfers with odd seeds of a first
+run, 1 in 328 was spoilt where the hypervisor stole less than a hundredth of the time, and 39 of 69
+where it stole more than a fiftieth.
 
-Bias: it looks at one processor, and for a moment. A machine that is taken later spoils the transfer all the same; the emulator's lateness,
-which is watched all the time, decides. One that is never calm costs the allowance once, and is used as it is from then on.
+Does not choose among transfers: what is made after waiting is what would have been made before, and
+how long it waited is kept with it.
+
+Bias: it looks at one processor, and for a moment. A machine that is taken later spoils the transfer
+all the same; the emulator's departure error, which is always recorded, decides. One that is never
+calm costs the allowance once, and is used as it is from then on.
 """
 
 from __future__ import annotations
@@ -21,9 +27,15 @@ from typing import NamedTuple
 
 GAP_NS = 1_000_000
 MOST_LOST, MOST_STOLEN = 0.02, 0.05
-"""Alone, and beside others of ours. Of the odd seeds of that run 10 of 34 were spoilt where 2 to 5 % were stolen, and 29 of 35 above."""
+"""Alone, and beside others of ours.
+
+Of the odd seeds of that run 10 of 34 were spoilt where 2 to 5 % were stolen, and 29 of 35 above.
+"""
 GLANCE_SECONDS, LOOK_SECONDS = 0.2, 1.0
-"""Before a transfer, and once the machine was found to be taken: then it has to be calm for longer."""
+"""Before a transfer, and once the machine was found to be taken.
+
+Then it has to be calm for longer.
+"""
 PAUSE_SECONDS = 4.0
 """Between two looks."""
 ALLOWANCE_SECONDS = 1800.0
@@ -31,7 +43,7 @@ ALLOWANCE_SECONDS = 1800.0
 
 
 def lost_share(seconds: float, *, clock: Callable[[], int] = time.monotonic_ns) -> float:
-    """The part of so many seconds of spinning in which nothing ran here for over a millisecond at once."""
+    """Share of so many seconds of spinning lost in gaps of over a millisecond."""
     begin = before = clock()
     end = begin + int(seconds * 1e9)
     lost = 0
@@ -44,10 +56,12 @@ def lost_share(seconds: float, *, clock: Callable[[], int] = time.monotonic_ns) 
 
 
 def stolen_share(seconds: float, *, processors: Callable[[], Processors] | None = None) -> float:
-    """The part of so many seconds that the hypervisor gave to others, by the kernel's account; 0 where it keeps none.
+    """The part of so many seconds that the hypervisor gave to others, by the kernel's account.
 
-    For a machine on which transfers of ours run already: a spin beside them would lose time to those. Spins, because a processor that wants
-    nothing is not refused anything.
+    0 where it keeps none.
+
+    For a machine on which transfers of ours run already: a spin beside them would lose time to
+    those. Spins, because a processor that wants nothing is not refused anything.
     """
     look = processors or _processors
     before = look()
@@ -65,7 +79,10 @@ class Processors(NamedTuple):
 
 
 def _processors() -> Processors:
-    """From the first line of ``/proc/stat``, see proc_stat(5); guests' time is in their programs' already."""
+    """From the first line of ``/proc/stat``, see proc_stat(5).
+
+    Guests' time is in their programs' already.
+    """
     ticks = [
         int(word)
         for word in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
@@ -78,9 +95,10 @@ STEAL = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Senses:
-    """How a machine is looked at, also when transfers of ours run on it, how time passes meanwhile, and who is told.
+    """How a machine is sampled, also while transfers run, how time passes, and who is notified.
 
-    ``say`` gets the share that was lost and the seconds that may still be waited; ``is_over`` says that the run has no more time.
+    ``say`` gets the share that was lost and the seconds that may still be waited; ``is_over`` says
+    that the run has no more time.
     """
 
     look: Callable[[float], float] = lost_share
@@ -98,10 +116,12 @@ class Calm:
         self._senses = senses
 
     def wait(self, *, beside: bool = False) -> Mapping[str, float]:
-        """Returns when the machine is calm or nothing may be waited any more: what was seen last, and how long that took.
+        """Returns when the machine is calm or nothing may be waited any more.
 
-        ``beside`` others of ours only what the hypervisor takes counts. Empty where waiting was switched off, or is over: then nobody
-        looks.
+        What was seen last, and how long that took.
+
+        ``beside`` others of ours only what the hypervisor takes counts. Empty where waiting was
+        switched off, or is over: then nobody looks.
         """
         if not self._left:
             return {}

@@ -1,7 +1,8 @@
 """One planned transfer, made with the parts of `trustbed run`, and what is kept of it.
 
-What cannot be made here is an answer, not an error: the outcome says *not made*, and why. A repetition that the emulator or a generator
-spoilt by being late is *spoilt* and is made again once. What failed says why. None of the three counts for anything.
+What cannot be made here is an answer, not an error: the outcome says *not made*, and why. A
+repetition that the emulator or a generator spoilt by being late is *spoilt* and is made again once.
+What failed says why. None of the three counts for anything.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Any
 
 from trustbed.diagnose.run_findings import run_findings
 from trustbed.run.directory import RunDirectory
-from trustbed.run.execute import RunError
-from trustbed.run.session import Session
+from trustbed.run.execution.execute import RunError
+from trustbed.run.execution.session import Session
 from trustbed.scenario import Scenario, ScenarioError, load
 from validation.truth.calm import Calm
 from validation.truth.measured import measured
@@ -37,10 +38,13 @@ Kept = dict[str, Any]
 
 
 def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None = None) -> Kept:
-    """Makes a transfer; ``keep`` is a folder for its captures, ``calm`` waits for the machine before each attempt."""
+    """Makes a transfer.
+
+    ``keep`` is a subdirectory for its captures, ``calm`` waits for the machine before each attempt.
+    """
     about = description(planned)
-    with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as folder:
-        file = Path(folder) / "transfer.toml"
+    with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as subdirectory:
+        file = Path(subdirectory) / "transfer.toml"
         file.write_text(planned.scenario(middle=captures_in_the_middle()), encoding="utf-8")
         found: Kept = {}
         for attempt in range(ATTEMPTS):
@@ -49,7 +53,7 @@ def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None =
                 **about,
                 "attempt": attempt,
                 "before": before,
-                **_attempt(file, Path(folder) / f"run-{attempt}", keep),
+                **_attempt(file, Path(subdirectory) / f"run-{attempt}", keep),
             }
             if found["outcome"] != SPOILT:
                 break
@@ -78,11 +82,11 @@ def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
     about: Mapping[str, object] = {"version": None, "command": None, "started": None}
     found: Kept = {}
 
-    def judge(where: RunDirectory, folder: str, scenario: Scenario) -> Mapping[str, Any]:
-        found.update(_kept(where, folder, faults=len(scenario_faults)))
+    def judge(where: RunDirectory, subdirectory: str, scenario: Scenario) -> Mapping[str, Any]:
+        found.update(_kept(where, subdirectory, faults=len(scenario_faults)))
         if keep is not None and found["outcome"] == MADE:
-            _keep(where.repetition(folder) / "captures", keep)
-        where.write_findings(folder, {})
+            _keep(where.repetition(subdirectory) / "captures", keep)
+        where.write_findings(subdirectory, {})
         return {"use": "trust", "why": ""}
 
     try:
@@ -92,9 +96,12 @@ def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
     return found
 
 
-def _kept(directory: RunDirectory, folder: str, *, faults: int) -> Kept:
-    """A run whose record does not say that every fault was made counts for nothing: it would be taken for a transfer that felt nothing."""
-    record = directory.record(folder)
+def _kept(directory: RunDirectory, subdirectory: str, *, faults: int) -> Kept:
+    """A run whose record does not say that every fault was made counts for nothing.
+
+    It would be taken for a transfer that felt nothing.
+    """
+    record = directory.record(subdirectory)
     reasons = [
         one["reason"]
         for one in (*record["workloads"], *record.get("faults", ()))
@@ -119,7 +126,7 @@ def _kept(directory: RunDirectory, folder: str, *, faults: int) -> Kept:
     return {
         "outcome": SPOILT if spoilt else MADE,
         "reason": "; ".join(spoilt) or None,
-        **measured(directory.repetition(folder), record),
+        **measured(directory.repetition(subdirectory), record),
     }
 
 
@@ -139,8 +146,8 @@ def captures_in_the_middle() -> bool:
     network = Network(
         rate_megabits=10, round_trip_ms=10, limit="link", congestion_control="cubic", seconds=1
     )
-    with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as folder:
-        file = Path(folder) / f"{ROUTER}.toml"
+    with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as subdirectory:
+        file = Path(subdirectory) / f"{ROUTER}.toml"
         file.write_text(toml(undisturbed(network, seed=1, middle=True)), encoding="utf-8")
         try:
             load(file)

@@ -1,6 +1,7 @@
-"""One transfer of every cause that is as clear as it can be made: the part of the benchmark that every test run carries out.
+"""One transfer of every cause that is as clear as it can be made, far from every border.
 
-Networks and doses are chosen, not drawn, far from every border. The verdict is asked of the sender's capture with what the run knows.
+Every test run carries them out, to see that faults are applied and captured; what the rules say of
+such transfers is tested on recorded packets (tests/cases).
 """
 
 from __future__ import annotations

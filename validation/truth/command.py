@@ -1,11 +1,14 @@
-"""`python -m validation truth`: makes transfers whose cause is known, has them judged, and says how often the verdict is right.
+"""`python -m validation truth`.
 
-python -m validation truth                     the whole of it, at most three hours; interrupted, it goes on where it was
-python -m validation truth --minutes 10        a part that holds all kinds in proportion
-python -m validation truth --retry             what was spoilt, once more
-python -m validation truth --only loss         kinds whose name contains this
-python -m validation truth --score-only        no new transfers: the rules as they are now, asked about those that were made
-python -m validation truth --fit               no new transfers: what a score is worth, fitted to odd seeds and written into the package
+Makes transfers whose cause is known, has them judged, and says how often the verdict is right.
+
+python -m validation truth                     the whole of it, at most three hours; interrupted, it
+goes on where it was python -m validation truth --minutes 10        a part that holds all kinds in
+proportion python -m validation truth --retry             what was spoilt, once more python -m
+validation truth --only loss         kinds whose name contains this python -m validation truth
+--score-only        no new transfers: the rules as they are now, asked about those that were made
+python -m validation truth --fit               no new transfers: what a score is worth, fitted to
+odd seeds and written into the package
 """
 
 from __future__ import annotations
@@ -39,9 +42,12 @@ UNSEEN = 2
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command; 0 when something was scored, 1 when transfers failed, 2 when nothing could be scored."""
+    """Runs the command.
+
+    0 when something was scored, 1 when transfers failed, 2 when nothing could be scored.
+    """
     options = _parse(words)
-    store = Store(options.folder)
+    store = Store(options.directory)
     if options.table:
         sections.write(_document(), SECTION, COMMAND, page.table_only())
         return 0
@@ -77,7 +83,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--folder",
+        "--directory",
         type=Path,
         default=captures.project() / "truth-data",
         help="where the transfers of one plan are kept",
@@ -86,7 +92,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         "--seed",
         type=int,
         default=UNSEEN,
-        help="decides every transfer; a folder holds those of one (default: %(default)s)",
+        help="decides every transfer; a directory holds those of one (default: %(default)s)",
     )
     parser.add_argument(
         "--seeds", choices=("odd", "even", "all"), default="all", help="which transfers are made"
@@ -110,7 +116,10 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         type=float,
         default=ALLOWANCE_SECONDS,
         metavar="SECONDS",
-        help="while others take the machine, wait before the next transfer; at most so long in a run, 0: never (default: %(default)g)",
+        help=(
+            "while others take the machine, wait before the next transfer; at most so long in "
+            "a run, 0: never (default: %(default)g)"
+        ),
     )
     parser.add_argument(
         "--keep", action="store_true", help="keep the captures too, for changes of what is measured"
@@ -135,7 +144,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         "--seen",
         action="append",
         type=Path,
-        metavar="FOLDER",
+        metavar="DIRECTORY",
         help="leave out of the fit what rules were developed on (repeatable)",
     )
     parser.add_argument(
@@ -159,7 +168,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         "--json",
         type=Path,
         metavar="FILE",
-        help="write the result (default: result.json in the folder)",
+        help="write the result (default: result.json in the directory)",
     )
     options = parser.parse_args(words)
     strange = [name for name in options.only or () if not any(name in kind for kind in KINDS)]
@@ -179,7 +188,10 @@ def _chosen(plan: Plan, options: argparse.Namespace) -> Iterator[Planned]:
 
 
 class _Making:
-    """Transfers while they are made: how far it is, whether there is time for more, and whether the machine is ours."""
+    """Transfers while they are made.
+
+    How far it is, whether there is time for more, and whether the machine is ours.
+    """
 
     def __init__(self, store: Store, progress: Progress, options: argparse.Namespace) -> None:
         self._store = store
@@ -243,7 +255,10 @@ def _alone(planned: Sequence[Planned], making: _Making) -> None:
 
 
 def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
-    """Several at once, as long as there is time. The next begins as soon as one has ended and the hypervisor leaves the machine to us."""
+    """Several at once, as long as there is time.
+
+    The next begins as soon as one has ended and the hypervisor leaves the machine to us.
+    """
     if not light:
         return
     waiting = iter(light)
@@ -261,7 +276,10 @@ def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
 
 
 def _settled(store: Store, planned: Planned, *, retry: bool) -> str | None:
-    """What came of a transfer; ``None`` if something is left to do about it. What could not be made may be possible by now."""
+    """What came of a transfer; ``None`` if something is left to do about it.
+
+    What could not be made may be possible by now.
+    """
     if not store.holds(planned.name):
         return None
     outcome = str(store.read(planned.name)["outcome"])
@@ -270,14 +288,14 @@ def _settled(store: Store, planned: Planned, *, retry: bool) -> str | None:
 
 def _measure_again(store: Store) -> None:
     for kept in list(store):
-        folder = store.captures(kept["name"])
-        if kept["outcome"] == "made" and folder.is_dir():
-            store.write({**kept, "captures": again(folder)})
+        directory = store.captures(kept["name"])
+        if kept["outcome"] == "made" and directory.is_dir():
+            store.write({**kept, "captures": again(directory)})
 
 
 def _fit(result: Result, seen: Sequence[Path]) -> int:
     given, words = fit.unseen(
-        fit.samples(result), {kept["name"] for folder in seen for kept in Store(folder)}
+        fit.samples(result), {kept["name"] for directory in seen for kept in Store(directory)}
     )
     sys.stdout.write(f"{words}\n")
     if not given:
@@ -298,7 +316,7 @@ def _fit(result: Result, seen: Sequence[Path]) -> int:
 
 def _show(result: Result, options: argparse.Namespace) -> None:
     sys.stdout.write(text.render(result, options.report))
-    target = options.json or options.folder / "result.json"
+    target = options.json or options.directory / "result.json"
     target.write_text(
         json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
@@ -306,7 +324,9 @@ def _show(result: Result, options: argparse.Namespace) -> None:
         options.wrong.write_text(text.wrong_answers(result, options.report), encoding="utf-8")
     if options.document:
         sections.write(_document(), SECTION, COMMAND, page.render(result))
-        pictures.write(pictures.pictures(result, page.REPORTED), _document().parent / page.FOLDER)
+        pictures.write(
+            pictures.pictures(result, page.REPORTED), _document().parent / page.DIRECTORY
+        )
     not_made = sum(kept["outcome"] == NOT_MADE for kept in result.transfers)
     if not_made:
         print(f"{not_made} transfers could not be made here; the result says why", file=sys.stderr)

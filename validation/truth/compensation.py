@@ -1,13 +1,14 @@
-"""How near the estimate of what the network would have given comes to what it gave, for transfers that are discarded for stalls of a host.
+"""How close the estimate without stalls comes to what the network gave undisturbed twins.
 
-What the network gave is the throughput of the transfer's undisturbed twins, as its label reckons with it. Transfers whose path was
-disturbed besides, and those that have no twin, have nothing to compare with; they are counted and left out.
+What the network gave is the throughput of the transfer's undisturbed twins, as its label reckons
+with it. Transfers whose path was disturbed besides, and those that have no twin, have nothing to
+compare with; they are counted and left out.
 
-Does not choose: the conditions under which an estimate is made are those of :mod:`trustbed.diagnose.compensation`, which were fixed on odd
-seeds, as its interval was.
+Does not choose: the conditions under which an estimate is made are those of
+:mod:`trustbed.diagnose.compensation`, which were fixed on odd seeds, as its interval was.
 
-Bias: twins differ by some percent among themselves, so no estimate can be better than that; and many transfers share a network, so the
-intervals of the shares are rather too narrow.
+Bias: twins differ by some percent among themselves, so no estimate can be better than that; and
+many transfers share a network, so the intervals of the shares are rather too narrow.
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ CENTRAL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """One discarded transfer. Rates in B/s; ``given`` is ``None`` where there is nothing to compare with, ``estimate`` where none was made.
+    """One discarded transfer.
 
-    ``removed`` is the rate without the time in which data were withheld, at most what window and capacity allow.
+    Rates in B/s; ``given`` is ``None`` where there is nothing to compare with, ``estimate``
+    where none was made.
+
+    ``removed`` is the rate without the time in which data were withheld, at most what window and
+    capacity allow.
     """
 
     given: float | None
@@ -66,9 +71,12 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """All guesses of one view. ``comparable`` are those with a twin, ``available`` those of them with an estimate.
+    """All guesses of one view.
 
-    ``central`` are the bounds of what was given over the estimate, for 95 % of the cases; ``why_not`` counts reasons.
+    ``comparable`` are those with a twin, ``available`` those of them with an estimate.
+
+    ``central`` are the bounds of what was given over the estimate, for 95 % of the cases;
+    ``why_not`` counts reasons.
     """
 
     discarded: int
@@ -120,7 +128,7 @@ def _removed(answer: Answer) -> float | None:
     evidence = answer.evidence
     rate, withheld, window = (
         evidence["throughput_bytes_per_second"],
-        evidence["withheld_fraction"],
+        evidence["idle_open_window_fraction"],
         evidence["window_bytes"],
     )
     trip, payload, packet = (
@@ -164,7 +172,10 @@ def _within(errors: Sequence[float]) -> Share:
 
 
 def _central(ratios: Sequence[float]) -> tuple[float, float] | None:
-    """The bounds between which 95 % of the ratios lie, rounded outwards (the nearest rank); ``None`` of too few."""
+    """The bounds between which 95 % of the ratios lie, rounded outwards (the nearest rank).
+
+    ``None`` of too few.
+    """
     beyond = (1 - CENTRAL) / 2
     if len(ratios) < 1 / beyond:
         return None

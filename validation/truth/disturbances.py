@@ -1,10 +1,15 @@
-"""How strongly each kind of disturbance is done: from what stops a transfer down to what it does not feel, and how often in a whole run.
+"""How strongly each kind of disturbance is done.
 
-A dose is one setting of one kind; `writers` says what it does to a scenario. Doses of what must be discarded are chosen so that most of
-them cost well over 15 %: a missed discard is the worst mistake, so it is the one that needs the most cases. Every other kind has a dose
-that costs little or nothing, except what cannot be done a little: others' greedy transfers, a stalled interface, two things at once.
+From what stops a transfer down to what it does not feel, and how often in a whole run.
 
-Bias: what a dose costs depends on the machine where a guest's processor is emulated; `labels` looks at the cost, not at the dose.
+A dose is one setting of one kind; `writers` says what it does to a scenario. Doses of what must be
+discarded are chosen so that most of them cost well over 15 %: a missed discard is the worst
+mistake, so it is the one that needs the most cases. Every other kind has a dose that costs little
+or nothing, except what cannot be done a little: others' greedy transfers, a stalled interface, two
+things at once.
+
+Bias: what a dose costs depends on the machine where a guest's processor is emulated; `labels` looks
+at the cost, not at the dose.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from validation.truth.writers import Parameters, Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
-    """A kind with its doses, the networks that it is done on, and how many transfers of it a whole run has: an even number."""
+    """A kind, its doses, its networks, and how many transfers of it a whole run has (even)."""
 
     kind: str
     transfers: int
@@ -30,7 +35,10 @@ class Disturbance:
     least_trip_ms: float = 0.0
     most_trip_ms: float = 1e9
     small_buffer: bool = False
-    """Whether the sender's buffer is to be small: else a kernel carries its process through every pause."""
+    """Whether the sender's buffer is to be small.
+
+    Else a kernel carries its process through every pause.
+    """
     tiny_window: bool = False
     """Whether the window is to hold a few segments only."""
     shared: bool = False

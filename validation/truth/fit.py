@@ -1,23 +1,30 @@
-"""Fits what a score is worth: from the answers about transfers of odd seeds to the table that the package states its confidence by.
+"""Fits what a score is worth.
 
-For each place of a capture two things are fitted. The *curve*: the share of right answers at each score, whatever their kind, drawn towards
-the score itself and made to rise with it (isotonic regression by pooling adjacent violators: Ayer, Brunk, Ewing, Reid, Silverman, *An
-Empirical Distribution Function for Sampling with Incomplete Information*, Annals of Mathematical Statistics 26, 1955). The *counts*: how
-many answers of each kind, that is of one rule under the same limits of the capture, were right. `trustbed.diagnose.calibration` makes a
-confidence of the two.
+From the answers about transfers of odd seeds to the table that the package states its confidence
+by.
 
-Right is what the score calls right: the cause is among the accepted ones. Left out are answers about slight and unclear disturbances, as
-everywhere in the score.
+For each place of a capture two things are fitted. The *curve*: the share of right answers at each
+score, whatever their kind, drawn towards the score itself and made to rise with it (isotonic
+regression by pooling adjacent violators: Ayer, Brunk, Ewing, Reid, Silverman, *An Empirical
+Distribution Function for Sampling with Incomplete Information*, Annals of Mathematical Statistics
+26, 1955). The *counts*: how many answers of each kind, that is of one rule under the same limits of
+the capture, were right. `trustbed.diagnose.calibration` makes a confidence of the two.
 
-The rules were developed with transfers of odd seeds in view, and are right about those more often than about others. So transfers that were
-looked at can be left out (`--seen`); what is stated is rather too high where they are not.
+Right is what the score calls right: the cause is among the accepted ones. Left out are answers
+about slight and unclear disturbances, as everywhere in the score.
 
-Whether the table says more than chance is tried within the odd seeds: a fifth of the networks at a time is left out, the table is fitted
-to the others, and what it states about those left out is compared with what became of them. Transfers of one network stay together,
-because they are alike. This tells chance from knowledge, not how much the rules were made to fit. How many answers the prior weighs is
-not fitted.
+The rules were developed with transfers of odd seeds in view, and are right about those more often
+than about others. So transfers that were looked at can be left out (`--seen`); what is stated is
+rather too high where they are not.
 
-Bias: two captures of one transfer that are both away from the sender count as two answers, and are not independent.
+Whether the table says more than chance is tried within the odd seeds: a fifth of the networks at a
+time is left out, the table is fitted to the others, and what it states about those left out is
+compared with what became of them. Transfers of one network stay together, because they are alike.
+This tells chance from knowledge, not how much the rules were made to fit. How many answers the
+prior weighs is not fitted.
+
+Bias: two captures of one transfer that are both away from the sender count as two answers, and are
+not independent.
 """
 
 from __future__ import annotations
@@ -89,7 +96,7 @@ def _sample(one: Judged, view: View) -> Sample | None:
 
 
 def unseen(given: Sequence[Sample], seen: Collection[str]) -> tuple[list[Sample], str]:
-    """The answers about transfers that nobody looked at when the rules were developed, and how much that matters, in words."""
+    """Verdicts on transfers that the rules were not developed on, in words."""
     new = [sample for sample in given if sample.name not in seen]
     if not seen:
         return new, "no transfer is left out as seen: the rules may fit these better than others\n"
@@ -103,13 +110,13 @@ def unseen(given: Sequence[Sample], seen: Collection[str]) -> tuple[list[Sample]
 
 def fit(given: Iterable[Sample]) -> Calibration:
     """The table; places without an answer are not in it."""
-    by_place: dict[Place, list[Sample]] = defaultdict(list)
+    by_capture_point: dict[Place, list[Sample]] = defaultdict(list)
     for sample in given:
-        by_place[sample.place].append(sample)
+        by_capture_point[sample.place].append(sample)
     return {
         place: Fitted(curve=_curve(found), answers=_answers(found))
         for place in get_args(Place)
-        if (found := by_place.get(place))
+        if (found := by_capture_point.get(place))
     }
 
 
@@ -184,7 +191,7 @@ def held_out(given: Sequence[Sample]) -> list[tuple[Sample, Said]]:
 
 
 def brier(answers: Sequence[Said]) -> float:
-    """Mean square of what was stated less what became of it (Brier, *Verification of Forecasts*, Monthly Weather Review, 1950)."""
+    """Mean squared error of the confidence (Brier, *Verification of Forecasts*, 1950)."""
     return sum((answer.confidence - answer.is_right) ** 2 for answer in answers) / len(answers)
 
 
@@ -194,7 +201,10 @@ def written(calibration: Calibration, transfers: int) -> str:
 
 
 def write(given: Sequence[Sample]) -> None:
-    """Fits and replaces the table of the package, which is complete at every moment. The same answers give the same file."""
+    """Fits and replaces the table of the package, which is complete at every moment.
+
+    The same answers give the same file.
+    """
     partial = TABLE.with_name(TABLE.name + ".partial")
     partial.write_text(
         written(fit(given), len({sample.name for sample in given})), encoding="utf-8"
@@ -212,9 +222,14 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
         )
         if is_used
     )
-    yield '"""How many answers of each kind were right, and what a score was worth, by place: transfers of odd seeds whose cause was made.'
+    yield '"""How many answers of each kind were right, and what a score was worth, by place.'
     yield ""
-    yield f"Written by `python -m validation truth --fit` from {transfers} transfers. Do not edit. How it is used:"
+    yield "Transfers of odd seeds whose cause was made."
+    yield ""
+    yield (
+        f"Written by `python -m validation truth --fit` from {transfers} transfers. Do not edit. "
+        "How it is used:"
+    )
     yield ":mod:`trustbed.diagnose.calibration`."
     yield '"""'
     yield from (
@@ -244,7 +259,7 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
 
 
 def report(given: Sequence[Sample]) -> str:
-    """How well the score, the table, and tables fitted without the network in question say how often they are right."""
+    """How well score, table, and tables fitted without the network predict being right."""
     table, crossed = fit(given), held_out(given)
     rows: list[tuple[str, ...]] = [
         ("", "answers", "right", "stated", "calibration error", "Brier score", "bins that hold")

@@ -1,7 +1,8 @@
 """Intervals of shares, and of any figure of a list of cases.
 
-Wilson, *Probable Inference, the Law of Succession, and Statistical Inference*, 1927, for shares: it stays between 0 and 1 and is right
-for small numbers. For the rest the percentile bootstrap of Efron, 1979: cases are drawn with replacement, the figure is computed again.
+Wilson, *Probable Inference, the Law of Succession, and Statistical Inference*, 1927, for shares: it
+stays between 0 and 1 and is right for small numbers. For the rest the percentile bootstrap of
+Efron, 1979: cases are drawn with replacement, the figure is computed again.
 """
 
 from __future__ import annotations

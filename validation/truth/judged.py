@@ -1,8 +1,9 @@
 """What the rules say about a transfer that was kept: asked anew each time, of the same numbers.
 
-Three captures are judged, each alone: beside the sender, beside the receiver, in the middle. Of the capture alone nothing is declared.
-With what the run knows, the sender's capture is judged as `trustbed run` judges it, with the declared workload, the sending kernel's
-account of the socket and samples of the sending host.
+Three captures are judged, each alone: beside the sender, beside the receiver, in the middle. Of the
+capture alone nothing is declared. With what the run knows, the sender's capture is judged as
+`trustbed run` judges it, with the declared workload, the sending kernel's account of the socket and
+samples of the sending host.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ Kept = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was said, and of which numbers. ``place`` is the one whose validated transfers stand behind the confidence.
+    """What was said, and of which numbers.
 
-    ``estimate`` is made of whatever is discarded for stalls of its host, also where it is not good enough to be shown.
+    ``place`` is the one whose validated transfers stand behind the confidence.
+
+    ``estimate`` is made of whatever is discarded for stalls of its host, also where it is not good
+    enough to be shown.
     """
 
     cause: str
@@ -61,7 +65,10 @@ def judge(kept: Kept, place: str, *, known: bool = False) -> Answer | None:
 
 
 def _workload(kept: Kept) -> Any:  # noqa: ANN401 - a literal
-    """What an experimenter says of the sender: a program with pauses of its own is not declared at all."""
+    """What an experimenter says of the sender.
+
+    A program with pauses of its own is not declared at all.
+    """
     return "unknown" if kept["kind"] == "bursty-writer" else "bulk"
 
 

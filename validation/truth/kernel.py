@@ -1,12 +1,13 @@
 """Whether the capture's shares of time agree with those that the sending kernel counted.
 
-Linux counts per connection how long data was outstanding or queued, and how much of that time the receive window or the send buffer
-held it up (``tcp_info``). The capture estimates the same from packets. Compared are: idle time (1 − busy / duration) with
-``app_limited_fraction``, and time limited by the window (of busy time) with ``rwnd_limited``. What limits by the send buffer, the
+Linux counts per connection how long data was outstanding or queued, and how much of that time the
+receive window or the send buffer held it up (``tcp_info``). The capture estimates the same from
+packets. Compared are: idle time (1 − busy / duration) with ``app_limited_fraction``, and time
+limited by the window (of busy time) with ``rwnd_limited``. What limits by the send buffer, the
 capture does not show at all; told is how often the kernel saw it. Pure.
 
-Bias: the kernel calls a window a limit only when a segment waits for it, and looks when it sends; the capture allows a margin of one
-segment.
+Bias: the kernel calls a window a limit only when a segment waits for it, and looks when it sends;
+the capture allows a margin of one segment.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def agreements(transfers: Iterable[Mapping[str, Any]]) -> tuple[Agreement, ...]:
 
 
 def buffer_limited(transfers: Iterable[Mapping[str, Any]]) -> int:
-    """Transfers that the kernel says were limited by their send buffer for half of their busy time."""
+    """Transfers limited by their send buffer for half of their busy time, by the kernel."""
     shares = [
         (told["send_buffer_limited_ns"] / told["busy_ns"])
         for kept in transfers

@@ -1,12 +1,15 @@
-"""What can be done to a transfer, and what is true of it then: accepted causes and wanted verdicts, by what the judge knows.
+"""What can be done to a transfer, and what is true of it then.
 
-A *set* of causes is accepted where the packets leave more than one reading. `capture` holds for a capture beside the sender and nothing
-else; `known` for the same capture with what a run knows besides (the declared workload, samples of the host, the kernel's account of the
-socket); `away` for captures beside the receiver and in the middle. The first cause of `known` is the one that was made: it names the row
-of the confusion matrix. The table in docs/validation.md is printed from this one.
+Accepted causes and wanted verdicts, by what the judge knows.
 
-Holds no numbers: how strongly a thing is done is said in `disturbances`. What a transfer is in the end depends on what it cost: see
-`labels`.
+A *set* of causes is accepted where the packets leave more than one reading. `capture` holds for a
+capture beside the sender and nothing else; `known` for the same capture with what a run knows
+besides (the declared workload, samples of the host, the kernel's account of the socket); `away` for
+captures beside the receiver and in the middle. The first cause of `known` is the one that was made:
+it names the row of the confusion matrix. The table in docs/validation.md is printed from this one.
+
+Holds no numbers: how strongly a thing is done is said in `disturbances`. What a transfer is in the
+end depends on what it cost: see `labels`.
 """
 
 from __future__ import annotations
@@ -29,7 +32,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A thing that can be done to a transfer. ``costs``: by its twin, or nothing is done at all, or it is done most of the time."""
+    """A thing that can be done to a transfer.
+
+    ``costs``: by its twin, or nothing is done at all, or it is done most of the time.
+    """
 
     name: str
     done: str
@@ -82,7 +88,10 @@ _MACHINE = Wanted(causes=("host_scheduling",), verdicts=(DISCARD,))
 _MACHINE_WORDS = (
     "everything in the machine stops, its answers to ACKs too: no application does that"
 )
-_PROCESS_WORDS = "a process that is kept from running leaves the same packets as one that pauses; the host's samples tell"
+_PROCESS_WORDS = (
+    "a process that is kept from running leaves the same packets as one that pauses; the "
+    "host's samples tell"
+)
 
 _KINDS: tuple[Kind, ...] = (
     _kind(
@@ -98,7 +107,10 @@ _KINDS: tuple[Kind, ...] = (
         "nothing, on a network whose link is the only limit",
         ("bandwidth_limited", "network_congestion"),
         (TRUST,),
-        "a lone transfer that fills its link, and the queue that it makes there itself, are the network's",
+        (
+            "a lone transfer that fills its link, and the queue that it makes there itself, "
+            "are the network's"
+        ),
         costs="nothing",
     ),
     _kind(
@@ -114,7 +126,10 @@ _KINDS: tuple[Kind, ...] = (
         "independent loss of data packets on one of the two links",
         ("network_loss",),
         (REVIEW,),
-        "packets vanish: on the path under test or in the fabric of the testbed, which no capture tells",
+        (
+            "packets vanish: on the path under test or in the fabric of the testbed, which no "
+            "capture tells"
+        ),
     ),
     _kind(
         "loss-bursty",
@@ -149,14 +164,23 @@ _KINDS: tuple[Kind, ...] = (
         "a token bucket drops what exceeds its rate",
         ("policed",),
         (TRUST,),
-        "a policer on the path is the network's own limit, however it limits (Flach et al., SIGCOMM 2016)",
+        (
+            "a policer on the path is the network's own limit, however it limits (Flach et "
+            "al., SIGCOMM 2016)"
+        ),
     ),
     _kind(
         "shaper-burst",
-        "a token bucket delays what exceeds its rate, after a burst at the full rate that is a good part of the transfer",
+        (
+            "a token bucket delays what exceeds its rate, after a burst at the full rate that "
+            "is a good part of the transfer"
+        ),
         ("shaped",),
         (TRUST,),
-        "the network's own limit; the mean over burst and rest depends on the transfer's length, which the words must say",
+        (
+            "the network's own limit; the mean over burst and rest depends on the transfer's "
+            "length, which the words must say"
+        ),
     ),
     _kind(
         "shaper",
@@ -184,11 +208,17 @@ _KINDS: tuple[Kind, ...] = (
         "the link of one host is dead for one to three seconds",
         ("outage", "host_stall"),
         (REVIEW, DISCARD),
-        "nothing came back for seconds; whether the path or the host was gone, the packets do not tell",
+        (
+            "nothing came back for seconds; whether the path or the host was gone, the "
+            "packets do not tell"
+        ),
     ),
     _kind(
         "nic-stall",
-        "the link of one host with several transfers is dead for 13 s or twice that, while they retransmit",
+        (
+            "the link of one host with several transfers is dead for 13 s or twice that, "
+            "while they retransmit"
+        ),
         ("driver_stall",),
         (DISCARD,),
         "the pattern of a hung transmit queue and its watchdog: the testbed was measured",
@@ -237,7 +267,10 @@ _KINDS: tuple[Kind, ...] = (
         "the sending application writes in bursts, with pauses",
         ("sender_application_limited", "host_scheduling"),
         (REVIEW, DISCARD),
-        "the sender's program was measured; from packets alone it looks like a process that is kept from running",
+        (
+            "the sender's program was measured; from packets alone it looks like a process "
+            "that is kept from running"
+        ),
         known=Wanted(causes=("sender_application_limited",), verdicts=(REVIEW,)),
     ),
     _kind(
@@ -245,7 +278,10 @@ _KINDS: tuple[Kind, ...] = (
         "the sender's buffer holds less than fits into the path",
         ("window_limited", "send_buffer_limited", "sender_application_limited"),
         (TRUST, REVIEW),
-        "buffer over RTT: the same law as for the receiver's window, set by the other end, which no packet states",
+        (
+            "buffer over RTT: the same law as for the receiver's window, set by the other "
+            "end, which no packet states"
+        ),
         known=Wanted(causes=("window_limited", "send_buffer_limited"), verdicts=(TRUST, REVIEW)),
     ),
     _kind(
@@ -253,7 +289,10 @@ _KINDS: tuple[Kind, ...] = (
         "the receiver delays its acknowledgements whenever it may",
         ("acknowledgements_delayed", "window_limited", "receiver_limited"),
         (TRUST, REVIEW),
-        "the receiver's timer is part of the round trip; whether it is the network's is a question of taste, so both verdicts stand",
+        (
+            "the receiver's timer is part of the round trip; whether it is the network's is a "
+            "question of taste, so both verdicts stand"
+        ),
     ),
     _kind(
         "loss-and-queue",
@@ -287,7 +326,10 @@ UNDISTURBED = {"window": "undisturbed-window", "link": "undisturbed-link", "shor
 
 def table() -> str:
     """The table as Markdown."""
-    head = "| what is done | | sender's capture alone | with what the run knows | elsewhere | why |\n|---|---|---|---|---|---|\n"
+    head = (
+        "| what is done | | sender's capture alone | with what the run knows | elsewhere | "
+        "why |\n|---|---|---|---|---|---|\n"
+    )
     return head + "".join(
         f"| `{kind.name}` | {kind.done} | {_cell(kind.capture)} | {_or_same(kind, kind.known)} | "
         f"{_or_same(kind, kind.away)} | {kind.why} |\n"

@@ -1,10 +1,14 @@
-"""What is true of a transfer: decided by what was done to it *and* by what that cost against its undisturbed twin.
+"""What is true of a transfer.
 
-A disturbance that took less than 5 % of the throughput is *healthy*: the network's own limit is its cause. One that took 5 to 15 % is
-*slight* and scored apart, because either name is right. A transfer without a twin that was made, or on a network that did not give what
-it was built to give, is *unclear* and counts for nothing.
+Decided by what was done to it *and* by what that cost against its undisturbed twin.
 
-Bias: twins vary by some percent, guests by more, so that near the two borders a label may be one class off.
+A disturbance that took less than 5 % of the throughput is *healthy*: the network's own limit is its
+cause. One that took 5 to 15 % is *slight* and scored apart, because either name is right. A
+transfer without a twin that was made, or on a network that did not give what it was built to give,
+is *unclear* and counts for nothing.
+
+Bias: twins vary by some percent, guests by more, so that near the two borders a label may be one
+class off.
 """
 
 from __future__ import annotations
@@ -24,15 +28,18 @@ Knowledge: TypeAlias = Literal["capture", "known", "away"]
 
 SLIGHT, CLEAR = 0.05, 0.15
 BUILT_SHARE, BUILT_SHARE_OF_GUEST = 0.7, 0.8
-"""An undisturbed transfer that stays below this share of what its network was built to give is limited by something else; the processor
-of a guest is emulated and soon is."""
+"""Something else limits an undisturbed transfer below this share of what its network can give; a
+guest's processor is emulated and soon does."""
 
 Kept = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """What is true of a transfer. ``made`` is the cause; ``cost`` the share of throughput that it took, where it has a twin."""
+    """What is true of a transfer.
+
+    ``made`` is the cause; ``cost`` the share of throughput that it took, where it has a twin.
+    """
 
     standing: Standing
     made: str
@@ -60,7 +67,10 @@ class Twins:
         self._windows = {network: median(sizes) for network, sizes in windows.items()}
 
     def rate(self, network: Network) -> float | None:
-        """Bits of payload per second; ``None`` where none was made or the network is not what it was built to be."""
+        """Bits of payload per second.
+
+        ``None`` where none was made or the network is not what it was built to be.
+        """
         rate = self._rates.get(network)
         return (
             rate
@@ -74,7 +84,7 @@ class Twins:
 
     @property
     def unlike(self) -> dict[str, float]:
-        """Networks that did not give what they were built to give, with the share that they gave."""
+        """Networks that gave less than they were built to give, with the share that they gave."""
         return {
             network.name: rate / 1e6 / payload_megabits(network)
             for network, rate in self._rates.items()
@@ -83,7 +93,10 @@ class Twins:
 
 
 def _is_as_built(network: Network, rate: float, offered: float | None) -> bool:
-    """A receiver may offer another window than it was asked to: then that one is what the network gives."""
+    """A receiver may offer another window than it was asked to.
+
+    Then that one is what the network gives.
+    """
     if network.limit == "window" and offered is not None:
         network = replace(network, window_bytes=int(offered))
     share = BUILT_SHARE_OF_GUEST if network.guest else BUILT_SHARE
@@ -91,9 +104,12 @@ def _is_as_built(network: Network, rate: float, offered: float | None) -> bool:
 
 
 def _window_share(kept: Kept, twins: Twins) -> float:
-    """The receiver's window was smaller than its twin's by chance: the kernel does not always let it grow to where it is held.
+    """The receiver's window was smaller than its twin's by chance.
 
-    That part is not what the disturbance cost, unless it is what a disturbance of the receiver does.
+    The kernel does not always let it grow to where it is held.
+
+    That part is not what the disturbance cost, unless it is what a disturbance of the receiver
+    does.
     """
     own, theirs = window(kept), twins.window(network_of(kept))
     if (
@@ -114,7 +130,10 @@ def window(kept: Kept) -> float | None:
 
 
 def throughput(kept: Kept) -> float | None:
-    """Bits of payload per second, as the capture beside the sender shows them: the number that is judged."""
+    """Bits of payload per second, as the capture beside the sender shows them.
+
+    The number that is judged.
+    """
     row = ((kept.get("captures") or {}).get("sender") or {}).get("row") or {}
     rate = row.get("throughput_bytes_per_second")
     return None if rate is None else float(rate) * 8

@@ -1,6 +1,10 @@
-"""What is kept of a transfer: for each capture the row of its transfers table and the facts about the capture, and what the run knows.
+"""What is kept of a transfer.
 
-That is everything that the rules look at, so that changed rules can be asked again without another transfer. Judges nothing.
+For each capture the row of its transfers table and the facts about the capture, and what the run
+knows.
+
+That is everything that the rules look at, so that changed rules can be asked again without another
+transfer. Judges nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
         "kernel": kernel(transfers),
         "machine": record.get("machine"),
         "faults": [_without_moments(fault) for fault in record.get("faults") or ()],
-        "lateness": (record.get("emulator") or {}).get("lateness"),
+        "departure_error": (record.get("emulator") or {}).get("departure_error"),
         "samples": _samples(repetition / "samples"),
         "captures": dict(_captures(repetition / "captures")),
     }
@@ -74,10 +78,10 @@ def _without_moments(fault: Mapping[str, Any]) -> Values:
     return {**fault, "reports": reports}
 
 
-def _samples(folder: Path) -> Values:
+def _samples(directory: Path) -> Values:
     """What was seen of the machine, and of the sending host's quotas and processes."""
     found: Values = {}
-    for file in sorted(folder.glob("*.parquet")):
+    for file in sorted(directory.glob("*.parquet")):
         if file.stem.split(".")[-1] in (
             "machine",
             "cgroups",
@@ -87,15 +91,18 @@ def _samples(folder: Path) -> Values:
     return found
 
 
-def _captures(folder: Path) -> Iterator[tuple[str, Values]]:
-    for file in sorted(folder.glob("*.pcapng*")):
+def _captures(directory: Path) -> Iterator[tuple[str, Values]]:
+    for file in sorted(directory.glob("*.pcapng*")):
         place = PLACES.get(file.name.partition(".")[0])
         if place is not None:
             yield place, _capture(file, place)
 
 
 def _capture(file: Path, place: str) -> Values:
-    """The largest transfer of the workload in a capture; ``row`` is ``None`` where there is none."""
+    """The largest transfer of the workload in a capture.
+
+    ``row`` is ``None`` where there is none.
+    """
     capture = analyze(file, at=place, workers=1)  # type: ignore[arg-type]
     rows = [row for row in _rows(capture) if PORT in (row["src_port"], row["dst_port"])]
     row = max(rows, key=lambda one: one["unique_bytes"] or 0, default=None)

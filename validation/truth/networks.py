@@ -1,10 +1,15 @@
-"""Undisturbed networks: two links with a router between them, an end-to-end rate and delay, and what limits a lone transfer there.
+"""Undisturbed networks.
 
-A network is built so that its limit is known by construction. *window*: the receiver's buffer holds less than three quarters of what
-fits into the path. *link*: buffers are large, the queue holds at least what fits into the path, and the transfer lasts long enough for
-slow start to be a small part of it. *short*: so few bytes that slow start cannot end before they are sent.
+Two links with a router between them, an end-to-end rate and delay, and what limits a lone transfer
+there.
 
-Does not say what is done to it. The twin of a disturbed transfer is a transfer on the same network to which nothing is done.
+A network is built so that its limit is known by construction. *window*: the receiver's buffer holds
+less than three quarters of what fits into the path. *link*: buffers are large, the queue holds at
+least what fits into the path, and the transfer lasts long enough for slow start to be a small part
+of it. *short*: so few bytes that slow start cannot end before they are sent.
+
+Does not say what is done to it. The twin of a disturbed transfer is a transfer on the same network
+to which nothing is done.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ WINDOW_SHARES = (0.25, 0.45, 0.7)
 QUEUES_IN_PATHS = (1.0, 2.0)
 """Queue of the narrow link, in what fits into the path."""
 NEAR_SHARES = (0.1, 0.5, 0.9)
-"""Share of the delay that lies between the sender and the router, where the capture in the middle stands."""
+"""Share of the delay between the sender and the router, where the middle capture is taken."""
 CLAMPED_SHARE = 0.3
 LEAST_WINDOW_BYTES = 16_384
 LEAST_QUEUE_PACKETS = 24
@@ -101,7 +106,7 @@ class Network:
 
 
 def rounds_to_fill(network: Network) -> float:
-    """Round trips that slow start needs to fill the path, and a few more to find out that it has."""
+    """Round trips that slow start needs to fill the path, and a few more to notice it."""
     return (
         max(
             0.0,
@@ -160,7 +165,7 @@ def _link(random: Random) -> Network | None:
 
 
 def _short(random: Random) -> Network | None:
-    """So long and fast a path that slow start from ten segments is still growing when the last byte is sent."""
+    """A path so long and fast that slow start is still growing when the last byte is sent."""
     trip, rounds = random.choice(LONG_TRIPS_MS), random.choice(ROUNDS)
     network = replace(
         _common(random, "short"), rate_megabits=random.choice(FAST_MEGABITS), round_trip_ms=trip

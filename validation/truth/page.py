@@ -17,49 +17,71 @@ from validation.truth.score import Score, Share
 
 REPORTED = "even"
 LETTERS = {"sender-known": "K", "sender": "S", "receiver": "R", "middle": "M"}
-FOLDER = "validation"
+DIRECTORY = "validation"
 """Of the pictures, beside the page."""
 _LOWEST = 3
 """So many causes are named where a macro F1 is lower than was wanted."""
 
 _HEAD = """## How often the verdict is right
 
-`make truth` makes transfers whose limiting cause is known because it was made: on emulated networks that are themselves built to have one
-known limit, something is done to a transfer or nothing, in doses from what stops it down to what it does not feel. Each is captured
-beside the sender, beside the receiver and at the router between them; each capture is judged alone, the sender's once more with what the
+`make truth` makes transfers whose limiting cause is known because it was made: on emulated networks
+that are themselves built to have one
+known limit, something is done to a transfer or nothing, in doses from what stops it down to what it
+does not feel. Each is captured
+beside the sender, beside the receiver and at the router between them; each capture is judged alone,
+the sender's once more with what the
 run knows besides.
 
-A transfer is labelled by what was done *and* by what that cost against undisturbed transfers on the same network (its twins, of which
-each network has four): less than 5 % of the throughput counts as healthy, 5 to 15 % is scored apart. What a network gives is reckoned
-with the window that the receiver really offered, and a twin counts in proportion to it: a window that stayed small by chance is no cost
-of what was done. Undisturbed transfers that stay below 70 % of that (guests below 85 %, for their processor is emulated), and whatever
-has no twin, are unclear and count for nothing. Every transfer has a seed; rules are developed and the confidence that they state is
+A transfer is labelled by what was done *and* by what that cost against undisturbed transfers on the
+same network (its twins, of which
+each network has four): less than 5 % of the throughput counts as healthy, 5 to 15 % is scored
+apart. What a network gives is reckoned
+with the window that the receiver really offered, and a twin counts in proportion to it: a window
+that stayed small by chance is no cost
+of what was done. Undisturbed transfers that stay below 70 % of that (guests below 85 %, for their
+processor is emulated), and whatever
+has no twin, are unclear and count for nothing. Every transfer has a seed; rules are developed and
+the confidence that they state is
 fitted on odd seeds only, and what is stated here is of even seeds.
 
 ### What is accepted
 
-Written down before the first score. Where several causes stand, the packets leave more than one reading; the first in the column of what
-the run knows is the one that was made. A healthy transfer must be trusted, and named after what limits its network; if what was done to it
+Written down before the first score. Where several causes stand, the packets leave more than one
+reading; the first in the column of what
+the run knows is the one that was made. A healthy transfer must be trusted, and named after what
+limits its network; if what was done to it
 is the network's own, its name is right too.
 
 """
 
 _COMPENSATION = """\
-Of a transfer that is discarded because its host stood still, `trustbed.diagnose.compensation` estimates what the network would have given:
-the rate that its window allows, less slow start. Here it is held against the transfer's undisturbed twins. An estimate is made only under
-conditions that were fixed on odd seeds, as its interval was. Where the path was disturbed besides, or the link of the host was dead, there
-is nothing to compare with. *Silences removed* is what one would try first, bytes over the time in which nothing was withheld, for the same
-transfers. Even and odd transfers share their networks, and the networks of all of them limit by the window: of a stalled sender
+Of a transfer that is discarded because its host stood still, `trustbed.diagnose.compensation`
+estimates what the network would have given:
+the rate that its window allows, less slow start. Here it is held against the transfer's undisturbed
+twins. An estimate is made only under
+conditions that were fixed on odd seeds, as its interval was. Where the path was disturbed besides,
+or the link of the host was dead, there
+is nothing to compare with. *Silences removed* is what one would try first, bytes over the time in
+which nothing was withheld, for the same
+transfers. Even and odd transfers share their networks, and the networks of all of them limit by the
+window: of a stalled sender
 on a network that is limited by its link nothing is known, and nothing is estimated."""
 
 _BEFORE = """\
-The rules were begun on the odd seeds of plan 1 (755 transfers). Its even ones have been scored twice and their mistakes read; the last
-time macro-F1 was 0.936, 0.932, 0.897 and 0.897, false alarms 0.0, 0.0, 1.6 and 1.1 %, missed discards 5.7 and 17.6 %. Plan 2 has other
-networks and other seeds. Rules were changed on odd transfers of its first third, and again on those of its first seven tenths (decisions
-0020 and 0021, and those whose thresholds say so). In between 206 of its even seeds were scored once: macro-F1 0.934, 0.929, 0.847 and
-0.857, false alarms 2.3, 2.3, 4.5 and 3.4 %, missed discards 0.0 and 3.7 %. Then all of them were: macro-F1 0.849, 0.909, 0.875 and
-0.889, missed discards 3.7 and 5.9 %; with host samples both transfers of `acknowledgements_delayed` were unexplained, as were both of the
-odd seeds, on which one condition was changed for it. Nothing else was changed before they were scored here. The confidence is fitted on
+The rules were begun on the odd seeds of plan 1 (755 transfers). Its even ones have been scored
+twice and their mistakes read; the last
+time macro-F1 was 0.936, 0.932, 0.897 and 0.897, false alarms 0.0, 0.0, 1.6 and 1.1 %, missed
+discards 5.7 and 17.6 %. Plan 2 has other
+networks and other seeds. Rules were changed on odd transfers of its first third, and again on those
+of its first seven tenths (decisions
+0020 and 0021, and those whose thresholds say so). In between 206 of its even seeds were scored
+once: macro-F1 0.934, 0.929, 0.847 and
+0.857, false alarms 2.3, 2.3, 4.5 and 3.4 %, missed discards 0.0 and 3.7 %. Then all of them were:
+macro-F1 0.849, 0.909, 0.875 and
+0.889, missed discards 3.7 and 5.9 %; with host samples both transfers of `acknowledgements_delayed`
+were unexplained, as were both of the
+odd seeds, on which one condition was changed for it. Nothing else was changed before they were
+scored here. The confidence is fitted on
 odd transfers that no rule was made on.
 
 """
@@ -92,8 +114,10 @@ def _result(result: Result) -> str:
     guests = sum(one.kept["network"]["guest"] is not None for one in result.made)
     even, odd = (len(result.chosen(seeds)) for seeds in (REPORTED, "odd"))
     text = (
-        f"\n### What came out\n\n{len(result.made)} transfers{_of_plan(result)}, {guests} of them from guests; {even} with even seeds, "
-        f"which are scored here, and {odd} with odd ones. {_waited(result)}Intervals: 95 %.\n\n{_BEFORE}"
+        f"\n### What came out\n\n{len(result.made)} transfers{_of_plan(result)}, {guests} "
+        f"of them from guests; {even} with even seeds, "
+        f"which are scored here, and {odd} with odd ones. {_waited(result)}Intervals: 95 "
+        f"%.\n\n{_BEFORE}"
     )
     rows: list[tuple[str, ...]] = [
         (
@@ -134,7 +158,10 @@ def _wanted(found: Score, view: View) -> str:
 
 
 def _short_of(result: Result) -> str:
-    """Of every view that misses what was asked for: which causes cost most, and whether it is worse than with less knowledge."""
+    """Of every view that misses what was asked for.
+
+    Which causes cost most, and whether it is worse than with less knowledge.
+    """
     text = ""
     scores = {view.name: result.score(view, REPORTED) for view in VIEWS}
     for view in VIEWS:
@@ -149,7 +176,8 @@ def _short_of(result: Result) -> str:
         )
         text += (
             f"\n**Missed**: {view.words}, {reached:.3f} where {view.wanted_f1:.2f} was wanted. "
-            f"A macro F1 counts every cause alike, however few transfers\nhave it. The lowest are {named}.\n"
+            f"A macro F1 counts every cause alike, however few transfers\nhave it. The "
+            f"lowest are {named}.\n"
         )
         less = next(
             (one for one in VIEWS if view.known and one.place == view.place and not one.known), None
@@ -161,7 +189,10 @@ def _short_of(result: Result) -> str:
             and alone.macro_f1 is not None
             and alone.macro_f1 > reached
         ):
-            text += f"It is also less than the {alone.macro_f1:.3f} of the {less.words}{_worse(found, alone)}.\n"
+            text += (
+                f"It is also less than the {alone.macro_f1:.3f} of the "
+                f"{less.words}{_worse(found, alone)}.\n"
+            )
     return text
 
 
@@ -204,7 +235,7 @@ def _share(share: Share) -> str:
 
 def _figures(result: Result) -> str:
     names = pictures.pictures(result, REPORTED)
-    return "\n" + "\n".join(f"![{name}]({FOLDER}/{name}.svg)\n" for name in names)
+    return "\n" + "\n".join(f"![{name}]({DIRECTORY}/{name}.svg)\n" for name in names)
 
 
 def _view(result: Result, view: View) -> str:
@@ -237,7 +268,10 @@ def _view(result: Result, view: View) -> str:
             )
         )
     slight = f"Slight disturbances, scored apart: {_share(found.slight)} named acceptably.\n"
-    return f"\n#### {view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{_pooled(calibrated)}\n{slight}"
+    return (
+        f"\n#### "
+        f"{view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{_pooled(calibrated)}\n{slight}"
+    )
 
 
 def _pooled(found: Calibration) -> str:
@@ -247,13 +281,17 @@ def _pooled(found: Calibration) -> str:
         "" if found.error is None else ": kept" if found.error <= WANTED_ERROR else ": **missed**"
     )
     return (
-        f"Pooled calibration error (bins weighted by their answers): {text_of.error_words(found)}, wanted at most {WANTED_ERROR:.2f}"
+        f"Pooled calibration error (bins weighted by their answers): "
+        f"{text_of.error_words(found)}, wanted at most {WANTED_ERROR:.2f}"
         f"{kept}. Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold.\n"
     )
 
 
 def _compensation(result: Result) -> str:
-    """Of transfers discarded for stalls of their host; only beside the sender anything is discarded for them."""
+    """Of transfers discarded for stalls of their host.
+
+    Only beside the sender anything is discarded for them.
+    """
     views = [view for view in VIEWS if view.place == "sender"]
     rows: list[tuple[object, ...]] = [
         (
@@ -279,7 +317,10 @@ def _compensation(result: Result) -> str:
                 _share(found.removed_within),
             )
             rows.append((words, found.discarded, found.comparable, found.available, *shares))
-    text = f"\n#### What the network would have given\n\n{_COMPENSATION}\n\n{_table(rows)}\n{_shown(result, views)}\n"
+    text = (
+        f"\n#### What the network would have "
+        f"given\n\n{_COMPENSATION}\n\n{_table(rows)}\n{_shown(result, views)}\n"
+    )
     for view in views:
         reasons = result.compensation(view, REPORTED).why_not
         if reasons:
@@ -289,18 +330,25 @@ def _compensation(result: Result) -> str:
 
 
 def _shown(result: Result, views: Sequence[View]) -> str:
-    """Whether the estimate may be shown, by these figures, and the interval that odd seeds give now."""
+    """Whether these figures allow showing the estimate, and the interval by odd seeds."""
     shares = [result.compensation(view, REPORTED).within for view in views]
     enough = all(share.of and share.hits >= WANTED_SHARE * share.of for share in shares)
     wanted = f"within {NEAR:.0%} in {WANTED_SHARE:.0%} of the cases that it is available for"
-    words = f"Reports show {'it beside the measured value, for it is' if enough else 'no estimate, for it is not'} {wanted}."
+    words = (
+        f"Reports show "
+        f"{'it beside the measured value, for it is' if enough else 'no estimate, for it is not'} "
+        f"{wanted}."
+    )
     bounds = [
         found for view in views if (found := result.compensation(view, "odd").central) is not None
     ]
     if not bounds:
         return words
     low, high = min(each[0] for each in bounds), max(each[1] for each in bounds)
-    return f"{words} Its interval is {LOW:.2f} to {HIGH:.2f} times the estimate; 95 % of the odd seeds lie from {low:.3f} to {high:.3f}."
+    return (
+        f"{words} Its interval is {LOW:.2f} to {HIGH:.2f} times the estimate; 95 % of the odd "
+        f"seeds lie from {low:.3f} to {high:.3f}."
+    )
 
 
 def _kernel(result: Result) -> str:
@@ -310,7 +358,10 @@ def _kernel(result: Result) -> str:
     for each in result.agreements(REPORTED):
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
         rows.append((each.what, each.transfers, middle, each.near, each.same_side))
-    told = f"Limited by the send buffer for half of the busy time, says the kernel: {result.buffer_limited(REPORTED)} transfers.\n"
+    told = (
+        f"Limited by the send buffer for half of the busy time, says the kernel: "
+        f"{result.buffer_limited(REPORTED)} transfers.\n"
+    )
     return f"\n#### The sender's capture against its kernel\n\n{_table(rows)}\n{told}"
 
 
@@ -320,7 +371,10 @@ def _made(result: Result) -> str:
     names = ("healthy", "slight", "disturbed", "unclear")
     rows: list[tuple[object, ...]] = [("kind", *names)]
     rows += [(f"`{kind}`", *(standings.get((kind, name), 0) for name in names)) for kind in KINDS]
-    text = f"\n#### What was made\n\nTransfers of even seeds by what their disturbance cost.\n\n{_table(rows)}"
+    text = (
+        f"\n#### What was made\n\nTransfers of even seeds by what their disturbance "
+        f"cost.\n\n{_table(rows)}"
+    )
     if result.not_made:
         lost: list[tuple[object, ...]] = [("kind", "outcome", "transfers", "why")]
         alike: Counter[tuple[str, str, str]] = Counter()
@@ -348,7 +402,10 @@ def _waited(result: Result) -> str:
     if not before:
         return ""
     waits = [one["waited_seconds"] for one in before if one["waited_seconds"]]
-    return f"Before {len(waits)} of {len(before)} the run waited for others to leave the machine, {sum(waits) / 60:.0f} min in all. "
+    return (
+        f"Before {len(waits)} of {len(before)} the run waited for others to leave the "
+        f"machine, {sum(waits) / 60:.0f} min in all. "
+    )
 
 
 def _without_figures(why: str) -> str:
@@ -364,8 +421,10 @@ def _wrong(result: Result) -> str:
     if not by_class:
         return "\n#### Wrong verdicts\n\nNone.\n"
     text = (
-        "\n#### Wrong verdicts\n\nEvery wrong cause and verdict of healthy and clearly disturbed transfers, by class; the condition of "
-        "each class is in `validation/truth/reasons.py`. Views: K with what the run knows, S beside the sender, R beside the receiver, M "
+        "\n#### Wrong verdicts\n\nEvery wrong cause and verdict of healthy and clearly "
+        "disturbed transfers, by class; the condition of "
+        "each class is in `validation/truth/reasons.py`. Views: K with what the run "
+        "knows, S beside the sender, R beside the receiver, M "
         "in the middle.\n"
     )
     for each in (*CLASSES, OPEN):

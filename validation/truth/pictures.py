@@ -1,4 +1,6 @@
-"""The pictures of the page, as Vega-Lite and from there SVG: confusion, confidence, doses, F1 by cause, the kernel's account.
+"""The pictures of the page, as Vega-Lite and from there SVG.
+
+Confusion, confidence, doses, F1 by cause, the kernel's account.
 
 Draws what `result` computed and nothing else.
 """
@@ -43,16 +45,16 @@ def pictures(result: Result, seeds: str) -> dict[str, Specification]:
     }
 
 
-def write(specifications: Mapping[str, Specification], folder: Path) -> None:
+def write(specifications: Mapping[str, Specification], directory: Path) -> None:
     """As SVG files; those of an earlier result are replaced or removed."""
     import vl_convert
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for earlier in folder.glob("truth-*.svg"):
+    directory.mkdir(parents=True, exist_ok=True)
+    for earlier in directory.glob("truth-*.svg"):
         earlier.unlink()
     for name, specification in specifications.items():
         drawn: str = vl_convert.vegalite_to_svg(specification)
-        (folder / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
+        (directory / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
 
 
 def _words(cause: str) -> str:
@@ -246,7 +248,10 @@ def causes(result: Result, views: list[View], seeds: str) -> Specification:
 
 
 def doses(result: Result, seeds: str) -> Specification:
-    """Every disturbed transfer by what it cost: where a cause stops mattering, and where it stops being found."""
+    """Every disturbed transfer by what it cost.
+
+    Where a cause stops mattering, and where it stops being found.
+    """
     view = next(view for view in VIEWS if view.name == "sender-known")
     rows = [
         {

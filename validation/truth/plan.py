@@ -1,10 +1,12 @@
 """Which transfers are made, and in which order: all of it follows from one number.
 
-Every transfer has a seed of its own. Odd seeds are for developing rules, even ones for reporting. Transfers come in pairs of an odd and an
-even one with the same dose; each draws its network anew, so that the two halves share doses and twins but not transfers.
+Every transfer has a seed of its own. Odd seeds are for developing rules, even ones for reporting.
+Transfers come in pairs of an odd and an even one with the same dose; each draws its network anew,
+so that the two halves share doses and twins but not transfers.
 
-A run goes in rounds, each on networks of its own and with its share of every kind. Twins come before the first transfer that is compared
-with them, pairs stay together: whenever a run is interrupted, it has made all kinds in proportion, with as many odd seeds as even ones.
+A run goes in rounds, each on networks of its own and with its share of every kind. Twins come
+before the first transfer that is compared with them, pairs stay together: whenever a run is
+interrupted, it has made all kinds in proportion, with as many odd seeds as even ones.
 
 Bias: at the beginning of a round twins run a little ahead.
 """
@@ -31,12 +33,19 @@ SHORT = 24
 LIGHT_MEGABITS = 20
 _ODD_AND_EVEN = 2
 _AROUND_SECONDS, _AROUND_GUEST_SECONDS = 2.0, 3.7
-"""What a transfer takes beyond its duration on a calm machine: a look at it, networks, boot, captures read."""
+"""What a transfer takes beyond its duration on a calm machine.
+
+A look at it, networks, boot, captures read.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A transfer that is to be made. ``disturbance`` is ``None`` for one that nothing is done to; ``place`` is that in the run, 0 to 1."""
+    """A transfer that is to be made.
+
+    ``disturbance`` is ``None`` for one that nothing is done to; ``place`` is that in the run, 0
+    to 1.
+    """
 
     name: str
     seed: int
@@ -67,7 +76,10 @@ class Planned:
 
     @property
     def is_light(self) -> bool:
-        """Whether others may be made beside it: a slow link, and nobody's processor is disturbed."""
+        """Whether others may be made beside it.
+
+        A slow link, and nobody's processor is disturbed.
+        """
         return (
             self.network.rate_megabits <= LIGHT_MEGABITS
             and self.network.guest is None
@@ -109,14 +121,17 @@ class Plan:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Differs when anything that would be done differs: what was made by another plan is no part of this one."""
+        """Differs when anything that would be done differs.
+
+        What was made by another plan is no part of this one.
+        """
         told = hashlib.sha256()
         for one in self.transfers:
             told.update(f"{one.name}\n{one.scenario(middle=True)}\n".encode())
         return {"seed": self.seed, "scenarios": told.hexdigest()[:16]}
 
     def order(self, chosen: Sequence[Planned] | None = None) -> Iterator[Planned]:
-        """The transfers in the order in which they are made, a pair of twins before what needs it."""
+        """The transfers in order, a pair of twins before what needs it."""
         transfers = self.transfers if chosen is None else chosen
         twins: dict[Network, list[Planned]] = {}
         for one in self.transfers:
@@ -185,7 +200,10 @@ class Plan:
         )
 
     def _seed(self, kind: str, network: str, number: int) -> int:
-        """A seed of 31 bits whose last says whether the transfer is one to develop on: the first of each pair is."""
+        """A seed of 31 bits whose last says whether the transfer is one to develop on.
+
+        The first of each pair is.
+        """
         return (_hash(self.seed, kind, network, str(number // 2)) % (1 << 30)) * 2 + (
             number + 1
         ) % 2

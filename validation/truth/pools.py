@@ -1,4 +1,6 @@
-"""The networks of a run, drawn from its seed: those that a window limits, those that a link does, and what some disturbances ask for.
+"""The networks of a run, drawn from its seed.
+
+Those that a window limits, those that a link does, and what some disturbances ask for.
 
 Each network belongs to one round of the run. Does not say what happens on them: see `plan`.
 
@@ -24,7 +26,9 @@ GUEST_NICS = ("virtio-net", "e1000")
 GUEST_RATES_MEGABITS, GUEST_TRIPS_MS = (10, 20, 50, 100), (10, 20, 20, 50, 50, 100)
 GUEST_WINDOWS_BYTES = (16_384, 32_768, 65_536, 131_072)
 GUEST_MEGABITS = (5.0, 13.5)
-"""What a lone transfer of a guest comes to. A processor that is emulated keeps up with twice the upper bound; below the lower one a small
+"""What a lone transfer of a guest comes to.
+
+A processor that is emulated keeps up with twice the upper bound; below the lower one a small
 part of it is enough, and a quota takes nothing."""
 _WIDE_MS, _MOST_MS = 5, 50
 """Round trips that a small send buffer or a tiny window is looked at on."""
@@ -85,7 +89,10 @@ class Pools:
         return [one for one in fit if one.narrow == "far" or not disturbance.shared]
 
     def _drawn(self, limit: Limit, count: int, *, wide: bool = False) -> tuple[Network, ...]:
-        """So many, every round trip in its turn: few are drawn, and none is to be left out by chance."""
+        """So many, every round trip in its turn.
+
+        Few are drawn, and none is to be left out by chance.
+        """
         random = Random(f"{self._seed} {limit} {wide}")
         found: dict[float, list[Network]] = {}
         for network in (drawn(random, limit) for _ in range(count * CANDIDATES)):

@@ -1,7 +1,10 @@
-"""How far a run is: a line that says what was made last, how much is left, and what came of odd and even seeds.
+"""How far a run is.
 
-On a terminal the line replaces itself; elsewhere one in twenty is written, and every failure. Counts include what earlier runs left in the
-folder. The time left is that of a calm machine, stretched by how much longer than that the transfers so far took.
+A line that says what was made last, how much is left, and what came of odd and even seeds.
+
+On a terminal the line replaces itself; elsewhere one in twenty is written, and every failure.
+Counts include what earlier runs left in the directory. The time left is that of a calm machine,
+stretched by how much longer than that the transfers so far took.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ _ALWAYS = ("made", "spoilt", "failed")
 
 
 class Progress:
-    """First :meth:`on_settled` for what is there, then :meth:`on_made` with each transfer, :meth:`ends` at the end."""
+    """First :meth:`on_settled`, then :meth:`on_made` per transfer, :meth:`ends` at the end."""
 
     def __init__(
         self, missing: Iterable[Planned], *, minutes: float | None, stream: TextIO | None = None
@@ -52,10 +55,14 @@ class Progress:
             self._write(self.line(kept, passed=passed))
 
     def on_waiting(self, lost: float, left_seconds: float) -> None:
-        """The machine is taken by others; 0 seconds are left to wait when the last of them has passed."""
+        """The machine is taken by others.
+
+        0 seconds are left to wait when the last of them has passed.
+        """
         if not left_seconds:
             self._write(
-                f"others took {lost:.0%} of the machine at last; the time for waiting is used up: going on, whatever they take"
+                f"others took {lost:.0%} of the machine at last; the time for waiting is "
+                f"used up: going on, whatever they take"
             )
         elif self._is_terminal or not self._is_waiting:
             self._write(

@@ -24,7 +24,10 @@ Kept = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One way of looking at a transfer: which capture, and whether the run's own knowledge is used."""
+    """One way of looking at a transfer.
+
+    Which capture, and whether the run's own knowledge is used.
+    """
 
     name: str
     place: str
@@ -114,7 +117,10 @@ def _planned(identity: Mapping[str, Any] | None) -> int | None:
 
 
 class Result:
-    """Of a store. Judges when it is made. ``planned``: how many transfers its plan has, where that is a plan of today."""
+    """Of a store. Judges when it is made.
+
+    ``planned``: how many transfers its plan has, where that is a plan of today.
+    """
 
     def __init__(self, transfers: Sequence[Kept], *, planned: int | None = None) -> None:
         self.transfers = transfers

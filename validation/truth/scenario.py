@@ -1,6 +1,9 @@
-"""A transfer as a scenario of `trustbed run`: the undisturbed network first, what is done to it on top, then TOML.
+"""A transfer as a scenario of `trustbed run`.
 
-The captures are taken beside both hosts and, where the scenario language can, at the router between them.
+The undisturbed network first, what is done to it on top, then TOML.
+
+The captures are taken beside both hosts and, where the scenario language can, at the router between
+them.
 """
 
 from __future__ import annotations
@@ -46,7 +49,10 @@ def undisturbed(network: Network, *, seed: int, middle: bool) -> Values:
 
 
 def _transfer(network: Network) -> Values:
-    """No option of the socket that is not asked for: the kernel's own sizes are what most programs have."""
+    """No option of the socket that is not asked for.
+
+    The kernel's own sizes are what most programs have.
+    """
     asked: Values = {
         "kind": "bulk",
         "host": CLIENT,

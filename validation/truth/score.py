@@ -1,8 +1,11 @@
-"""How often the answers are right: confusion, precision, recall, F1, false alarms, missed discards. Pure.
+"""How often the answers are right.
 
-A transfer belongs to the class of the cause that was made. An answer is right when its cause is among the accepted ones; it then counts
-for the class of the transfer, whatever its name. A wrong one counts against that class (recall) and against the class of its own name
-(precision). The macro F1 is the mean over the classes that were made.
+Confusion, precision, recall, F1, false alarms, missed discards. Pure.
+
+A transfer belongs to the class of the cause that was made. An answer is right when its cause is
+among the accepted ones; it then counts for the class of the transfer, whatever its name. A wrong
+one counts against that class (recall) and against the class of its own name (precision). The macro
+F1 is the mean over the classes that were made.
 """
 
 from __future__ import annotations
@@ -125,7 +128,10 @@ def score(cases: Sequence[Case], *, seed: int = 1) -> Score:
 
 
 def answered(case: Case) -> str:
-    """The column of the confusion matrix: an accepted name counts as that of the cause that was made."""
+    """The column of the confusion matrix.
+
+    An accepted name counts as that of the cause that was made.
+    """
     return case.made if case.is_right else case.cause
 
 
@@ -136,7 +142,10 @@ def causes_made(cases: Iterable[Case]) -> tuple[str, ...]:
 
 
 def f1(cases: Iterable[Case], cause: str) -> float | None:
-    """Harmonic mean of precision and recall of a cause; ``None`` where it was neither made nor named."""
+    """Harmonic mean of precision and recall of a cause.
+
+    ``None`` where it was neither made nor named.
+    """
     hits = misses = false = 0
     for case in cases:
         if case.made == cause:

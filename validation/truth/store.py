@@ -1,7 +1,10 @@
-"""The transfers that were made: one file each, complete or not there, so that a run can be interrupted at any moment.
+"""The transfers that were made.
 
-A folder belongs to one plan. Names of transfers are the same in every plan, so that those of another would be taken for what was not made;
-they can be read and judged, but nothing is added to them.
+One file each, complete or not there, so that a run can be interrupted at any moment.
+
+A directory belongs to one plan. Names of transfers are the same in every plan, so that those of
+another would be taken for what was not made; they can be read and judged, but nothing is added to
+them.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ _ENDING = ".json.gz"
 
 
 class StoreError(Exception):
-    """A folder that does not hold what it should. Has a ``hint``."""
+    """A directory that does not hold what it should. Has a ``hint``."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -25,17 +28,20 @@ class StoreError(Exception):
 
 
 class Store:
-    """A folder of transfers, beside them the captures that were kept, and which plan they are of."""
+    """A directory of transfers, their stored captures, and the plan that they belong to."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
 
     def belong_to(self, plan: Mapping[str, Any]) -> None:
-        """Says that the folder is for the transfers of this plan; an error if it holds those of another."""
+        """Says that the directory is for the transfers of this plan.
+
+        An error if it holds those of another.
+        """
         file = self._plan_file
         theirs = _plan(file) if file.is_file() else None
         if theirs is None and not self._holds_any:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{json.dumps(dict(plan))}\n", encoding="utf-8")
         elif theirs != plan:
             words = (
@@ -43,16 +49,19 @@ class Store:
                 if theirs is None
                 else f"another plan ({_words(theirs)}; this one is {_words(plan)})"
             )
-            hint = "give --folder another name, or remove the folder; --score-only judges what is there as it is"
-            raise StoreError(f"{self.folder} holds transfers of {words}", hint)
+            hint = (
+                "give --directory another name, or remove the directory; --score-only judges what "
+                "is there as it is"
+            )
+            raise StoreError(f"{self.directory} holds transfers of {words}", hint)
 
     @property
     def _plan_file(self) -> Path:
-        return self.folder / "plan.json"
+        return self.directory / "plan.json"
 
     @property
     def _holds_any(self) -> bool:
-        return next((self.folder / "transfers").glob(f"*{_ENDING}"), None) is not None
+        return next((self.directory / "transfers").glob(f"*{_ENDING}"), None) is not None
 
     @property
     def plan(self) -> dict[str, Any] | None:
@@ -61,11 +70,11 @@ class Store:
 
     def file(self, name: str) -> Path:
         """Where a transfer is, or will be."""
-        return self.folder / "transfers" / f"{name}{_ENDING}"
+        return self.directory / "transfers" / f"{name}{_ENDING}"
 
     def captures(self, name: str) -> Path:
         """Where its captures are, if they were kept."""
-        return self.folder / "captures" / name
+        return self.directory / "captures" / name
 
     def holds(self, name: str) -> bool:
         """Whether it was made, or found out to be impossible."""
@@ -90,7 +99,7 @@ class Store:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Every transfer, in the order of their names."""
-        for file in sorted((self.folder / "transfers").glob(f"*{_ENDING}")):
+        for file in sorted((self.directory / "transfers").glob(f"*{_ENDING}")):
             yield _read(file)
 
 
@@ -99,7 +108,8 @@ def _plan(file: Path) -> dict[str, Any]:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(
-            f"cannot be read, {file}: {error}", "give --folder another name, or remove the folder"
+            f"cannot be read, {file}: {error}",
+            "give --directory another name, or remove the directory",
         ) from None
     return found if isinstance(found, dict) else {"plan": found}
 
@@ -118,6 +128,6 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or found.get("version") != VERSION:
         raise StoreError(
             f"transfer of another version, {file}",
-            "give --folder another name, or remove the folder",
+            "give --directory another name, or remove the directory",
         )
     return found

@@ -21,7 +21,10 @@ _SHORT = {
 def render(result: Result, seeds: str) -> str:
     """Everything, for the chosen seeds."""
     lines = [
-        f"{len(result.made)} transfers made, {len(result.transfers) - len(result.made)} not; scored: {SELECTIONS[seeds]}",
+        (
+            f"{len(result.made)} transfers made, {len(result.transfers) - len(result.made)} "
+            f"not; scored: {SELECTIONS[seeds]}"
+        ),
         "",
     ]
     lines += summary(result, seeds)
@@ -208,7 +211,10 @@ def _kernel(result: Result, seeds: str) -> Iterator[str]:
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
         rows.append((each.what, str(each.transfers), middle, str(each.near), str(each.same_side)))
     yield from columns(rows)
-    yield f"limited by their send buffer for half of their busy time, says the kernel: {result.buffer_limited(seeds)}"
+    yield (
+        f"limited by their send buffer for half of their busy time, says the kernel: "
+        f"{result.buffer_limited(seeds)}"
+    )
 
 
 def _missing(result: Result) -> Iterator[str]:
@@ -237,10 +243,19 @@ def _wrong(one: Judged, view: View) -> str:
     }
     return "\n".join(
         (
-            f"## {one.kept['name']} ({view.name}, {one.label.standing}{cost}) dose {json.dumps(one.kept['dose'])}",
-            f"network {json.dumps({k: v for k, v in one.kept['network'].items() if v is not None})}",
+            (
+                f"## {one.kept['name']} ({view.name}, {one.label.standing}{cost}) dose "
+                f"{json.dumps(one.kept['dose'])}"
+            ),
+            (
+                f"network "
+                f"{json.dumps({k: v for k, v in one.kept['network'].items() if v is not None})}"
+            ),
             f"wanted {' | '.join(wanted.causes)} → {' | '.join(wanted.verdicts)}",
-            f"got    {answer.cause} {answer.confidence:.2f} → {answer.verdict}, rule {answer.rule}, flags {list(answer.flags)}",
+            (
+                f"got    {answer.cause} {answer.confidence:.2f} → {answer.verdict}, rule "
+                f"{answer.rule}, flags {list(answer.flags)}"
+            ),
             f"kernel {json.dumps(one.kept.get('kernel'))}",
             f"{json.dumps(evidence)}",
             "",

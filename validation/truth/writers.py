@@ -1,7 +1,8 @@
 """How each kind of disturbance is written into a scenario.
 
-Rates are dosed by what the undisturbed network gives, times by its round trip, so that "half" means the same everywhere. A function that
-writes a dose changes the scenario of the undisturbed twin and nothing else. Which doses there are is said in `disturbances`.
+Rates are dosed by what the undisturbed network gives, times by its round trip, so that "half" means
+the same everywhere. A function that writes a dose changes the scenario of the undisturbed twin and
+nothing else. Which doses there are is said in `disturbances`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ def policer(values: Values, network: Network, dose: Parameters, random: Random) 
 
 
 def shaper(values: Values, network: Network, dose: Parameters, random: Random) -> None:
-    """A token bucket that delays. Its wire is the narrow link; what waits behind it waits in that link's queue."""
+    """A token bucket that delays.
+
+    Its wire is the narrow link; what waits behind it waits in that link's queue.
+    """
     rate = network.expected_megabits * dose["share"]
     octets = (
         dose["burst_share"] * rate * 1e6 / 8 * network.seconds
@@ -101,7 +105,7 @@ def outage(values: Values, network: Network, dose: Parameters, random: Random) -
 
 
 def nic_stall(values: Values, network: Network, dose: Parameters, random: Random) -> None:
-    """Every link of the sender is dead for some resets of 13 s each, while several transfers run."""
+    """Every link of the sender is down for some resets of 13 s, while several transfers run."""
     values["duration"] = f"{dose['stalls'] * 13 + 6}s"
     values["workload"][TRANSFER]["connections"] = dose["connections"]
     values["faults"] = {
@@ -118,7 +122,7 @@ def nic_stall(values: Values, network: Network, dose: Parameters, random: Random
 
 
 def _another(values: Values) -> None:
-    """Another host behind the router, on the side of the sender, that shares what lies beyond it."""
+    """Another host behind the router, on the sender's side, that shares what lies beyond."""
     values["hosts"][OTHER] = {}
     values["links"]["beside"] = {"between": [OTHER, ROUTER], "delay": "1ms"}
     values["warm_up"] = "300ms"

@@ -69,12 +69,12 @@ fn every_byte_arrives_on_every_connection() {
 
 #[test]
 fn a_transfer_may_have_a_duration_and_samples() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("samples");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("samples");
     let (receiver, to) = receiver(&json!({}));
-    let mut sender = sender(
-        &json!({"to": to, "duration_ns": 2_500_000_000_u64, "write": {"burst_bytes": 1000, "pause_ns": 1_000_000}, "samples": path}),
-    );
+    let mut sender =
+        sender(&json!({"to": to, "duration_ns": 2_500_000_000_u64, "write": {"burst_bytes": 1000,
+            "pause_ns": 1_000_000}, "samples": path}));
     let sent = sender.report();
     assert_eq!(sender.exit_code(), 0);
     let transfer = &sent["transfers"][0];
@@ -146,7 +146,7 @@ fn a_receiver_takes_what_any_program_sends() {
 }
 
 #[test]
-fn wrong_configurations_say_what_is_wrong() {
+fn wrong_configurations_are_named() {
     let cases = [
         (json!({"role": "sender"}), "unknown variant `sender`"),
         (json!({"role": "send", "to": "127.0.0.1:9", "bites": 1}), "unknown field `bites`"),

@@ -35,9 +35,9 @@ fn lengths(path: &Path) -> Vec<u32> {
 }
 
 #[test]
-fn everything_between_ready_and_the_end_is_in_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lo.pcapng");
+fn everything_between_ready_and_stop_is_in_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("lo.pcapng");
     let to = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = to.local_addr().unwrap();
     let filter = format!("udp dst port {}", address.port());
@@ -73,17 +73,17 @@ fn everything_between_ready_and_the_end_is_in_the_file() {
 
 #[test]
 fn a_capture_ends_with_its_standard_input_and_is_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lo.pcapng");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("lo.pcapng");
     let Some(capture) = capture(&json!({"interface": "lo", "path": path})) else { return };
     let report = capture.close();
     assert_eq!(lengths(&path).len() as u64, number(&report["frames"]));
 }
 
 #[test]
-fn a_capture_that_cannot_be_says_why() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.pcapng");
+fn a_capture_that_cannot_begin_names_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.pcapng");
     let (event, code) =
         Agent::refused("capture", &json!({"interface": "lo", "path": path, "filter": "udp prt 9"}));
     assert!(event["message"].as_str().unwrap().starts_with("filter: prt") && code == 2, "{event}");
@@ -109,14 +109,15 @@ fn a_capture_that_cannot_be_says_why() {
 }
 
 #[test]
-fn samples_tell_of_the_host_the_processes_and_the_connections() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("samples");
+fn samples_cover_host_processes_and_connections() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("samples");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let asked = json!({"path": path, "interval_ns": 50_000_000, "processes": [std::process::id()]});
-    let mut sampler = Agent::begin("sample", &asked);
-    let not_told: Vec<String> = sampler.ready["not_told"]
+    let configuration =
+        json!({"path": path, "interval_ns": 50_000_000, "processes": [std::process::id()]});
+    let mut sampler = Agent::begin("sample", &configuration);
+    let unavailable: Vec<String> = sampler.ready["unavailable"]
         .as_array()
         .unwrap()
         .iter()
@@ -136,18 +137,17 @@ fn samples_tell_of_the_host_the_processes_and_the_connections() {
     let own = stream.local_addr().unwrap().to_string();
     for line in &lines[1..] {
         let shares = &line["processors"];
-        let whole: f64 =
-            ["user", "nice", "system", "interrupt", "steal", "idle", "waiting_for_disk"]
-                .iter()
-                .map(|name| shares[format!("{name}_share")].as_f64().unwrap())
-                .sum();
+        let whole: f64 = ["user", "nice", "system", "interrupt", "steal", "idle", "iowait"]
+            .iter()
+            .map(|name| shares[format!("{name}_share")].as_f64().unwrap())
+            .sum();
         // Within an interval shorter than a tick nothing may have been counted.
         assert!((whole - 1.0).abs() < 1e-9 || whole == 0.0, "{shares}");
         assert!(line["late_ns"].as_i64().unwrap() >= 0);
         assert_eq!(number(&line["processes"][0]["process"]), u64::from(std::process::id()));
         assert!(number(&line["processes"][0]["threads"]) >= 1);
         assert!(line["interfaces"].as_array().unwrap().iter().any(|one| one["name"] == "lo"));
-        if !not_told.iter().any(|what| what == "sockets") {
+        if !unavailable.iter().any(|what| what == "sockets") {
             let sockets = line["sockets"].as_array().unwrap();
             let socket =
                 sockets.iter().find(|one| one["local"] == json!(own)).expect("the own connection");
@@ -162,11 +162,12 @@ fn samples_tell_of_the_host_the_processes_and_the_connections() {
 }
 
 #[test]
-fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("samples");
-    let asked = json!({"path": path, "interval_ns": 200_000_000, "naps_every_ns": 2_000_000, "sockets": false});
-    let mut sampler = Agent::begin("sample", &asked);
+fn wakeups_report_their_latency_and_their_cost() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("samples");
+    let configuration = json!({"path": path, "interval_ns": 200_000_000, "wakeup_interval_ns": 2_000_000,
+        "sockets": false});
+    let mut sampler = Agent::begin("sample", &configuration);
     let whole = Instant::now();
     sampler.start();
     let lines = || -> Vec<Value> {
@@ -176,11 +177,13 @@ fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect()
     };
-    // Before the thread naps there is nothing that could be late.
+    // Before the thread short sleeps there is nothing that could be late.
     let begun = Instant::now();
-    while !lines().iter().any(|line| line["naps"]["count"].as_u64().is_some_and(|count| count > 0))
+    while !lines()
+        .iter()
+        .any(|line| line["wakeups"]["count"].as_u64().is_some_and(|count| count > 0))
     {
-        assert!(begun.elapsed() < PATIENCE, "nothing naps: {:?}", lines());
+        assert!(begun.elapsed() < PATIENCE, "no wake-ups: {:?}", lines());
         std::thread::sleep(Duration::from_millis(20));
     }
     sampler.signal("STOP");
@@ -188,7 +191,7 @@ fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
     sampler.signal("CONT");
     let begun = Instant::now();
     let most = |lines: &[Value]| {
-        lines.iter().filter_map(|line| line["naps"]["late_most_ns"].as_i64()).max().unwrap_or(0)
+        lines.iter().filter_map(|line| line["wakeups"]["late_most_ns"].as_i64()).max().unwrap_or(0)
     };
     // The signal may come a little after it was sent.
     while most(&lines()) < 350_000_000 {
@@ -196,10 +199,11 @@ fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
         std::thread::sleep(Duration::from_millis(20));
     }
     sampler.stop();
-    // The thread naps from a little before the first interval to a little after the last one, but only in this time.
+    // The thread short sleeps from a little before the first interval to a little after the last
+    // one, but only in this time.
     let whole = u64::try_from(whole.elapsed().as_nanos()).unwrap();
     let lines = lines().split_off(1);
-    let sum = |name: &str| lines.iter().map(|line| number(&line["naps"][name])).sum::<u64>();
+    let sum = |name: &str| lines.iter().map(|line| number(&line["wakeups"][name])).sum::<u64>();
     assert!(
         sum("late") >= 1 && sum("late_ns") >= 350_000_000 && sum("late_ns") <= whole,
         "{lines:?}"
@@ -208,21 +212,23 @@ fn naps_tell_how_late_a_thread_wakes_up_and_what_that_costs() {
     // No moment is both slept for and missed, and none is either twice.
     assert!((sum("count") + sum("missed")) * 2_000_000 <= whole, "{lines:?}");
     for line in &lines {
-        let naps = &line["naps"];
-        let counted: u64 = naps["lateness"].as_object().unwrap().values().map(number).sum();
+        let wakeups = &line["wakeups"];
+        let counted: u64 =
+            wakeups["departure_error"].as_object().unwrap().values().map(number).sum();
         assert!(
-            counted == number(&naps["count"]) && naps["late_most_ns"].is_null() == (counted == 0),
-            "{naps}"
+            counted == number(&wakeups["count"])
+                && wakeups["late_most_ns"].is_null() == (counted == 0),
+            "{wakeups}"
         );
         assert!(
-            number(&naps["late"]) <= counted && naps["late_share"].as_f64().is_some(),
-            "{naps}"
+            number(&wakeups["late"]) <= counted && wakeups["late_share"].as_f64().is_some(),
+            "{wakeups}"
         );
     }
 }
 
 #[test]
-fn a_sampler_that_cannot_be_says_why() {
+fn a_sampler_that_cannot_begin_names_the_reason() {
     let (event, code) = Agent::refused("sample", &json!({"path": "/nowhere/samples"}));
     assert!(
         event["message"].as_str().unwrap().contains("/nowhere/samples: cannot be written")
@@ -234,16 +240,17 @@ fn a_sampler_that_cannot_be_says_why() {
         event["message"].as_str().unwrap().contains("interval_ns: 1000 is too short") && code == 2,
         "{event}"
     );
-    let (event, code) = Agent::refused("sample", &json!({"path": "x", "naps_every_ns": 999_999}));
+    let (event, code) =
+        Agent::refused("sample", &json!({"path": "x", "wakeup_interval_ns": 999_999}));
     assert!(
-        event["message"].as_str().unwrap().contains("naps_every_ns: 999999 is too short")
+        event["message"].as_str().unwrap().contains("wakeup_interval_ns: 999999 is too short")
             && code == 2,
         "{event}"
     );
     let (event, code) =
-        Agent::refused("sample", &json!({"path": "x", "naps_every_ns": 10_000_000_001_u64}));
+        Agent::refused("sample", &json!({"path": "x", "wakeup_interval_ns": 10_000_000_001_u64}));
     assert!(
-        event["message"].as_str().unwrap().contains("naps_every_ns: 10000000001 is too long")
+        event["message"].as_str().unwrap().contains("wakeup_interval_ns: 10000000001 is too long")
             && code == 2,
         "{event}"
     );

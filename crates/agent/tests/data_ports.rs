@@ -1,4 +1,4 @@
-//! Who may use the data ports of a round of connection pairs, and what becomes of everybody else.
+//! Admission to the data ports of a round of connection pairs.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod agent;
@@ -16,7 +16,7 @@ use rounds::{
 use serde_json::{Value, json};
 
 #[test]
-fn strangers_are_refused_for_their_reason_and_disturb_nobody() {
+fn uninvited_connections_are_refused_with_a_reason_and_affect_no_others() {
     let connections = json!([pair(0, 1000, 200_000), pair(1, 1000, 200_000)].concat());
     let (mut receiver, to) = receiver(&connections, &json!({}));
     let kept = Header::data(1, 200_000).connect(&to["data"]);
@@ -62,14 +62,16 @@ fn strangers_are_refused_for_their_reason_and_disturb_nobody() {
         (sender.exit_code(), receiver.exit_code(), closes(&got)),
         (0, 0, vec!["complete"; 4])
     );
-    let expected = json!({"other_nonce": 1, "other_round": 1, "not_declared": 1, "other_size": 1, "other_port": 1, "second": 1,
-                          "meaningless_header": 1, "other_version": 1, "not_a_header": 3, "cut_header": 1, "no_header": 1});
+    let expected = json!({"other_nonce": 1, "other_round": 1, "not_declared": 1, "other_size": 1,
+        "other_port": 1, "second": 1,
+                          "meaningless_header": 1, "other_version": 1, "not_a_header": 3,
+                          "cut_header": 1, "no_header": 1});
     assert_eq!(refused(&got), expected);
     assert!(is_refused(silent));
 }
 
 #[test]
-fn another_peer_is_refused_whatever_it_says() {
+fn another_peer_is_refused_whatever_its_header() {
     let connections = json!([{"pair": 0, "role": "data", "bytes": 5}]);
     let (receiver, to) = receiver(&connections, &json!({"peer": "127.0.0.2"}));
     assert_eq!(to["probe"], Value::Null, "a role that no connection has has no port");
@@ -127,7 +129,7 @@ fn the_receiver_judges() {
 }
 
 #[test]
-fn what_is_whole_but_does_not_end_in_time_has_failed() {
+fn a_complete_connection_that_does_not_end_in_time_has_failed() {
     let connections = json!([{"pair": 0, "role": "data", "bytes": 1000}]);
     let (receiver, to) = receiver(&connections, &json!({"transfer_timeout_ns": 200_000_000_u64}));
     let mut late = Header::data(0, 1000).connect(&to["data"]);
@@ -148,7 +150,7 @@ fn what_is_whole_but_does_not_end_in_time_has_failed() {
 }
 
 #[test]
-fn a_flood_leaves_room_for_those_who_belong_here() {
+fn a_flood_does_not_keep_declared_connections_out() {
     let connections = json!(pair(0, 16 << 10, 500_000));
     let (receiver, to) = receiver(&connections, &json!({"header_timeout_ns": 60_000_000_000_u64}));
     // More than may wait, each with half a header and no intention to say the rest.
@@ -172,7 +174,7 @@ fn a_flood_leaves_room_for_those_who_belong_here() {
 }
 
 #[test]
-fn who_is_slow_with_its_header_has_to_go_and_blocks_nobody() {
+fn a_slow_header_is_refused_and_blocks_no_others() {
     let connections = json!(pair(0, 1000, 1000));
     let (receiver, to) = receiver(&connections, &json!({"header_timeout_ns": 2_000_000_000_u64}));
     let slow = connect(&to["probe"]);
@@ -189,7 +191,7 @@ fn who_is_slow_with_its_header_has_to_go_and_blocks_nobody() {
 }
 
 #[test]
-fn ports_are_gone_when_everything_declared_has_come() {
+fn ports_close_when_every_declared_connection_was_admitted() {
     let connections = json!([{"pair": 0, "role": "data", "bytes": 1000}]);
     let (receiver, to) = receiver(&connections, &json!({}));
     let mut stream = Header::data(0, 1000).connect(&to["data"]);

@@ -1,4 +1,5 @@
-//! Estimates of available bandwidth on the loopback interface: both sides as agents, and each against one that speaks the protocol by hand.
+//! Estimates of available bandwidth on loopback: both sides as agents, and each against a
+//! hand-written peer.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod agent;
@@ -20,22 +21,24 @@ fn with(mut configuration: Value, more: &Value) -> Value {
 }
 
 fn receiver(more: &Value) -> (Agent, SocketAddr) {
-    let configuration = json!({"role": "receive", "listen": "127.0.0.2:0", "peer": "127.0.0.1", "nonce": NONCE, "idle": "halt"});
+    let configuration = json!({"role": "receive", "listen": "127.0.0.2:0", "peer": "127.0.0.1",
+        "nonce": NONCE, "idle": "halt"});
     let mut receiver = Agent::begin("estimate", &with(configuration, more));
     receiver.start();
     let address = receiver.ready["listening"].as_str().unwrap().parse().unwrap();
     (receiver, address)
 }
 
-fn asked(to: SocketAddr, estimator: &Value, more: &Value) -> Value {
+fn configuration(to: SocketAddr, estimator: &Value, more: &Value) -> Value {
     let configuration = json!({
-        "role": "send", "to": to.to_string(), "from": "127.0.0.1", "nonce": NONCE, "estimator": estimator, "idle": "halt",
+        "role": "send", "to": to.to_string(), "from": "127.0.0.1", "nonce": NONCE,
+        "estimator": estimator, "idle": "halt",
     });
     with(configuration, more)
 }
 
 fn sender(to: SocketAddr, estimator: &Value, more: &Value) -> Agent {
-    let mut sender = Agent::begin("estimate", &asked(to, estimator, more));
+    let mut sender = Agent::begin("estimate", &configuration(to, estimator, more));
     sender.start();
     sender
 }
@@ -50,13 +53,15 @@ fn estimate(to: SocketAddr, estimator: &Value, more: &Value) -> Value {
 /// pathload with few short streams: fleets of a sixth of a second.
 fn pathload(more: &Value) -> Value {
     with(
-        json!({"kind": "pathload", "streams": 3, "packets": 60, "highest_bits_per_second": 100e6, "time_limit_ns": 30_000_000_000_u64}),
+        json!({"kind": "pathload", "streams": 3, "packets": 60, "highest_bits_per_second": 100e6,
+            "time_limit_ns": 30_000_000_000_u64}),
         more,
     )
 }
 
 fn pathchirp(more: &Value) -> Value {
-    let often = json!({"kind": "pathchirp", "mean_bits_per_second": 10e6, "averaged": 3, "adapts": false, "duration_ns": 1_500_000_000});
+    let often = json!({"kind": "pathchirp", "mean_bits_per_second": 10e6, "averaged": 3,
+        "adapts": false, "duration_ns": 1_500_000_000});
     with(often, more)
 }
 
@@ -132,7 +137,8 @@ fn is_ended(mut stream: TcpStream) -> bool {
     stream.read(&mut [0; 1]).map_or(true, |length| length == 0)
 }
 
-/// A receiver by hand, in a thread: it says of every packet of a run what `arrival` does, given its number and its length with headers.
+/// A receiver by hand, in a thread: it says of every packet of a run what `arrival` does, given its
+/// number and its length with headers.
 fn by_hand(arrival: impl Fn(u32, usize) -> Option<i64> + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.2:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -166,8 +172,8 @@ fn by_hand(arrival: impl Fn(u32, usize) -> Option<i64> + Send + 'static) -> Sock
     address
 }
 
-/// A receiver by hand behind a link of 20 Mbit/s that always has something to send: delays rise where packets come faster, and fall where they
-/// do not.
+/// A receiver by hand behind a link of 20 Mbit/s that always has something to send: delays rise
+/// where packets come faster, and fall where they do not.
 fn link() -> SocketAddr {
     by_hand(|number, length| {
         Some(i64::from(number) * i64::try_from(length).unwrap() * 8 * 1_000_000_000 / 20_000_000)
@@ -182,21 +188,23 @@ fn pathload_finds_the_rate_from_which_on_delays_rise() {
         &json!({}),
     );
     check_runs(&report);
-    // What a machine that was late sent came at other rates than were asked for, and its bounds may lie anywhere.
-    let punctual = number(&report["lateness"]["over_1ms_packets"]) == 0;
+    // What a machine that was late sent came at other rates than were requested, and its bounds may
+    // lie anywhere.
+    let punctual = number(&report["departure_error"]["over_1ms_packets"]) == 0;
     assert!(report["ending"] == "resolution" || !punctual, "{report}");
     let found = &report["pathload"];
     assert_eq!(found["dispersion_rate_bits_per_second"], 20e6, "{report}");
     if punctual {
         let bounds = ["low_bits_per_second", "high_bits_per_second"]
             .map(|name| found[name].as_f64().unwrap());
-        // Rates are those that the sender's stamps give, without the longest gaps: a little too high where gaps differ.
+        // Rates are those that the sender's timestamps give, without the longest gaps: a little too
+        // high where gaps differ.
         assert!(bounds[0] <= 22e6 && 18e6 <= bounds[1] && bounds[1] - bounds[0] <= 2e6, "{report}");
     }
-    assert_eq!(number(&report["lateness"]["early_packets"]), 0);
+    assert_eq!(number(&report["departure_error"]["early_packets"]), 0);
     assert_eq!(number(&report["stamped_early_runs"]), 0, "the loopback interface stamps: {report}");
     assert_eq!(
-        number(&report["lateness"]["packets"]),
+        number(&report["departure_error"]["packets"]),
         60 * number(&report["streams"]["sent"]),
         "trains have no moments"
     );
@@ -459,7 +467,8 @@ fn either_side_reports_when_it_is_stopped() {
     let report = running.stop();
     assert_eq!(report["ending"], "stopped", "{report}");
     check_runs(&report);
-    let before_the_start = Agent::begin("estimate", &asked(address, &endless, &json!({}))).stop();
+    let before_the_start =
+        Agent::begin("estimate", &configuration(address, &endless, &json!({}))).stop();
     assert_eq!(
         (&before_the_start["ending"], number(&before_the_start["sent_packets"])),
         (&json!("stopped"), 0)
@@ -495,7 +504,7 @@ fn wrong_settings_are_refused_with_what_to_do() {
     let receive =
         json!({"role": "receive", "listen": "127.0.0.2:0", "peer": "127.0.0.1", "nonce": 1});
     let to = "127.0.0.2:9".parse().unwrap();
-    let send = |estimator: &Value| asked(to, estimator, &json!({}));
+    let send = |estimator: &Value| configuration(to, estimator, &json!({}));
     let cases = [
         (with(receive.clone(), &json!({"listen": "0.0.0.0:0"})), "every address"),
         (with(receive.clone(), &json!({"peer": "::1"})), "different versions"),

@@ -93,7 +93,7 @@ fn the_exit_code_is_the_command_s() {
 }
 
 #[test]
-fn what_cannot_be_run_is_said_with_a_hint() {
+fn a_command_that_cannot_run_is_an_error_with_a_hint() {
     for (words, code, part) in [
         (
             &["--", "no-such-command"][..],
@@ -122,13 +122,13 @@ fn what_cannot_be_run_is_said_with_a_hint() {
 }
 
 #[test]
-fn with_replace_it_becomes_the_command() {
+fn with_replace_the_process_becomes_the_command() {
     let ended = run(&["--replace", "--", "sh", "-c", "ps -o comm= -p $PPID; kill -KILL $$"]);
     assert_eq!(ended.status.signal(), Some(9), "no process is beside it");
 }
 
 #[test]
-fn events_tell_how_it_went() {
+fn events_report_start_and_end() {
     let mut attended = Attended::start(&["sh", "-c", "exit 3"]);
     assert_eq!(attended.event()["event"], "started");
     let ended = attended.event();
@@ -146,7 +146,7 @@ fn events_tell_how_it_went() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_ends_with_it() {
+fn processes_that_a_command_leaves_behind_end_with_it() {
     let mut attended = Attended::start(&["sh", "-c", "setsid sleep 600 & echo $!; exit 5"]);
     let left = attended.line();
     attended.event();
@@ -157,8 +157,9 @@ fn what_a_command_leaves_behind_ends_with_it() {
 }
 
 #[test]
-fn the_end_of_the_control_socket_ends_everything_even_what_does_not_listen() {
-    let script = "trap '' TERM HUP; (setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 600; done' &); while :; do sleep 600; done";
+fn closing_the_control_socket_ends_everything_even_what_ignores_sigterm() {
+    let script = "trap '' TERM HUP; (setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep \
+        600; done' &); while :; do sleep 600; done";
     let mut attended = Attended::start(&["sh", "-c", script]);
     let stubborn = attended.line();
     let command = attended.event()["pid"].to_string();
@@ -194,7 +195,7 @@ fn signals_for_the_command_are_passed_on() {
 }
 
 #[test]
-fn the_command_does_not_outlive_it_even_if_it_is_killed() {
+fn the_command_does_not_outlive_exec_even_after_sigkill() {
     let mut attended = Attended::start(&["sh", "-c", "echo ready; exec sleep 600"]);
     let command = attended.event()["pid"].to_string();
     assert_eq!(attended.line(), "ready");

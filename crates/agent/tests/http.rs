@@ -55,13 +55,14 @@ fn answers(texts: Vec<Vec<u8>>) -> (String, JoinHandle<()>) {
 }
 
 #[test]
-fn both_together_fetch_every_byte() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rows");
+fn client_and_server_transfer_every_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rows");
     for (reuse, bytes, connections) in [(true, 4096, 3), (false, 1_000_000, 2), (true, 0, 1)] {
         let (server, to) = server();
-        let asked = json!({"to": to, "object_bytes": bytes, "connections": connections, "count": 40, "reuse": reuse, "check": true, "rows": path});
-        let report = fetch(&asked);
+        let configuration = json!({"to": to, "object_bytes": bytes, "connections": connections,
+            "count": 40, "reuse": reuse, "check": true, "rows": path});
+        let report = fetch(&configuration);
         let count = |name: &str| number(&report[name]);
         assert_eq!(
             (count("requests"), count("good_requests"), count("payload_bytes")),
@@ -155,7 +156,7 @@ fn ab_finds_no_failure() {
 }
 
 #[test]
-fn a_server_survives_what_is_no_request() {
+fn a_server_survives_malformed_requests() {
     let (server, address) = server();
     let say = |text: &[u8]| {
         let mut stream = TcpStream::connect(&address).unwrap();
@@ -173,7 +174,7 @@ fn a_server_survives_what_is_no_request() {
         say(b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nGET /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(two.matches("HTTP/1.1 200 OK").count(), 2);
     assert!(two.ends_with("\r\n\r\n\u{0}\u{1}"));
-    // Whoever asks for a head only takes what follows it for the next answer.
+    // The caller for a head only takes what follows it for the next answer.
     let heads =
         say(b"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(
@@ -199,7 +200,9 @@ fn answers_of_other_servers_are_understood() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
             .to_vec();
     let closed = b"HTTP/1.0 200 OK\r\nServer: old\r\n\r\nabcde".to_vec();
-    let early = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde".to_vec();
+    let early = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: \
+        5\r\n\r\nabcde"
+        .to_vec();
     for text in [chunked, closed, early] {
         let (to, thread) = answers(vec![text]);
         let report = fetch(&json!({"to": to, "path": "/x", "object_bytes": 5, "count": 1}));
@@ -252,7 +255,7 @@ fn failures_are_rows_with_a_reason() {
 }
 
 #[test]
-fn a_connection_that_the_server_gave_up_is_made_again() {
+fn a_connection_that_the_server_closed_is_made_again() {
     // Two answers on two connections, though the first one promised to go on.
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde".to_vec();
     let (to, thread) = answers(vec![answer.clone(), answer]);
@@ -270,7 +273,7 @@ fn a_connection_that_the_server_gave_up_is_made_again() {
 }
 
 #[test]
-fn the_end_comes_at_once_in_the_middle_of_everything() {
+fn a_stop_takes_effect_at_once() {
     let (server, to) = server();
     let mut endless =
         Agent::begin("fetch", &json!({"to": to, "object_bytes": 1_000_000_000_000_u64}));
@@ -291,7 +294,7 @@ fn the_end_comes_at_once_in_the_middle_of_everything() {
 }
 
 #[test]
-fn wrong_configurations_say_what_is_wrong() {
+fn wrong_configurations_are_named() {
     let cases = [
         ("fetch", json!({"to": "127.0.0.1:9"}), "there is nothing to fetch"),
         ("fetch", json!({"to": "127.0.0.1:9", "path": "x"}), "path: \"x\" is none"),

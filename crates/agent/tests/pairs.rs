@@ -23,7 +23,7 @@ fn per_second(bytes: u64, nanoseconds: i64) -> f64 {
 type Act<'a> = &'a dyn Fn(TcpStream);
 
 #[test]
-fn six_connections_bring_what_was_declared() {
+fn six_connections_carry_the_declared_bytes() {
     let connections = three_pairs(16 << 10, 1 << 20);
     let (mut receiver, to) = receiver(&connections, &json!({}));
     let buffers = json!({"probe": 65536, "data": null});
@@ -135,7 +135,8 @@ fn no_connection_is_offered_more_than_its_window() {
 
 #[test]
 fn in_sequence_the_data_of_a_pair_begin_when_its_probe_has_ended() {
-    // The data are declared first in one pair: the role decides, not the order of the configuration.
+    // The data are declared first in one pair: the role decides, not the order of the
+    // configuration.
     let mut all =
         [pair(0, 32 << 10, 300_000), pair(1, 64 << 10, 300_000), pair(2, 16 << 10, 300_000)]
             .concat();
@@ -176,7 +177,7 @@ fn both_versions_of_ip_are_served() {
 }
 
 #[test]
-fn the_end_stops_both_sides() {
+fn a_stop_ends_both_sides() {
     let connections = json!(pair(0, 1000, 1 << 30));
     let slowly = json!({"rate_bits_per_second": 8_000_000, "order": "sequential"});
     let (receiver, to) = receiver(&connections, &json!({}));
@@ -192,7 +193,7 @@ fn the_end_stops_both_sides() {
 }
 
 #[test]
-fn the_end_may_come_before_anything() {
+fn a_stop_may_precede_the_start() {
     let connections = json!(pair(0, 1000, 1000));
     let (receiver, to) = receiver(&connections, &json!({}));
     let kept = Header::data(0, 1000).connect(&to["data"]);
@@ -207,13 +208,14 @@ fn the_end_may_come_before_anything() {
     wait_for_progress(&receiver, |event| event["open_connections"] == 1);
     assert_eq!(closes(&receiver.stop()), ["absent", "stopped"]);
     drop(kept);
-    let unstarted = json!({"role": "receive", "listen": "::1", "peer": "::1", "round": 1, "nonce": NONCE, "connections": connections});
+    let unstarted = json!({"role": "receive", "listen": "::1", "peer": "::1", "round": 1,
+        "nonce": NONCE, "connections": connections});
     let unstarted = Agent::begin("pairs", &unstarted).close();
     assert_eq!((&unstarted["start_ns"], closes(&unstarted)), (&Value::Null, vec!["stopped"; 2]));
 }
 
 #[test]
-fn a_phase_ends_by_itself() {
+fn a_phase_ends_after_its_duration() {
     let connections = json!(pair(0, 1000, 1000));
     let (mut receiver, to) = receiver(&connections, &json!({"duration_ns": 2_000_000_000_u64}));
     let kept = Header::data(0, 1000).connect(&to["data"]);
@@ -227,7 +229,7 @@ fn a_phase_ends_by_itself() {
 }
 
 #[test]
-fn a_rate_is_kept_on_either_side() {
+fn a_rate_holds_on_either_side() {
     let connections = json!([{"pair": 0, "role": "data", "bytes": 200_000}]);
     let limit = json!({"rate_bits_per_second": 4_000_000});
     // Each by the moments of the side that keeps it.
@@ -245,7 +247,7 @@ fn a_rate_is_kept_on_either_side() {
 }
 
 #[test]
-fn what_a_receiver_does_wrong_is_told() {
+fn a_faulty_receiver_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = json!({"data": listener.local_addr().unwrap().to_string(), "probe": null});
     let connections = json!([{"pair": 3, "role": "data", "bytes": 10}]);
@@ -282,10 +284,10 @@ fn what_a_receiver_does_wrong_is_told() {
     let cases: [(Act<'_>, &str, &str); 8] = [
         (&drop, "unanswered", "ended without an answer"),
         (&say(answer(1, 3, 10)[..63].to_vec()), "unanswered", "ended without an answer"),
-        (&say(vec![7; 64]), "unanswered", "is no answer"),
+        (&say(vec![7; 64]), "unanswered", "malformed"),
         (&say([answer(1, 3, 10), vec![0; 9000]].concat()), "unanswered", "more than an answer"),
         (&say(answer(1, 4, 10)), "unanswered", "another connection"),
-        (&say(answer(1, 3, 9)), "unanswered", "which cannot be"),
+        (&say(answer(1, 3, 9)), "unanswered", "impossible"),
         (&say(answer(2, 3, 9)), "too_short", "had 9 bytes"),
         (&reset, "reset", "reset"),
     ];
@@ -310,9 +312,10 @@ fn what_a_receiver_does_wrong_is_told() {
 }
 
 #[test]
-fn wrong_configurations_say_what_is_wrong() {
+fn wrong_configurations_are_named() {
     let connections = json!(pair(0, 1, 1));
-    let receive = json!({"role": "receive", "listen": "127.0.0.1", "peer": "127.0.0.1", "round": 1, "nonce": NONCE, "connections": connections});
+    let receive = json!({"role": "receive", "listen": "127.0.0.1", "peer": "127.0.0.1",
+        "round": 1, "nonce": NONCE, "connections": connections});
     let to = json!({"probe": "127.0.0.1:9", "data": "127.0.0.1:9"});
     let send = send_configuration(&to, &connections, &json!({}));
     let cases = [

@@ -30,18 +30,19 @@ fn answered(report: &Value) -> usize {
 }
 
 #[test]
-fn a_port_that_is_open_and_one_that_is_closed_answer() {
+fn open_and_closed_ports_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let open = listener.local_addr().unwrap().port();
     for port in [open, 1] {
-        let asked = json!({"to": "127.0.0.1", "way": "tcp", "port": port, "count": 4, "interval_ns": 20_000_000});
-        let found = report(&asked);
+        let configuration = json!({"to": "127.0.0.1", "way": "tcp", "port": port, "count": 4,
+            "interval_ns": 20_000_000});
+        let found = report(&configuration);
         assert_eq!((&found["way"], answered(&found)), (&json!("tcp"), 4), "{found}");
     }
 }
 
 #[test]
-fn whatever_is_answered_is_used() {
+fn the_method_that_is_answered_is_used() {
     let found = report(&json!({"to": "127.0.0.1", "count": 5, "interval_ns": 20_000_000}));
     // As a user who may not send echoes, handshakes are used, and it is said why.
     assert_eq!(found["way"] == "icmp", found["refused"].is_null(), "{found}");
@@ -49,10 +50,11 @@ fn whatever_is_answered_is_used() {
 }
 
 #[test]
-fn the_end_is_heard_between_two_pings() {
+fn a_stop_takes_effect_between_two_pings() {
     let mut agent = Agent::begin(
         "ping",
-        &json!({"to": "127.0.0.1", "way": "tcp", "count": 1000, "interval_ns": 3_600_000_000_000_u64}),
+        &json!({"to": "127.0.0.1", "way": "tcp", "count": 1000,
+            "interval_ns": 3_600_000_000_000_u64}),
     );
     agent.start();
     let found = agent.stop();
@@ -61,7 +63,7 @@ fn the_end_is_heard_between_two_pings() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn impossible_configurations_are_refused() {
     for (wrong, word) in [
         (json!({"to": "127.0.0.1", "interval_ns": 10}), "interval_ns"),
         (json!({"to": "127.0.0.1", "count": 1_000_000}), "count"),

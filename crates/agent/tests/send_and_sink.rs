@@ -12,7 +12,8 @@ use agent::{Agent, number, rows, sum};
 use serde_json::{Value, json};
 
 fn sink() -> (Agent, Value, Value) {
-    let listen = json!([{"transport": "udp", "address": "127.0.0.1:0"}, {"transport": "tcp", "address": "127.0.0.1:0"}]);
+    let listen = json!([{"transport": "udp", "address": "127.0.0.1:0"}, {"transport": "tcp",
+        "address": "127.0.0.1:0"}]);
     let mut sink = Agent::begin("sink", &json!({"listen": listen, "nonce": 7}));
     sink.start();
     let place = |at: usize| sink.ready["listening"][at]["address"].clone();
@@ -21,7 +22,8 @@ fn sink() -> (Agent, Value, Value) {
 }
 
 fn source(transport: &str, to: &Value, model: &Value) -> Value {
-    json!({"name": transport, "transport": transport, "to": to, "model": model, "duration_ns": 300_000_000})
+    json!({"name": transport, "transport": transport, "to": to, "model": model,
+        "duration_ns": 300_000_000})
 }
 
 fn cbr(rate: u64) -> Value {
@@ -37,7 +39,7 @@ fn send(configuration: &Value) -> Value {
 }
 
 #[test]
-fn what_is_sent_arrives_and_is_counted_by_source() {
+fn sent_packets_arrive_and_are_counted_by_source() {
     let (sink, udp, tcp) = sink();
     let mut second =
         source("udp", &udp, &json!({"kind": "poisson", "rate_bits_per_second": 4_000_000}));
@@ -92,10 +94,10 @@ fn what_is_sent_arrives_and_is_counted_by_source() {
 }
 
 #[test]
-fn departures_are_those_of_the_schedule_never_early_and_do_not_drift() {
+fn departures_follow_the_schedule_never_early_and_without_drift() {
     let (_sink, udp, _) = sink();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("departures");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("departures");
     let sent =
         send(&json!({"sources": [source("udp", &udp, &cbr(40_000_000))], "departures": path}));
     assert_eq!(number(&sent["departures"]["rows"]), 1000);
@@ -113,7 +115,10 @@ fn departures_are_those_of_the_schedule_never_early_and_do_not_drift() {
     }
     let source = &sent["sources"][0];
     assert_eq!(
-        (number(&source["lateness"]["packets"]), number(&source["lateness"]["early_packets"])),
+        (
+            number(&source["departure_error"]["packets"]),
+            number(&source["departure_error"]["early_packets"])
+        ),
         (1000, 0)
     );
     assert_eq!(source["last_due_ns"], rows[999][2]);
@@ -121,10 +126,10 @@ fn departures_are_those_of_the_schedule_never_early_and_do_not_drift() {
 }
 
 #[test]
-fn a_timer_releases_at_its_ticks_and_unpaced_is_not_called_late() {
+fn a_timer_releases_at_its_ticks_and_unpaced_sources_are_never_late() {
     let (_sink, udp, _) = sink();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("departures");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("departures");
     let mut timed = source("udp", &udp, &cbr(40_000_000));
     timed["release"] = json!({"timer_hz": 100});
     let mut unpaced = source("udp", &udp, &cbr(4_000_000));
@@ -137,11 +142,12 @@ fn a_timer_releases_at_its_ticks_and_unpaced_is_not_called_late() {
     assert!(matches!(most, Some(33 | 34)), "{most:?} in a tick");
     assert_eq!((timed.len(), unpaced.len()), (1000, 100));
     assert!(unpaced.iter().all(|row| row[2] == 0));
-    assert_eq!(sent["sources"][1]["lateness"], Value::Null);
-    assert_eq!(number(&sent["lateness"]["packets"]), 1000);
+    assert_eq!(sent["sources"][1]["departure_error"], Value::Null);
+    assert_eq!(number(&sent["departure_error"]["packets"]), 1000);
 }
 
-/// A capture of a line of frames: microseconds, IP length (0: not IP), whether they go the other way.
+/// A capture of a line of frames: microseconds, IP length (0: not IP), whether they go the other
+/// way.
 fn capture(path: &Path, frames: &[(i64, u16, bool)]) {
     use trustbed_capture::{Direction, Frame, InterfaceDescription, Writer};
     use trustbed_units::Ns;
@@ -197,8 +203,9 @@ fn capture(path: &Path, frames: &[(i64, u16, bool)]) {
 #[test]
 fn a_capture_is_played_again_with_its_lengths() {
     let (sink, udp, tcp) = sink();
-    let folder = tempfile::tempdir().unwrap();
-    let (trace, path) = (folder.path().join("trace.pcapng"), folder.path().join("departures"));
+    let directory = tempfile::tempdir().unwrap();
+    let (trace, path) =
+        (directory.path().join("trace.pcapng"), directory.path().join("departures"));
     let frames = [(0, 1500), (400, 40), (999, 1500), (1000, 576), (2700, 1500)];
     let mut both: Vec<_> =
         frames.iter().map(|(micros, length)| (*micros, *length, false)).collect();
@@ -227,7 +234,7 @@ fn a_capture_is_played_again_with_its_lengths() {
 }
 
 #[test]
-fn a_reader_that_stands_still_costs_a_second_of_traffic_and_no_more() {
+fn a_stalled_reader_costs_at_most_a_second_of_traffic() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = json!(listener.local_addr().unwrap().to_string());
     let mut source = source("tcp", &to, &cbr(80_000_000));
@@ -263,7 +270,7 @@ fn a_reader_that_stands_still_costs_a_second_of_traffic_and_no_more() {
     );
     assert_eq!(received, count("written_bytes"));
     // It was not the sender that was late.
-    assert_eq!(source["lateness"]["packets"], source["offered_packets"]);
+    assert_eq!(source["departure_error"]["packets"], source["offered_packets"]);
 }
 
 #[test]
@@ -288,7 +295,8 @@ fn a_connection_that_breaks_is_told_and_the_others_go_on() {
 fn a_source_without_times_is_over_when_its_connection_is() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = json!(listener.local_addr().unwrap().to_string());
-    let endless = json!({"name": "a", "transport": "tcp", "to": to, "model": cbr(8_000_000), "release": "unpaced"});
+    let endless = json!({"name": "a", "transport": "tcp", "to": to, "model": cbr(8_000_000),
+        "release": "unpaced"});
     let mut sender = Agent::begin("send", &json!({"sources": [endless]}));
     let (mut stream, _) = listener.accept().unwrap();
     sender.start();
@@ -361,7 +369,7 @@ fn the_end_may_come_before_the_start() {
 }
 
 #[test]
-fn wrong_configurations_say_what_is_wrong() {
+fn wrong_configurations_are_named() {
     let with = |key: &str, value: Value| {
         let mut source = source("udp", &json!("127.0.0.1:9"), &cbr(1_000_000));
         source[key] = value;
@@ -404,7 +412,8 @@ fn wrong_configurations_say_what_is_wrong() {
     let (event, _) = Agent::refused("sink", &json!({"listen": []}));
     assert!(event["message"].as_str().unwrap().contains("there is no address to receive at"));
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let listen = json!({"listen": [{"transport": "udp", "address": taken.local_addr().unwrap().to_string()}]});
+    let listen = json!({"listen": [{"transport": "udp",
+        "address": taken.local_addr().unwrap().to_string()}]});
     let (event, code) = Agent::refused("sink", &listen);
     assert!(event["hint"].as_str().unwrap().contains("another program listens there"), "{event}");
     assert_eq!(code, 1);

@@ -1,4 +1,4 @@
-//! Threads that spin: what the file and the report say of their gaps, and that they end when they are told to.
+//! Spin monitors: gaps in the file and the report, and their end.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod agent;
@@ -50,7 +50,8 @@ fn ratio(part: i64, all: i64) -> f64 {
     part as f64 / all as f64
 }
 
-/// A line says the same of all gaps as follows from the single ones; they may have begun in the line before.
+/// A line says the same of all gaps as follows from the single ones; they may have begun in the
+/// line before.
 fn agrees_with_its_gaps(line: &Value, before: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let gaps: Vec<(i64, i64)> = line["single_gaps"]
         .as_array()
@@ -78,7 +79,7 @@ fn agrees_with_its_gaps(line: &Value, before: &[(i64, i64)]) -> Vec<(i64, i64)> 
 }
 
 #[test]
-fn every_second_says_what_its_gaps_took() {
+fn every_second_accounts_for_its_gaps() {
     let place = Place::new();
     let mut agent = Agent::begin(
         "spin",
@@ -140,7 +141,7 @@ fn every_second_says_what_its_gaps_took() {
 }
 
 #[test]
-fn a_program_that_was_stopped_had_no_core() {
+fn a_stopped_process_has_no_core() {
     let place = Place::new();
     let mut agent = Agent::begin("spin", &json!({"path": place.file()}));
     agent.start();
@@ -167,10 +168,11 @@ fn a_program_that_was_stopped_had_no_core() {
 }
 
 #[test]
-fn windows_are_watched_on_every_core_and_nothing_else_is() {
+fn only_windows_are_monitored_on_every_core() {
     let place = Place::new();
-    let asked = json!({"path": place.file(), "cores": "all", "window_ns": 20_000_000, "seed": 3, "duration_ns": 2_200_000_000_u64});
-    let mut agent = Agent::begin("spin", &asked);
+    let configuration = json!({"path": place.file(), "cores": "all", "window_ns": 20_000_000, "seed": 3,
+        "duration_ns": 2_200_000_000_u64});
+    let mut agent = Agent::begin("spin", &configuration);
     assert_eq!(agent.ready["processors"], agent.ready["affinity"]);
     assert!(near(&agent.ready["duty"], 0.02));
     agent.start();
@@ -205,11 +207,12 @@ fn windows_are_watched_on_every_core_and_nothing_else_is() {
 }
 
 #[test]
-fn gaps_for_which_there_is_no_room_are_counted_and_their_time_is_lost() {
+fn gaps_beyond_the_table_are_counted_without_their_times() {
     let place = Place::new();
     // Longer than a nanosecond is every pass.
-    let asked = json!({"path": place.file(), "threshold_ns": 1, "most_gaps": 10, "duration_ns": 50_000_000});
-    let mut agent = Agent::begin("spin", &asked);
+    let configuration = json!({"path": place.file(), "threshold_ns": 1, "most_gaps": 10,
+        "duration_ns": 50_000_000});
+    let mut agent = Agent::begin("spin", &configuration);
     assert_eq!(
         (&agent.ready["threshold_ns"], &agent.ready["pass_median_ns"]),
         (&json!(1), &Value::Null)
@@ -233,25 +236,25 @@ fn gaps_for_which_there_is_no_room_are_counted_and_their_time_is_lost() {
 }
 
 #[test]
-fn it_ends_when_it_is_told_to_before_the_start_and_behind_it() {
+fn a_monitor_stops_before_and_after_the_start() {
     let place = Place::new();
     for window in [None, Some(1_000_000)] {
-        let asked = json!({"path": place.file(), "window_ns": window});
-        let report = Agent::begin("spin", &asked).close();
+        let configuration = json!({"path": place.file(), "window_ns": window});
+        let report = Agent::begin("spin", &configuration).close();
         assert_eq!((&report["start_ns"], &report["threads"]), (&Value::Null, &json!([])));
-        let mut agent = Agent::begin("spin", &asked);
+        let mut agent = Agent::begin("spin", &configuration);
         agent.say(&json!({"do": "start", "at_ns": 4_000_000_000_000_000_000_i64}));
         assert_eq!(agent.next()["event"], "started");
         let report = agent.stop();
         assert_eq!((&report["lines"], &report["threads"][0]["share"]), (&json!(0), &Value::Null));
-        let mut agent = Agent::begin("spin", &asked);
+        let mut agent = Agent::begin("spin", &configuration);
         agent.start();
         assert_eq!(agent.close()["threads"].as_array().unwrap().len(), 1);
     }
 }
 
 #[test]
-fn a_full_disk_is_told_of() {
+fn a_full_disk_is_reported() {
     let mut agent = Agent::begin("spin", &json!({"path": "/dev/full", "duration_ns": 20_000_000}));
     agent.start();
     let report = agent.report();
@@ -264,7 +267,7 @@ fn a_full_disk_is_told_of() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_configurations_are_refused() {
     let path = Path::new("/tmp/never-written");
     let cases = [
         (json!({"path": path, "window_ns": 0}), "window_ns: windows of 0 ns", 2),

@@ -1,4 +1,5 @@
-//! Session-senders and session-reflectors, with each other and with programs that speak the protocol by hand, on the loopback interface.
+//! Session-senders and session-reflectors, with each other and with hand-written peers, on
+//! loopback.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 #![allow(clippy::print_stdout, reason = "a test that cannot run says why")]
 
@@ -29,7 +30,8 @@ fn reflector(more: &Value) -> (Agent, Value) {
 
 /// Probes of 2 ms apart: some dozens, whatever else is said.
 fn probes(to: &Value, more: &Value) -> Value {
-    let mut configuration = json!({"to": to, "from": "127.0.0.1", "mean_gap_ns": 2_000_000, "count": 50, "seed": 3, "session": 77});
+    let mut configuration = json!({"to": to, "from": "127.0.0.1", "mean_gap_ns": 2_000_000,
+        "count": 50, "seed": 3, "session": 77});
     configuration.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     configuration
 }
@@ -127,9 +129,9 @@ fn column<'a>(
 }
 
 #[test]
-fn probes_are_answered_and_every_one_is_a_row() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("probes");
+fn every_probe_is_answered_and_is_a_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("probes");
     let (reflector, address) = reflector(&json!({"session": 77}));
     let sent = probe(&address, &json!({"rows": path, "payload_bytes": 200}));
     let got = reflector.stop();
@@ -171,11 +173,11 @@ fn probes_are_answered_and_every_one_is_a_row() {
     let (ahead, error) =
         (offset["ahead_ns"].as_i64().unwrap(), offset["error_ns"].as_i64().unwrap());
     assert!(ahead.abs() <= error && error == (least + 1) / 2, "the same clock: {offset}");
-    assert_eq!(number(&sent["lateness"]["early_packets"]), 0);
+    assert_eq!(number(&sent["departure_error"]["early_packets"]), 0);
 }
 
 #[test]
-fn directions_are_those_of_a_reflector_that_counts() {
+fn a_stateful_reflector_separates_the_directions() {
     let (reflector, address) = reflector(&json!({"stateful": false}));
     let sent = probe(&address, &json!({"timestamps": "ptp"}));
     assert_eq!(
@@ -198,7 +200,7 @@ fn directions_are_those_of_a_reflector_that_counts() {
 }
 
 #[test]
-fn whoever_is_not_the_peer_gets_nothing_and_is_counted() {
+fn packets_of_others_are_counted_and_not_answered() {
     let (reflector, address) = reflector(&json!({"session": 77, "largest_payload_bytes": 100}));
     let (stranger, peer) = (socket("127.0.0.3:0"), socket("127.0.0.1:0"));
     let mut packet = [0; 44];
@@ -230,7 +232,7 @@ fn whoever_is_not_the_peer_gets_nothing_and_is_counted() {
 }
 
 #[test]
-fn a_flood_is_answered_at_the_rate_that_is_allowed() {
+fn a_flood_is_answered_at_the_allowed_rate() {
     let (reflector, address) = reflector(&json!({"packets_per_second": 1, "burst_packets": 5}));
     let peer = socket("127.0.0.1:0");
     for _ in 0..300 {
@@ -248,7 +250,7 @@ fn a_flood_is_answered_at_the_rate_that_is_allowed() {
 }
 
 #[test]
-fn what_is_no_answer_is_counted_and_harms_nothing() {
+fn packets_that_are_no_answer_are_counted_and_do_no_harm() {
     let fake = socket("127.0.0.1:0");
     let address = json!(fake.local_addr().unwrap().to_string());
     let mut prober = Agent::begin(
@@ -260,7 +262,8 @@ fn what_is_no_answer_is_counted_and_harms_nothing() {
     for number in 0..4_u8 {
         let (length, from) = fake.recv_from(&mut bytes).unwrap();
         assert_eq!((length, bytes[3], bytes[15]), (44, number, 77));
-        // The answer of one who counts: its own number, the sender's part at 24, and times of a clock that is 1000 s behind.
+        // The answer of one who counts: its own number, the sender's part at 24, and times of a
+        // clock that is 1000 s behind.
         let mut answer = [0; 44];
         answer[3] = number;
         let seconds =
@@ -283,7 +286,8 @@ fn what_is_no_answer_is_counted_and_harms_nothing() {
                 with(&|_| {});
                 with(&|_| {});
             }
-            // Number 1 does not get there; what it would have been answered with is the next one's number.
+            // Number 1 does not get there; what it would have been answered with is the next one's
+            // number.
             1 => {}
             _ => with(&|answer| answer[3] = number - 1),
         }
@@ -307,12 +311,12 @@ fn what_is_no_answer_is_counted_and_harms_nothing() {
 }
 
 #[test]
-fn nobody_there_is_loss_and_no_failure() {
+fn a_missing_reflector_is_loss_and_no_failure() {
     let nobody = socket("127.0.0.1:0");
     let address = json!(nobody.local_addr().unwrap().to_string());
     drop(nobody);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("probes");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("probes");
     let sent = probe(&address, &json!({"count": 10, "give_up_ns": 100_000_000, "rows": path}));
     assert_eq!(
         (number(&sent["lost_probes"]), &sent["delays"], &sent["clocks"]["offset"]),
@@ -325,7 +329,7 @@ fn nobody_there_is_loss_and_no_failure() {
 }
 
 #[test]
-fn both_end_when_they_are_asked_to() {
+fn both_sides_end_on_stop() {
     let (reflector, address) = reflector(&json!({}));
     let mut endless = Agent::begin(
         "probe",
@@ -376,7 +380,7 @@ fn a_reflector_ends_when_its_time_is_over() {
 }
 
 #[test]
-fn wrong_configurations_say_what_is_wrong() {
+fn wrong_configurations_are_named() {
     let cases = [
         (
             "reflect",
@@ -462,7 +466,7 @@ fn capture(path: &Path, datagrams: &[(u16, u16, Vec<u8>)]) {
 }
 
 #[test]
-fn another_program_reads_both_packets_as_they_were_meant() {
+fn tshark_decodes_both_packets() {
     if !has("tshark") {
         return;
     }
@@ -471,8 +475,8 @@ fn another_program_reads_both_packets_as_they_were_meant() {
     let (near, far) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
     far.set_ttl(61).unwrap();
     let middle = json!(near.local_addr().unwrap().to_string());
-    let folder = tempfile::tempdir().unwrap();
-    let (rows_path, trace) = (folder.path().join("rows"), folder.path().join("trace.pcapng"));
+    let directory = tempfile::tempdir().unwrap();
+    let (rows_path, trace) = (directory.path().join("rows"), directory.path().join("trace.pcapng"));
     let mut prober = Agent::begin(
         "probe",
         &probes(&middle, &json!({"count": 1, "payload_bytes": 60, "rows": rows_path})),
@@ -546,9 +550,10 @@ fn another_implementation_reflects_what_we_send() {
     }
     for format in ["NTP", "PTP"] {
         let other = Other::reflector(format);
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("probes");
-        let more = json!({"rows": path, "reflector_is_stateful": true, "timestamps": format.to_lowercase()});
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("probes");
+        let more = json!({"rows": path, "reflector_is_stateful": true,
+            "timestamps": format.to_lowercase()});
         let sent = probe(&json!(other.address), &more);
         let count = |name: &str| number(&sent[name]);
         assert_eq!(
@@ -580,7 +585,7 @@ fn another_implementation_reflects_what_we_send() {
 }
 
 #[test]
-fn what_another_implementation_sends_is_reflected() {
+fn packets_of_another_implementation_are_reflected() {
     if !has("stamp-suite") {
         return;
     }

@@ -1,6 +1,7 @@
 //! What a transfer could have achieved: bounds by window, measured delay, loss and capacity.
 
-/// The inputs of the bounds. Sizes in bytes, times in seconds, capacity in bytes per second at IP level.
+/// The inputs of the bounds. Sizes in bytes, times in seconds, capacity in bytes per second at IP
+/// level.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Path {
     /// Largest advertised window W.
@@ -19,7 +20,8 @@ pub struct Path {
     pub capacity: Option<f64>,
 }
 
-/// W·p / (P·R) in bytes per second: what the window allows at round-trip time `rtt` (Lee et al., Eq. 1). `None` for W = 0 or R ≤ 0.
+/// W·p / (P·R) in bytes per second: what the window allows at round-trip time `rtt` (Lee et al.,
+/// Eq. 1). `None` for W = 0 or R ≤ 0.
 pub fn window_bound(window: f64, payload: f64, packet: f64, rtt: f64) -> Option<f64> {
     (window > 0.0 && rtt > 0.0 && packet > 0.0).then(|| window * payload / (packet * rtt))
 }
@@ -46,7 +48,8 @@ impl Path {
         self.capacity.map(|c| c * self.payload / self.packet)
     }
 
-    /// The packet period P·R₀/W of the ideal self-clocked sender; with known capacity at least 8P/C. Seconds.
+    /// The packet period P·R₀/W of the ideal self-clocked sender; with known capacity at least
+    /// 8P/C. Seconds.
     pub fn packet_period(&self) -> Option<f64> {
         let window = self.window.filter(|&w| w > 0.0)?;
         let period = self.packet * self.rtt_base? / window;

@@ -1,7 +1,9 @@
-//! What came back, and what did not: time in which repeated timeouts were left unanswered, acknowledgements that repair themselves
-//! without a retransmission, and the round-trip time just before losses.
+//! What came back, and what did not: time in which repeated timeouts were left unanswered,
+//! acknowledgements that repair themselves without a retransmission, and the round-trip time just
+//! before losses.
 //!
-//! Bias: away from the sender nothing is unanswered for long, because what arrives is acknowledged at once; there these stay 0.
+//! Bias: away from the sender nothing is unanswered for long, because what arrives is acknowledged
+//! at once; there these stay 0.
 
 use trustbed_units::{Ns, Span};
 
@@ -9,7 +11,8 @@ use crate::Distribution;
 
 /// The shortest time without an answer that counts.
 const SILENT: Span = Span::from_millis(500);
-/// Share of the round trip for which a lone packet stays alone: a sender whose timeout expired sends one and waits for its answer.
+/// Share of the round trip for which a lone packet stays alone: a sender whose timeout expired
+/// sends one and waits for its answer.
 const ALONE: i64 = 2;
 /// Retransmissions without an answer that make it more than a lost packet.
 const REPEATS: u32 = 2;
@@ -38,14 +41,16 @@ pub struct Answers {
     arrived: Option<(Ns, bool)>,
     /// A silence that ended with a packet of which it is not yet known whether it is alone.
     broken: Option<(Span, Ns)>,
-    /// Silences amid full segments that ended with a timeout of the sender, in nanoseconds: a repeated or a lone packet.
+    /// Silences amid full segments that ended with a timeout of the sender, in nanoseconds: a
+    /// repeated or a lone packet.
     pub interrupted: i64,
     duplicates: bool,
     /// Packets in vain whose duplicate acknowledgement (RFC 2883) has not come yet.
     in_vain: u32,
     /// Until this offset is acknowledged, an advance may be a retransmission's doing.
     repaired_until: Option<i64>,
-    /// Times that duplicate acknowledgements ended although nothing had been retransmitted: a segment was late, not lost.
+    /// Times that duplicate acknowledgements ended although nothing had been retransmitted: a
+    /// segment was late, not lost.
     pub late: u32,
     last: Option<Span>,
     last_echo: Option<Span>,
@@ -79,7 +84,8 @@ impl Answers {
 
     /// Data came by, a `full` segment or less; `way` is the smallest time to the sender and back.
     ///
-    /// A sender that stopped goes on with all that its window allows, one whose packets were not answered with a single packet.
+    /// A sender that stopped goes on with all that its window allows, one whose packets were not
+    /// answered with a single packet.
     #[inline]
     pub fn on_passing(&mut self, now: Ns, full: bool, repeats: bool, way: Option<Span>) {
         if let (Some((silence, then)), Some(way)) = (self.broken.take(), way)
@@ -116,22 +122,26 @@ impl Answers {
         }
     }
 
-    /// A packet had been sent in vain although it did not seem so; the acknowledgement that tells comes next.
+    /// A packet had been sent in vain although it did not seem so; the acknowledgement that tells
+    /// comes next.
     pub fn on_disproved(&mut self) {
         self.in_vain = self.in_vain.saturating_add(1);
     }
 
-    /// A packet had been lost before the capture, when `before` was the last time to the sender and back.
+    /// A packet had been lost before the capture, when `before` was the last time to the sender and
+    /// back.
     pub fn on_loss_upstream(&mut self, before: Option<Span>) {
         if let Some(before) = before {
             self.before_loss_echo.add(before.0);
         }
     }
 
-    /// In the middle of a path: the round-trip time just before losses, of both halves; `rtt` and `echo` are their medians.
+    /// In the middle of a path: the round-trip time just before losses, of both halves; `rtt` and
+    /// `echo` are their medians.
     ///
-    /// A loss behind the capture leaves the times of both halves, one before it only that of the half to the sender: of the other half
-    /// the median is taken then. Where most are before it, the few behind it (a retransmission that was lost, too) say nothing.
+    /// A loss behind the capture leaves the times of both halves, one before it only that of the
+    /// half to the sender: of the other half the median is taken then. Where most are before it,
+    /// the few behind it (a retransmission that was lost, too) say nothing.
     pub fn before_loss_between(&mut self, rtt: Option<f64>, echo: Option<f64>) -> Option<f64> {
         let behind = 2 * self.before_loss.count() >= self.before_loss_echo.count();
         let here = self.before_loss.quantile(0.5).filter(|_| behind);

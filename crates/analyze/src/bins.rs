@@ -1,4 +1,5 @@
-//! A histogram's bins as they grow: those between the smallest and the largest value seen, numbered by `trustbed_units::bins`.
+//! A histogram's bins as they grow: those between the smallest and the largest value seen, numbered
+//! by `trustbed_units::bins`.
 
 pub(crate) use trustbed_units::bins::{index, steps};
 

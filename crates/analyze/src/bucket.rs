@@ -1,16 +1,21 @@
-//! Whether losses happen whenever a token bucket would be empty, as behind a policer (Flach et al., *An Internet-Wide Analysis of Traffic
-//! Policing*, SIGCOMM 2016).
+//! Whether losses happen whenever a token bucket would be empty, as behind a policer (Flach et al.,
+//! *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016).
 //!
-//! A policer's tokens grow at its rate and shrink with every byte that passes. All lost packets then meet an empty bucket, so the bytes
-//! that had passed by each loss lie on one line over time, whose slope is the rate, and every other packet met more tokens. The rank of
-//! the losses says which share of the packets met fewer: near 0 behind a policer (and at a full queue, which empties at a constant rate
-//! just so: the round-trip time before losses tells these apart), one half for losses that do not depend on what was sent.
+//! A policer's tokens grow at its rate and shrink with every byte that passes. All lost packets
+//! then meet an empty bucket, so the bytes that had passed by each loss lie on one line over time,
+//! whose slope is the rate, and every other packet met more tokens. The rank of the losses says
+//! which share of the packets met fewer: near 0 behind a policer (and at a full queue, which
+//! empties at a constant rate just so: the round-trip time before losses tells these apart), one
+//! half for losses that do not depend on what was sent.
 //!
-//! Beside the sender a loss is dated by the first copy of what is retransmitted, away from it by the packet that left a gap.
+//! Beside the sender a loss is dated by the first copy of what is retransmitted, away from it by
+//! the packet that left a gap.
 //!
-//! Bounded: 128 losses and 256 sent packets, thinned evenly, kept from the first loss on; the last 64 gaps.
+//! Bounded: 128 losses and 256 sent packets, thinned evenly, kept from the first loss on; the last
+//! 64 gaps.
 //!
-//! Bias: losses of the first 15 % of a transfer are left out, because slow start overruns any bottleneck by a whole flight at once.
+//! Bias: losses of the first 15 % of a transfer are left out, because slow start overruns any
+//! bottleneck by a whole flight at once.
 
 use std::collections::VecDeque;
 
@@ -84,22 +89,24 @@ struct Gap {
 }
 
 impl Bucket {
-    /// The packet at `offset` was retransmitted for the first time; it had been sent `sent` after the first data.
+    /// The packet at `offset` was retransmitted for the first time; it had been sent `sent` after
+    /// the first data.
     pub fn on_loss(&mut self, sent: Span, offset: i64, length: u32) {
         let [losses, _] = &mut **self.kept.get_or_insert_with(Box::default);
         losses.add(Mark { sent: sent.0, offset, lost: self.lost }, LOSSES);
         self.lost += i64::from(length);
     }
 
-    /// Bytes at `offset` came that an earlier packet had passed over, and they had been lost on the way here. Returns the round-trip time
-    /// of the moment at which they were passed over.
+    /// Bytes at `offset` came that an earlier packet had passed over, and they had been lost on the
+    /// way here. Returns the round-trip time of the moment at which they were passed over.
     pub fn on_fill(&mut self, offset: i64, length: u32) -> Option<Span> {
         let gap = self.gaps.iter().find(|gap| gap.start <= offset && offset < gap.end).copied()?;
         self.on_loss(gap.since, offset, length);
         gap.rtt
     }
 
-    /// New data at `offset` were sent; `rtt` is the last round-trip time measured, away from the sender.
+    /// New data at `offset` were sent; `rtt` is the last round-trip time measured, away from the
+    /// sender.
     #[inline]
     pub fn on_new(&mut self, sent: Span, offset: i64, length: u32, rtt: Option<Span>) {
         if offset > self.top && self.top > 0 {
@@ -114,7 +121,8 @@ impl Bucket {
         }
     }
 
-    /// Share of the packets that met fewer tokens than the median loss; `None` with fewer than five losses after slow start.
+    /// Share of the packets that met fewer tokens than the median loss; `None` with fewer than five
+    /// losses after slow start.
     #[expect(clippy::cast_precision_loss, reason = "bytes and nanoseconds of a transfer")]
     pub fn rank(&self, duration: Span) -> Option<f64> {
         let [losses, packets] = &**self.kept.as_ref()?;
@@ -149,8 +157,9 @@ impl Bucket {
         (all > 0).then(|| f64::from(emptier) / f64::from(all))
     }
 
-    /// Bytes lost below `offset`: when a packet was sent, the losses below it were not yet known. Between two losses that were kept of
-    /// many (not `exact`), those in between are taken as evenly spread.
+    /// Bytes lost below `offset`: when a packet was sent, the losses below it were not yet known.
+    /// Between two losses that were kept of many (not `exact`), those in between are taken as
+    /// evenly spread.
     #[expect(clippy::cast_precision_loss, reason = "bytes of a transfer")]
     fn lost_below(&self, by_offset: &[Mark], offset: i64, exact: bool) -> f64 {
         let at = by_offset.partition_point(|mark| mark.offset < offset);

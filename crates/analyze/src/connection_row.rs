@@ -1,10 +1,11 @@
-//! What a connection amounts to when it is over. Times are nanoseconds; `trustbed-record` says what each column means.
+//! What a connection amounts to when it is over. Times are nanoseconds; `trustbed-record` says what
+//! each column means.
 
 use trustbed_flow::{Connection, Counters, State};
 use trustbed_units::{Ns, Span};
 
-use crate::place::{At, Location, PlaceFrom};
-use crate::{Options, Place};
+use crate::capture_point::{At, CapturePointSource, Location};
+use crate::{CapturePoint, Options};
 
 /// One connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,12 +44,12 @@ impl ConnectionRow {
         let mut location = Location::of(connection);
         if let Some(at) = options.at {
             let larger_by_initiator = own.counters.unique >= other.counters.unique;
-            location.from = PlaceFrom::Given;
-            location.place = match (at, larger_by_initiator) {
-                (At::Sender, true) | (At::Receiver, false) => Place::Initiator,
-                (At::Sender, false) | (At::Receiver, true) => Place::Responder,
-                (At::Middle, _) => Place::Middle,
-                (At::Unknown, _) => Place::Unknown,
+            location.source = CapturePointSource::Given;
+            location.point = match (at, larger_by_initiator) {
+                (At::Sender, true) | (At::Receiver, false) => CapturePoint::Initiator,
+                (At::Sender, false) | (At::Receiver, true) => CapturePoint::Responder,
+                (At::Middle, _) => CapturePoint::Middle,
+                (At::Unknown, _) => CapturePoint::Unknown,
             };
         }
         let handshake = &connection.handshake;

@@ -1,8 +1,10 @@
-//! How fast data arrived, from the acknowledgements of one transfer: delivery rate, its steadiness, and from these the capacity.
+//! How fast data arrived, from the acknowledgements of one transfer: delivery rate, its steadiness,
+//! and from these the capacity.
 //!
-//! Every advancing acknowledgement gives a rate over the last τ = max(mean RTT, 50 ms). The mean RTT is the mean so far (a
-//! stream cannot know the final one), and the first min(1 s, D/4) are left out: while D is below 4 s the samples of the
-//! first second are kept apart, thinned evenly beyond 512, so that the cut can be made at the end.
+//! Every advancing acknowledgement gives a rate over the last τ = max(mean RTT, 50 ms). The mean
+//! RTT is the mean so far (a stream cannot know the final one), and the first min(1 s, D/4) are
+//! left out: while D is below 4 s the samples of the first second are kept apart, thinned evenly
+//! beyond 512, so that the cut can be made at the end.
 
 use std::collections::VecDeque;
 

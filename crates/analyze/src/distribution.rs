@@ -1,7 +1,9 @@
-//! A distribution of durations or rates in bounded memory: every value up to 64 of them, then a histogram.
+//! A distribution of durations or rates in bounded memory: every value up to 64 of them, then a
+//! histogram.
 //!
-//! Bins are linear within each power of two, 64 of them (2^F), so that a bin is at most 1/64 of its value wide (a quantile is off by at
-//! most 0.8 %) and its index needs no logarithm: the same on every machine. Bins merge by addition.
+//! Bins are linear within each power of two, 64 of them (2^F), so that a bin is at most 1/64 of its
+//! value wide (a quantile is off by at most 0.8 %) and its index needs no logarithm: the same on
+//! every machine. Bins merge by addition.
 
 use crate::bins::{edges, grow, index, steps};
 
@@ -43,7 +45,8 @@ struct Bin {
 }
 
 impl Bin {
-    /// Sum of the values of the bin with this number. Where a step is more than one value: its middle is taken.
+    /// Sum of the values of the bin with this number. Where a step is more than one value: its
+    /// middle is taken.
     #[expect(clippy::cast_precision_loss, reason = "edges of bins")]
     fn sum<const F: u32>(self, number: usize) -> f64 {
         let (low, high) = edges::<F>(number);
@@ -145,7 +148,8 @@ impl<const F: u32> Distribution<F> {
         })
     }
 
-    /// The quantile `q` (0…1) by linear interpolation between order statistics (Hyndman and Fan, type 7).
+    /// The quantile `q` (0…1) by linear interpolation between order statistics (Hyndman and Fan,
+    /// type 7).
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -167,7 +171,8 @@ impl<const F: u32> Distribution<F> {
         Some(sorted[low] as f64 + (rank - rank.floor()) * (sorted[high] - sorted[low]) as f64)
     }
 
-    /// The value at rank ⌊(n − 1)·q⌋: nearest rank, no interpolation; from bins, the mean of the bin that holds it.
+    /// The value at rank ⌊(n − 1)·q⌋: nearest rank, no interpolation; from bins, the mean of the
+    /// bin that holds it.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -187,7 +192,8 @@ impl<const F: u32> Distribution<F> {
         Some(sorted[rank as usize] as f64)
     }
 
-    /// Number and sum of the values above `threshold`. The bin that the threshold cuts is taken as evenly filled.
+    /// Number and sum of the values above `threshold`. The bin that the threshold cuts is taken as
+    /// evenly filled.
     pub fn above(&mut self, threshold: f64) -> (f64, f64) {
         if self.n > 0 && as_f64(self.min) > threshold {
             return (count_f64(self.n), as_f64(self.sum));
@@ -201,7 +207,8 @@ impl<const F: u32> Distribution<F> {
         }
     }
 
-    /// Points of the cumulative distribution: (value, share of values not above it), at most `most` of them.
+    /// Points of the cumulative distribution: (value, share of values not above it), at most `most`
+    /// of them.
     #[expect(clippy::cast_precision_loss, reason = "shares are floats")]
     pub fn cumulative(&mut self, most: usize) -> Vec<(f64, f64)> {
         let mut points = Vec::new();
@@ -234,7 +241,8 @@ impl<const F: u32> Distribution<F> {
     }
 }
 
-/// Enters a value into bins that begin with number `first`, and makes room for it where there is none.
+/// Enters a value into bins that begin with number `first`, and makes room for it where there is
+/// none.
 #[inline]
 fn enter<const F: u32>(bins: &mut Box<[Bin]>, first: &mut usize, value: u64) {
     let at = index::<F>(value);

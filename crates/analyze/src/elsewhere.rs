@@ -1,12 +1,14 @@
 //! The sender's view from a capture that is not beside the sender.
 //!
-//! What the capture sees leave the receiver's side reaches the sender later, and what the sender sent arrived later: both
-//! ways together take the smallest time from a packet towards the sender to the sender's answer. Acknowledgements are
-//! therefore held back by that time before the sender "receives" them; data count when they are seen. Whether a pause
-//! was the sender's or the network's is told by the sender's own clock in the timestamp option: if it stood still
-//! while the capture's ran, the network held the packets.
+//! What the capture sees leave the receiver's side reaches the sender later, and what the sender
+//! sent arrived later: both ways together take the smallest time from a packet towards the sender
+//! to the sender's answer. Acknowledgements are therefore held back by that time before the sender
+//! "receives" them; data count when they are seen. Whether a pause was the sender's or the
+//! network's is told by the sender's own clock in the timestamp option: if it stood still while the
+//! capture's ran, the network held the packets.
 //!
-//! Bias: queueing on the way to the capture looks like lateness of the sender unless timestamps show it; estimates, not measurements.
+//! Bias: queueing before the capture point looks like `departure_error` of the sender unless
+//! timestamps show it; estimates, not measurements.
 
 use std::collections::VecDeque;
 
@@ -50,7 +52,8 @@ impl SenderClock {
         Some(TICKS.into_iter().find(|t| (tick / t - 1.0).abs() < 0.2).unwrap_or(tick))
     }
 
-    /// Whether data stamped so were sent before data that came by already. A retransmission never was: it follows what it repairs.
+    /// Whether data stamped so were sent before data that came by already. A retransmission never
+    /// was: it follows what it repairs.
     #[inline]
     pub fn is_older(&self, tsval: u32) -> bool {
         self.newest.is_some_and(|newest| newest.wrapping_sub(tsval).cast_signed() > 0)
@@ -105,7 +108,8 @@ impl Elsewhere {
     }
 }
 
-/// Whether the network, not the sender, explains a pause of `paused` between two data packets whose `TSval` differ by `ticks`.
+/// Whether the network, not the sender, explains a pause of `paused` between two data packets whose
+/// `TSval` differ by `ticks`.
 pub(crate) fn held_by_network(paused: Span, ticks: u32, tick: f64) -> bool {
     let own = f64::from(ticks) * tick;
     own + tick + 0.1 * paused.as_f64() < paused.as_f64()

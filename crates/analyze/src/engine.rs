@@ -1,7 +1,8 @@
 //! The analysis of a whole capture, cut into a fixed number of shards by flow hash.
 //!
-//! A shard is a connection table with its observer and sees only its own packets, so its rows do not depend on what other
-//! shards do nor on how many workers share them. Rows are put in order by the packet at which they came to be.
+//! A shard is a connection table with its observer and sees only its own packets, so its rows do
+//! not depend on what other shards do nor on how many workers share them. Rows are put in order by
+//! the packet at which they came to be.
 
 use trustbed_flow::{Limits, Table, TableFacts};
 use trustbed_wire::Batch;
@@ -15,7 +16,8 @@ pub const SHARDS: usize = 64;
 /// The shard of a flow.
 #[inline]
 pub fn shard_of(flow_hash: u64) -> usize {
-    // The low bits choose the bucket inside a table, the highest ones its tag: these are in between.
+    // The low bits choose the bucket inside a table, the highest ones its tag: these are in
+    // between.
     (flow_hash >> 40) as usize % SHARDS
 }
 
@@ -85,8 +87,8 @@ impl Shards {
         while self.finish_part() {}
     }
 
-    /// The capture is over: the next part of what is left ends, in the order of the first packets. False when nothing is left.
-    /// All workers need the same number of parts.
+    /// The capture is over: the next part of what is left ends, in the order of the first packets.
+    /// False when nothing is left. All workers need the same number of parts.
     pub fn finish_part(&mut self) -> bool {
         let bound = self.finished.saturating_add(PART);
         for table in &mut self.tables {

@@ -1,10 +1,12 @@
-//! From connection events to numbers: round trips, timers, spacing, windows, delivery rate, loss, limiting states, and where the
-//! capture was taken. Pure and streaming: time is the capture's, memory is bounded per transfer.
+//! From connection events to numbers: round trips, timers, spacing, windows, delivery rate, loss,
+//! limiting states, and where the capture was taken. Pure and streaming: time is the capture's,
+//! memory is bounded per transfer.
 
 mod achievable;
 mod answers;
 mod bins;
 mod bucket;
+mod capture_point;
 mod connection_row;
 mod delivery;
 mod distribution;
@@ -13,7 +15,6 @@ mod engine;
 mod loss;
 mod meter;
 mod over_time;
-mod place;
 mod profile;
 mod rto;
 mod samples;
@@ -29,6 +30,7 @@ mod window;
 pub use achievable::{Path, window_bound};
 pub use answers::{Answers, Passing};
 pub use bucket::Bucket;
+pub use capture_point::{At, CapturePoint, CapturePointSource, Location};
 pub use connection_row::ConnectionRow;
 pub use delivery::{Delivery, Rates};
 pub use distribution::Distribution;
@@ -37,7 +39,6 @@ pub use engine::{Rows, SHARDS, Shards, shard_of};
 pub use loss::{Losses, Silence, Silences};
 pub use meter::{Ended, Meter, Options};
 pub use over_time::TimeWeighted;
-pub use place::{At, Location, Place, PlaceFrom};
 pub use profile::{Bend, Floor, FloorStep, Profile};
 pub use rto::{Rto, RtoValues};
 pub use samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};

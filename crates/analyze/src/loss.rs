@@ -19,7 +19,8 @@ struct Tally {
     count: i32,
 }
 
-/// Slots of time in which retransmissions are told apart at most; a slot doubles when there are more.
+/// Slots of time in which retransmissions are told apart at most; a slot doubles when there are
+/// more.
 const SLOTS: usize = 256;
 /// Width of a slot at first: 1 µs.
 const NARROWEST: i64 = 1_000;

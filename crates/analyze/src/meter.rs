@@ -32,7 +32,8 @@ pub struct Ended {
     pub connection: ConnectionRow,
     /// Its transfers, the initiator's first.
     pub transfers: Vec<TransferRow>,
-    /// When its senders were active and silent, for what several connections of a host show together.
+    /// When its senders were active and silent, for what several connections of a host show
+    /// together.
     pub trails: Vec<Trail>,
 }
 

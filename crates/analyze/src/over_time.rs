@@ -1,5 +1,6 @@
-//! A quantity over time in bounded memory: how long it had which value. Up to 64 different stretches as they are, then in bins, 128 per
-//! power of two: levels are few and lie close together (multiples of a segment), and a threshold must not fall between two of one bin.
+//! A quantity over time in bounded memory: how long it had which value. Up to 64 different
+//! stretches as they are, then in bins, 128 per power of two: levels are few and lie close together
+//! (multiples of a segment), and a threshold must not fall between two of one bin.
 
 use crate::bins::{edges, grow, index};
 
@@ -82,7 +83,8 @@ impl TimeWeighted {
         (self.total > 0).then(|| self.product / self.total as f64)
     }
 
-    /// Nanoseconds during which the quantity was at least `threshold`. The bin that the threshold cuts is taken as evenly filled.
+    /// Nanoseconds during which the quantity was at least `threshold`. The bin that the threshold
+    /// cuts is taken as evenly filled.
     #[expect(clippy::cast_precision_loss, reason = "durations and byte counts")]
     pub fn at_least(&self, threshold: f64) -> f64 {
         let (times, first) = match &self.levels {

@@ -1,13 +1,18 @@
-//! What a transfer was like over its time, in few slots: the bytes delivered until each slot's end and the smallest round trip in it.
+//! What a transfer was like over its time, in few slots: the bytes delivered until each slot's end
+//! and the smallest round trip in it.
 //!
-//! From it come two shapes. The *bend*: where the curve of delivered bytes lies highest above the straight line from its beginning to
-//! its end, as behind a token bucket that lets a burst pass. The *rise*: how far the one-way delay from the sender lies above its
-//! smallest, by the sender's own clock in the timestamp option; a queue raises it, a sender that is late does not. The *step*: the one moment that splits the floor of the round-trip time
-//! into two levels best, and how much of its variation the two levels leave, as after a change of route.
+//! From it come two shapes. The *bend*: where the curve of delivered bytes lies highest above the
+//! straight line from its beginning to its end, as behind a token bucket that lets a burst pass.
+//! The *rise*: how far the one-way delay from the sender lies above its smallest, by the sender's
+//! own clock in the timestamp option; a queue raises it, a sender that is late does not. The
+//! *step*: the one moment that splits the floor of the round-trip time into two levels best, and
+//! how much of its variation the two levels leave, as after a change of route.
 //!
-//! Bounded: 64 slots; their width doubles when a transfer outgrows them, so a long one has between 32 and 64.
+//! Bounded: 64 slots; their width doubles when a transfer outgrows them, so a long one has between
+//! 32 and 64.
 //!
-//! Bias: a floor is the smallest of a slot, so queues that drain within every slot leave no trace. A slot without a sample has none.
+//! Bias: a floor is the smallest of a slot, so queues that drain within every slot leave no trace.
+//! A slot without a sample has none.
 
 use trustbed_units::Span;
 
@@ -75,7 +80,8 @@ pub struct FloorStep {
     pub before: f64,
     /// Median floor after.
     pub after: f64,
-    /// Share of the floors' absolute deviation from their median that remains when each side has its own.
+    /// Share of the floors' absolute deviation from their median that remains when each side has
+    /// its own.
     pub left: f64,
     /// Rate times floor before the step over rate times floor after it: what was in flight.
     pub flight_ratio: Option<f64>,
@@ -136,7 +142,8 @@ impl Profile {
             .collect()
     }
 
-    /// Median over the slots of the one-way delay from the sender above its smallest, in nanoseconds; `tick` is the sender's, too.
+    /// Median over the slots of the one-way delay from the sender above its smallest, in
+    /// nanoseconds; `tick` is the sender's, too.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a transfer")]
     pub fn rise(&self, tick: f64) -> Option<f64> {
         let mut stamps = self.slots.iter().filter_map(|slot| slot.stamp);
@@ -176,7 +183,8 @@ impl Profile {
         }
     }
 
-    /// Where the delivered bytes lie highest above the line from first to last; `None` where they never do.
+    /// Where the delivered bytes lie highest above the line from first to last; `None` where they
+    /// never do.
     #[expect(clippy::cast_precision_loss, reason = "bytes of a transfer")]
     pub fn bend(&self, duration: Span, floor: Floor) -> Option<Bend> {
         let delivered = self.delivered();
@@ -199,7 +207,8 @@ impl Profile {
         })
     }
 
-    /// The step that explains the floor of the round-trip time best; `None` with too few samples, or where it never varied.
+    /// The step that explains the floor of the round-trip time best; `None` with too few samples,
+    /// or where it never varied.
     #[expect(clippy::cast_precision_loss, reason = "bytes of a transfer")]
     pub fn floor_step(&self, duration: Span, floor: Floor) -> Option<FloorStep> {
         let seen: Vec<(usize, f64)> = self

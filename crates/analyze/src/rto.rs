@@ -74,8 +74,8 @@ impl Rto {
         }
     }
 
-    /// The smallest distance between the raw timer before a sample and that sample, in nanoseconds: positive means that no round
-    /// trip was long enough to fire it.
+    /// The smallest distance between the raw timer before a sample and that sample, in nanoseconds:
+    /// positive means that no round trip was long enough to fire it.
     pub fn margin(&self) -> Option<f64> {
         self.margin
     }

@@ -45,7 +45,8 @@ impl RttKind {
 /// A round-trip time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RttRow {
-    /// The packet at which it was known: the one that ended it, or the first data packet for the handshake's.
+    /// The packet at which it was known: the one that ended it, or the first data packet for the
+    /// handshake's.
     pub index: u64,
     /// Whose data.
     pub transfer: TransferId,

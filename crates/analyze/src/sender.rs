@@ -1,13 +1,15 @@
-//! The transfer through its sender's eyes: what it was allowed to send, when it learned so, and when it sent.
+//! The transfer through its sender's eyes: what it was allowed to send, when it learned so, and
+//! when it sent.
 //!
-//! From this come packet spacing (the idle time between the last reception and the next data), withheld time (from the
-//! *first* reception that opened the window), packet trains, outstanding data and the time spent in each limiting state.
-//! The owner calls [`SenderView::on_receive`] and [`SenderView::on_send`] in the order in which the sender saw these
-//! events. At a capture beside the sender that is the order of the capture; elsewhere acknowledgements are delayed by the
-//! way to the sender first (see `elsewhere`).
+//! From this come packet spacing (the idle time between the last reception and the next data),
+//! withheld time (from the *first* reception that opened the window), packet trains, outstanding
+//! data and the time spent in each limiting state. The owner calls [`SenderView::on_receive`] and
+//! [`SenderView::on_send`] in the order in which the sender saw these events. At a capture beside
+//! the sender that is the order of the capture; elsewhere acknowledgements are delayed by the way
+//! to the sender first (see `elsewhere`).
 //!
-//! Bias: "allowed" means by the receiver's window. A small congestion window also keeps a sender silent, so withheld time
-//! is read together with loss.
+//! Bias: "allowed" means by the receiver's window. A small congestion window also keeps a sender
+//! silent, so withheld time is read together with loss.
 
 use trustbed_units::{Ns, Span};
 
@@ -195,7 +197,8 @@ impl SenderView {
         let response = self.open_since.map(|open| sent.now - open);
         let needed = i64::from(sent.mss.min(sent.length));
         let idle = empty && self.last_short;
-        // Whoever repeats what was acknowledged to it a round trip ago has not looked yet: when it ran again, its timer came first.
+        // Whoever repeats what was acknowledged to it a round trip ago has not looked yet: when it
+        // ran again, its timer came first.
         let stood_still = sent.end <= self.una && sent.rtt_base.is_some_and(|base| spacing > base);
         let recovers = sent.repeats && !stood_still;
         let category = if recovers {

@@ -1,5 +1,6 @@
-//! Charts of one transfer in bounded memory: time is cut into buckets, and a bucket keeps its lowest and its highest point, so
-//! that no outlier is lost. Buckets double in width when there are too many.
+//! Charts of one transfer in bounded memory: time is cut into buckets, and a bucket keeps its
+//! lowest and its highest point, so that no outlier is lost. Buckets double in width when there are
+//! too many.
 
 use trustbed_units::{Ns, Span};
 
@@ -12,7 +13,8 @@ pub struct Point {
     pub since: Span,
     /// What is drawn.
     pub value: f64,
-    /// What is drawn beside it (the window beside outstanding data, the Linux timer beside the raw one, a category's number).
+    /// What is drawn beside it (the window beside outstanding data, the Linux timer beside the raw
+    /// one, a category's number).
     pub beside: f64,
 }
 

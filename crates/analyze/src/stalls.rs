@@ -1,8 +1,9 @@
 //! What several transfers of one host show together: that the host stood still.
 //!
-//! A stall is a maximal interval of at least two seconds in which at least 80 % of the transfers active at its beginning
-//! (at least two) send no new data although each had work. A transfer is active when it sent new data in the
-//! second before. Whether a single transfer's silence is its host's cannot be told here: that is an outage of the transfer.
+//! A stall is a maximal interval of at least two seconds in which at least 80 % of the transfers
+//! active at its beginning (at least two) send no new data although each had work. A transfer is
+//! active when it sent new data in the second before. Whether a single transfer's silence is its
+//! host's cannot be told here: that is an outage of the transfer.
 
 use trustbed_units::{Ns, Span};
 
@@ -90,8 +91,8 @@ fn is_active(trail: &Trail, at: Ns) -> bool {
     within && !trail.silences.iter().any(|s| s.from + ACTIVE < at && at < s.to)
 }
 
-/// Share of a transfer's oversize time during which every other active transfer of its host was silent too, per transfer that
-/// has such time and company. Ordered by transfer.
+/// Share of a transfer's oversize time during which every other active transfer of its host was
+/// silent too, per transfer that has such time and company. Ordered by transfer.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds as floats")]
 pub fn host_overlap(trails: &[Trail]) -> Vec<(TransferId, f64)> {
     let mut by_host: Vec<&Trail> = trails.iter().collect();

@@ -1,10 +1,13 @@
-//! A few short stretches of a transfer with every packet in them, for a chart that shows single packets.
+//! A few short stretches of a transfer with every packet in them, for a chart that shows single
+//! packets.
 //!
-//! Stretches lie at even distances over the whole transfer, however long it becomes: when there are too many, every second one is
-//! dropped and the distance doubles. Each is about twelve round trips long, or shorter where these hold too many packets. Which
-//! of them is shown is decided by whoever knows the transfer's totals. Memory: at most eight stretches of a few thousand marks.
+//! Stretches lie at even distances over the whole transfer, however long it becomes: when there are
+//! too many, every second one is dropped and the distance doubles. Each is about twelve round trips
+//! long, or shorter where these hold too many packets. Which of them is shown is decided by whoever
+//! knows the transfer's totals. Memory: at most eight stretches of a few thousand marks.
 //!
-//! Bias: none of the stretches is chosen for what happens in it; the end of a transfer can lie in none.
+//! Bias: none of the stretches is chosen for what happens in it; the end of a transfer can lie in
+//! none.
 
 use trustbed_units::Span;
 
@@ -41,7 +44,8 @@ pub struct Drawn {
     pub high: i64,
     /// What it brought.
     pub stroke: Stroke,
-    /// From the first reception that opened the window to this segment; null where that is unknown or was spent repairing loss.
+    /// From the first reception that opened the window to this segment; null where that is unknown
+    /// or was spent repairing loss.
     pub response: Option<Span>,
 }
 
@@ -89,7 +93,8 @@ pub struct Stretches {
 }
 
 impl Stretches {
-    /// A data segment. `rtt` is the round-trip time so far; before the first sample nothing is kept.
+    /// A data segment. `rtt` is the round-trip time so far; before the first sample nothing is
+    /// kept.
     pub fn on_segment(&mut self, segment: Drawn, rtt: Option<Span>) {
         self.close(segment.since, segment.response);
         self.open(segment.since, rtt);
@@ -109,7 +114,8 @@ impl Stretches {
         }
     }
 
-    /// The stretches in the order of time. The last one may be shorter than the others: the transfer ended in it.
+    /// The stretches in the order of time. The last one may be shorter than the others: the
+    /// transfer ended in it.
     pub fn all(&self) -> &[Stretch] {
         &self.kept
     }

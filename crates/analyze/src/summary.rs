@@ -3,7 +3,7 @@
 use trustbed_flow::Connection;
 use trustbed_units::Span;
 
-use crate::place::{At, Location};
+use crate::capture_point::{At, Location};
 use crate::series::Series;
 use crate::transfer_row::{Charts, Times, Trail, TransferRow};
 use crate::{Floor, Options, Path, SenderView, Transfer};
@@ -14,10 +14,11 @@ const LEAST_BYTES: u64 = 64_000;
 const LEAST_ROUND_TRIPS: f64 = 10.0;
 /// Segments of the initial congestion window (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
-/// A response is withheld time above this multiple of the packet period, and of the packet time at the measured rate.
-const WITHHELD_PERIODS: f64 = 4.0;
+/// A response is withheld time above this multiple of the packet period, and of the packet time at
+/// the measured rate.
+const IDLE_OPEN_WINDOW_PERIODS: f64 = 4.0;
 /// … and above this many nanoseconds.
-const WITHHELD_LEAST: f64 = 1e6;
+const IDLE_OPEN_WINDOW_LEAST: f64 = 1e6;
 /// Capacity is read from the delivery rate when P10/P90 is at least this …
 const STEADY: f64 = 0.9;
 /// … and the pipe was full for at least this share …
@@ -40,7 +41,7 @@ impl TransferRow {
         transfer.silences.on_end(connection.last, stream.outstanding() > 0);
         transfer.answers.on_end(connection.last);
         let mut row = Self::counted(connection, direction, &transfer);
-        (row.at, row.at_from) = (at, location.from);
+        (row.at, row.at_source) = (at, location.source);
         let duration = row.duration.filter(|d| *d > Span::ZERO);
         row.timed(&mut transfer, at);
         row.lost(&transfer, at, duration);
@@ -108,14 +109,14 @@ impl TransferRow {
             outage: Span(transfer.silences.outage),
             unanswered: Span(transfer.answers.unanswered),
             interrupted: Span(transfer.answers.interrupted),
-            reordered_answers: transfer.answers.late,
+            reordering_dupack_series: transfer.answers.late,
             flags: transfer_flags(connection, direction),
             rtt_source: "none",
             ..Self::default()
         }
     }
 
-    /// Round-trip times, by what the place of the capture allows.
+    /// Round-trip times, by what the capture point allows.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of round trips")]
     fn timed(&mut self, transfer: &mut Transfer, at: At) {
         self.rtt = Times::of(&mut transfer.rtt);
@@ -123,7 +124,8 @@ impl TransferRow {
         let (n, sum, least) = transfer.rtt_timestamp;
         self.rtt_timestamp = (n > 0).then(|| (n, least as f64, sum as f64 / n as f64));
         let here = (self.rtt.min.map(|m| m as f64), self.rtt.mean);
-        // The way to the sender: its smallest time is the path's; a mean would hold the sender's own pauses.
+        // The way to the sender: its smallest time is the path's; a mean would hold the sender's
+        // own pauses.
         let there = (self.echo.min.map(|m| m as f64), self.echo.p50);
         (self.rtt_base, self.rtt_mean, self.rtt_source) = match at {
             At::Sender | At::Unknown => (here.0, here.1, "acknowledgements"),
@@ -238,10 +240,10 @@ impl TransferRow {
         let Some(base) = self.rtt_base else { return };
         let oversize = view.spacing.above(base);
         self.oversize = Some(oversize);
-        self.oversize_fraction = Some(share(oversize.1));
+        self.long_pause_fraction = Some(share(oversize.1));
         // Away from the sender the last acknowledgement may still be under way.
         self.empty_fraction = (!self.spacing_estimated).then(|| share(view.empty as f64));
-        self.deficit_explained = self
+        self.throughput_gap_explained = self
             .deficit
             .filter(|d| *d > 0.05 * whole)
             .map(|deficit| (oversize.1 / deficit).clamp(0.0, 1.0));
@@ -251,19 +253,20 @@ impl TransferRow {
         else {
             return;
         };
-        let threshold = (WITHHELD_PERIODS * period)
-            .max(WITHHELD_PERIODS * f64::from(self.mss) / x * 1e9)
-            .max(WITHHELD_LEAST);
+        let threshold = (IDLE_OPEN_WINDOW_PERIODS * period)
+            .max(IDLE_OPEN_WINDOW_PERIODS * f64::from(self.mss) / x * 1e9)
+            .max(IDLE_OPEN_WINDOW_LEAST);
         let withheld = view.response.above(threshold);
-        self.withheld_threshold = Some(threshold);
+        self.idle_open_window_threshold = Some(threshold);
         self.withheld = Some(withheld);
-        self.withheld_fraction = Some(share(withheld.1));
-        // Between two packets of a burst nothing is withheld either; the rate of bursts is the delivery rate's, not the mean.
+        self.idle_open_window_fraction = Some(share(withheld.1));
+        // Between two packets of a burst nothing is withheld either; the rate of bursts is the
+        // delivery rate's, not the mean.
         let fast = self.rates.map_or(x, |rates| rates.p90.max(x));
-        let finer = (WITHHELD_PERIODS * period)
-            .max(WITHHELD_PERIODS * f64::from(self.mss) / fast * 1e9)
-            .max(WITHHELD_LEAST);
-        self.withheld_at_rate_fraction = Some(share(view.response.above(finer).1));
+        let finer = (IDLE_OPEN_WINDOW_PERIODS * period)
+            .max(IDLE_OPEN_WINDOW_PERIODS * f64::from(self.mss) / fast * 1e9)
+            .max(IDLE_OPEN_WINDOW_LEAST);
+        self.idle_open_window_at_rate_fraction = Some(share(view.response.above(finer).1));
         let application = view.response_idle.above(base).1;
         let host = (withheld.1 - view.response_idle.above(base.max(threshold)).1).max(0.0);
         self.shares = Some(partition(
@@ -289,7 +292,7 @@ impl TransferRow {
         self.loss_level_rank = transfer.bucket.rank(duration);
         self.bend = transfer.profile.bend(duration, floor);
         self.floor_step = transfer.profile.floor_step(duration, floor);
-        self.way_rise = transfer.clock.tick().and_then(|tick| transfer.profile.rise(tick));
+        self.owd_increase = transfer.clock.tick().and_then(|tick| transfer.profile.rise(tick));
         self.window_shrunk = Some(transfer.window.shrunk(duration).clamp(0.0, 1.0));
     }
 
@@ -319,7 +322,8 @@ impl TransferRow {
     }
 }
 
-/// Application, receiver window, loss recovery and host as shares of `whole`; the rest is the path's. The shares sum to 1.
+/// Application, receiver window, loss recovery and host as shares of `whole`; the rest is the
+/// path's. The shares sum to 1.
 fn partition(parts: &[f64; 4], whole: f64) -> [f64; 5] {
     let sum: f64 = parts.iter().sum();
     let whole = whole.max(sum);

@@ -1,4 +1,5 @@
-//! One transfer under measurement: everything that is kept between its first data packet and its end.
+//! One transfer under measurement: everything that is kept between its first data packet and its
+//! end.
 
 use trustbed_flow::{Ack, Cause, Class, RttOutcome, Segment, Sight};
 use trustbed_units::{Ns, Span};
@@ -13,7 +14,8 @@ use crate::{
     Profile, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn,
 };
 
-/// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows 500 ms; 40 ms is common).
+/// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
+/// 500 ms; 40 ms is common).
 const DELAYED_ACK: Span = Span::from_millis(35);
 /// Distinct segment sizes counted where the handshake did not tell the MSS.
 const SIZES: usize = 16;
@@ -253,7 +255,7 @@ impl Transfer {
             (Class::Fill, Cause::LostUpstream)
                 if segment.tsval.is_some_and(|tsval| self.clock.is_older(tsval)) =>
             {
-                self.overtaken += 1
+                self.overtaken += 1;
             }
             (Class::Fill, Cause::LostUpstream) => {
                 let before = self.bucket.on_fill(offset, segment.length);
@@ -326,7 +328,8 @@ impl Transfer {
         }
     }
 
-    /// Whether the sender's view must be reconstructed. Asked again now and then: answer times only shrink.
+    /// Whether the sender's view must be reconstructed. Asked again now and then: answer times only
+    /// shrink.
     #[inline]
     fn watches_far(&mut self, sight: &Sight<'_>) -> bool {
         const ASKED_AGAIN: u32 = 32;
@@ -365,8 +368,8 @@ impl Transfer {
         far.on_data(&sent, way, in_recovery);
     }
 
-    /// A packet of the receiver was seen. A SYN-ACK is good for its round-trip time only: its window is not scaled, and what the sender
-    /// does next answers the handshake.
+    /// A packet of the receiver was seen. A SYN-ACK is good for its round-trip time only: its
+    /// window is not scaled, and what the sender does next answers the handshake.
     #[inline]
     pub(crate) fn on_ack(&mut self, sight: &Sight<'_>, ack: &Ack, rows: Rows<'_>) {
         let stream = sight.stream;

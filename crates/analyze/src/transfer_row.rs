@@ -1,10 +1,11 @@
-//! What a transfer amounts to when it is over. All times are nanoseconds, all rates bytes per second; `None` is unknown, never
-//! zero. `trustbed-record` says what each column means, `summary` how it comes about.
+//! What a transfer amounts to when it is over. All times are nanoseconds, all rates bytes per
+//! second; `None` is unknown, never zero. `trustbed-record` says what each column means, `summary`
+//! how it comes about.
 
 use trustbed_flow::Counters;
 use trustbed_units::{Ns, Span};
 
-use crate::place::{At, PlaceFrom};
+use crate::capture_point::{At, CapturePointSource};
 use crate::samples::TransferId;
 use crate::series::Series;
 use crate::{Pause, Silence};
@@ -22,7 +23,7 @@ pub struct TransferRow {
     pub destination: ([u8; 16], u16),
     pub ipv6: bool,
     pub at: At,
-    pub at_from: PlaceFrom,
+    pub at_source: CapturePointSource,
     pub start: Ns,
     pub duration: Option<Span>,
     pub counters: Counters,
@@ -53,17 +54,17 @@ pub struct TransferRow {
     pub delack_suspects: u32,
     pub rtt_timestamp: Option<(u64, f64, f64)>,
     pub echo: Times,
-    pub way_rise: Option<f64>,
+    pub owd_increase: Option<f64>,
     pub rto: Option<crate::RtoValues>,
     pub rto_margin: Option<f64>,
     pub spacing: Times,
     pub spacing_estimated: bool,
     pub oversize: Option<(f64, f64)>,
-    pub oversize_fraction: Option<f64>,
+    pub long_pause_fraction: Option<f64>,
     pub large: Option<f64>,
     pub withheld: Option<(f64, f64)>,
-    pub withheld_fraction: Option<f64>,
-    pub withheld_threshold: Option<f64>,
+    pub idle_open_window_fraction: Option<f64>,
+    pub idle_open_window_threshold: Option<f64>,
     pub window_wait: Option<(u64, i64)>,
     pub recovery_wait: Option<(u64, i64)>,
     pub held_by_network: Option<(u64, i64)>,
@@ -71,7 +72,7 @@ pub struct TransferRow {
     pub trains: Option<(u64, u64, u32)>,
     pub train_gaps: Option<(u64, i64)>,
     pub deficit: Option<f64>,
-    pub deficit_explained: Option<f64>,
+    pub throughput_gap_explained: Option<f64>,
     pub host_overlap: Option<f64>,
     pub window_saturated: Option<f64>,
     pub window_closed: Option<f64>,
@@ -100,10 +101,10 @@ pub struct TransferRow {
     pub floor_step: Option<crate::FloorStep>,
     pub window_shrunk: Option<f64>,
     pub empty_fraction: Option<f64>,
-    pub withheld_at_rate_fraction: Option<f64>,
+    pub idle_open_window_at_rate_fraction: Option<f64>,
     pub unanswered: Span,
     pub interrupted: Span,
-    pub reordered_answers: u32,
+    pub reordering_dupack_series: u32,
     pub app_limited_fraction: Option<f64>,
     pub shares: Option<[f64; 5]>,
     pub slow_start: Option<bool>,

@@ -15,7 +15,8 @@ pub struct WindowTime {
     zero: i64,
     zero_events: u32,
     shrunk: i64,
-    /// Windows while nothing was outstanding, with their durations: they count once more data follow.
+    /// Windows while nothing was outstanding, with their durations: they count once more data
+    /// follow.
     idle: Vec<(u32, i64)>,
 }
 
@@ -28,7 +29,8 @@ impl WindowTime {
         Self { since: Some(now), window, largest: window, ..Self::default() }
     }
 
-    /// The receiver advertised `window`. While nothing is outstanding (`idle`) the time is not counted before more data follow.
+    /// The receiver advertised `window`. While nothing is outstanding (`idle`) the time is not
+    /// counted before more data follow.
     #[inline]
     pub fn on_window(&mut self, now: Ns, window: u32, mss: u32, idle: bool) {
         if window == 0 && self.window != 0 {
@@ -95,7 +97,8 @@ impl WindowTime {
         self.closed as f64 / duration.as_f64()
     }
 
-    /// Share of `duration` with less than 0.9 of the largest window until then: it had been larger before.
+    /// Share of `duration` with less than 0.9 of the largest window until then: it had been larger
+    /// before.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds")]
     pub fn shrunk(&self, duration: Span) -> f64 {
         self.shrunk as f64 / duration.as_f64()

@@ -1,4 +1,5 @@
-//! Delivery rates against a twin that keeps every acknowledgement and follows the definition word by word.
+//! Delivery rates against a twin that keeps every acknowledgement and follows the definition word
+//! by word.
 #![allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -15,10 +16,12 @@ const MS: i64 = 1_000_000;
 const SECOND: i64 = 1_000 * MS;
 const START: i64 = 1_700_000_000 * SECOND;
 
-/// An acknowledgement: nanoseconds since the first data, everything below, mean round-trip time so far.
+/// An acknowledgement: nanoseconds since the first data, everything below, mean round-trip time so
+/// far.
 type Seen = (i64, i64, Option<i64>);
 
-/// The percentiles that the definition gives: from min(1 s, D/4) on, each advancing ACK against the earliest within τ = max(RTT, 50 ms).
+/// The percentiles that the definition gives: from min(1 s, D/4) on, each advancing ACK against the
+/// earliest within τ = max(RTT, 50 ms).
 fn twin(acks: &[Seen], duration: i64) -> Option<[f64; 3]> {
     let skip = SECOND.min(duration / 4);
     let mut rates: Vec<f64> = Vec::new();
@@ -67,7 +70,8 @@ fn acks(most: usize, longest: i64) -> impl Strategy<Value = Vec<Seen>> {
     })
 }
 
-/// With round trips that only become shorter: a window that grew again would need what a stream has let go.
+/// With round trips that only become shorter: a window that grew again would need what a stream has
+/// let go.
 fn shrinking(acks: &[Seen]) -> Vec<Seen> {
     let mut smallest = i64::MAX;
     let fixed = acks.iter().map(|&(t, a, rtt)| {
@@ -126,7 +130,8 @@ fn a_steady_transfer_has_one_rate_however_dense_its_acknowledgements() {
 
 #[test]
 fn thinning_the_first_second_keeps_its_proportion() {
-    // 1.6 s long, 30 000 acknowledgements, of which those after 0.4 s count: slow for a third of that, or for two thirds.
+    // 1.6 s long, 30 000 acknowledgements, of which those after 0.4 s count: slow for a third of
+    // that, or for two thirds.
     for (until, slow_share) in [(800 * MS, 1), (1_200 * MS, 2)] {
         let step = 1_600 * MS / 30_000;
         let rise = |sum: &mut i64, n: i64| {

@@ -1,4 +1,5 @@
-//! Distributions in bounded memory against the values themselves: exact while there are few, within a bin beyond.
+//! Distributions in bounded memory against the values themselves: exact while there are few, within
+//! a bin beyond.
 #![allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,4 +1,5 @@
-//! The sender's view from a capture that is not beside it: acknowledgements arrive late, and the sender's clock ticks.
+//! The sender's view from a capture that is not beside it: acknowledgements arrive late, and the
+//! sender's clock ticks.
 
 use trustbed_analyze::{Category, Elsewhere, SenderClock, Sent};
 use trustbed_units::{Ns, Span};

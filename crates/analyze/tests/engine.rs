@@ -10,7 +10,8 @@ use trustbed_analyze::{Ended, Options, Rows, SHARDS, Shards, shard_of};
 use trustbed_flow::Limits;
 use trustbed_wire::{Batch, Bits, TcpFlags};
 
-/// Packets of some dozen flows: handshakes, data, acknowledgements, losses, resets, silences, datagrams, nonsense.
+/// Packets of some dozen flows: handshakes, data, acknowledgements, losses, resets, silences,
+/// datagrams, nonsense.
 fn traffic() -> impl Strategy<Value = Vec<Made>> {
     let flags = prop_oneof![40 => Just(TcpFlags::ACK), 3 => Just(TcpFlags::SYN), 2 => Just(TcpFlags::SYN | TcpFlags::ACK), 1 => Just(TcpFlags::FIN | TcpFlags::ACK), 1 => Just(TcpFlags::RST)];
     let length = prop_oneof![2 => Just(0_u32), 4 => Just(1000), 1 => Just(1), 1 => 0_u32..5000];
@@ -149,7 +150,7 @@ proptest! {
         prop_assert_eq!(counted, packets.len() as u64);
         for transfer in rows.ended.iter().flat_map(|e| &e.transfers) {
             prop_assert!(transfer.shares.is_none_or(|shares| (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9 && shares.iter().all(|s| (0.0..=1.0).contains(s))));
-            for share in [transfer.oversize_fraction, transfer.withheld_fraction, transfer.window_saturated, transfer.window_closed, transfer.rwnd_limited, transfer.pipe_full, transfer.loss_rate, transfer.loss_rate_genuine, transfer.loss_persistence] {
+            for share in [transfer.long_pause_fraction, transfer.idle_open_window_fraction, transfer.window_saturated, transfer.window_closed, transfer.rwnd_limited, transfer.pipe_full, transfer.loss_rate, transfer.loss_rate_genuine, transfer.loss_persistence] {
                 prop_assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share)), "{:?}", transfer);
             }
         }

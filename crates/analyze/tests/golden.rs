@@ -1,4 +1,5 @@
-//! The golden connection of `tests/golden/flows.json` and the throughputs of `tests/golden/throughput.json`, from packets to rows.
+//! The golden connection of `tests/golden/flows.json` and the throughputs of
+//! `tests/golden/throughput.json`, from packets to rows.
 
 #[path = "../../flow/tests/flows/mod.rs"]
 mod flows;
@@ -9,7 +10,7 @@ mod packets;
 use flows::{golden, list, number, read};
 use measured::{connection, measure, transfer};
 use serde_json::Value;
-use trustbed_analyze::{At, Category, Path, PlaceFrom, Rto, RttKind, window_bound};
+use trustbed_analyze::{At, CapturePointSource, Category, Path, Rto, RttKind, window_bound};
 use trustbed_units::Span;
 
 const THROUGHPUT: &str = include_str!("../../../tests/golden/throughput.json");
@@ -26,7 +27,7 @@ fn near(measured: f64, expected: f64, relative: f64) -> bool {
 fn the_capture_was_taken_beside_the_sender() {
     let rows = measure(&golden().1);
     let row = transfer(&rows);
-    assert_eq!((row.at, row.at_from), (At::Sender, PlaceFrom::Handshake));
+    assert_eq!((row.at, row.at_source), (At::Sender, CapturePointSource::Handshake));
     assert_eq!(connection(&rows).handshake_rtt, Some(Span::from_micros(20_100)));
 }
 
@@ -119,7 +120,7 @@ fn oversize_spacing_is_longer_than_the_base_round_trip() {
     assert_eq!(row.rtt_base, Some(float(&expected["threshold_us"]) * 1e3));
     assert_eq!(row.oversize, Some((float(&expected["count"]), float(&expected["sum_us"]) * 1e3)));
     assert!(
-        row.oversize_fraction.is_some_and(|f| near(f, 33_000.0 / 333_300.0, 1e-12)),
+        row.long_pause_fraction.is_some_and(|f| near(f, 33_000.0 / 333_300.0, 1e-12)),
         "of D from the first data to the last ACK"
     );
 }

@@ -1,4 +1,5 @@
-//! Rows of the per-packet tables: one per data packet, one per round trip, each naming the packet it came from.
+//! Rows of the per-packet tables: one per data packet, one per round trip, each naming the packet
+//! it came from.
 
 mod measured;
 #[path = "../../flow/tests/packets/mod.rs"]

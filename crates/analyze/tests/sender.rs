@@ -1,4 +1,5 @@
-//! Spacing, withheld time, trains and outstanding data against a twin that follows their definitions word by word.
+//! Spacing, withheld time, trains and outstanding data against a twin that follows their
+//! definitions word by word.
 #![allow(clippy::cast_precision_loss, reason = "numbers of a test")]
 
 use proptest::collection::vec;
@@ -37,7 +38,7 @@ fn run(events: &[Event]) -> (SenderView, Vec<Option<Turn>>) {
         match *event {
             Event::Receive { at, una, window } => view.on_receive(Ns(at), una, window, 1000, false),
             Event::Send { at, end, length, repeats } => {
-                turns.push(view.on_send(&sent(at, end, length, repeats), false))
+                turns.push(view.on_send(&sent(at, end, length, repeats), false));
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Thinned charts: bounded, in order, made of points that were there, and without the loss of any peak.
+//! Thinned charts: bounded, in order, made of points that were there, and without the loss of any
+//! peak.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,8 +8,8 @@ use trustbed_units::Span;
 
 /// Points at most, between two thinnings.
 const MOST: usize = 2400;
-/// A bucket is at most this share of the time that the chart covers: 600 buckets of two points are kept at least, and the last thinning
-/// may have doubled their width.
+/// A bucket is at most this share of the time that the chart covers: 600 buckets of two points are
+/// kept at least, and the last thinning may have doubled their width.
 const BUCKET: i64 = 150;
 
 fn thinned(points: &[(i64, f64)]) -> Thinned {

@@ -1,4 +1,5 @@
-//! What changes over a transfer's time: the bend of its bytes, the step of its floor, losses against a bucket, answers.
+//! What changes over a transfer's time: the bend of its bytes, the step of its floor, losses
+//! against a bucket, answers.
 
 use trustbed_analyze::{Answers, Bucket, Floor, Passing, Profile, WindowTime};
 use trustbed_units::{Ns, Span};
@@ -101,7 +102,8 @@ fn both_halves_are_needed_in_the_middle() {
     assert!(near(step.before, 25e6) && near(step.after, 45e6), "{step:?}");
 }
 
-/// Packets of 1000 bytes every millisecond; those for which `lost` says so are retransmitted 20 ms later.
+/// Packets of 1000 bytes every millisecond; those for which `lost` says so are retransmitted 20 ms
+/// later.
 fn rank(lost: impl Fn(i64) -> bool, pace: impl Fn(i64) -> i64) -> Option<f64> {
     let (mut bucket, mut offset, mut late) = (Bucket::default(), 0, Vec::new());
     for t in 0..3000 {
@@ -211,7 +213,8 @@ fn a_window_that_shrank_had_been_larger() {
     assert!(growing.shrunk(ms(100)) < 1e-12);
 }
 
-/// In the middle: so many losses behind the capture at 30 ms there, so many before it at 50 ms to the sender and back.
+/// In the middle: so many losses behind the capture at 30 ms there, so many before it at 50 ms to
+/// the sender and back.
 fn between(behind: i64, before: i64) -> Option<f64> {
     let mut answers = Answers::default();
     answers.on_rtt(ms(30));

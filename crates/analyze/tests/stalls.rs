@@ -1,4 +1,5 @@
-//! What several transfers of one host show together: stalls of the host, and how much of a silence the others shared.
+//! What several transfers of one host show together: stalls of the host, and how much of a silence
+//! the others shared.
 #![allow(clippy::cast_precision_loss, reason = "numbers of a test")]
 
 use proptest::collection::vec;
@@ -39,7 +40,8 @@ fn lengths(stalls: &[HostStall]) -> Vec<i64> {
     stalls.iter().map(|s| (s.to - s.from).0).collect()
 }
 
-/// `silent` of `all` transfers stand still from 10 s on, each a little later than the one before, and all go on at 15 s.
+/// `silent` of `all` transfers stand still from 10 s on, each a little later than the one before,
+/// and all go on at 15 s.
 fn crowd(silent: u64, all: u64) -> Vec<Trail> {
     (1..=all)
         .map(|n| {
@@ -125,7 +127,8 @@ fn a_transfer_without_work_does_not_stall() {
 
 #[test]
 fn only_those_that_were_just_active_count() {
-    // Two stand still at 10 s; three others have not begun, have ended, or have been silent for long.
+    // Two stand still at 10 s; three others have not begun, have ended, or have been silent for
+    // long.
     let mut trails = crowd(2, 2);
     trails.push(Trail { first: Ns(50 * S), ..trail(3, &[]) });
     trails.push(Trail { last: Ns(5 * S), ..trail(4, &[]) });
@@ -162,7 +165,8 @@ fn the_order_of_the_trails_does_not_matter() {
     assert_eq!(forward.iter().map(|s| s.host[15]).collect::<Vec<_>>(), [1, 7]);
 }
 
-// Overlap: the share of a transfer's oversize time during which every other transfer of the host was silent too.
+// Overlap: the share of a transfer's oversize time during which every other transfer of the host
+// was silent too.
 
 fn overlap(trails: &[Trail], connection: u64) -> Option<f64> {
     host_overlap(trails)

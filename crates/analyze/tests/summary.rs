@@ -1,4 +1,5 @@
-//! What a transfer amounts to: rows of transfers that were written down, whose numbers are known beforehand.
+//! What a transfer amounts to: rows of transfers that were written down, whose numbers are known
+//! beforehand.
 #![allow(clippy::cast_precision_loss, reason = "numbers of a test")]
 
 mod measured;
@@ -34,7 +35,8 @@ fn open(window: u16) -> Talk {
     talk
 }
 
-/// A window of `segments` full segments per round trip, `rounds` times, each ACK answered after `delay(round)` µs.
+/// A window of `segments` full segments per round trip, `rounds` times, each ACK answered after
+/// `delay(round)` µs.
 fn rounds(segments: i64, rounds: i64, delay: impl Fn(i64) -> i64) -> Talk {
     let ends = Ends::default();
     let window = u16::try_from(segments * 1000).unwrap_or(u16::MAX);
@@ -72,8 +74,8 @@ fn a_transfer_that_fills_its_window_reaches_what_the_window_allows() {
     );
     assert_eq!(row.oversize, Some((0.0, 0.0)));
     assert!(
-        close(row.withheld_fraction, 0.0)
-            && close(row.oversize_fraction, 0.0)
+        close(row.idle_open_window_fraction, 0.0)
+            && close(row.long_pause_fraction, 0.0)
             && close(row.app_limited_fraction, 0.0)
     );
     assert_eq!(row.trains, Some((100, 1000, 10)));
@@ -102,12 +104,17 @@ fn a_frozen_sender_withholds() {
         "{:?}",
         row.oversize
     );
-    assert!(row.oversize_fraction.is_some_and(|share| late_by_bins(share * duration as f64 * 1e3)));
+    assert!(
+        row.long_pause_fraction.is_some_and(|share| late_by_bins(share * duration as f64 * 1e3))
+    );
     assert_eq!(row.withheld.map(|w| w.0), Some(19.0));
-    assert!(row.withheld_fraction.is_some_and(|share| late_by_bins(share * duration as f64 * 1e3)));
+    assert!(
+        row.idle_open_window_fraction
+            .is_some_and(|share| late_by_bins(share * duration as f64 * 1e3))
+    );
     let four_packets = 4.0 * 1000.0 / (1e6 / (duration as f64 / 1e6)) * 1e9;
     assert!(
-        close(row.withheld_threshold, (4.0 * 2_080_000.0_f64).max(four_packets).max(1e6)),
+        close(row.idle_open_window_threshold, (4.0 * 2_080_000.0_f64).max(four_packets).max(1e6)),
         "max(4·T, 4·p/X, 1 ms)"
     );
     let host = row.shares.map(|shares| shares[3]);
@@ -117,9 +124,9 @@ fn a_frozen_sender_withholds() {
         row.shares
     );
     assert!(
-        row.deficit_explained.is_some_and(|share| (share - 1.0).abs() < 0.05),
+        row.throughput_gap_explained.is_some_and(|share| (share - 1.0).abs() < 0.05),
         "{:?} of {:?}",
-        row.deficit_explained,
+        row.throughput_gap_explained,
         row.deficit
     );
 }
@@ -165,15 +172,16 @@ fn a_closed_window_is_the_receivers() {
         row.window_closed
     );
     assert!(
-        row.withheld_fraction.is_some_and(|h| h < 0.01),
+        row.idle_open_window_fraction.is_some_and(|h| h < 0.01),
         "the sender had no permission: {:?}",
-        row.withheld_fraction
+        row.idle_open_window_fraction
     );
 }
 
 #[test]
 fn the_delivery_rate_tells_the_capacity() {
-    // 1000 bytes per ms arrive, 50 segments outstanding behind a queue, a window of 60 000 that never binds: R = 50 ms, R₀ = 20 ms.
+    // 1000 bytes per ms arrive, 50 segments outstanding behind a queue, a window of 60 000 that
+    // never binds: R = 50 ms, R₀ = 20 ms.
     let ends = Ends::default();
     let mut talk = open(60_000);
     let start = RTT + 100;
@@ -228,7 +236,7 @@ fn short_transfers_are_not_judged() {
     let row = row(&nothing_arrived);
     assert!(row.too_short);
     assert_eq!(
-        (row.duration, row.throughput, row.oversize_fraction),
+        (row.duration, row.throughput, row.long_pause_fraction),
         (None, None, None),
         "unknown, not zero"
     );

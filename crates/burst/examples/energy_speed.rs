@@ -1,8 +1,8 @@
 //! How fast energies, gaps and trains are measured, on columns in memory; one JSON object.
 //!
-//! `cargo run --release -p trustbed-burst --example energy_speed [PACKETS [ROUNDS]]`. Each round runs everything once, in turn, so
-//! that whatever else the machine does hits all of them; the median round counts. `sum` is a plain pass that adds up both columns:
-//! what the memory allows.
+//! `cargo run --release -p trustbed-burst --example energy_speed [PACKETS [ROUNDS]]`. Each round
+//! runs everything once, in turn, so that whatever else the machine does hits all of them; the
+//! median round counts. `sum` is a plain pass that adds up both columns: what the memory allows.
 #![allow(clippy::print_stdout, reason = "a program")]
 #![allow(
     clippy::disallowed_methods,

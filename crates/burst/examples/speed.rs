@@ -1,7 +1,9 @@
-//! What burstiness costs per packet, on columns in memory: millions of packets per second as one line of JSON.
+//! What burstiness costs per packet, on columns in memory: millions of packets per second as one
+//! line of JSON.
 //!
-//! `cargo run --release -p trustbed-burst --example speed [MILLIONS OF PACKETS] [ROUNDS]`. The measures take turns, so that whatever else the machine does
-//! falls on all of them; the median of each is printed. `plain` sums both columns: what reading them costs.
+//! `cargo run --release -p trustbed-burst --example speed [MILLIONS OF PACKETS] [ROUNDS]`. The
+//! measures take turns, so that whatever else the machine does falls on all of them; the median of
+//! each is printed. `plain` sums both columns: what reading them costs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -62,13 +64,15 @@ fn main() -> Result<(), BurstError> {
     });
     let rates = rates.collect::<Vec<_>>().join(", ");
     println!(
-        "{{\"packets\": {}, \"rounds\": {rounds}, \"millions_of_packets_per_second\": {{{rates}}}}}",
+        "{{\"packets\": {}, \"rounds\": {rounds}, \"millions_of_packets_per_second\": \
+         {{{rates}}}}}",
         packets.len()
     );
     Ok(())
 }
 
-/// Packets of 64 to 1463 bytes that arrive as fast as minimum-size frames do at 100 Gbit/s: every 0 to 13 ns.
+/// Packets of 64 to 1463 bytes that arrive as fast as minimum-size frames do at 100 Gbit/s: every 0
+/// to 13 ns.
 fn traffic(packets: usize) -> Arrivals {
     let mut arrivals = Arrivals::with_capacity(packets);
     let (mut state, mut time) = (1_u64, Ns(1_700_000_000_000_000_000));

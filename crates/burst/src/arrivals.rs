@@ -1,8 +1,10 @@
-//! The columns that everything here is measured on: when packets arrive and how long they are, in order of time.
+//! The columns that everything here is measured on: when packets arrive and how long they are, in
+//! order of time.
 //!
-//! Equal times are legal (frames captured in one interrupt), and so are lengths of 0. Times that run backwards are not: the
-//! order is made by whoever reads the capture. What is still out of order when it gets here is moved forward to the latest time
-//! seen and counted, so that no time is drained twice; a burst can then look denser than it was, never sparser.
+//! Equal times are legal (frames captured in one interrupt), and so are lengths of 0. Times that
+//! run backwards are not: the capture reader makes the order. What is still out of order when it
+//! gets here is moved forward to the latest time seen and counted, so that no time is drained
+//! twice; a burst can then look denser than it was, never sparser.
 
 use std::ops::Range;
 
@@ -79,15 +81,18 @@ impl Arrivals {
 }
 
 impl<'a> Packets<'a> {
-    /// Packets whose arrival times (nanoseconds since the Unix epoch) and lengths (bytes) stand in two columns.
+    /// Packets whose arrival times (nanoseconds since the Unix epoch) and lengths (bytes) stand in
+    /// two columns.
     ///
     /// # Errors
-    /// [`BurstError::UnequalColumns`], and [`BurstError::RunsBackwards`] for the first time that lies before its predecessor.
+    /// [`BurstError::UnequalColumns`], and [`BurstError::RunsBackwards`] for the first time that
+    /// lies before its predecessor.
     ///
     /// ```
     /// use trustbed_burst::{BurstError, Packets};
     /// assert_eq!(Packets::new(&[0, 5, 5], &[100, 0, 1500])?.len(), 3);
-    /// assert!(matches!(Packets::new(&[0, 5, 4], &[1, 1, 1]), Err(BurstError::RunsBackwards { index: 2, .. })));
+    /// let backwards = Packets::new(&[0, 5, 4], &[1, 1, 1]);
+    /// assert!(matches!(backwards, Err(BurstError::RunsBackwards { index: 2, .. })));
     /// # Ok::<(), BurstError>(())
     /// ```
     pub fn new(times: &'a [i64], lengths: &'a [u32]) -> Result<Self, BurstError> {

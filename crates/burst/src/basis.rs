@@ -1,9 +1,10 @@
 //! What counts as the length of a packet.
 //!
-//! Rates and queues always use the same basis, and a result says which. A bottleneck link carries more than a capture shows: the
-//! frame check sequence, the preamble and the gap between frames (IEEE 802.3, clauses 3 and 4.4.2), so `frame` understates the
-//! load of an Ethernet link by 24 bytes per packet, and by more for frames below the minimum, which the sender pads after
-//! they were captured.
+//! Rates and queues always use the same basis, and a result names it. A bottleneck link carries
+//! more than a capture shows: the frame check sequence, the preamble and the gap between frames
+//! (IEEE 802.3, clauses 3 and 4.4.2), so `frame` understates the load of an Ethernet link by 24
+//! bytes per packet, and by more for frames below the minimum, which the sender pads after they
+//! were captured.
 
 use std::fmt;
 
@@ -32,8 +33,9 @@ impl Basis {
     /// All of them, in the order in which they are explained.
     pub const ALL: [Self; 4] = [Self::Frame, Self::FrameFcs, Self::Wire, Self::Ip];
 
-    /// The length in bytes of a frame of `frame` bytes (original length, without check sequence) that holds an IP packet of `ip`
-    /// bytes. `None` when IP lengths are wanted and the frame holds no IP packet: such a frame is to be counted, not measured.
+    /// The length in bytes of a frame of `frame` bytes (original length, without check sequence)
+    /// that holds an IP packet of `ip` bytes. `None` when IP lengths are wanted and the frame holds
+    /// no IP packet: such a frame is to be counted, not measured.
     ///
     /// ```
     /// use trustbed_burst::Basis;

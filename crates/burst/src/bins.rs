@@ -1,11 +1,13 @@
 //! Packets into bins of equal width: bytes or packets per bin, for whatever wants to see them.
 //!
-//! Bins are aligned to multiples of their width since the Unix epoch, so that the bins of two captures, or of two parts of one,
-//! can be laid side by side and added. What becomes of a bin is the business of a [`BinSink`]; stretches without packets
-//! are handed over as one length, so that a clock that jumps by years costs no more than a bin.
+//! Bins are aligned to multiples of their width since the Unix epoch, so that the bins of two
+//! captures, or of two parts of one, can be laid side by side and added. What becomes of a bin is
+//! the business of a [`BinSink`]; stretches without packets are handed over as one length, so that
+//! a clock that jumps by years costs no more than a bin.
 //!
-//! The bins of the first and of the last packet are kept apart ([`Binned`]): the capture may have begun or ended within them. They
-//! count for rates over time, as lower bounds, and are left out of every energy.
+//! The bins of the first and of the last packet are kept apart ([`Binned`]): the capture may have
+//! begun or ended within them. They count for rates over time, as lower bounds, and are left out of
+//! every energy.
 
 use crate::{BurstError, Packets};
 use trustbed_units::{Ns, Span};
@@ -36,7 +38,7 @@ impl BinGrid {
     /// use trustbed_burst::BinGrid;
     /// use trustbed_units::{Ns, Span};
     /// let grid = BinGrid::new(Span::from_millis(1))?;
-    /// assert_eq!((grid.index(Ns(999_999)), grid.index(Ns(1_000_000)), grid.index(Ns(-1))), (0, 1, -1));
+    /// assert_eq!([999_999, 1_000_000, -1].map(|time| grid.index(Ns(time))), [0, 1, -1]);
     /// assert_eq!(grid.start(3), Ns(3_000_000));
     /// # Ok::<(), trustbed_burst::BurstError>(())
     /// ```
@@ -85,7 +87,8 @@ pub struct Silence {
     pub count: u64,
 }
 
-/// Something that looks at one bin after the other, without a hole: every bin comes in exactly one of the two calls.
+/// A consumer of one bin after the other, without a hole: every bin comes in exactly one of the two
+/// calls.
 pub trait BinSink {
     /// The next bin, which holds at least one packet (possibly of length 0).
     fn bin(&mut self, bin: Bin);
@@ -93,7 +96,8 @@ pub trait BinSink {
     fn silence(&mut self, from: i64, count: u64);
 }
 
-/// A sink whose halves, each fed with its own stretch of bins, can be joined as if one had seen both stretches.
+/// A sink whose halves, each fed with its own stretch of bins, can be joined as if one had seen
+/// both stretches.
 pub trait MergeableSink: BinSink {
     /// Joins what saw the bins right behind the last one seen here.
     fn append(&mut self, later: Self);
@@ -121,8 +125,9 @@ impl<A: MergeableSink, B: MergeableSink> MergeableSink for (A, B) {
 
 /// Adds packets up in bins and hands each bin on when a later one begins.
 ///
-/// Call [`add`](Self::add) with stretches of packets in order of time; [`merge`](Self::merge) joins what saw the packets
-/// that follow; [`finish`](Self::finish) ends it. Memory: two bins, and whatever the sink keeps.
+/// Call [`add`](Self::add) with stretches of packets in order of time; [`merge`](Self::merge) joins
+/// what saw the packets that follow; [`finish`](Self::finish) ends it. Memory: two bins, and
+/// whatever the sink keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binning<S> {
     grid: BinGrid,
@@ -153,10 +158,12 @@ pub struct Binned<S> {
     pub first: Option<Bin>,
     /// What saw the bins between `first` and `last`.
     pub sink: S,
-    /// The bin of the last packet, of which the capture may have missed the end; `None` if that is `first`.
+    /// The bin of the last packet, of which the capture may have missed the end; `None` if that is
+    /// `first`.
     pub last: Option<Bin>,
-    /// The longest silence, the first of equal ones. One that makes up most of the capture (a clock that jumped, two captures in one
-    /// file) makes up most of every energy too: its bins count as bins without traffic.
+    /// The longest silence, the first of equal ones. One that makes up most of the capture (a clock
+    /// that jumped, two captures in one file) makes up most of every energy too: its bins count as
+    /// bins without traffic.
     pub longest_silence: Option<Silence>,
 }
 
@@ -201,8 +208,9 @@ impl<S: BinSink> Binning<S> {
         Ok(())
     }
 
-    /// Finds the packets of one bin after the other. A bin's end is compared with, never divided by, and while the bin lasts only
-    /// every sixteenth time is looked at: that times never fall is what [`Packets`] is there for.
+    /// Finds the packets of one bin after the other. A bin's end is compared with, never divided
+    /// by, and while the bin lasts only every sixteenth time is compared: that times never fall is
+    /// what [`Packets`] is there for.
     #[inline]
     fn add_all(&mut self, seen: &mut Seen, packets: Packets<'_>, amount: impl Fn(&[u32]) -> u64) {
         const STRIDE: usize = 16;
@@ -211,7 +219,8 @@ impl<S: BinSink> Binning<S> {
         let mut at = 0;
         while at < times.len() {
             let start = seen.last.index.wrapping_mul(self.grid.width.0);
-            // Wrapping, because the bin that holds the earliest moments of all begins before there are numbers for it.
+            // Wrapping, because the bin that holds the earliest moments of all begins before there
+            // are numbers for it.
             let within = |time: i64| time.wrapping_sub(start).cast_unsigned() < width;
             let from = at;
             while at + STRIDE <= times.len() && within(times[at + STRIDE - 1]) {
@@ -274,7 +283,8 @@ impl<S: MergeableSink> Binning<S> {
             turn(&mut sink, &mut seen, next);
         }
         if after.first.is_some() {
-            // The bin at the seam is complete; the silence behind it was already told to the later sink.
+            // The bin at the seam is complete; the silence behind it was already given to the later
+            // sink.
             close(&mut sink, &mut seen, after.last);
             sink.append(later.sink);
             seen.silence = longer(seen.silence, after.silence);
@@ -288,7 +298,7 @@ fn turn(sink: &mut impl BinSink, seen: &mut Seen, next: Bin) {
     let silence = Silence::between(seen.last.index, next.index);
     close(sink, seen, next);
     seen.silence = longer(seen.silence, silence);
-    silence.tell(sink);
+    silence.write_to(sink);
 }
 
 fn longer(earlier: Silence, later: Silence) -> Silence {
@@ -297,11 +307,11 @@ fn longer(earlier: Silence, later: Silence) -> Silence {
 
 /// Puts the open bin where it belongs, and opens another.
 fn close(sink: &mut impl BinSink, seen: &mut Seen, next: Bin) {
-    let done = std::mem::replace(&mut seen.last, next);
+    let finished = std::mem::replace(&mut seen.last, next);
     if seen.first.is_none() {
-        seen.first = Some(done);
+        seen.first = Some(finished);
     } else {
-        sink.bin(done);
+        sink.bin(finished);
     }
 }
 
@@ -323,7 +333,7 @@ impl Silence {
     }
 
     /// Tells a sink of it, if there are any.
-    pub(crate) fn tell(self, sink: &mut impl BinSink) {
+    pub(crate) fn write_to(self, sink: &mut impl BinSink) {
         if self.count > 0 {
             sink.silence(self.from, self.count);
         }

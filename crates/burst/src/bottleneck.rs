@@ -6,12 +6,14 @@
 //! waitᵢ = max(0, qᵢ₋₁ − rate·Δᵢ)        qᵢ = waitᵢ + Lᵢ
 //! ```
 //!
-//! (Lindley's recursion, "The theory of queues with a single server", 1952). The largest wait is the *burstiness*: without the packet
-//! itself, so that traffic paced at the rate has none. The largest q, the *system* backlog, is what a buffer would have to hold.
+//! (Lindley's recursion, "The theory of queues with a single server", 1952). The largest wait is
+//! the *burstiness*: without the packet itself, so that traffic paced at the rate has none. The
+//! largest q, the *system* backlog, is what a buffer would have to hold.
 //!
-//! What a stretch of traffic does to the backlog q in front of it is always of the form end(q) = max(q + shift, floor) and
-//! peak(q) = max(q + shift, floor). Two such functions after one another are one again, so stretches can be measured in any order, on any
-//! core, and joined: [`Chunk`]. All of it in whole numbers; [`Server`] is the slow twin, one packet at a time.
+//! What a stretch of traffic does to the backlog q in front of it is always of the form end(q) =
+//! max(q + shift, floor) and peak(q) = max(q + shift, floor). Two such functions after one another
+//! are one again, so stretches can be measured in any order, on any core, and joined: [`Chunk`].
+//! All of it in whole numbers; [`Server`] is the slow twin, one packet at a time.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -24,7 +26,8 @@ const BLOCK: usize = 4096;
 /// Sums up to here cannot overflow when two of them are added or subtracted.
 pub(crate) const ROOM: u128 = 1 << 61;
 
-/// What a stretch of traffic does to the backlog q in front of it, in units of the link ([`Drain`]).
+/// What a stretch of traffic does to the backlog q in front of it, in units of the link
+/// ([`Drain`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effect {
     /// end(q) = max(q + `shift`, `floor`).
@@ -41,7 +44,8 @@ pub struct Effect {
     pub system_floor: i128,
 }
 
-/// A stretch of traffic, from its first packet to its last, as a bottleneck sees it; never without a packet.
+/// A stretch of traffic, from its first packet to its last, as a bottleneck sees it; never without
+/// a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     link: Drain,
@@ -78,7 +82,8 @@ impl Chunk {
     /// let packets = Packets::new(&[0, 100_000, 200_000], &[1000, 1000, 1500])?;
     /// let link = Drain::at(Rate(40_000_000))?;
     /// let peaks = Chunk::of(link, packets).map(|chunk| chunk.peaks());
-    /// assert_eq!(peaks.map(|peaks| (peaks.wait.bytes(), peaks.system.bytes())), Some((1000.0, 2500.0)));
+    /// let bytes = peaks.map(|peaks| (peaks.wait.bytes(), peaks.system.bytes()));
+    /// assert_eq!(bytes, Some((1000.0, 2500.0)));
     /// # Ok::<(), trustbed_burst::BurstError>(())
     /// ```
     pub fn of(link: Drain, packets: Packets<'_>) -> Option<Self> {
@@ -176,7 +181,8 @@ impl Effect {
         self
     }
 
-    /// Followed by `later`. With f for floors and s for shifts: peak₂(end₁(q)) = max(q + s₁ + p₂, f₁ + p₂, d₂).
+    /// Followed by `later`. With f for floors and s for shifts: peak₂(end₁(q)) = max(q + s₁ + p₂,
+    /// f₁ + p₂, d₂).
     fn then(&self, later: &Self) -> Self {
         let peak = |(shift, floor): (i128, i128), (later_shift, later_floor): (i128, i128)| {
             (
@@ -200,7 +206,8 @@ impl Server {
         Self { link, last: None, backlog: 0 }
     }
 
-    /// A packet arrives. Returns what it finds in front of itself, and that together with the packet.
+    /// A packet arrives. Returns what it finds in front of itself, and that together with the
+    /// packet.
     pub fn on_packet(&mut self, now: Ns, length: u32) -> Peaks {
         if let Some(last) = self.last.filter(|last| *last < now) {
             self.backlog = self.link.after(self.backlog, now.0.abs_diff(last.0));
@@ -212,8 +219,9 @@ impl Server {
     }
 }
 
-/// Adds the effect of a block whose predecessor arrived at `before`; returns its bytes. Halves the block until its sums fit 64 bits;
-/// what does not fit even then, long silences at odd rates, is measured in 128 bits.
+/// Adds the effect of a block whose predecessor arrived at `before`; returns its bytes. Halves the
+/// block until its sums fit 64 bits; what does not fit even then, long silences at odd rates, is
+/// measured in 128 bits.
 pub(crate) fn measure(
     link: Drain,
     before: i64,
@@ -242,7 +250,7 @@ pub(crate) fn measure(
     bytes
 }
 
-/// Whole numbers that the walk can be done in.
+/// Whole numbers that the walk can be calculated in.
 pub(crate) trait Units:
     Copy
     + Ord
@@ -278,8 +286,9 @@ impl Units for i128 {
     const MOST: Self = Self::MAX;
 }
 
-/// The effect of packets, without the recursion: when the link is never idle, packet i finds xᵢ = ΣL − rate·t relative to the start;
-/// with idle times it finds xᵢ − min(x₁…xᵢ). Only the running sum, minimum and maxima depend on the packet before.
+/// The effect of packets, without the recursion: when the link is never idle, packet i finds xᵢ =
+/// ΣL − rate·t relative to the start; with idle times it finds xᵢ − min(x₁…xᵢ). Only the running
+/// sum, minimum and maxima depend on the packet before.
 #[inline]
 fn walk<U: Units>(numerator: U, denominator: U, before: i64, block: Packets<'_>) -> Effect {
     let mut sent = U::ZERO;

@@ -1,7 +1,9 @@
-//! From packets to windows that hold packets: each becomes a cell, what a bottleneck of the window's rate sees from the window's first packet to
-//! its last. What waited in front of the window is not known yet; [`crate::rows`] puts it in, and the windows without packets.
+//! From packets to windows that hold packets: each becomes a cell, what a bottleneck of the
+//! window's rate sees from the window's first packet to its last. What waited in front of the
+//! window is not known yet; [`crate::rows`] puts it in, and the windows without packets.
 //!
-//! In the dynamic modes a window's rate is known when its last packet is: the packets of the open window are kept, 12 bytes each.
+//! In the dynamic modes a window's rate is known when its last packet is: the packets of the open
+//! window are kept, 12 bytes each.
 
 use trustbed_units::Ns;
 
@@ -85,7 +87,7 @@ impl Cells {
     pub(crate) fn join(&mut self, later: Cell, done: &mut impl FnMut(Cell)) {
         match &mut self.open {
             Open::Measured(cell) if cell.index == later.index => {
-                cell.chunk = cell.chunk.merge(&later.chunk)
+                cell.chunk = cell.chunk.merge(&later.chunk);
             }
             _ => {
                 self.close(done);
@@ -126,7 +128,7 @@ impl Cells {
                 }
             }
             (_, Mode::Static(_)) => {
-                self.open = self.measure(index, window).map_or(Open::None, Open::Measured)
+                self.open = self.measure(index, window).map_or(Open::None, Open::Measured);
             }
             (Open::Kept { packets, .. }, _) => packets.append(window),
             _ => {
@@ -157,7 +159,8 @@ impl Cells {
     }
 }
 
-/// Packets of which the first may come before `latest`: they are moved there. Returns how many were.
+/// Packets of which the first may come before `latest`: they are moved there. Returns how many
+/// were.
 pub(crate) fn in_order(
     latest: Option<Ns>,
     packets: Packets<'_>,

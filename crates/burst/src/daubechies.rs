@@ -1,16 +1,20 @@
-//! The discrete wavelet transform with Haar and Daubechies filters, as a pyramid over a series of bins.
+//! The discrete wavelet transform with Haar and Daubechies filters, as a pyramid over a series of
+//! bins.
 //!
-//! With a₀ the series, low-pass filter h and high-pass filter `g[i] = (−1)^i·h[2N−1−i]`, octave *j* is
+//! With a₀ the series, low-pass filter h and high-pass filter `g[i] = (−1)^i·h[2N−1−i]`, octave *j*
+//! is
 //!
 //! ```text
 //! a(j, k) = Σ h[i]·a(j−1, 2k+i)        d(j, k) = Σ g[i]·a(j−1, 2k+i)
 //! ```
 //!
-//! Only coefficients whose inputs all exist are made: nothing is padded and nothing wraps around, so that the ends of a capture invent no energy. A
-//! wavelet with N vanishing moments does not see trends of degree below N (I. Daubechies, *Ten Lectures on Wavelets*, SIAM 1992).
+//! Only coefficients whose inputs all exist are made: nothing is padded and nothing wraps around,
+//! so that the ends of a capture invent no energy. A wavelet with N vanishing moments does not see
+//! trends of degree below N (I. Daubechies, *Ten Lectures on Wavelets*, SIAM 1992).
 //!
-//! The pyramid begins at the first bin it gets, wherever that lies in time, and cannot be merged. Over the bins of several parts
-//! of a capture it is fed in order, for instance by [`RateOverTime::pour`](crate::RateOverTime::pour).
+//! The pyramid begins at the first bin it gets, wherever that lies in time, and cannot be merged.
+//! Over the bins of several parts of a capture it is fed in order, for instance by
+//! [`RateOverTime::pour`](crate::RateOverTime::pour).
 
 use crate::bins::{Bin, BinSink};
 use crate::logscale::Octave;
@@ -71,7 +75,8 @@ impl Wavelet {
         backwards.map(|(i, tap)| if i % 2 == 0 { tap } else { -tap }).collect()
     }
 
-    /// One step of the transform: approximations and details of a series, half as many as it is long, or fewer.
+    /// One step of the transform: approximations and details of a series, half as many as it is
+    /// long, or fewer.
     pub fn step(self, series: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let (low, high) = (self.low_pass(), self.high_pass());
         let places = series.windows(low.len()).step_by(2);
@@ -84,7 +89,8 @@ impl Wavelet {
     /// use trustbed_burst::Wavelet;
     /// let details = Wavelet::Haar.details(&[3.0, 5.0, 1.0, 1.0]);
     /// assert_eq!(details.len(), 2);
-    /// assert!((details[0][0] + 2.0_f64.sqrt()).abs() < 1e-12 && (details[1][0] - 3.0).abs() < 1e-12);
+    /// assert!((details[0][0] + 2.0_f64.sqrt()).abs() < 1e-12);
+    /// assert!((details[1][0] - 3.0).abs() < 1e-12);
     /// ```
     pub fn details(self, series: &[f64]) -> Vec<Vec<f64>> {
         let mut octaves = Vec::new();
@@ -102,8 +108,8 @@ fn dot(taps: &[f64], values: &[f64]) -> f64 {
     taps.iter().zip(values).map(|(tap, value)| tap * value).sum()
 }
 
-/// The transform while the series arrives: of each octave only the last few approximations, Σd² and the number of coefficients are
-/// kept.
+/// The transform while the series arrives: of each octave only the last few approximations, Σd² and
+/// the number of coefficients are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pyramid {
     low: Vec<f64>,
@@ -121,7 +127,8 @@ struct Stage {
 }
 
 impl Stage {
-    /// The next approximation of the octave below. Returns the one of this octave that it completes.
+    /// The next approximation of the octave below. Returns the one of this octave that it
+    /// completes.
     #[inline]
     fn push(&mut self, low: &[f64], high: &[f64], value: f64) -> Option<f64> {
         self.waiting[self.held] = value;
@@ -143,7 +150,8 @@ impl Stage {
         self.waiting[..self.held].iter().all(|value| value.to_bits() << 1 == 0)
     }
 
-    /// The next `count` inputs are 0, as those that wait are. Returns how many approximations, all 0, come out.
+    /// The next `count` inputs are 0, as those that wait are. Returns how many approximations, all
+    /// 0, come out.
     fn silence(&mut self, taps: usize, count: u64) -> u64 {
         let inputs = count.saturating_add(self.held as u64);
         let outputs = if inputs < taps as u64 { 0 } else { (inputs - taps as u64) / 2 + 1 };
@@ -178,13 +186,15 @@ impl Pyramid {
         }
     }
 
-    /// The next `count` values are 0. Once the few values that wait at an octave are 0 too, all that follows is 0 and only
-    /// counted: time O(log `count`), and the same result as pushing each of them.
+    /// The next `count` values are 0. Once the few values that wait at an octave are 0 too, all
+    /// that follows is 0 and only counted: time O(log `count`), and the same result as pushing each
+    /// of them.
     pub fn push_silence(&mut self, count: u64) {
         let (mut stage, mut count) = (0, count);
         while count > 0 {
             self.ensure(stage);
-            // A filter forgets what lies further back than its taps, so this ends after a few steps.
+            // A filter forgets what lies further back than its taps, so this ends after a few
+            // steps.
             while !self.stages[stage].is_silent() {
                 if count == 0 {
                     return;

@@ -1,14 +1,16 @@
 //! The rate of a link and what waits in front of it, as whole numbers.
 //!
-//! A link drains `numerator` units per nanosecond, and a byte is `denominator` units: for a given rate the unit is 1/(8·10⁹) byte made
-//! as coarse as the rate allows, for the average of a window of T nanoseconds it is 1/T byte. No rounding happens anywhere, so a
-//! result does not depend on how the work was cut.
+//! A link drains `numerator` units per nanosecond, and a byte is `denominator` units: for a given
+//! rate the unit is 1/(8·10⁹) byte made as coarse as the rate allows, for the average of a window
+//! of T nanoseconds it is 1/T byte. No rounding happens anywhere, so a result does not depend on
+//! how the work was cut.
 
 use trustbed_units::{Rate, Span};
 
 use crate::BurstError;
 
-/// 10 Tbit/s. The bound keeps every sum of products within 128 bits, whatever times and lengths a file holds.
+/// 10 Tbit/s. The bound keeps every sum of products within 128 bits, whatever times and lengths a
+/// file holds.
 const LARGEST: Rate = Rate(10_000_000_000_000);
 const UNITS_PER_BYTE: u64 = 8_000_000_000;
 
@@ -47,7 +49,8 @@ impl Drain {
         Ok(Self { numerator: rate.0 / divisor, denominator: UNITS_PER_BYTE / divisor })
     }
 
-    /// The average rate of a window in which `bytes` arrived. Not reduced: all windows of a length share one unit.
+    /// The average rate of a window in which `bytes` arrived. Not reduced: all windows of a length
+    /// share one unit.
     pub(crate) fn average(bytes: u64, length: Span) -> Self {
         Self { numerator: bytes, denominator: length.0.unsigned_abs() }
     }
@@ -123,7 +126,8 @@ impl Backlog {
         Self { units, ..self }.bytes()
     }
 
-    /// In units of a link with the same unit, or nearest above it: a backlog carried into a measurement must not shrink.
+    /// In units of a link with the same unit, or nearest above it: a backlog carried into a
+    /// measurement must not shrink.
     pub(crate) fn units_of(self, link: Drain) -> i128 {
         let (units, per_byte) = (self.units, u128::from(self.per_byte));
         if self.per_byte == link.denominator {

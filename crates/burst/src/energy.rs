@@ -1,18 +1,21 @@
 //! The Haar energy of a series of bins, octave by octave: on which time scales the traffic varies.
 //!
-//! Octave *j* compares neighbouring blocks of 2^(*j*−1) bins. Beginning with the bins themselves, `d = (left − right)/√2` is the
-//! coefficient of two neighbours and `a = (left + right)/√2` their block at the next octave (Haar wavelet, L2 normalisation); the
-//! energy is log2 of the mean of `d²`. Independent bins of variance v have energy log2 v at every octave.
+//! Octave *j* compares neighbouring blocks of 2^(*j*−1) bins. Beginning with the bins themselves,
+//! `d = (left − right)/√2` is the coefficient of two neighbours and `a = (left + right)/√2` their
+//! block at the next octave (Haar wavelet, L2 normalisation); the energy is log2 of the mean of
+//! `d²`. Independent bins of variance v have energy log2 v at every octave.
 //!
-//! Kept are not these but the integer sums of blocks, 2^(*j*/2) times as large, and the sum of their squared differences in 128 bits. So
-//! nothing is rounded, and joining two halves gives the very same numbers as one pass, wherever the cut was. Blocks are aligned to the
-//! epoch, as the bins are; a block of which only a part was seen contributes nothing. It never overflows while the sum
-//! of all bins is below 2⁶⁴: then Σd² ≤ (Σ|d|)² < 2¹²⁸.
+//! Kept are not these but the integer sums of blocks, 2^(*j*/2) times as large, and the sum of
+//! their squared differences in 128 bits. So nothing is rounded, and joining two halves gives the
+//! very same numbers as one pass, wherever the cut was. Blocks are aligned to the epoch, as the
+//! bins are; a block of which only a part was seen contributes nothing. It never overflows while
+//! the sum of all bins is below 2⁶⁴: then Σd² ≤ (Σ|d|)² < 2¹²⁸.
 
 use crate::bins::{Bin, BinSink, MergeableSink};
 use crate::logscale::Octave;
 
-/// Sums of blocks and Σd² per octave over a stretch of bins; mergeable. Memory: some 80 bytes for each of at most 64 octaves.
+/// Sums of blocks and Σd² per octave over a stretch of bins; mergeable. Memory: some 80 bytes for
+/// each of at most 64 octaves.
 ///
 /// ```
 /// use trustbed_burst::HaarEnergy;
@@ -30,7 +33,8 @@ pub struct HaarEnergy {
     levels: Vec<HaarLevel>,
 }
 
-/// The blocks of 2ⁿ bins, n from 0: which were seen whole, and those that still lack their neighbour.
+/// The blocks of 2ⁿ bins, n from 0: which were seen whole, and those that still lack their
+/// neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HaarLevel {
     /// The number of the first block seen; block k holds bins k·2ⁿ to (k + 1)·2ⁿ − 1.
@@ -77,8 +81,8 @@ impl HaarLevel {
         }
     }
 
-    /// The next `count` blocks are 0. Returns what follows at the next level: at most one block that is not 0, and then how many
-    /// that are.
+    /// The next `count` blocks are 0. Returns what follows at the next level: at most one block
+    /// that is not 0, and then how many that are.
     fn silence(&mut self, count: u64) -> (Option<u64>, u64) {
         let (mut first, mut rest) = (None, count);
         if self.high & 1 == 1 && rest > 0 {
@@ -191,9 +195,9 @@ impl BinSink for HaarEnergy {
 }
 
 impl MergeableSink for HaarEnergy {
-    /// Joins the energies of the bins that follow. At each level at most one pair lies across the seam: the last block here that
-    /// waits for its right neighbour, the pair that the level below has just completed, and the first block there that
-    /// waits for its left one are neighbours.
+    /// Joins the energies of the bins that follow. At each level at most one pair lies across the
+    /// seam: the last block here that waits for its right neighbour, the pair that the level below
+    /// has just completed, and the first block there that waits for its left one are neighbours.
     ///
     /// # Panics
     /// When `later` does not begin with the bin behind the last one here.
@@ -221,7 +225,8 @@ impl MergeableSink for HaarEnergy {
 }
 
 impl HaarLevel {
-    /// Appends `carried`, the block that the seam completed, and then all of `after`. Returns the sum of the pair across the seam.
+    /// Appends `carried`, the block that the seam completed, and then all of `after`. Returns the
+    /// sum of the pair across the seam.
     fn join(&mut self, carried: Option<u64>, after: Option<&Self>) -> Option<u64> {
         let mut sum = None;
         for block in carried.into_iter().chain(after.and_then(|level| level.left)) {

@@ -1,4 +1,4 @@
-//! What can be wrong with a question about burstiness, or with the columns it is asked about.
+//! What can be wrong with the options or the columns of a burstiness analysis.
 
 use trustbed_units::{Ns, Rate, Span};
 
@@ -32,7 +32,8 @@ pub enum BurstError {
     },
     /// Times that must be in order are not.
     #[error(
-        "packet {index} arrives at {time:?}, before its predecessor at {earlier:?}; put the packets in order first"
+        "packet {index} arrives at {time:?}, before its predecessor at {earlier:?}; put the \
+         packets in order first"
     )]
     RunsBackwards {
         /// Which packet, counted from 0.
@@ -44,7 +45,8 @@ pub enum BurstError {
     },
     /// Parts of a capture are joined in the order of time.
     #[error(
-        "a part that begins at {start:?} cannot follow one that ends at {end:?}; join the parts in order of time"
+        "a part that begins at {start:?} cannot follow one that ends at {end:?}; join the parts \
+         in order of time"
     )]
     Overlap {
         /// The last packet of the earlier part.

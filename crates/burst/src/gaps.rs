@@ -1,8 +1,9 @@
 //! Inter-arrival times: how long between one packet and the next.
 //!
-//! The time between arrivals at the place of the capture, beginning to beginning where a capture stamps the beginning of a frame. It
-//! is no finer than the clock of the capture: packets stamped together, as an interrupt hands them over, have gaps of 0, and
-//! then the distribution shows the host as much as the network.
+//! The time between arrivals at the place of the capture, beginning to beginning where a capture
+//! stamps the beginning of a frame. It is no finer than the clock of the capture: packets stamped
+//! together, as an interrupt hands them over, have gaps of 0, and then the distribution shows the
+//! host as much as the network.
 
 use crate::histogram::Histogram;
 use crate::{BurstError, Packets};

@@ -1,6 +1,7 @@
 //! Where windows begin and end, and which rate the bottleneck has in each.
 //!
-//! Windows are half-open: a packet that arrives on a boundary belongs to the window that begins there.
+//! Windows are half-open: a packet that arrives on a boundary belongs to the window that begins
+//! there.
 
 use trustbed_units::{Ns, Span};
 
@@ -18,10 +19,12 @@ pub struct Grid {
 pub enum Mode {
     /// A given rate; the backlog is carried from window to window.
     Static(Drain),
-    /// The average rate of the very window; nothing waits at its start. With its own average as rate a link has no capacity to spare,
-    /// so a backlog carried into a steady window would never leave.
+    /// The average rate of the very window; nothing waits at its start. With its own average as
+    /// rate a link has no capacity to spare, so a backlog carried into a steady window would never
+    /// leave.
     DynamicSame,
-    /// The average of the last earlier window that had one above 0; nothing waits at the start. Unknown until there is one.
+    /// The average of the last earlier window that had one above 0; nothing waits at the start.
+    /// Unknown until there is one.
     DynamicPrevious,
     /// As `DynamicSame`, but the backlog is carried: to see what the reset hides.
     DynamicSameCarry,
@@ -37,7 +40,8 @@ pub struct Plan {
 }
 
 impl Grid {
-    /// Windows that begin at multiples of `length` since the Unix epoch, so that those of different captures coincide.
+    /// Windows that begin at multiples of `length` since the Unix epoch, so that those of different
+    /// captures coincide.
     ///
     /// # Errors
     /// [`BurstError::NoWindow`] when the length is not above 0.
@@ -67,7 +71,8 @@ impl Grid {
         (i128::from(time.0) - i128::from(self.origin.0)).div_euclid(i128::from(self.length.0))
     }
 
-    /// Where a window begins, in nanoseconds since the epoch. It may lie before what [`Ns`] can hold.
+    /// Where a window begins, in nanoseconds since the epoch. It may lie before what [`Ns`] can
+    /// hold.
     pub(crate) fn start(&self, index: i128) -> i128 {
         i128::from(self.origin.0) + index * i128::from(self.length.0)
     }
@@ -79,7 +84,8 @@ impl Grid {
         if times.last().is_some_and(|last| *last < end) {
             return times.len();
         }
-        // Windows may hold a million packets or one: the search takes twice the logarithm of what the window holds.
+        // Windows may hold a million packets or one: the search takes twice the logarithm of what
+        // the window holds.
         let mut reach = 1;
         while times.get(reach).is_some_and(|time| *time < end) {
             reach *= 2;
@@ -105,7 +111,8 @@ impl Mode {
         matches!(self, Self::Static(_) | Self::DynamicSameCarry)
     }
 
-    /// Whether a window's rate is known only with its last packet. At a given rate, parts of a window can be measured apart.
+    /// Whether a window's rate is known only with its last packet. At a given rate, parts of a
+    /// window can be measured apart.
     pub(crate) const fn needs_packets(&self) -> bool {
         !matches!(self, Self::Static(_))
     }

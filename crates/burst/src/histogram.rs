@@ -1,8 +1,9 @@
 //! Counts of non-negative integers in bins that grow with the value; mergeable by addition.
 //!
-//! Bins are linear within each power of two, 128 of them, and hold one value each below 128: a value is known to better than
-//! 1/128 of itself, and its bin needs no logarithm, so it is the same on every machine. The whole range of 64 bits is 58 · 128 bins of
-//! 8 bytes; only those up to the largest value exist.
+//! Bins are linear within each power of two, 128 of them, and hold one value each below 128: a
+//! value is known to better than 1/128 of itself, and its bin needs no logarithm, so it is the same
+//! on every machine. The whole range of 64 bits is 58 · 128 bins of 8 bytes; only those up to the
+//! largest value exist.
 
 use trustbed_units::bins;
 
@@ -83,8 +84,9 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The smallest and the largest value that the bin of the quantile `q` (0…1) can hold. Within them lies the smallest value that
-    /// at least a share of `q` of all values does not exceed; they are equal below 128 and at both ends.
+    /// The smallest and the largest value that the bin of the quantile `q` (0…1) can hold. Within
+    /// them lies the smallest value that at least a share of `q` of all values does not exceed;
+    /// they are equal below 128 and at both ends.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -111,14 +113,16 @@ impl Histogram {
         Some((low.max(self.least), high.min(self.most)))
     }
 
-    /// The quantile `q` (0…1): the middle of [`quantile_bounds`](Self::quantile_bounds), off by at most 1/256 of the value.
+    /// The quantile `q` (0…1): the middle of [`quantile_bounds`](Self::quantile_bounds), off by at
+    /// most 1/256 of the value.
     #[expect(clippy::cast_precision_loss, reason = "a quantile of bins is a float")]
     pub fn quantile(&self, q: f64) -> Option<f64> {
         self.quantile_bounds(q).map(|(low, high)| f64::midpoint(low as f64, high as f64))
     }
 
-    /// Points (value, share of all values that do not exceed it) of the cumulative distribution, at most `most` (at least two): every
-    /// share is exact for its value. Where there are more, every n-th is taken, and the last one, where the share is 1.
+    /// Points (value, share of all values that do not exceed it) of the cumulative distribution, at
+    /// most `most` (at least two): every share is exact for its value. Where there are more, every
+    /// n-th is taken, and the last one, where the share is 1.
     #[expect(clippy::cast_precision_loss, reason = "shares are floats")]
     pub fn cumulative(&self, most: usize) -> Vec<(u64, f64)> {
         let filled = self.counts.iter().filter(|&&count| count > 0).count();

@@ -1,8 +1,10 @@
-//! A straight line through the logscale diagram: the scaling exponent α, the Hurst parameter, and whether a line fits at all.
+//! A straight line through the logscale diagram: the scaling exponent α, the Hurst parameter, and
+//! whether a line fits at all.
 //!
-//! Weighted least squares with the known variances of the octaves (Veitch and Abry, IEEE Trans. IT 45(3), 1999). The range of octaves
-//! is chosen as in D. Veitch, P. Abry and M. S. Taqqu, *On the automatic selection of the onset of scaling* (Fractals 11(4), 2003): the
-//! fit must become much better by leaving fine octaves out. The slope is trusted only as far as [`Fit::quality`]: over
+//! Weighted least squares with the known variances of the octaves (Veitch and Abry, IEEE Trans. IT
+//! 45(3), 1999). The range of octaves is chosen as in D. Veitch, P. Abry and M. S. Taqqu, *On the
+//! automatic selection of the onset of scaling* (Fractals 11(4), 2003): the fit must become much
+//! better by leaving fine octaves out. The slope is trusted only as far as [`Fit::quality`]: over
 //! octaves that do not lie on a line, α is a number without a meaning.
 
 use crate::logscale::{NORMAL_975, Octave};
@@ -24,7 +26,8 @@ pub struct Fit {
     pub first: u32,
     /// The coarsest octave that was used.
     pub last: u32,
-    /// How many were used. Those without energy have no logarithm and are left out, so this may be fewer than from first to last.
+    /// How many were used. Those without energy have no logarithm and are left out, so this may be
+    /// fewer than from first to last.
     pub used: u32,
     /// The slope, per octave: the scaling exponent.
     pub alpha: f64,
@@ -34,21 +37,24 @@ pub struct Fit {
     pub intercept: f64,
     /// Σ(distance from the line)²/variance.
     pub chi_square: f64,
-    /// The probability of a larger χ² if the octaves do lie on a line; `None` for fewer than three octaves.
+    /// The probability of a larger χ² if the octaves do lie on a line; `None` for fewer than three
+    /// octaves.
     pub quality: Option<f64>,
 }
 
 impl Fit {
     /// Coefficients that the coarsest octave must have to be chosen.
     pub const LEAST_COUNT: u64 = 8;
-    /// The finest octave that is chosen when there are enough: below it, bins are not yet samples of the process.
+    /// The finest octave that is chosen when there are enough: below it, bins are not yet samples
+    /// of the process.
     pub const FINEST: u32 = 3;
     /// How many times better the fit must become for leaving an octave out.
     pub const JUMP: f64 = 10.0;
     /// Quality below which the line is rejected.
     pub const LEAST_QUALITY: f64 = 0.05;
 
-    /// The line through the octaves of a diagram, over the range given or chosen. `None` with fewer than two octaves of energy in it.
+    /// The line through the octaves of a diagram, over the range given or chosen. `None` with fewer
+    /// than two octaves of energy in it.
     pub fn of(octaves: &[Octave], range: FitRange) -> Option<Self> {
         let last = range.last.or_else(|| coarsest(octaves))?;
         let first = range.first.unwrap_or_else(|| finest(octaves, last));
@@ -99,7 +105,7 @@ impl Fit {
         (self.alpha - reach, self.alpha + reach)
     }
 
-    /// The Hurst parameter (α + 1)/2 of a stationary series; `None` when α says that it is none.
+    /// The Hurst parameter (α + 1)/2 of a stationary series; `None` when α contradicts that.
     pub fn hurst(&self) -> Option<f64> {
         (self.alpha > -1.0 && self.alpha < 1.0).then(|| f64::midpoint(self.alpha, 1.0))
     }
@@ -110,7 +116,8 @@ impl Fit {
         self.hurst().map(|hurst| (hurst - reach, hurst + reach))
     }
 
-    /// α ≥ 1: the variance grows with time, and a Hurst parameter of the series itself does not exist.
+    /// α ≥ 1: the variance grows with time, and a Hurst parameter of the series itself does not
+    /// exist.
     pub fn is_nonstationary(&self) -> bool {
         self.alpha >= 1.0
     }
@@ -150,8 +157,9 @@ fn coarsest(octaves: &[Octave]) -> Option<u32> {
         .max()
 }
 
-/// Where scaling begins: while leaving out one octave after the other makes the fit no worse, the last one that made it
-/// [`Fit::JUMP`] times better; not finer than [`Fit::FINEST`], and at least three octaves below `last`.
+/// Where scaling begins: while leaving out one octave after the other makes the fit no worse, the
+/// last one that made it [`Fit::JUMP`] times better; not finer than [`Fit::FINEST`], and at least
+/// three octaves below `last`.
 fn finest(octaves: &[Octave], last: u32) -> u32 {
     let highest = last.saturating_sub(2).max(1);
     let quality = |first| Fit::over(octaves, first, last).and_then(|fit| fit.quality);

@@ -1,9 +1,12 @@
-//! The logscale diagram: energy against octave, with the bias of a logarithm of a mean removed and confidence intervals.
+//! The logscale diagram: energy against octave, with the bias of a logarithm of a mean removed and
+//! confidence intervals.
 //!
-//! P. Abry and D. Veitch, *Wavelet analysis of long-range-dependent traffic* (IEEE Trans. IT 44(1), 1998); D. Veitch and P. Abry, *A
-//! wavelet-based joint estimator of the parameters of long-range dependence* (IEEE Trans. IT 45(3), 1999). The intervals assume
-//! Gaussian, independent coefficients: for heavy-tailed traffic they are too narrow, most of all at the finest octaves. The authors'
-//! routine takes ⌊n/2⌋ in the variance where n/2 stands here. Treating bins as samples (a₀ = x) biases octaves 1 and 2 a little.
+//! P. Abry and D. Veitch, *Wavelet analysis of long-range-dependent traffic* (IEEE Trans. IT 44(1),
+//! 1998); D. Veitch and P. Abry, *A wavelet-based joint estimator of the parameters of long-range
+//! dependence* (IEEE Trans. IT 45(3), 1999). The intervals assume Gaussian, independent
+//! coefficients: for heavy-tailed traffic they are too narrow, most of all at the finest octaves.
+//! The authors' routine takes ⌊n/2⌋ in the variance instead of n/2. Treating bins as samples (a₀ =
+//! x) biases octaves 1 and 2 a little.
 
 use crate::special::{digamma, trigamma};
 use std::f64::consts::LN_2;
@@ -24,7 +27,7 @@ pub struct Octave {
 }
 
 impl Octave {
-    /// Octaves of fewer coefficients say nothing and are not shown.
+    /// Octaves of fewer coefficients carry no information and are not shown.
     pub const LEAST_COUNT: u64 = 3;
 
     /// Whether there are enough coefficients to show it.
@@ -43,7 +46,8 @@ impl Octave {
         (self.mean_square > 0.0).then(|| self.mean_square.log2())
     }
 
-    /// By how much log2 of a mean of `count` squares lies above the log2 of what it estimates, on average: ψ(n/2)/ln 2 − log2(n/2).
+    /// By how much log2 of a mean of `count` squares lies above the log2 of what it estimates, on
+    /// average: ψ(n/2)/ln 2 − log2(n/2).
     pub fn bias(&self) -> f64 {
         let half = self.half();
         digamma(half) / LN_2 - half.log2()

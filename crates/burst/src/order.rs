@@ -1,12 +1,16 @@
-//! Frames in the order of their times: a stable reorder buffer of 10 ms, and what the clock was like.
+//! Frames in the order of their times: a stable reorder buffer of 10 ms, and what the clock was
+//! like.
 //!
-//! A frame that is stamped more than 10 ms before the latest one is not sorted in: the clock has stepped back. Time then goes on from where
-//! it was, every later stamp shifted by the step, so that the gaps between frames stay what they were; a capture is then longer than its stamps
-//! say. When the clock jumps forward again by as much (a single late frame, a clock that was set back and forth) the shift
-//! ends. What happened between the two stamps at a step is not known: the gap is taken as 0, so a burst can look denser there, never sparser.
+//! A frame that is stamped more than 10 ms before the latest one is not sorted in: the clock has
+//! stepped back. Time then goes on from where it was, every later stamp shifted by the step, so
+//! that the gaps between frames stay what they were; a capture is then longer than its timestamps.
+//! When the clock jumps forward again by as much (a single late frame, a clock that was set back
+//! and forth) the shift ends. What happened between the two stamps at a step is not known: the gap
+//! is taken as 0, so a burst can look denser there, never sparser.
 //!
-//! Frames of a super-packet that are spread in time may be ahead of others or behind them by any length; they are sorted in as far
-//! as the buffer reaches, and otherwise moved forward to where it begins.
+//! Frames of a super-packet that are spread in time may be ahead of others or behind them by any
+//! length; they are sorted in as far as the buffer reaches, and otherwise moved forward to where it
+//! begins.
 
 use trustbed_units::{Ns, Span};
 
@@ -14,7 +18,7 @@ use trustbed_units::{Ns, Span};
 const BLOCK: usize = 16 * 1024;
 /// Frames held at most: more arrive within 10 ms only when a capture has no times. 64 MiB.
 const MOST_HELD: usize = 1 << 22;
-/// The coarsest timestamp granularity that is looked for.
+/// The coarsest timestamp granularity that is detected.
 const COARSEST: i64 = 1_000_000_000;
 /// Frames whose timestamps are all checked for granularity; later, every sixteenth is.
 const CHECKED: u64 = 4096;
@@ -48,8 +52,9 @@ pub struct OrderFacts {
     pub bunched: u64,
 }
 
-/// The reorder buffer. For every frame [`Order::stamp`], then [`Order::push`] for what it counts as (nothing, itself, or several frames);
-/// [`Order::flush`] now and then, and [`Order::finish`] at the end, hand on what can no longer be overtaken.
+/// The reorder buffer. For every frame [`Order::stamp`], then [`Order::push`] for what it counts as
+/// (nothing, itself, or several frames); [`Order::flush`] now and then, and [`Order::finish`] at
+/// the end, hand on what can no longer be overtaken.
 ///
 /// ```
 /// use trustbed_burst::Order;
@@ -60,7 +65,9 @@ pub struct OrderFacts {
 ///     order.push(at, length, 0);
 /// }
 /// let mut seen = Vec::new();
-/// order.finish(|times, lengths, _marks| seen.extend(times.iter().copied().zip(lengths.iter().copied())));
+/// order.finish(|times, lengths, _marks| {
+///     seen.extend(times.iter().copied().zip(lengths.iter().copied()));
+/// });
 /// assert_eq!(seen, [(3, 200), (5, 100), (7, 300)]);
 /// assert_eq!(order.facts().reordered, 1);
 /// ```
@@ -184,7 +191,8 @@ impl Order {
         self.marks.push(mark);
     }
 
-    /// Hands on what can no longer be overtaken, when that is worth while: times, lengths and marks, in order of time.
+    /// Hands on what can no longer be overtaken, when that is worth while: times, lengths and
+    /// marks, in order of time.
     #[inline]
     pub fn flush(&mut self, take: impl FnMut(&[i64], &[u32], &[u64])) {
         if self.times.len() >= self.look_at {

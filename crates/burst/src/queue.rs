@@ -1,12 +1,15 @@
-//! A finite buffer in front of a link: which packets a drop-tail queue would have lost, and how long the others would have waited.
+//! A finite buffer in front of a link: which packets a drop-tail queue would have lost, and how
+//! long the others would have waited.
 //!
-//! The buffer holds bytes, and the packet being sent counts with what of it is not sent yet. A packet that finds w bytes is taken if
-//! w + L ≤ buffer, otherwise lost as a whole; so a buffer as deep as the system backlog of [`crate::Chunk`] loses nothing, and one byte less
-//! loses something. Real queues count whole packets or round to cells, and can differ by about one packet.
+//! The buffer holds bytes, and the packet being sent counts with what of it is not sent yet. A
+//! packet that finds w bytes is taken if w + L ≤ buffer, otherwise lost as a whole; so a buffer as
+//! deep as the system backlog of [`crate::Chunk`] loses nothing, and one byte less loses something.
+//! Real queues count whole packets or round to cells, and can differ by about one packet.
 //!
-//! The traffic is taken as it was (open loop): TCP would have slowed down after the first loss, so losses here can over-, seldom understate what
-//! the same applications would suffer. What a queue does to a stretch of traffic depends on what is in it, packet by packet: unlike
-//! the unlimited bottleneck it cannot be cut in time. Workers share the queues of a [`Sweep`] instead.
+//! The traffic is taken as it was (open loop): TCP would have slowed down after the first loss, so
+//! losses here can over-, seldom understate what the same applications would suffer. What a queue
+//! does to a stretch of traffic depends on what is in it, packet by packet: unlike the unlimited
+//! bottleneck it cannot be cut in time. Workers share the queues of a [`Sweep`] instead.
 
 use trustbed_units::{Ns, Rate, Size};
 
@@ -24,7 +27,8 @@ const BLOCK: usize = 4096;
 /// use trustbed_units::{Rate, Size};
 /// let mut queue = DropTail::new(Rate(8_000_000), Some(Size(2500)))?;
 /// let mut lost = Vec::new();
-/// queue.push_each(Packets::new(&[0, 0, 0, 1_000_000], &[1000, 1000, 1000, 1500])?, &mut |packet| lost.push(packet));
+/// let packets = Packets::new(&[0, 0, 0, 1_000_000], &[1000, 1000, 1000, 1500])?;
+/// queue.push_each(packets, &mut |packet| lost.push(packet));
 /// assert_eq!(lost, [2]);
 /// assert_eq!(queue.waits().max(), Some(1_000_000));
 /// # Ok::<(), trustbed_burst::BurstError>(())
@@ -84,7 +88,8 @@ impl DropTail {
         self.push_each(packets, &mut |_| {});
     }
 
-    /// As [`DropTail::push`]; hands the number of every lost packet, counted from the first one of all, to `lost`.
+    /// As [`DropTail::push`]; hands the number of every lost packet, counted from the first one of
+    /// all, to `lost`.
     pub fn push_each(&mut self, packets: Packets<'_>, lost: &mut impl FnMut(u64)) {
         self.steps_back += in_order(self.last, packets, &mut |packets| {
             for block in packets.chunks(BLOCK) {
@@ -93,7 +98,7 @@ impl DropTail {
         });
     }
 
-    /// The rate of the link that it stands in front of.
+    /// The rate of the link behind it.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
@@ -142,12 +147,14 @@ impl DropTail {
         runs
     }
 
-    /// How long the packets that were taken waited until their own transmission began, in whole nanoseconds, rounded down.
+    /// How long the packets that were taken waited until their own transmission began, in whole
+    /// nanoseconds, rounded down.
     pub const fn waits(&self) -> &Histogram {
         &self.counts.waits
     }
 
-    /// The most that was ever in the queue. Without a limit: the smallest buffer that loses nothing.
+    /// The most that was ever in the queue. Without a limit: the smallest buffer that loses
+    /// nothing.
     pub fn deepest(&self) -> Backlog {
         self.link.backlog(self.deepest)
     }
@@ -157,7 +164,8 @@ impl DropTail {
         self.steps_back
     }
 
-    /// As [`crate::bottleneck`]: halved until the sums fit 64 bits, and in 128 bits where they do not.
+    /// As [`crate::bottleneck`]: halved until the sums fit 64 bits, and in 128 bits where they do
+    /// not.
     fn on_block(&mut self, block: Packets<'_>, lost: &mut impl FnMut(u64)) {
         const FEW: usize = 64;
         let (Some(before), Some(end)) = (self.last.or_else(|| block.first()), block.last()) else {
@@ -254,7 +262,8 @@ impl Counts {
 }
 
 impl Sweep {
-    /// A queue for every rate with every buffer, rate by rate. A buffer that is not given is not limited.
+    /// A queue for every rate with every buffer, rate by rate. A buffer that is not given is not
+    /// limited.
     ///
     /// # Errors
     /// [`BurstError::ZeroRate`], and [`BurstError::RateTooHigh`] beyond 10 Tbit/s.

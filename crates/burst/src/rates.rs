@@ -1,8 +1,9 @@
 //! Rate over time, and the largest rate at a time scale.
 //!
-//! Rates are of bins aligned to the epoch, not of the worst place a window could be slid to: the largest rate found here can
-//! under-state that of a sliding window of the same width, at most by half, and never over-states it. The bins at both ends count
-//! in full width, though the capture may hold only part of them.
+//! Rates are of bins aligned to the epoch, not of the worst place a window could be slid to: the
+//! largest rate found here can under-state that of a sliding window of the same width, at most by
+//! half, and never over-states it. The bins at both ends count in full width, though the capture
+//! may hold only part of them.
 
 use crate::bins::{Bin, BinGrid, BinSink, Binned, Binning, Counted, MergeableSink, Silence};
 use crate::{BurstError, Packets};
@@ -10,8 +11,9 @@ use trustbed_units::{Ns, Span};
 
 /// The bins that hold packets, as they come, in bounded memory; a sink for [`Binning`].
 ///
-/// Empty bins cost nothing. When more bins than the limit hold packets, all are made twice as wide, as often as need be. That depends on
-/// the packets alone, so parts that are joined give the bins that one pass gives.
+/// Empty bins cost nothing. When more bins than the limit hold packets, all are made twice as wide,
+/// as often as need be. That depends on the packets alone, so parts that are joined give the bins
+/// that one pass gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateSeries {
     doublings: u32,
@@ -20,7 +22,7 @@ pub struct RateSeries {
 }
 
 impl RateSeries {
-    /// Bins kept unless told otherwise: 70 minutes of bins of 1 ms, in 64 MiB.
+    /// Bins stored by default: 70 minutes of bins of 1 ms, in 64 MiB.
     pub const MOST_BINS: usize = 1 << 22;
 
     /// Nothing seen yet; at most `limit` bins, and two at least.
@@ -140,7 +142,8 @@ impl RateOverTime {
         }
     }
 
-    /// All of time from the first packet to the last: bins with packets one by one, and each silence as one run.
+    /// All of time from the first packet to the last: bins with packets one by one, and each
+    /// silence as one run.
     pub fn runs(&self) -> impl Iterator<Item = Run> {
         let mut before = self.bins.first().map_or(0, |bin| bin.index.wrapping_sub(1));
         self.bins.iter().flat_map(move |bin| {
@@ -165,12 +168,13 @@ impl RateOverTime {
         amount as f64 / self.grid.width().as_secs_f64()
     }
 
-    /// Feeds a sink with all bins but those of the first and the last packet, of which the capture may have missed a part.
+    /// Feeds a sink with all bins but those of the first and the last packet, of which the capture
+    /// may have missed a part.
     pub fn pour(&self, sink: &mut impl BinSink) {
         let Some((first, rest)) = self.bins.split_first() else { return };
         let mut before = first.index;
         for (place, bin) in rest.iter().enumerate() {
-            Silence::between(before, bin.index).tell(sink);
+            Silence::between(before, bin.index).write_to(sink);
             if place + 1 < rest.len() {
                 sink.bin(*bin);
             }

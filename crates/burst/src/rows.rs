@@ -1,7 +1,8 @@
-//! From windows with packets to rows of a table: what waited in front of each window is put in, and so are the windows without packets.
+//! From windows with packets to rows of a table: what waited in front of each window is put in, and
+//! so are the windows without packets.
 //!
-//! Windows without packets that follow each other are one row with a count, so that a gap of years at windows of a microsecond costs one row.
-//! [`Row::each`] takes such a row apart.
+//! Windows without packets that follow each other are one row with a count, so that a gap of years
+//! at windows of a microsecond costs one row. [`Row::each`] takes such a row apart.
 
 use trustbed_units::{Ns, Span};
 
@@ -23,7 +24,8 @@ pub struct Row {
     pub bytes: u64,
     /// The rate of the bottleneck; unknown in `DynamicPrevious` before the first average above 0.
     pub rate: Option<Drain>,
-    /// The largest backlogs; unknown with the rate. In a row of several windows those of the first one: see [`Row::each`].
+    /// The largest backlogs; unknown with the rate. In a row of several windows those of the first
+    /// one: see [`Row::each`].
     pub peaks: Option<Peaks>,
     /// Whether the capture ends within the window: its average is too low. Left out of summaries.
     pub partial: bool,
@@ -48,7 +50,8 @@ impl Row {
         self.bytes as f64 * 8e9 / self.length.as_f64()
     }
 
-    /// The system backlogs of all its windows, summed, in units of the rate. They fall by as much from each window to the next, down to 0.
+    /// The system backlogs of all its windows, summed, in units of the rate. They fall by as much
+    /// from each window to the next, down to 0.
     pub(crate) fn system_units(&self) -> u128 {
         let Some((rate, peaks)) = self.rate.zip(self.peaks) else { return 0 };
         let at_first = peaks.system.fraction().0;

@@ -1,10 +1,12 @@
-//! Burstiness against rate, σ(ρ): how deep a token bucket of rate ρ must be to pass the traffic unchanged (Cruz, "A calculus for network
-//! delay, part I", IEEE Transactions on Information Theory 37, 1991). It is the largest system backlog of a bottleneck of that rate.
+//! Burstiness against rate, σ(ρ): how deep a token bucket of rate ρ must be to pass the traffic
+//! unchanged (Cruz, "A calculus for network delay, part I", IEEE Transactions on Information Theory
+//! 37, 1991). It is the largest system backlog of a bottleneck of that rate.
 //!
-//! One pass over the packets serves all rates. The inner loop runs in floating point, but on whole numbers below 2⁵³ only, where nothing
-//! is rounded; stretches that do not fit are measured in wide integers. So the result is exact, and workers can share the rates among them.
-//! Rates of few digits are fast for longer: [`default_rates`] has such. Parts of a capture that are measured apart are joined as
-//! [`crate::Chunk`]s, one per rate, whose system peak is the same number.
+//! One pass over the packets serves all rates. The inner loop runs in floating point, but on whole
+//! numbers below 2⁵³ only, where nothing is rounded; stretches that do not fit are measured in wide
+//! integers. So the result is exact, and workers can share the rates among them. Rates of few
+//! digits are fast for longer: [`default_rates`] has such. Parts of a capture that are measured
+//! apart are joined as [`crate::Chunk`]s, one per rate, whose system peak is the same number.
 
 use trustbed_units::{Ns, Rate};
 
@@ -65,7 +67,8 @@ impl Sigma {
     /// σ of these rates, in this order.
     ///
     /// # Errors
-    /// [`BurstError::RateTooHigh`] beyond 10 Tbit/s. A rate of 0 is legal: σ(0) is the sum of all lengths.
+    /// [`BurstError::RateTooHigh`] beyond 10 Tbit/s. A rate of 0 is legal: σ(0) is the sum of all
+    /// lengths.
     pub fn new(rates: &[Rate]) -> Result<Self, BurstError> {
         let links =
             rates.iter().map(|rate| Drain::at_most(*rate)).collect::<Result<Vec<_>, _>>()?;
@@ -102,7 +105,8 @@ impl Sigma {
 
     #[expect(
         clippy::cast_precision_loss,
-        reason = "2⁵³ ns and more drain any backlog that is below 2⁵³, however they are rounded or cut off"
+        reason = "2⁵³ ns and more drain any backlog that is below 2⁵³, however they are rounded \
+         or cut off"
     )]
     fn on_block(&mut self, block: Packets<'_>) {
         let Some(before) = self.last.or_else(|| block.first()) else { return };
@@ -170,7 +174,8 @@ impl Group {
     }
 }
 
-/// The recursion for rates side by side. Apart, and with its state behind references, so that it is compiled to vector instructions.
+/// The recursion for rates side by side. Apart, and with its state behind references, so that it is
+/// compiled to vector instructions.
 #[inline(never)]
 fn walk(
     packets: impl Iterator<Item = (f64, f64)>,
@@ -181,8 +186,9 @@ fn walk(
     let (mut waiting, mut highest) = (*backlog, *peak);
     for (step, units) in packets {
         for lane in 0..LANES {
-            // max(0, q − rate·Δ) + L, written so that only an addition and a maximum wait for the packet before; and not with
-            // `f64::max`, whose care for what is not a number takes three instructions more.
+            // max(0, q − rate·Δ) + L, written so that only an addition and a maximum wait for the
+            // packet before; and not with `f64::max`, whose care for what is not a number takes
+            // three instructions more.
             let busy = waiting[lane] + (units - rates[lane] * step);
             waiting[lane] = if busy > units { busy } else { units };
             highest[lane] =
@@ -192,10 +198,12 @@ fn walk(
     (*backlog, *peak) = (waiting, highest);
 }
 
-/// 48 rates from 1 % of the mean to the link rate in equal steps of the logarithm, the mean and twice the mean; rising, without repetition.
+/// 48 rates from 1 % of the mean to the link rate in equal steps of the logarithm, the mean and
+/// twice the mean; rising, without repetition.
 ///
-/// Where the link rate is not known, the highest rate over a millisecond takes its place. All but the link rate are rounded to three
-/// digits, so that [`Sigma`] is fast. Empty when the mean is not above 0.
+/// Where the link rate is not known, the highest rate over a millisecond takes its place. All but
+/// the link rate are rounded to three digits, so that [`Sigma`] is fast. Empty when the mean is not
+/// above 0.
 #[expect(clippy::cast_precision_loss, reason = "rates that are rounded to three digits")]
 pub fn default_rates(mean_bits_per_second: f64, link: Rate) -> Vec<Rate> {
     if !(mean_bits_per_second.is_finite() && mean_bits_per_second > 0.0) {
@@ -214,7 +222,8 @@ pub fn default_rates(mean_bits_per_second: f64, link: Rate) -> Vec<Rate> {
     rates
 }
 
-/// A rate, rounded to three digits: [`Sigma`] is fast with such, and people read them well. At least 1 bit/s.
+/// A rate, rounded to three digits: [`Sigma`] is fast with such, and people read them well. At
+/// least 1 bit/s.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,7 +1,9 @@
-//! The special functions that confidence intervals of log energies need: digamma, trigamma, the tail of the chi-square distribution.
+//! The special functions that confidence intervals of log energies need: digamma, trigamma, the
+//! tail of the chi-square distribution.
 //!
-//! Asymptotic series and recurrences of Abramowitz and Stegun (*Handbook of Mathematical Functions*, 1964: 6.1.41, 6.3.18, 6.4.12, 6.5.29,
-//! 6.5.31), evaluated where they are exact to double precision. Arguments are positive: halves of counts.
+//! Asymptotic series and recurrences of Abramowitz and Stegun (*Handbook of Mathematical
+//! Functions*, 1964: 6.1.41, 6.3.18, 6.4.12, 6.5.29, 6.5.31), evaluated where they are exact to
+//! double precision. Arguments are positive: halves of counts.
 
 /// The argument from which the asymptotic series are exact.
 const FAR: f64 = 20.0;
@@ -45,7 +47,8 @@ pub(crate) fn chi_square_tail(value: f64, freedom: f64) -> f64 {
     upper_gamma(freedom / 2.0, value / 2.0)
 }
 
-/// Γ(a, x)/Γ(a): a series below x = a + 1, a continued fraction above, where each converges quickly.
+/// Γ(a, x)/Γ(a): a series below x = a + 1, a continued fraction above, where each converges
+/// quickly.
 fn upper_gamma(a: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;
@@ -74,7 +77,8 @@ fn lower_series(a: f64, x: f64) -> f64 {
     sum
 }
 
-/// Γ(a, x)·eˣ/xᵃ as a continued fraction, evaluated forwards (W. J. Lentz, Applied Optics 15(3), 1976).
+/// Γ(a, x)·eˣ/xᵃ as a continued fraction, evaluated forwards (W. J. Lentz, Applied Optics 15(3),
+/// 1976).
 fn upper_fraction(a: f64, x: f64) -> f64 {
     let mut partial = x + 1.0 - a;
     let (mut ratio_above, mut ratio_below) = (f64::MAX.sqrt(), 1.0 / partial);

@@ -1,6 +1,8 @@
-//! Everything that one look at the packets can tell, side by side; mergeable, so that workers can share a capture.
+//! Everything that one look at the packets can tell, side by side; mergeable, so that workers can
+//! share a capture.
 //!
-//! What needs rates that follow from the outcome (σ(ρ), queues) is not in here: see [`crate::Sigma`] and [`crate::DropTail`].
+//! What needs rates that follow from the outcome (σ(ρ), queues) is not in here: see
+//! [`crate::Sigma`] and [`crate::DropTail`].
 
 use trustbed_units::{Ns, Span};
 
@@ -22,7 +24,8 @@ pub struct StudyPlan {
     pub trains: Option<Span>,
 }
 
-/// Packets, looked at in every way that was asked for. Parts of a capture are studied apart and joined by [`Study::merge`].
+/// Packets, looked at in every way that was asked for. Parts of a capture are studied apart and
+/// joined by [`Study::merge`].
 #[derive(Debug, Clone)]
 pub struct Study {
     /// How many packets.

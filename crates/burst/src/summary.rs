@@ -1,7 +1,8 @@
-//! Many windows in a line: mean and maximum of the average rate and of the burstiness, over all windows and over those with packets.
+//! Many windows in a line: mean and maximum of the average rate and of the burstiness, over all
+//! windows and over those with packets.
 //!
-//! Sums are whole numbers, so the order of windows does not matter. Partial windows are counted and otherwise left out, and so are, for
-//! the backlogs, windows whose rate is unknown.
+//! Sums are whole numbers, so the order of windows does not matter. Partial windows are counted and
+//! otherwise left out, and so are, for the backlogs, windows whose rate is unknown.
 
 use crate::{Backlog, Row};
 
@@ -21,7 +22,8 @@ pub struct Summary {
 pub struct Averages {
     windows: u64,
     measured: u64,
-    /// Bytes in all windows, and in the fullest; with the length of a window in nanoseconds they are rates.
+    /// Bytes in all windows, and in the fullest; with the length of a window in nanoseconds they
+    /// are rates.
     bytes: u128,
     most_bytes: u64,
     length: u64,
@@ -68,7 +70,8 @@ impl Averages {
         self.length = row.length.0.unsigned_abs();
         if let Some(peaks) = row.peaks {
             self.measured += row.windows;
-            // Windows without packets have no wait, so a row of several adds nothing but its number.
+            // Windows without packets have no wait, so a row of several adds nothing but its
+            // number.
             self.wait.add(peaks.wait, peaks.wait.fraction().0);
             self.system.add(peaks.system, row.system_units());
         }

@@ -1,8 +1,9 @@
 //! Packet trains: packets that follow each other closely.
 //!
-//! A train goes on while the gap to the next packet is at most a given one, and ends with a longer gap (R. Jain and S. A. Routhier, *Packet
-//! trains – measurements and a new model for computer network traffic*, IEEE JSAC 4(6), 1986: the maximum allowed inter-car gap). What
-//! a train is depends on that gap, so it stands in every result. A single packet is a train of one.
+//! A train goes on while the gap to the next packet is at most a given one, and ends with a longer
+//! gap (R. Jain and S. A. Routhier, *Packet trains – measurements and a new model for computer
+//! network traffic*, IEEE JSAC 4(6), 1986: the maximum allowed inter-car gap). What a train is
+//! depends on that gap, so every result has it. A single packet is a train of one.
 //!
 //! The trains at both ends count as they were seen; the capture may have cut them.
 
@@ -110,14 +111,16 @@ impl TrainSummary {
 }
 
 impl Trains {
-    /// The longest gap within a train unless told otherwise, 100 µs: longer than a full frame takes at 1 Gbit/s (12 µs), with room for the
-    /// jitter of a host, and shorter than the 1 ms of the finest kernel timer, so that what one tick released is one train.
+    /// The longest gap within a train by default, 100 µs: longer than a full frame takes at 1
+    /// Gbit/s (12 µs), with room for the jitter of a host, and shorter than the 1 ms of the finest
+    /// kernel timer, so that what one tick released is one train.
     pub const GAP: Span = Span::from_micros(100);
 
     /// Nothing seen yet; gaps up to `gap` lie within a train.
     ///
     /// # Errors
-    /// [`BurstError::NoWindow`] when the gap is negative. With 0 the trains are packets of equal time.
+    /// [`BurstError::NoWindow`] when the gap is negative. With 0 the trains are packets of equal
+    /// time.
     pub const fn new(gap: Span) -> Result<Self, BurstError> {
         if gap.0 < 0 {
             return Err(BurstError::NoWindow { length: gap });
@@ -192,7 +195,8 @@ impl Trains {
         }
     }
 
-    /// The distributions so far, with the first train and the one that may go on counted as they stand.
+    /// The distributions so far, with the first train and the one that may go on counted as they
+    /// stand.
     pub fn summary(&self) -> TrainSummary {
         let mut found = self.found.clone();
         self.first.iter().chain(&self.open).for_each(|train| found.enter(train));

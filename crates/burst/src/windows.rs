@@ -1,8 +1,11 @@
-//! Burstiness window by window: as packets come ([`Windows`]), or part by part on several cores ([`Part`]).
+//! Burstiness window by window: as packets come ([`Windows`]), or part by part on several cores
+//! ([`Part`]).
 //!
-//! In a window: the average rate, the largest wait and the largest system backlog ([`crate::Chunk`]), and how many packets. The backlog
-//! at the start of a window counts for its system backlog, for its wait only if a packet meets it. The window in which a capture begins is taken as a whole
-//! one, so its average can under-, never overestimate; the one in which it ends is marked partial.
+//! In a window: the average rate, the largest wait and the largest system backlog
+//! ([`crate::Chunk`]), and how many packets. The backlog at the start of a window counts for its
+//! system backlog, for its wait only if a packet meets it. The window in which a capture begins is
+//! taken as a whole one, so its average can under-, never overestimate; the one in which it ends is
+//! marked partial.
 
 use std::collections::VecDeque;
 
@@ -12,8 +15,9 @@ use crate::cells::{Cell, Cells, in_order};
 use crate::rows::{Row, Rows};
 use crate::{Arrivals, BurstError, Mode, Packets, Plan};
 
-/// Windows of packets that come in order of time. Call [`Windows::push`] (and, while nothing comes, [`Windows::advance`]), then
-/// [`Windows::poll`] until there is no row left; at the end [`Windows::finish`].
+/// Windows of packets that come in order of time. Call [`Windows::push`] (and, while nothing comes,
+/// [`Windows::advance`]), then [`Windows::poll`] until there is no row left; at the end
+/// [`Windows::finish`].
 #[derive(Debug, Clone)]
 pub struct Windows {
     plan: Plan,
@@ -24,10 +28,11 @@ pub struct Windows {
     steps_back: u64,
 }
 
-/// Windows of a part of a capture, to be joined with its neighbours: bit for bit what the whole would have given, wherever it was cut.
+/// Windows of a part of a capture, to be joined with its neighbours: bit for bit what the whole
+/// would have given, wherever it was cut.
 ///
-/// It holds one cell per window with packets, and in the dynamic modes the packets of the windows at its borders. In `DynamicPrevious` these
-/// reach to the second window with bytes.
+/// It holds one cell per window with packets, and in the dynamic modes the packets of the windows
+/// at its borders. In `DynamicPrevious` these reach to the second window with bytes.
 #[derive(Debug, Clone)]
 pub struct Part {
     plan: Plan,
@@ -54,7 +59,8 @@ impl Windows {
         Self { plan, cells, rows, ready: VecDeque::new(), latest: None, steps_back: 0 }
     }
 
-    /// Windows that begin with the one that holds `start`, even if no packet comes: for measuring live.
+    /// Windows that begin with the one that holds `start`, even if no packet comes: for measuring
+    /// live.
     pub fn since(plan: Plan, start: Ns) -> Self {
         Self { rows: Rows::since(plan, start), latest: Some(start), ..Self::new(plan) }
     }
@@ -68,7 +74,8 @@ impl Windows {
         self.latest = self.latest.max(packets.last());
     }
 
-    /// Time has passed: the windows that ended before `now` are complete, and no packet will come that is earlier than `now`.
+    /// Time has passed: the windows that ended before `now` are complete, and no packet will come
+    /// that is earlier than `now`.
     pub fn advance(&mut self, now: Ns) {
         let Self { cells, rows, ready, .. } = self;
         let index = self.plan.grid.index(now);
@@ -89,7 +96,8 @@ impl Windows {
         self.steps_back
     }
 
-    /// The capture ended at `end`, or with its last packet if that is later. Returns the rows that were not polled yet.
+    /// The capture ended at `end`, or with its last packet if that is later. Returns the rows that
+    /// were not polled yet.
     #[must_use]
     pub fn finish(mut self, end: Ns) -> Vec<Row> {
         let end = self.latest.map_or(end, |latest| latest.max(end));
@@ -98,7 +106,7 @@ impl Windows {
         self.cells.close(&mut |cell| {
             let partial = cell.index == index;
             rows.on_cell(&cell, &mut |row| {
-                ready.push_back(Row { partial: partial && row.packets > 0, ..row })
+                ready.push_back(Row { partial: partial && row.packets > 0, ..row });
             });
         });
         rows.finish(end, &mut |row| ready.push_back(row));

@@ -10,8 +10,13 @@ use trustbed_burst::{Backlog, BurstError, Chunk, Drain, Packets, Server};
 use trustbed_units::{Ns, Rate, Span};
 
 proptest! {
+
     #[test]
-    fn the_fast_pass_is_the_definition(packets in traffic(400, 1 << 40), rate in rates(), initial in 0..10_000_000_u64) {
+    fn the_fast_pass_is_the_definition(
+        packets in traffic(400, 1 << 40),
+        rate in rates(),
+        initial in 0..10_000_000_u64,
+    ) {
         let (times, lengths) = columns(&packets);
         let chunk = Chunk::of(Drain::at(rate)?, Packets::new(&times, &lengths)?);
         prop_assert_eq!(chunk.is_none(), packets.is_empty());
@@ -19,12 +24,16 @@ proptest! {
         let (speed, before) = (speed(rate), Backlog::of_bytes(initial));
         let (found, end) = serial(speed, i128::from(initial) * speed.denominator, &packets);
         let peaks = chunk.peaks_after(before);
-        let (wait, system) = (found.iter().map(|both| both.0).max(), found.iter().map(|both| both.1).max());
+        let (wait, system) =
+            (found.iter().map(|both| both.0).max(), found.iter().map(|both| both.1).max());
         prop_assert!(same(peaks.wait, wait.unwrap_or(0), speed.denominator));
         prop_assert!(same(peaks.system, system.unwrap_or(0), speed.denominator));
         prop_assert!(same(chunk.end_after(before), end, speed.denominator));
         prop_assert_eq!(chunk.packets(), packets.len() as u64);
-        prop_assert_eq!(chunk.bytes(), lengths.iter().map(|length| u64::from(*length)).sum::<u64>());
+        prop_assert_eq!(
+            chunk.bytes(),
+            lengths.iter().map(|length| u64::from(*length)).sum::<u64>()
+        );
     }
 
     #[test]
@@ -33,19 +42,27 @@ proptest! {
         let speed = speed(rate);
         for (&(time, length), (wait, system)) in packets.iter().zip(serial(speed, 0, &packets).0) {
             let peaks = server.on_packet(Ns(time), length);
-            prop_assert!(same(peaks.wait, wait, speed.denominator) && same(peaks.system, system, speed.denominator));
+            prop_assert!(
+                same(peaks.wait, wait, speed.denominator)
+                    && same(peaks.system, system, speed.denominator)
+            );
         }
     }
 
     #[test]
     fn joined_pieces_are_the_whole(
-        packets in traffic(400, 1 << 50), rate in rates(), places in prop::collection::vec(any::<prop::sample::Index>(), 0..8), left in any::<bool>(),
+        packets in traffic(400, 1 << 50),
+        rate in rates(),
+        places in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+        left in any::<bool>(),
     ) {
         let (times, lengths) = columns(&packets);
         let (all, link) = (Packets::new(&times, &lengths)?, Drain::at(rate)?);
         let cuts = cuts(packets.len(), &places);
-        let pieces: Vec<Chunk> = cuts.windows(2).filter_map(|cut| Chunk::of(link, all.slice(cut[0]..cut[1]))).collect();
-        // From the left and from the right: the order in which neighbours are joined must not matter either.
+        let pieces: Vec<Chunk> =
+            cuts.windows(2).filter_map(|cut| Chunk::of(link, all.slice(cut[0]..cut[1]))).collect();
+        // From the left and from the right: the order in which neighbours are joined must not
+        // matter either.
         let joined = if left {
             pieces.into_iter().reduce(|earlier, later| earlier.merge(&later))
         } else {
@@ -55,20 +72,29 @@ proptest! {
     }
 
     #[test]
-    fn whatever_a_file_holds_fits(mut times in prop::collection::vec(any::<i64>(), 1..300), rate in rates(), length in any::<u32>()) {
+    fn whatever_a_file_holds_fits(
+        mut times in prop::collection::vec(any::<i64>(), 1..300),
+        rate in rates(),
+        length in any::<u32>(),
+    ) {
         times.sort_unstable();
         let packets: Vec<_> = times.iter().map(|&time| (time, length)).collect();
         let lengths = vec![length; times.len()];
         let chunk = Chunk::of(Drain::at(rate)?, Packets::new(&times, &lengths)?);
         let speed = speed(rate);
         let system = serial(speed, 0, &packets).0.into_iter().map(|both| both.1).max();
-        prop_assert!(chunk.is_some_and(|chunk| same(chunk.peaks().system, system.unwrap_or(0), speed.denominator)));
+        prop_assert!(chunk.is_some_and(|chunk| same(
+            chunk.peaks().system,
+            system.unwrap_or(0),
+            speed.denominator
+        )));
     }
 }
 
 #[test]
 fn blocks_beyond_64_bits_are_measured_as_well() {
-    // A silence of a hundred years between dense packets, at a rate whose unit is the smallest there is.
+    // A silence of a hundred years between dense packets, at a rate whose unit is the smallest
+    // there is.
     let century = 3_155_760_000_000_000_000_i64;
     let packets: Vec<(i64, u32)> = (0..6000)
         .map(|place| (place * 3 + if place < 4000 { -century } else { century }, u32::MAX))

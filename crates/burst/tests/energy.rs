@@ -1,4 +1,5 @@
-//! Haar energies: the golden series, merging at random cuts, silence, and the plain definition in floating point.
+//! Haar energies: the golden series, merging at random cuts, silence, and the plain definition in
+//! floating point.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 

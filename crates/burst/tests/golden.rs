@@ -1,4 +1,5 @@
-//! `tests/golden/burstiness.json`: the worked example packet by packet, window by window, and the published pacing experiment.
+//! `tests/golden/burstiness.json`: the worked example packet by packet, window by window, and the
+//! published pacing experiment.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![allow(clippy::float_cmp, reason = "the arithmetic is exact, and so is what is expected")]
@@ -159,7 +160,8 @@ fn burstiness_against_rate() {
 const FRAME: u32 = 1514;
 const RATE: u64 = 40_000_000;
 
-/// A token bucket of 40 Mbit/s that a timer refills `hz` times a second; what it lets pass leaves back to back at 1 Gbit/s, for a second.
+/// A token bucket of 40 Mbit/s that a timer refills `hz` times a second; what it lets pass leaves
+/// back to back at 1 Gbit/s, for a second.
 fn timer_released(hz: u32, back_to_back: i64) -> (Vec<i64>, Vec<u32>) {
     let per_tick = u32::try_from(RATE / 8).unwrap() / hz;
     let mut tokens = 0;

@@ -30,7 +30,8 @@ fn quantiles_lie_in_the_bin_of_the_order_statistic() {
         sorted.sort_unstable();
         for percent in 0..=100_u32 {
             let q = f64::from(percent) / 100.0;
-            // The smallest value that at least this share of all does not exceed, counted in integers.
+            // The smallest value that at least this share of all does not exceed, counted in
+            // integers.
             let exact = sorted[(percent as usize * sorted.len()).div_ceil(100).max(1) - 1];
             let (low, high) = found.quantile_bounds(q).unwrap();
             // In floating point the share may come out one rank higher.

@@ -1,4 +1,5 @@
-//! The line through a diagram: golden values, the choice of octaves, and independent, long-range dependent and nonstationary series.
+//! The line through a diagram: golden values, the choice of octaves, and independent, long-range
+//! dependent and nonstationary series.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -173,7 +174,8 @@ fn a_random_walk_is_nonstationary() {
     assert_eq!((fit.hurst(), fit.hurst_interval()), (None, None));
 }
 
-/// ARIMA(0, d, 0), exactly: each value from its prediction by all earlier ones (J. R. M. Hosking, Biometrika 68(1), 1981).
+/// ARIMA(0, d, 0), exactly: each value from its prediction by all earlier ones (J. R. M. Hosking,
+/// Biometrika 68(1), 1981).
 fn fractional_noise(random: &mut Random, length: usize, d: f64) -> Vec<f64> {
     let (mut series, mut weights, mut variance) = (vec![random.normal()], Vec::new(), 1.0_f64);
     for k in (1..).take(length - 1) {

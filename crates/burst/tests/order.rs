@@ -108,13 +108,25 @@ fn frames_that_were_spread_are_sorted_in_or_moved_forward() {
 }
 
 proptest! {
+
     #[test]
-    fn within_the_buffer_it_is_a_stable_sort(gaps in prop::collection::vec((0..2 * MS, 0..10 * MS), 0..60_000)) {
+    fn within_the_buffer_it_is_a_stable_sort(
+        gaps in prop::collection::vec((0..2 * MS, 0..10 * MS), 0..60_000),
+    ) {
         let mut now = 0;
-        let stamps: Vec<i64> = gaps.iter().map(|(gap, back)| { now += gap; now - back }).collect();
+        let stamps: Vec<i64> = gaps
+            .iter()
+            .map(|(gap, back)| {
+                now += gap;
+                now - back
+            })
+            .collect();
         // Only where no frame is more than 10 ms behind the latest one.
         let mut latest = i64::MIN;
-        prop_assume!(stamps.iter().all(|stamp| { latest = latest.max(*stamp); latest - stamp <= 10 * MS }));
+        prop_assume!(stamps.iter().all(|stamp| {
+            latest = latest.max(*stamp);
+            latest - stamp <= 10 * MS
+        }));
         let (seen, facts) = ordered(&stamps);
         let mut sorted: Vec<(i64, u64)> = stamps.iter().copied().zip(0..).collect();
         sorted.sort_by_key(|(time, _)| *time);
@@ -123,7 +135,9 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_leaves_in_order(stamps in prop::collection::vec(prop_oneof![any::<i64>(), 0..100 * MS], 0..300)) {
+    fn whatever_comes_leaves_in_order(
+        stamps in prop::collection::vec(prop_oneof![any::<i64>(), 0..100 * MS], 0..300),
+    ) {
         let (seen, facts) = ordered(&stamps);
         prop_assert!(seen.is_sorted_by_key(|(time, _)| *time));
         prop_assert_eq!(seen.len(), stamps.len());

@@ -9,7 +9,8 @@ use reference::{Packet, columns, cuts, rates, speed, traffic};
 use trustbed_burst::{BurstError, Chunk, Drain, DropTail, Histogram, Packets, Sweep};
 use trustbed_units::{Rate, Size};
 
-/// What a plain queue does: which packets it loses, how long the others wait (whole ns), and the most it holds in 1/(8·10⁹) bytes.
+/// What a plain queue does: which packets it loses, how long the others wait (whole ns), and the
+/// most it holds in 1/(8·10⁹) bytes.
 fn plain(rate: Rate, buffer: u64, packets: &[Packet]) -> (Vec<u64>, Vec<u64>, i128) {
     let speed = speed(rate);
     let (mut lost, mut waits) = (vec![], vec![]);
@@ -42,9 +43,12 @@ fn runs(numbers: &[u64]) -> Vec<u64> {
 }
 
 proptest! {
+
     #[test]
     fn losses_and_waits_are_those_of_a_plain_queue(
-        packets in traffic(400, 1 << 40), rate in rates(), buffer in prop_oneof![0..5_000_u64, 0..200_000_u64, any::<u64>()],
+        packets in traffic(400, 1 << 40),
+        rate in rates(),
+        buffer in prop_oneof![0..5_000_u64, 0..200_000_u64, any::<u64>()],
         places in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
     ) {
         let (times, lengths) = columns(&packets);
@@ -56,8 +60,16 @@ proptest! {
         }
         let (expected, waits, most) = plain(rate, buffer, &packets);
         prop_assert_eq!(&lost, &expected);
-        prop_assert_eq!((queue.packets(), queue.lost_packets()), (packets.len() as u64, expected.len() as u64));
-        let bytes = |numbers: &[u64]| numbers.iter().map(|number| u64::from(lengths[usize::try_from(*number).unwrap()])).sum::<u64>();
+        prop_assert_eq!(
+            (queue.packets(), queue.lost_packets()),
+            (packets.len() as u64, expected.len() as u64)
+        );
+        let bytes = |numbers: &[u64]| {
+            numbers
+                .iter()
+                .map(|number| u64::from(lengths[usize::try_from(*number).unwrap()]))
+                .sum::<u64>()
+        };
         prop_assert_eq!((queue.bytes(), queue.lost_bytes()), (all.bytes(), bytes(&expected)));
         prop_assert_eq!(queue.waits(), &histogram(waits));
         prop_assert_eq!(queue.loss_runs(), histogram(runs(&expected)));
@@ -65,14 +77,18 @@ proptest! {
     }
 
     #[test]
-    fn the_system_backlog_is_the_least_buffer_without_loss(packets in traffic(300, 1 << 30), rate in 1_000_000..2_000_000_000_u64) {
+    fn the_system_backlog_is_the_least_buffer_without_loss(
+        packets in traffic(300, 1 << 30),
+        rate in 1_000_000..2_000_000_000_u64,
+    ) {
         prop_assume!(packets.iter().any(|packet| packet.1 > 0));
         let (times, lengths) = columns(&packets);
         let all = Packets::new(&times, &lengths)?;
         let system = Chunk::of(Drain::at(Rate(rate))?, all).unwrap().peaks().system;
         let (units, per_byte) = system.fraction();
         let enough = u64::try_from(units.div_ceil(per_byte.into()))?;
-        let mut sweep = Sweep::new(&[Rate(rate)], &[Some(Size(enough)), Some(Size(enough - 1)), None])?;
+        let mut sweep =
+            Sweep::new(&[Rate(rate)], &[Some(Size(enough)), Some(Size(enough - 1)), None])?;
         sweep.push(all);
         let lost: Vec<bool> = sweep.queues().iter().map(|queue| queue.lost_packets() > 0).collect();
         prop_assert_eq!(lost, [false, true, false]);
@@ -80,7 +96,11 @@ proptest! {
     }
 
     #[test]
-    fn a_sweep_is_its_queues(packets in traffic(400, 1 << 30), some in prop::collection::vec(rates(), 1..4), bytes in 0..100_000_u64) {
+    fn a_sweep_is_its_queues(
+        packets in traffic(400, 1 << 30),
+        some in prop::collection::vec(rates(), 1..4),
+        bytes in 0..100_000_u64,
+    ) {
         let (times, lengths) = columns(&packets);
         let all = Packets::new(&times, &lengths)?;
         let buffers = [Some(Size(bytes)), None, Some(Size(bytes / 2))];
@@ -92,7 +112,10 @@ proptest! {
             let mut alone = DropTail::new(rate, buffer)?;
             alone.push(all);
             prop_assert_eq!((queue.rate(), queue.buffer()), (rate, buffer));
-            prop_assert_eq!((queue.lost_packets(), queue.waits(), queue.deepest()), (alone.lost_packets(), alone.waits(), alone.deepest()));
+            prop_assert_eq!(
+                (queue.lost_packets(), queue.waits(), queue.deepest()),
+                (alone.lost_packets(), alone.waits(), alone.deepest())
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Rate over time and largest rates: parts against one pass, the limit on bins, silence, and where the largest rate was.
+//! Rate over time and largest rates: parts against one pass, the limit on bins, silence, and where
+//! the largest rate was.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 

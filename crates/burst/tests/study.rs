@@ -35,6 +35,7 @@ fn told(study: Study) -> (u64, u64, Option<(Ns, Ns)>, Vec<Row>, String) {
 }
 
 proptest! {
+
     #[test]
     fn parts_make_the_whole(
         gaps in prop::collection::vec((0_i64..60_000, 0_u32..1600), 0..300),
@@ -42,7 +43,9 @@ proptest! {
         mode in 0_usize..4,
     ) {
         let link = Drain::at(Rate(40_000_000)).expect("a rate");
-        let mode = [Mode::Static(link), Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry][mode];
+        let mode =
+            [Mode::Static(link), Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry]
+                [mode];
         let mut arrivals = Arrivals::new();
         let mut now = 1_000_000;
         for (gap, length) in &gaps {
@@ -52,7 +55,8 @@ proptest! {
         let all = arrivals.packets();
         let mut whole = Study::new(&plan(mode)).expect("a plan");
         whole.add(all).expect("in order");
-        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(all.len())).chain([0, all.len()]).collect();
+        let mut cuts: Vec<usize> =
+            cuts.into_iter().map(|cut| cut.min(all.len())).chain([0, all.len()]).collect();
         cuts.sort_unstable();
         let mut joined = Study::new(&plan(mode)).expect("a plan");
         for ends in cuts.windows(2) {

@@ -6,7 +6,7 @@
 mod reference;
 
 use proptest::prelude::*;
-use reference::{Packet, Question, agree, columns, cuts, milliseconds, rates, traffic, windows};
+use reference::{Options, Packet, agree, columns, cuts, milliseconds, rates, traffic, windows};
 use trustbed_burst::{BurstError, Drain, Grid, Mode, Packets, Part, Plan, Row, Summary, Windows};
 use trustbed_units::{Ns, Rate, Span};
 
@@ -21,14 +21,13 @@ fn modes() -> impl Strategy<Value = (Mode, Rate)> {
     })
 }
 
-fn questions() -> impl Strategy<Value = Question> {
+fn questions() -> impl Strategy<Value = Options> {
     let length = prop_oneof![300_000..5_000_000_i64, 20_000..300_000_i64, Just(1_i64 << 40)];
-    (modes(), length, -1_000_000..1_000_000_i64, -1_000_000..20_000_000_i64).prop_map(
-        |((mode, rate), length, origin, end)| Question { mode, rate, origin, length, end },
-    )
+    (modes(), length, -1_000_000..1_000_000_i64, -1_000_000..20_000_000_i64)
+        .prop_map(|((mode, rate), length, origin, end)| Options { mode, rate, origin, length, end })
 }
 
-fn plan(question: Question) -> Plan {
+fn plan(question: Options) -> Plan {
     Plan {
         mode: question.mode,
         grid: Grid::beginning_at(Ns(question.origin), Span(question.length)).unwrap(),
@@ -44,6 +43,7 @@ fn rows(plan: Plan, packets: &[Packet], end: i64) -> Vec<Row> {
 }
 
 proptest! {
+
     #[test]
     fn every_mode_is_its_definition(packets in traffic(200, 3_000_000), question in questions()) {
         agree(&rows(plan(question), &packets, question.end), &windows(question, &packets))?;
@@ -51,7 +51,9 @@ proptest! {
 
     #[test]
     fn pieces_give_the_same_rows(
-        packets in traffic(200, 3_000_000), question in questions(), places in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
+        packets in traffic(200, 3_000_000),
+        question in questions(),
+        places in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
     ) {
         let (times, lengths) = columns(&packets);
         let all = Packets::new(&times, &lengths)?;
@@ -67,7 +69,10 @@ proptest! {
 
     #[test]
     fn joined_parts_give_the_same_rows(
-        packets in traffic(200, 3_000_000), question in questions(), places in prop::collection::vec(any::<prop::sample::Index>(), 0..9), left in any::<bool>(),
+        packets in traffic(200, 3_000_000),
+        question in questions(),
+        places in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
+        left in any::<bool>(),
     ) {
         let (times, lengths) = columns(&packets);
         let all = Packets::new(&times, &lengths)?;
@@ -81,12 +86,22 @@ proptest! {
             parts.push(part);
         }
         let join = |earlier: Part, later: Part| earlier.merge(later).unwrap();
-        let joined = if left { parts.into_iter().reduce(join) } else { parts.into_iter().rev().reduce(|later, earlier| join(earlier, later)) };
-        prop_assert_eq!(joined.unwrap().finish(Ns(question.end)), rows(plan(question), &packets, question.end));
+        let joined = if left {
+            parts.into_iter().reduce(join)
+        } else {
+            parts.into_iter().rev().reduce(|later, earlier| join(earlier, later))
+        };
+        prop_assert_eq!(
+            joined.unwrap().finish(Ns(question.end)),
+            rows(plan(question), &packets, question.end)
+        );
     }
 
     #[test]
-    fn time_that_passes_changes_no_row(packets in traffic(100, 3_000_000), question in questions()) {
+    fn time_that_passes_changes_no_row(
+        packets in traffic(100, 3_000_000),
+        question in questions(),
+    ) {
         let mut live = Windows::new(plan(question));
         let mut seen = vec![];
         for &(time, length) in &packets {
@@ -99,30 +114,67 @@ proptest! {
     }
 
     #[test]
-    fn a_summary_is_what_its_windows_say(packets in traffic(200, 3_000_000), question in questions()) {
+    fn a_summary_is_what_its_windows_say(
+        packets in traffic(200, 3_000_000),
+        question in questions(),
+    ) {
         let summary = Summary::of(&rows(plan(question), &packets, question.end));
         let windows = windows(question, &packets);
         let whole: Vec<_> = windows.iter().filter(|window| !window.partial).collect();
         prop_assert_eq!(summary.all.windows(), whole.len() as u64);
-        prop_assert_eq!(summary.active.windows(), whole.iter().filter(|window| window.packets > 0).count() as u64);
+        prop_assert_eq!(
+            summary.active.windows(),
+            whole.iter().filter(|window| window.packets > 0).count() as u64
+        );
         prop_assert_eq!(summary.partial, windows.len() as u64 - whole.len() as u64);
         #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
-        let waits: Vec<f64> = whole.iter().filter_map(|window| window.peaks.map(|(wait, _, per_byte)| wait as f64 / per_byte as f64)).collect();
+        let waits: Vec<f64> = whole
+            .iter()
+            .filter_map(|window| {
+                window.peaks.map(|(wait, _, per_byte)| wait as f64 / per_byte as f64)
+            })
+            .collect();
         #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
         let mean = waits.iter().sum::<f64>() / waits.len() as f64;
         prop_assert_eq!(summary.all.wait_mean().is_some(), !waits.is_empty());
-        prop_assert!(summary.all.wait_mean().is_none_or(|found| (found - mean).abs() <= 1e-9 * mean.max(1.0)));
+        prop_assert!(
+            summary
+                .all
+                .wait_mean()
+                .is_none_or(|found| (found - mean).abs() <= 1e-9 * mean.max(1.0))
+        );
         #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
-        let system: Vec<f64> =
-            whole.iter().filter_map(|window| window.peaks.map(|(_, system, per_byte)| system as f64 / per_byte as f64)).collect();
+        let system: Vec<f64> = whole
+            .iter()
+            .filter_map(|window| {
+                window.peaks.map(|(_, system, per_byte)| system as f64 / per_byte as f64)
+            })
+            .collect();
         #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
         let mean = system.iter().sum::<f64>() / system.len() as f64;
-        prop_assert!(summary.all.system_mean().is_none_or(|found| (found - mean).abs() <= 1e-9 * mean.max(1.0)));
+        prop_assert!(
+            summary
+                .all
+                .system_mean()
+                .is_none_or(|found| (found - mean).abs() <= 1e-9 * mean.max(1.0))
+        );
         let most = waits.iter().copied().reduce(f64::max);
-        prop_assert!(summary.all.wait_max().zip(most).is_none_or(|(found, most)| (found.bytes() - most).abs() <= 1e-9 * most.max(1.0)));
+        prop_assert!(
+            summary
+                .all
+                .wait_max()
+                .zip(most)
+                .is_none_or(|(found, most)| (found.bytes() - most).abs() <= 1e-9 * most.max(1.0))
+        );
         #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
-        let abw = whole.iter().map(|window| window.bytes as f64 * 8e9 / question.length as f64).sum::<f64>() / whole.len() as f64;
-        prop_assert!(summary.all.abw_mean().is_none_or(|found| (found - abw).abs() <= 1e-9 * abw.max(1.0)));
+        let abw = whole
+            .iter()
+            .map(|window| window.bytes as f64 * 8e9 / question.length as f64)
+            .sum::<f64>()
+            / whole.len() as f64;
+        prop_assert!(
+            summary.all.abw_mean().is_none_or(|found| (found - abw).abs() <= 1e-9 * abw.max(1.0))
+        );
     }
 }
 

@@ -1,13 +1,15 @@
 //! From the numbers in a file to nanoseconds since the epoch.
 //!
-//! pcapng lets every interface choose its unit (a negative power of 10 or of 2) and an offset in seconds. Finer units
-//! than a nanosecond are cut off, never rounded up: two stamps can become equal, their order never changes.
+//! pcapng lets every interface choose its unit (a negative power of 10 or of 2) and an offset in
+//! seconds. Finer units than a nanosecond are cut off, never rounded up: two stamps can become
+//! equal, their order never changes.
 
 use trustbed_units::{Ns, Span};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The unit in which an interface counts time, as the option `if_tsresol` codes it (pcapng, section 4.2).
+/// The unit in which an interface counts time, as the option `if_tsresol` codes it (pcapng, section
+/// 4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolution {
     /// 10⁻ⁿ seconds.
@@ -43,7 +45,8 @@ impl Resolution {
 pub(crate) struct Clock {
     /// Nanoseconds per count, for the units that are whole nanoseconds.
     multiplier: u64,
-    /// The largest count for which one multiplication and one addition are right; 0 leaves everything to `slow`.
+    /// The largest count for which one multiplication and one addition are right; 0 leaves
+    /// everything to `slow`.
     limit: u64,
     offset: i64,
     resolution: Resolution,
@@ -76,8 +79,8 @@ impl Clock {
         }
     }
 
-    /// The same by 128-bit arithmetic: for units that are no whole nanoseconds and for counts beyond the year 2262,
-    /// which saturate.
+    /// The same by 128-bit arithmetic: for units that are no whole nanoseconds and for counts
+    /// beyond the year 2262, which saturate.
     pub(crate) fn slow(&self, count: u64) -> Ns {
         let nanos: u128 = match self.resolution {
             Resolution::Decimal(digits) if digits <= 9 => {

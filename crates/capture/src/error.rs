@@ -1,4 +1,5 @@
-//! Why an input cannot be opened at all. What goes wrong later is a [`crate::Problem`]: what could be read stays read.
+//! Why an input cannot be opened at all. What goes wrong later is a [`crate::Problem`]: what could
+//! be read stays read.
 
 use std::io;
 use std::path::PathBuf;
@@ -41,7 +42,10 @@ pub enum OpenError {
         compression: Compression,
     },
     /// The file is not a capture in a format that is read here.
-    #[error("{}: is not a pcap or pcapng file: it begins with {found} and looks like {looks_like}", path.display())]
+    #[error(
+        "{}: is not a pcap or pcapng file: it begins with {found} and looks like {looks_like}",
+        path.display()
+    )]
     WrongMagic {
         /// The path as given.
         path: PathBuf,
@@ -63,7 +67,11 @@ pub enum OpenError {
         found: usize,
     },
     /// The file header contradicts itself.
-    #[error("{}: the {} file header at byte {offset} is damaged: {detail}", path.display(), format.name())]
+    #[error(
+        "{}: the {} file header at byte {offset} is damaged: {detail}",
+        path.display(),
+        format.name()
+    )]
     BadHeader {
         /// The path as given.
         path: PathBuf,
@@ -75,7 +83,11 @@ pub enum OpenError {
         detail: String,
     },
     /// The file declares a version of its format that is not known.
-    #[error("{}: version {major}.{minor} of {} (at byte {offset}) is not supported", path.display(), format.name())]
+    #[error(
+        "{}: version {major}.{minor} of {} (at byte {offset}) is not supported",
+        path.display(),
+        format.name()
+    )]
     UnsupportedVersion {
         /// The path as given.
         path: PathBuf,
@@ -89,7 +101,11 @@ pub enum OpenError {
         minor: u16,
     },
     /// No interface of the file has a link type that can be decoded.
-    #[error("{}: link type {}, at byte {offset}, is not supported", path.display(), link_names(links))]
+    #[error(
+        "{}: link type {}, at byte {offset}, is not supported",
+        path.display(),
+        link_names(links)
+    )]
     UnsupportedLink {
         /// The path as given.
         path: PathBuf,
@@ -115,7 +131,11 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Two files hold the same packets.
-    #[error("{} and {} hold the same packets: {common} of {compared} compared packets are in both", first.display(), second.display())]
+    #[error(
+        "{} and {} hold the same packets: {common} of {compared} compared packets are in both",
+        first.display(),
+        second.display()
+    )]
     SamePackets {
         /// One of the files.
         first: PathBuf,
@@ -134,26 +154,49 @@ impl OpenError {
         match self {
             Self::NoInput => "name a pcap or pcapng file, or `-` for standard input".to_owned(),
             Self::NotFound { .. } => "check the spelling and the directory you are in".to_owned(),
-            Self::Directory { path } => format!("name the files in it: `{}/*.pcap`", path.display().to_string().trim_end_matches('/')),
+            Self::Directory { path } => format!(
+                "name the files in it: `{}/*.pcap`",
+                path.display().to_string().trim_end_matches('/')
+            ),
             Self::Unreadable { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                "captures are often written by root: `sudo chown $USER FILE`, or pipe it in: `sudo cat FILE | trustbed analyze -`".to_owned()
+                "captures are often written by root: `sudo chown $USER FILE`, or pipe it in: `sudo \
+                 cat FILE | trustbed analyze -`"
+                    .to_owned()
             }
             Self::Unreadable { .. } => "copy the file to a local disk and try again".to_owned(),
             Self::Empty { compression: Compression::None, .. } => {
-                "the capture may not have been started or not been flushed: stop it with Ctrl-C, not with kill -9, or write with `tcpdump -U`".to_owned()
+                "the capture may not have been started or not been flushed: stop it with Ctrl-C, \
+                 not with kill -9, or write with `tcpdump -U`"
+                    .to_owned()
             }
-            Self::Empty { .. } => "what was compressed was empty: look for the capture itself".to_owned(),
+            Self::Empty { .. } => {
+                "what was compressed was empty: look for the capture itself".to_owned()
+            }
             Self::WrongMagic { advice, .. } => (*advice).to_owned(),
-            Self::TruncatedHeader { .. } => "the capture was interrupted before anything was written, or the copy is incomplete".to_owned(),
-            Self::BadHeader { .. } => "copy the file again in binary mode; `capinfos FILE` may tell more".to_owned(),
-            Self::UnsupportedVersion { .. } => "rewrite it: `editcap -F pcap FILE out.pcap`".to_owned(),
-            Self::UnsupportedLink { .. } => {
-                "capture on an Ethernet, Linux cooked (`-i any`), raw IP or loopback interface; nothing else is decoded".to_owned()
+            Self::TruncatedHeader { .. } => "the capture was interrupted before anything was \
+                written, or the copy is incomplete"
+                .to_owned(),
+            Self::BadHeader { .. } => {
+                "copy the file again in binary mode; `capinfos FILE` may tell more".to_owned()
             }
-            Self::Decompression { .. } => "the file is damaged or was not copied completely: `gzip -t FILE` or `zstd -t FILE` checks it".to_owned(),
+            Self::UnsupportedVersion { .. } => {
+                "rewrite it: `editcap -F pcap FILE out.pcap`".to_owned()
+            }
+            Self::UnsupportedLink { .. } => {
+                "capture on an Ethernet, Linux cooked (`-i any`), raw IP or loopback interface; \
+                 nothing else is decoded"
+                    .to_owned()
+            }
+            Self::Decompression { .. } => {
+                "the file is damaged or was not copied completely: `gzip \
+                -t FILE` or `zstd -t FILE` checks it"
+                    .to_owned()
+            }
             Self::Repeated { .. } => "give every file once".to_owned(),
             Self::SamePackets { .. } => {
-                "these look like both ends of one transfer: say which is which, `trustbed analyze --sender FILE --receiver FILE`".to_owned()
+                "these look like both ends of one transfer: say which is which, `trustbed analyze \
+                 --sender FILE --receiver FILE`"
+                    .to_owned()
             }
         }
     }
@@ -171,7 +214,8 @@ fn link_names(links: &[u32]) -> String {
     named.join(", ")
 }
 
-/// The names of link types that people meet and that are not decoded (tcpdump.org, LINKTYPE_ registry).
+/// The names of link types that people meet and that are not decoded (tcpdump.org, LINKTYPE_
+/// registry).
 fn link_name(number: u32) -> Option<&'static str> {
     Some(match number {
         6 => "IEEE 802.5 token ring",

@@ -1,5 +1,6 @@
-//! What is known about a capture besides its packets: the files, their interfaces and clocks, what was wrong with them,
-//! and what was not measured. Everything here is a copy that can be taken at any time and is complete after the end.
+//! What is known about a capture besides its packets: the files, their interfaces and clocks, what
+//! was wrong with them, and what was not measured. Everything here is a copy that can be taken at
+//! any time and is complete after the end.
 
 use trustbed_units::{Ns, Span};
 use trustbed_wire::Skip;
@@ -69,7 +70,8 @@ impl ByteOrder {
 pub struct CaptureFacts {
     /// The files, in the order in which they are read.
     pub files: Vec<FileFacts>,
-    /// What was wrong, in the order in which it was met: at most [`CaptureFacts::PROBLEMS_KEPT`] of each code.
+    /// What was wrong, in the order in which it was met: at most [`CaptureFacts::PROBLEMS_KEPT`] of
+    /// each code.
     pub problems: Vec<Problem>,
     /// How many further problems of a code there were, for the codes that have more than were kept.
     pub problems_left_out: Vec<(&'static str, u64)>,
@@ -103,12 +105,13 @@ pub struct FileFacts {
     pub last_ts: Option<Ns>,
     /// The declared snap length, the largest one of the interfaces; 0 when the file declares none.
     pub snap_length: u32,
-    /// The declared resolution of the timestamps, the coarsest one of the interfaces. Says nothing about how often the
-    /// clock behind it ticks.
+    /// The declared resolution of the timestamps, the coarsest one of the interfaces. Says nothing
+    /// about how often the clock behind it ticks.
     pub timestamp_resolution: Span,
     /// Records of which the snap length cut something off.
     pub snapped_records: u64,
-    /// Records that were stored without a time and have that of the record before them: they say nothing about timing.
+    /// Records that were stored without a time and have that of the record before them: they say
+    /// nothing about timing.
     pub records_without_time: u64,
     /// Bytes that are not part of any record or block that could be read.
     pub skipped_bytes: u64,
@@ -118,7 +121,8 @@ pub struct FileFacts {
     pub os: Option<String>,
     /// The program that wrote the file, as the file says.
     pub application: Option<String>,
-    /// The interfaces: one for pcap, any number for pcapng. A packet's interface is an index into this list.
+    /// The interfaces: one for pcap, any number for pcapng. A packet's interface is an index into
+    /// this list.
     pub interfaces: Vec<InterfaceFacts>,
 }
 
@@ -143,7 +147,8 @@ pub struct InterfaceFacts {
     pub records: u64,
     /// Packets the interface received, as the capturing host counted.
     pub received: Option<u64>,
-    /// Packets that the interface, or the capture for want of room, dropped, as the capturing host counted.
+    /// Packets that the interface, or the capture for want of room, dropped, as the capturing host
+    /// counted.
     pub dropped: Option<u64>,
     /// Packets that the operating system dropped, as the capturing host counted.
     pub os_dropped: Option<u64>,
@@ -156,9 +161,11 @@ pub struct Problem {
     pub code: &'static str,
     /// The file's name.
     pub file: String,
-    /// Where, in bytes from the beginning of the file (of what comes out of the decompressor, for a compressed one).
+    /// Where, in bytes from the beginning of the file (of what comes out of the decompressor, for a
+    /// compressed one).
     pub offset: u64,
-    /// At which record of the file, counted from 1: the record concerned, or the one that would have come next.
+    /// At which record of the file, counted from 1: the record concerned, or the one that would
+    /// have come next.
     pub record: u64,
     /// A sentence that says what was found and what was done about it.
     pub detail: String,

@@ -120,8 +120,9 @@ impl CaptureFile {
         self.input.path()
     }
 
-    /// Looks at the beginning of the file without moving on: calls `look` with the framing as it stands and ever longer
-    /// windows, at most `longest` bytes, until it says that it has seen enough or there is no more.
+    /// Looks at the beginning of the file without moving on: calls `look` with the framing as it
+    /// stands and ever longer windows, at most `longest` bytes, until it says that it has seen
+    /// enough or there is no more.
     pub(crate) fn peek(
         &mut self,
         longest: usize,
@@ -138,14 +139,15 @@ impl CaptureFile {
                 complete && whole,
             ) {
                 Peek::More(length) if !complete && whole && window.len() < longest => {
-                    wanted = length.min(longest)
+                    wanted = length.min(longest);
                 }
                 Peek::More(_) | Peek::Enough => return,
             }
         }
     }
 
-    /// That no interface of the file can be decoded, if `framing` has seen interfaces and none of them can.
+    /// That no interface of the file can be decoded, if `framing` has seen interfaces and none of
+    /// them can.
     pub(crate) fn undecodable(&self, framing: &Framing) -> Option<OpenError> {
         let offset = match framing {
             Framing::Pcap(_) => PCAP_LINK_OFFSET,

@@ -56,11 +56,13 @@ pub struct Frame<'a> {
     pub interface: u16,
     /// What the bytes begin with; none when it is nothing that can be decoded.
     pub link: Option<LinkType>,
-    /// Bytes of the frame on the wire, as the capture states them: without frame check sequence, as a rule.
+    /// Bytes of the frame on the wire, as the capture states them: without frame check sequence, as
+    /// a rule.
     pub original_length: u32,
     /// Which way the frame went, as far as the format says; see also [`Frame::direction`].
     pub marked: Direction,
-    /// The bytes that were kept. Nothing has touched them yet: to look at them may cost a miss of the processor's cache.
+    /// The bytes that were kept. Nothing has touched them yet: to look at them may cost a miss of
+    /// the processor's cache.
     pub bytes: &'a [u8],
 }
 

@@ -1,16 +1,18 @@
-//! Captures from bytes to batches of packets: pcap and pcapng, plain, gzip or Zstandard, from files, pipes and memory; and
-//! frames from a network interface while they pass.
+//! Captures from bytes to batches of packets: pcap and pcapng, plain, gzip or Zstandard, from
+//! files, pipes and memory; and frames from a network interface while they pass.
 //!
-//! [`Reader::open`] takes one or several inputs as one capture. [`Reader::fill`] decodes record after record into a
-//! [`trustbed_wire::Batch`], [`Reader::frames`] shows every record as it is, and [`Reader::facts`] says everything else:
-//! files, interfaces, drop counters, what was not measured and why, and what was wrong with the files and at which byte.
+//! [`Reader::open`] takes one or several inputs as one capture. [`Reader::fill`] decodes record
+//! after record into a [`trustbed_wire::Batch`], [`Reader::frames`] shows every record as it is,
+//! and [`Reader::facts`] says everything else: files, interfaces, drop counters, what was not
+//! measured and why, and what was wrong with the files and at which byte.
 //!
-//! [`Live`] shows the frames of an interface and counts those that it lost; [`Writer`] makes a pcapng file of [`Frame`]s
-//! from either, which is whole at any time.
+//! [`Live`] shows the frames of an interface and counts those that it lost; [`Writer`] makes a
+//! pcapng file of [`Frame`]s from either, which is whole at any time.
 //!
-//! Plain files are mapped into memory and decoded in place; everything else runs through one bounded buffer. A damaged
-//! file never ends the reading: what could be read is read, and the rest is a [`Problem`]. This crate does not judge
-//! timestamps (steps, coarse clocks), does not put records in order within a file, and sends nothing.
+//! Plain files are mapped into memory and decoded in place; everything else runs through one
+//! bounded buffer. A damaged file never ends the reading: what could be read is read, and the rest
+//! is a [`Problem`]. This crate does not judge timestamps (steps, coarse clocks), does not put
+//! records in order within a file, and sends nothing.
 //!
 //! # Examples
 //!

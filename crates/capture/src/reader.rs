@@ -1,9 +1,10 @@
 //! Several inputs as one capture: in the order of their times, merged where they overlap.
 //!
-//! Rotated files follow one another and are read one after the other, each in its own order, whatever small disorder it
-//! holds: a capture reads the same whole and in parts. A file is drawn in as soon as the packets before it are more than
-//! 10 ms later than its first one; files that overlap so are merged by time from there on, and of equal times the earlier
-//! file's come first. Bias: the first 10 ms of an overlap may come out of order by so much, which is what the analysis
+//! Rotated files follow one another and are read one after the other, each in its own order,
+//! whatever small disorder it holds: a capture reads the same whole and in parts. A file is drawn
+//! in as soon as the packets before it are more than 10 ms later than its first one; files that
+//! overlap so are merged by time from there on, and of equal times the earlier file's come first.
+//! Bias: the first 10 ms of an overlap may come out of order by so much, which is what the analysis
 //! reorders anyway.
 
 use std::collections::HashSet;
@@ -26,8 +27,9 @@ use crate::sink::{Consumer, Decoding, Showing, Sink, Stop};
 /// Files overlap when they do so by more than this.
 const OVERLAP: Span = Span::from_millis(10);
 
-/// Reads a capture: [`Reader::open`], then [`Reader::fill`] for decoded packets or [`Reader::frames`] for frames as they
-/// are, until it returns false; [`Reader::facts`] at any time.
+/// Reads a capture: [`Reader::open`], then [`Reader::fill`] for decoded packets or
+/// [`Reader::frames`] for frames as they are, until it returns false; [`Reader::facts`] at any
+/// time.
 pub struct Reader {
     turns: Turns,
     decoder: Decoder,
@@ -67,7 +69,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// What keeps any one of the inputs from being read at all, or all of them from being one capture; see [`OpenError`].
+    /// What keeps any one of the inputs from being read at all, or all of them from being one
+    /// capture; see [`OpenError`].
     pub fn open(inputs: &[Input], options: DecodeOptions) -> Result<Self, OpenError> {
         refuse_repetition(inputs)?;
         let mut files = Vec::with_capacity(inputs.len());
@@ -102,18 +105,18 @@ impl Reader {
 
     /// Appends the packets of up to `limit` records to `batch`, in the order of the capture.
     ///
-    /// Returns false when there was no record left to read, and then has appended nothing. Records that are not measured
-    /// count against the limit, so fewer packets than `limit`, even none, may come with true. Never fails: what goes
-    /// wrong is a [`crate::Problem`] in [`Reader::facts`].
+    /// Returns false when there was no record left to read, and then has appended nothing. Records
+    /// that are not measured count against the limit, so fewer packets than `limit`, even none, may
+    /// come with true. Never fails: what goes wrong is a [`crate::Problem`] in [`Reader::facts`].
     pub fn fill(&mut self, batch: &mut Batch, limit: usize) -> bool {
         self.turns.read(&mut Decoding { decoder: &mut self.decoder, batch }, limit)
     }
 
-    /// Shows up to `limit` records to `see`, in the order of the capture: every one, whatever it holds, so that none is
-    /// counted as skipped.
+    /// Shows up to `limit` records to `see`, in the order of the capture: every one, whatever it
+    /// holds, so that none is counted as skipped.
     ///
-    /// Returns false when there was no record left to read, and then has not called `see`. Never fails, like
-    /// [`Reader::fill`]; both go on where the other one stopped.
+    /// Returns false when there was no record left to read, and then has not called `see`. Never
+    /// fails, like [`Reader::fill`]; both go on where the other one stopped.
     pub fn frames(&mut self, limit: usize, see: impl FnMut(&Frame<'_>)) -> bool {
         self.turns.read(&mut Showing(see), limit)
     }
@@ -125,7 +128,8 @@ impl Reader {
         Progress { bytes_read, bytes_total }
     }
 
-    /// What is known about the capture so far; complete after [`Reader::fill`] or [`Reader::frames`] has returned false.
+    /// What is known about the capture so far; complete after [`Reader::fill`] or
+    /// [`Reader::frames`] has returned false.
     pub fn facts(&self) -> CaptureFacts {
         CaptureFacts {
             files: self.turns.files.iter().map(|turn| turn.file.facts()).collect(),
@@ -202,8 +206,8 @@ fn refuse_repetition(inputs: &[Input]) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Looks at the beginning of a file: refuses it when nothing in it can be decoded, decodes up to `records` records into
-/// `batch`, and returns the time of the first one.
+/// Looks at the beginning of a file: refuses it when nothing in it can be decoded, decodes up to
+/// `records` records into `batch`, and returns the time of the first one.
 fn probe(
     file: &mut CaptureFile,
     records: usize,

@@ -1,9 +1,10 @@
 //! Whether two files hold the same packets: both ends of one transfer, or a file and its copy.
 //!
-//! Such files must not be merged: every packet would be there twice, half of them late. A packet is recognised by its
-//! addresses, ports, sequence and acknowledgement numbers and timestamps; the payload length and the flags are left out,
-//! because offloading makes super-packets of several segments at one end. Bias: files of which only the beginnings
-//! overlap less than [`SHARE`] are merged; address translation between the ends hides that the packets are the same.
+//! Such files must not be merged: every packet would be there twice, half of them late. A packet is
+//! recognised by its addresses, ports, sequence and acknowledgement numbers and timestamps; the
+//! payload length and the flags are left out, because offloading makes super-packets of several
+//! segments at one end. Bias: files of which only the beginnings overlap less than [`SHARE`] are
+//! merged; address translation between the ends hides that the packets are the same.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -84,8 +85,8 @@ impl Match {
     }
 }
 
-/// What identifies a packet at both ends. Packets that may look the same at different times have no mark: SYNs, probes
-/// of one byte, and ACKs without a timestamp.
+/// What identifies a packet at both ends. Packets that may look the same at different times have no
+/// mark: SYNs, probes of one byte, and ACKs without a timestamp.
 fn mark(packet: &Packet) -> Option<u64> {
     let stamped = packet.bits.any(Bits::TIMESTAMP);
     let telling = packet.payload > 1 || (packet.payload == 0 && stamped);

@@ -1,6 +1,7 @@
 //! Where the framing of both formats puts its records: before a consumer, counted on the way.
 //!
-//! What the consumer does is chosen at compile time, so that one that only looks at lengths pays for nothing else.
+//! What the consumer does is chosen at compile time, so that one that only looks at lengths pays
+//! for nothing else.
 
 use trustbed_units::Ns;
 use trustbed_wire::{Batch, Decoder, LinkType, Skip};

@@ -1,5 +1,5 @@
-//! What a file looks like by its first bytes: the compression around a capture, and what it may be when it is no
-//! capture. The name of a file is never asked.
+//! What a file looks like by its first bytes: the compression around a capture, and what it may be
+//! when it is no capture. The name of a file is never asked.
 
 use crate::facts::Compression;
 
@@ -7,7 +7,8 @@ use crate::facts::Compression;
 pub(crate) fn compression(start: &[u8]) -> Compression {
     match start {
         [0x1f, 0x8b, 0x08, ..] => Compression::Gzip,
-        // A Zstandard frame, or a skippable one (RFC 8878, section 3.1), as pzstd writes at the beginning.
+        // A Zstandard frame, or a skippable one (RFC 8878, section 3.1), as pzstd writes at the
+        // beginning.
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
         _ => Compression::None,
     }
@@ -126,7 +127,8 @@ pub(crate) fn look(start: &[u8]) -> Look {
     }
     Look {
         what: "no format that is known here",
-        advice: "`file FILE` or `capinfos FILE` may tell what it is; `editcap -F pcap FILE out.pcap` converts captures",
+        advice: "`file FILE` or `capinfos FILE` may tell what it is; `editcap -F pcap FILE \
+            out.pcap` converts captures",
     }
 }
 
@@ -155,7 +157,8 @@ fn text(start: &[u8]) -> Look {
     if holds(b"<html") || holds(b"<!doctype html") {
         return Look {
             what: "an HTML page",
-            advice: "a download may have stored an error page or a login form in place of the capture",
+            advice: "a download may have stored an error page or a login form in place of the \
+                capture",
         };
     }
     if lower.starts_with(b"version https://git-lfs") {
@@ -172,11 +175,13 @@ fn text(start: &[u8]) -> Look {
     }
     Look {
         what: "a text file",
-        advice: "printed packets cannot be analysed: save the capture itself with `tcpdump -w FILE`",
+        advice: "printed packets cannot be analysed: save the capture itself with `tcpdump -w \
+            FILE`",
     }
 }
 
-/// ERF has no magic number: a little-endian 32.32 time, a type, flags and a big-endian record length must make sense.
+/// ERF has no magic number: a little-endian 32.32 time, a type, flags and a big-endian record
+/// length must make sense.
 fn is_erf(start: &[u8]) -> bool {
     const YEAR_1990: u32 = 631_152_000;
     const YEAR_2040: u32 = 2_208_988_800;

@@ -1,8 +1,9 @@
 //! Where the bytes of one input come from: a mapping, memory, or a stream.
 //!
-//! Plain regular files are mapped and never copied. The length is taken when the file is opened, so a capture that is
-//! still being written is read up to where it was then. A mapped file that is **cut short** while it is read cannot be
-//! survived: the kernel answers the access with SIGBUS. Whoever rewrites captures in place should pipe them in instead.
+//! Plain regular files are mapped and never copied. The length is taken when the file is opened, so
+//! a capture that is still being written is read up to where it was then. A mapped file that is
+//! **cut short** while it is read cannot be survived: the kernel answers the access with SIGBUS.
+//! Whoever rewrites captures in place should pipe them in instead.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -222,9 +223,10 @@ fn read_fully(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 /// Maps a file for reading from front to back; none where the file system cannot.
 #[expect(unsafe_code, reason = "a mapping is the only way to the bytes without a copy")]
 fn map(file: &File) -> Option<Mmap> {
-    // SAFETY: the mapping is read-only and only ever seen as bytes, every value of which is legal. Another process that
-    // writes to the file changes what is read, which is no worse than reading before or after; one that cuts the file
-    // short makes the access fail with SIGBUS, which ends the process (see the module's documentation).
+    // SAFETY: the mapping is read-only and only ever seen as bytes, every value of which is legal.
+    // Another process that writes to the file changes what is read, which is no worse than reading
+    // before or after; one that cuts the file short makes the access fail with SIGBUS, which ends
+    // the process (see the module's documentation).
     let mapping = unsafe { Mmap::map(file) }.ok()?;
     #[cfg(unix)]
     // Only advice: where it is refused, reading is slower.

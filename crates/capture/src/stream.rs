@@ -1,7 +1,8 @@
 //! Bytes that come out of a pipe or a decompressor, through one bounded buffer.
 //!
-//! Nothing is held but the bytes of the record in hand and what was read along with it. A decompression bomb is
-//! therefore only slow: the buffer grows with what one record needs, and records have a largest size.
+//! Nothing is held but the bytes of the record in hand and what was read along with it. A
+//! decompression bomb is therefore only slow: the buffer grows with what one record needs, and
+//! records have a largest size.
 
 use std::io::{self, BufReader, Cursor, Read};
 
@@ -16,7 +17,8 @@ pub(crate) type Origin = Box<dyn Read + Send>;
 /// What a buffer holds to begin with; small enough for the processor's cache.
 const BUFFER_LENGTH: usize = 128 * 1024;
 
-/// A single read asks for at most this much: the decompressors drop what they produced in the call that fails.
+/// A single read asks for at most this much: the decompressors drop what they produced in the call
+/// that fails.
 const READ_LENGTH: usize = 64 * 1024;
 
 /// Counts what goes through it.

@@ -60,7 +60,8 @@ fn show(inputs: &[Input]) -> (Vec<Kept>, CaptureFacts) {
     show_by(inputs, 100)
 }
 
-/// Asserts that frames are shown as decoding sees them: what the decoder makes of each is what `fill` appended.
+/// Asserts that frames are shown as decoding sees them: what the decoder makes of each is what
+/// `fill` appended.
 fn assert_same_as_decoded(inputs: &[Input], limit: usize) {
     let (packets, decoded_facts) = read(inputs).unwrap();
     let mut reader = Reader::open(inputs, DecodeOptions::default()).unwrap();

@@ -23,7 +23,8 @@ use trustbed_wire::{DecodeOptions, LinkType};
 /// Ethernet, IPv4 and UDP headers.
 const HEADERS: u32 = 42;
 const WAIT: Span = Span::from_millis(500);
-/// How long frames are waited for that must come, which only bounds a failure: a processor may be withheld for many seconds.
+/// How long frames are waited for that must come, which only bounds a failure: a processor may be
+/// withheld for many seconds.
 const PATIENCE: Span = Span::from_secs(100);
 
 /// A frame, kept.
@@ -69,8 +70,9 @@ fn send(socket: &UdpSocket, to: &str, payloads: impl IntoIterator<Item = usize>)
 #[expect(unsafe_code, reason = "the standard library has no packet sockets")]
 fn send_raw(interface: &str, frame: &[u8]) {
     let name = std::ffi::CString::new(interface).unwrap();
-    // SAFETY: a string that ends with zero; then a structure of numbers, for which zeros are legal; then a pointer to the
-    // bytes of the frame and one to the address, each with its length. The socket is closed once.
+    // SAFETY: a string that ends with zero; then a structure of numbers, for which zeros are legal;
+    // then a pointer to the bytes of the frame and one to the address, each with its length. The
+    // socket is closed once.
     unsafe {
         let mut address: libc::sockaddr_ll = std::mem::zeroed();
         address.sll_family = u16::try_from(libc::AF_PACKET).unwrap();
@@ -339,7 +341,7 @@ fn without_the_right_to_capture() {
     if std::env::var_os(INNER).is_some() {
         let error = Live::open("lo", LiveOptions::default()).unwrap_err();
         assert!(matches!(error, LiveError::NotPermitted { .. }), "{error}");
-        assert!(error.hint().contains("setcap cap_net_raw+ep /"), "{}", error.hint());
+        assert!(error.hint().contains("capture with a `trustbed-agent`"), "{}", error.hint());
         return;
     }
     if !entered("without_the_right_to_capture") {

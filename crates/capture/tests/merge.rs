@@ -205,7 +205,8 @@ fn a_compressed_file_that_vanishes_is_said() {
 }
 
 proptest! {
-    /// Rotation changes nothing: packets, order and numbers are those of the whole, in any mixture of formats.
+    /// Rotation changes nothing: packets, order and numbers are those of the whole, in any mixture
+    /// of formats.
     #[test]
     fn parts_read_like_the_whole(
         steps in proptest::collection::vec(-3_i64..20, 30..150),

@@ -129,7 +129,8 @@ proptest! {
             }
             for (i, frame) in frames.iter().enumerate() {
                 let options = if i % 5 == 0 { vec![(1, b"comment".to_vec())] } else { vec![] };
-                // Any count is right as long as it stays within the years that nanoseconds can express.
+                // Any count is right as long as it stays within the years that nanoseconds can
+                // express.
                 file.enhanced((i % resolutions.len()) as u32, frame.ts_ns.cast_unsigned() >> 30, frame, &options);
                 if i % 7 == 0 {
                     file.statistics(0, &[(4, i as u64)]);

@@ -1,4 +1,5 @@
-//! Where bytes come from: files, pipes, standard input, memory; plain and compressed; in pieces of any size.
+//! Where bytes come from: files, pipes, standard input, memory; plain and compressed; in pieces of
+//! any size.
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly, and its numbers are small")]
 
 mod writer;
@@ -181,7 +182,8 @@ fn readers_can_move_between_threads() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Members of a gzip file come out one read at a time, so the window slides over every kind of border.
+    /// Members of a gzip file come out one read at a time, so the window slides over every kind of
+    /// border.
     #[test]
     fn streams_read_like_mappings(format in 0_usize..2, mut cuts in proptest::collection::vec(0_usize..150_000, 0..20), limit in 1_usize..400) {
         let plain = &both_formats()[format];

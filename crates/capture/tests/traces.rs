@@ -1,5 +1,6 @@
-//! Real captures, where the machine has them: as many records as Wireshark's capinfos counts, and no panic on those that
-//! are corrupt. `TRUSTBED_TRACES` names the directory; a folder `shared/traces` beside the checkout is the default (docs/traces.md).
+//! Real captures, where the machine has them: as many records as Wireshark's capinfos counts, and
+//! no panic on those that are corrupt. `TRUSTBED_TRACES` names the directory; a directory
+//! `shared/traces` beside the checkout is the default (docs/traces.md).
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly, and its numbers are small")]
 #![expect(clippy::print_stdout, reason = "a test that cannot run says why")]
 
@@ -65,7 +66,8 @@ fn codes(facts: &CaptureFacts) -> Vec<&'static str> {
     facts.problems.iter().map(|problem| problem.code).collect()
 }
 
-/// Wireshark counts runs of zeros as empty packets; this reader says that they are no records. Nothing else may differ.
+/// Wireshark counts runs of zeros as empty packets; this reader says that they are no records.
+/// Nothing else may differ.
 fn zeros_explain(facts: &CaptureFacts, theirs: u64) -> bool {
     facts.files[0].records < theirs
         && facts.problems.iter().any(|problem| {

@@ -1,4 +1,5 @@
-//! Captures written and read back: by this crate, and by Wireshark's tools where the machine has them.
+//! Captures written and read back: by this crate, and by Wireshark's tools where the machine has
+//! them.
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -173,7 +174,8 @@ fn a_pipe_that_closes() {
     assert_eq!((written.frames, written.frames_left_out, written.complete), (0, 2, false));
 }
 
-/// Runs one of Wireshark's tools. Where it is missing, says so; in continuous integration it must be there.
+/// Runs one of Wireshark's tools. Where it is missing, says so; in continuous integration it must
+/// be there.
 fn wireshark(tool: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(tool).args(arguments).output() {
         Ok(output) => {

@@ -1,6 +1,8 @@
-//! How long it takes to take a packet through a link or a network, in virtual time: `cargo run --release -p trustbed-emulate --example speed`.
+//! How long it takes to take a packet through a link or a network, in virtual time: `cargo run
+//! --release -p trustbed-emulate --example speed`.
 //!
-//! Each is done several times, and the fastest counts: whatever else the machine does can only make it slower.
+//! Each is done several times, and the fastest counts: whatever else the machine does can only make
+//! it slower.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "it measures")]
 #![allow(clippy::print_stdout, reason = "it prints what it measured")]
@@ -30,8 +32,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let red: QueueDescription =
         serde_json::from_str(r#"{"kind": "red", "minimum_packets": 5, "maximum_packets": 15}"#)?;
     let lossy = serde_json::from_str(
-        r#"{"rate_bits_per_second": 20000000, "delay_ns": 10000000, "jitter": {"kind": "normal", "deviation_ns": 1000000, "keep_order": false},
-            "loss": {"kind": "gilbert_elliott", "good_to_bad": 0.01, "bad_to_good": 0.3}, "duplicate": {"probability": 0.01}}"#,
+        r#"{"rate_bits_per_second": 20000000, "delay_ns": 10000000, "jitter": {"kind": "normal",
+            "deviation_ns": 1000000, "keep_order": false},
+            "loss": {"kind": "gilbert_elliott", "good_to_bad": 0.01, "bad_to_good": 0.3},
+            "duplicate": {"probability": 0.01}}"#,
     )?;
     for (name, queue, gap) in [
         ("drop-tail", drop_tail, 400_000),
@@ -151,7 +155,7 @@ fn through_network(
         )?;
         while network.next_due().is_some_and(|due| due <= now) {
             if let Some(departure) = network.take_due(now) {
-                network.done(departure.ticket, now);
+                network.sent(departure.ticket, now);
                 out += 1;
             }
         }

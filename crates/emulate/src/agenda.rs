@@ -1,8 +1,9 @@
 //! When which pipe has something to give, and when something can be due behind the last pipe.
 //!
-//! What comes out of a pipe in the middle cannot be due before it has crossed the pipes that follow, so nobody needs to wake up for it:
-//! that much later is early enough. Pipes that are followed by the same least delay share a lane; so the next step and the next moment
-//! at which something can be due are both found by looking at the heads of a few lanes.
+//! What comes out of a pipe in the middle cannot be due before it has crossed the pipes that
+//! follow, so no wake-up is needed for it: that much later is early enough. Pipes that are followed
+//! by the same least delay share a lane; so the next step and the next moment at which something
+//! can be due are both found by looking at the heads of a few lanes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +28,8 @@ pub(crate) struct Agenda {
 struct Lane {
     ahead: Span,
     entries: BinaryHeap<Reverse<(Ns, u32)>>,
-    /// With more entries than this, those that mean nothing are thrown away: twice as many as pipes, and a few.
+    /// With more entries than this, those that mean nothing are thrown away: twice as many as
+    /// pipes, and a few.
     most: usize,
 }
 
@@ -50,7 +52,7 @@ impl Agenda {
         Self { lanes, lane_of, scheduled: vec![None; ahead.len()] }
     }
 
-    /// A pipe has something to give at this moment; what it was said to have later is taken back.
+    /// A pipe has something to give at this moment; a later entry is withdrawn.
     #[inline]
     pub(crate) fn schedule(&mut self, pipe: u32, moment: Ns) {
         let scheduled = &mut self.scheduled[pipe as usize];
@@ -64,8 +66,8 @@ impl Agenda {
         }
     }
 
-    /// Throws away what means nothing, in the lane of a pipe. A pipe that holds something for long leaves an entry behind for everything that
-    /// it lets through meanwhile.
+    /// Throws away what means nothing, in the lane of a pipe. A pipe that holds something for long
+    /// leaves an entry behind for everything that it lets through meanwhile.
     #[cold]
     fn forget(&mut self, pipe: u32) {
         let lane = &mut self.lanes[self.lane_of[pipe as usize]];
@@ -74,14 +76,15 @@ impl Agenda {
         };
         let mut entries: Vec<_> =
             std::mem::take(&mut lane.entries).into_iter().filter(valid).collect();
-        // The same moment may stand there several times.
+        // The same moment may be there several times.
         entries.sort_unstable();
         entries.dedup();
         lane.entries = entries.into();
     }
 
-    /// Up to when this pipe, whose turn it is, may give before it is another one's turn; can be too early, never too late. At the same
-    /// moment pipes take turns in the order of their numbers, so that it does not matter how far they are asked to go at once.
+    /// Up to when this pipe, whose turn it is, may give before it is another one's turn; can be too
+    /// early, never too late. At the same moment pipes take turns in the order of their numbers, so
+    /// that it does not matter how far they advance at once.
     #[inline]
     pub(crate) fn turn_ends(&self, pipe: u32) -> Option<Ns> {
         let next = self
@@ -115,7 +118,8 @@ impl Agenda {
         }
     }
 
-    /// The next moment at which something can be due behind its last pipe; can be too early, never too late.
+    /// The next moment at which something can be due behind its last pipe; can be too early, never
+    /// too late.
     pub(crate) fn next_due(&self) -> Option<Ns> {
         self.lanes
             .iter()
@@ -152,23 +156,43 @@ mod tests {
     }
 
     proptest! {
+
         #[test]
         fn pipes_come_in_order_of_their_moments(
             ahead in prop::collection::vec(0..30_i64, 1..40),
-            steps in prop::collection::vec((any::<prop::sample::Index>(), 0..100_i64, any::<bool>()), 1..100),
+            steps in prop::collection::vec(
+                (any::<prop::sample::Index>(), 0..100_i64, any::<bool>()),
+                1..100,
+            ),
         ) {
             let spans: Vec<_> = ahead.iter().map(|ahead| Span(*ahead)).collect();
             let mut agenda = Agenda::new(&spans);
             let mut plain: Vec<Option<i64>> = vec![None; ahead.len()];
             for (pipe, moment, take) in steps {
                 if take {
-                    let waiting = plain.iter().enumerate().filter_map(|(pipe, moment)| moment.map(|moment| (moment, pipe)));
+                    let waiting = plain
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(pipe, moment)| moment.map(|moment| (moment, pipe)));
                     let expected = waiting.min().filter(|(first, _)| *first <= moment);
-                    let due = plain.iter().zip(&ahead).filter_map(|(moment, ahead)| moment.map(|moment| moment + ahead)).min();
-                    prop_assert!(agenda.next_due().zip(due).is_none_or(|(found, due)| found.0 <= due));
+                    let due = plain
+                        .iter()
+                        .zip(&ahead)
+                        .filter_map(|(moment, ahead)| moment.map(|moment| moment + ahead))
+                        .min();
+                    prop_assert!(
+                        agenda.next_due().zip(due).is_none_or(|(found, due)| found.0 <= due)
+                    );
                     let last = u32::try_from(ahead.len()).unwrap();
-                    prop_assert!(agenda.next_due().is_none_or(|found| found > agenda.turn_ends(last).unwrap()));
-                    prop_assert_eq!(agenda.take(Ns(moment)).map(|pipe| pipe as usize), expected.map(|(_, pipe)| pipe));
+                    prop_assert!(
+                        agenda
+                            .next_due()
+                            .is_none_or(|found| found > agenda.turn_ends(last).unwrap())
+                    );
+                    prop_assert_eq!(
+                        agenda.take(Ns(moment)).map(|pipe| pipe as usize),
+                        expected.map(|(_, pipe)| pipe)
+                    );
                     if let Some((_, pipe)) = expected {
                         plain[pipe] = None;
                     }

@@ -1,4 +1,4 @@
-//! How much delay at least follows behind a pipe, whatever way a packet takes from there.
+//! How much delay at least follows behind a pipe, whatever path a packet takes from there.
 
 use trustbed_units::Span;
 
@@ -23,7 +23,7 @@ pub(crate) fn least(link: &LinkDescription) -> Span {
     Span(i64::try_from(nanoseconds).unwrap_or(i64::MAX))
 }
 
-/// What follows behind each pipe, while paths are looked at one after another.
+/// What follows behind each pipe, while paths are added one after another.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     /// By pipe: its own least delay.

@@ -1,8 +1,8 @@
 //! A token bucket: how much may pass at once, and how fast that comes back.
 //!
-//! It holds bytes, at most its depth, and is full at first; they come back at the rate, exactly: what is in it is counted in fractions of a
-//! byte of which whole ones come every nanosecond. It is looked at at whole nanoseconds, and nothing is lost by that: what has come in
-//! between is still there.
+//! It holds bytes, at most its depth, and is full at first; they come back at the rate, exactly:
+//! what is in it is counted in fractions of a byte of which whole ones come every nanosecond. It is
+//! read at whole nanoseconds, and nothing is lost by that: what has come in between is still there.
 
 use trustbed_units::{Ns, Rate, Span};
 
@@ -50,8 +50,8 @@ impl Bucket {
         there
     }
 
-    /// The first moment, not before `ready`, at which the bytes of a packet are there. A packet that is longer than the bucket is deep needs a
-    /// full one.
+    /// The first moment, not before `ready`, at which the bytes of a packet are there. A packet
+    /// that is longer than the bucket is deep needs a full one.
     pub(crate) fn when(&self, ready: Ns, length: u32) -> Ns {
         let ready = ready.max(self.at);
         let missing = self.units(length).min(self.depth) - self.level_at(ready);
@@ -62,11 +62,13 @@ impl Bucket {
         ready + Span(i64::try_from(wait).unwrap_or(i64::MAX))
     }
 
-    /// Takes the bytes of a packet out at the moment that [`Bucket::when`] says; what a longer packet takes too much is paid back first.
+    /// Takes the bytes of a packet out at the moment that [`Bucket::when`] says; what a longer
+    /// packet takes too much is paid back first.
     pub(crate) fn pass(&mut self, ready: Ns, length: u32) -> Ns {
         let at = self.when(ready, length);
         if at > ready.max(self.at) {
-            // Whatever has come since the fraction of a nanosecond at which there was enough is kept, even by a bucket that is full.
+            // Whatever has come since the fraction of a nanosecond at which there was enough is
+            // kept, even by a bucket that is full.
             self.level += self.came_by(at);
             self.at = at;
         } else {

@@ -84,7 +84,8 @@ impl Counters {
         Found { packets: 0, units: self.deepest_units }.bytes(self.per_byte.max(1))
     }
 
-    /// Bits sent per second, from the first departure to the last: what left behind the first one, over the time that it took.
+    /// Bits sent per second, from the first departure to the last: what left behind the first one,
+    /// over the time that it took.
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     pub(crate) fn sent_bits_per_second(&self) -> Option<f64> {
         let time = self.last_departure - self.first_departure?;

@@ -1,8 +1,10 @@
-//! How long a packet travels behind its transmission: always the same, changing in steps, varying around a mean, or as recorded.
+//! How long a packet travels behind its transmission: always the same, changing in steps, varying
+//! around a mean, or as recorded.
 //!
-//! A delay that would be negative is 0, which makes the mean larger than described where the jitter is of the size of the delay. Where
-//! order is kept, a packet waits for those before it, and the delays are no longer those of the distribution: larger in the mean, and
-//! alike for packets that follow one another closely. netem, which the distributions are named after, does not keep order.
+//! A delay that would be negative is 0, which makes the mean larger than described where the jitter
+//! is of the size of the delay. Where order is kept, a packet waits for those before it, and the
+//! delays are no longer those of the distribution: larger in the mean, and alike for packets that
+//! follow one another closely. netem, which the distributions are named after, does not keep order.
 
 use rand_chacha::ChaCha8Rng;
 use trustbed_units::{Ns, Span};
@@ -119,7 +121,8 @@ impl Delay {
         self.keep_order
     }
 
-    /// When a packet comes out that would at this moment: not before those in front of it, where order is kept.
+    /// When a packet comes out that would at this moment: not before those in front of it, where
+    /// order is kept.
     #[inline]
     pub(crate) fn in_order(&mut self, due: Ns) -> Ns {
         if !self.keep_order {

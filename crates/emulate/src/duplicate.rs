@@ -1,4 +1,5 @@
-//! What comes twice. The copy is made on the wire and comes right behind its original: it takes no rate, and is lost only with it.
+//! What comes twice. The copy is made on the wire and comes right behind its original: it takes no
+//! rate, and is lost only with it.
 
 use rand_chacha::ChaCha8Rng;
 

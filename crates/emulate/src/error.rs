@@ -4,12 +4,13 @@ use std::net::IpAddr;
 
 use trustbed_units::Rate;
 
-/// A description that no link or network can be made from. `place` says which pipe and which key.
+/// A description that no link or network can be made from. `place` names the pipe and the key.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EmulateError {
     /// A link of rate 0 never sends anything.
     #[error(
-        "{place}: a rate of 0 never sends a packet; give a rate above 0, or none for a link without a rate"
+        "{place}: a rate of 0 never sends a packet; give a rate above 0, or none for a link \
+         without a rate"
     )]
     ZeroRate {
         /// Pipe and key.
@@ -25,7 +26,7 @@ pub enum EmulateError {
         /// The largest that is accepted.
         largest: Rate,
     },
-    /// Two keys that say the same thing differently.
+    /// Two keys that describe the same thing differently.
     #[error("{place}: {first} and {second} cannot both be given; leave one away")]
     Both {
         /// Pipe.
@@ -73,7 +74,8 @@ pub enum EmulateError {
     },
     /// Two outages at the same time, or out of order.
     #[error(
-        "{place}: number {index}, counted from 0, begins before the one in front of it is over; put them in order, or make one of the two"
+        "{place}: number {index}, counted from 0, begins before the one in front of it is over; \
+         put them in order, or make one of the two"
     )]
     Overlap {
         /// Pipe and key.
@@ -91,7 +93,8 @@ pub enum EmulateError {
     },
     /// A queue that is limited by nothing.
     #[error(
-        "{place}: a drop-tail queue needs limit_packets or limit_bytes; a queue without a limit is of the kind \"unlimited\""
+        "{place}: a drop-tail queue needs limit_packets or limit_bytes; a queue without a limit \
+         is of the kind \"unlimited\""
     )]
     NoLimit {
         /// Pipe and key.
@@ -111,7 +114,7 @@ pub enum EmulateError {
         /// The name.
         name: String,
     },
-    /// A name that nobody has.
+    /// An unknown name.
     #[error("{place}: there is no {what} {name:?}{}", hint(nearest.as_deref()))]
     UnknownName {
         /// Where it is used.
@@ -129,7 +132,7 @@ pub enum EmulateError {
         /// The host.
         host: String,
     },
-    /// An address that stands twice.
+    /// An address given twice.
     #[error(
         "{address} belongs to host {first:?} and to host {second:?}; an address can be given once"
     )]
@@ -149,7 +152,8 @@ pub enum EmulateError {
     },
     /// More ends than paths are kept for.
     #[error(
-        "{ends} hosts and routers have paths to one another, at most {most} can; describe hosts of one kind as addresses with access pipes"
+        "{ends} hosts and routers have paths to one another, at most {most} can; describe hosts \
+         of one kind as addresses with access pipes"
     )]
     TooManyEnds {
         /// How many there are.
@@ -167,7 +171,8 @@ pub enum EmulateError {
     },
     /// A host with access pipes is joined to the network by them alone.
     #[error(
-        "pipe {pipe:?} ends at host {host:?}, which has access pipes; join it to the router instead, or leave access away"
+        "pipe {pipe:?} ends at host {host:?}, which has access pipes; join it to the router \
+         instead, or leave access away"
     )]
     PipeBesideAccess {
         /// The pipe.
@@ -181,7 +186,7 @@ pub enum EmulateError {
         /// The host.
         host: String,
     },
-    /// No way between two hosts.
+    /// No path between two hosts.
     #[error("no pipes lead from host {from:?} to host {to:?}; {missing}")]
     NoPath {
         /// Where packets would come from.
@@ -206,7 +211,7 @@ pub enum EmulateError {
     BesideShorthand {
         /// The shorthand.
         shorthand: &'static str,
-        /// What stands beside it.
+        /// What is given beside it.
         beside: &'static str,
     },
     /// A chain of nothing, or of different lengths.

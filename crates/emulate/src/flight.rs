@@ -15,7 +15,8 @@ pub(crate) enum Flight<T> {
     Unordered(Box<Overtaking<T>>),
 }
 
-/// Packets that overtake one another. The heap holds moments, numbers and places only: it is what is moved about most.
+/// Packets that overtake one another. The heap holds moments, numbers and places only: it is what
+/// is moved about most.
 #[derive(Debug, Clone)]
 pub(crate) struct Overtaking<T> {
     heap: BinaryHeap<Reverse<(Ns, u64, usize)>>,
@@ -48,7 +49,8 @@ impl<T> Flight<T> {
         }
     }
 
-    /// The next one that has come out at `now`. One that comes out behind one launched later is counted as reordered (RFC 4737 §3.3).
+    /// The next one that has come out at `now`. One that comes out behind one launched later is
+    /// counted as reordered (RFC 4737 §3.3).
     #[inline]
     pub(crate) fn land(&mut self, now: Ns, counters: &mut Counters) -> Option<Outcome<T>> {
         if self.next_due()? > now {

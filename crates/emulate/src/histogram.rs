@@ -1,7 +1,7 @@
 //! Counts of non-negative integers in bins that grow with the value.
 //!
-//! 64 bins per power of two (`trustbed_units::bins`), so a quantile is off by at most 1/128 of its value; the largest value is exact.
-//! Only bins up to the largest value exist.
+//! 64 bins per power of two (`trustbed_units::bins`), so a quantile is off by at most 1/128 of its
+//! value; the largest value is exact. Only bins up to the largest value exist.
 
 use serde::Serialize;
 use trustbed_units::bins;
@@ -87,9 +87,13 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+
         #[test]
-        fn quantiles_are_those_of_the_sorted_values(drawn in prop::collection::vec((0..40_u32, any::<u32>()), 1..200)) {
-            let values: Vec<u64> = drawn.into_iter().map(|(shift, value)| (u64::from(value) << 8) >> shift).collect();
+        fn quantiles_are_those_of_the_sorted_values(
+            drawn in prop::collection::vec((0..40_u32, any::<u32>()), 1..200),
+        ) {
+            let values: Vec<u64> =
+                drawn.into_iter().map(|(shift, value)| (u64::from(value) << 8) >> shift).collect();
             let mut histogram = Histogram::default();
             for value in &values {
                 histogram.add(*value);
@@ -102,7 +106,10 @@ mod tests {
                 prop_assert!(found.abs_diff(exact) <= exact / 64, "{found} instead of {exact}");
             }
             prop_assert_eq!(histogram.spread().max_ns, sorted.last().copied());
-            prop_assert_eq!(histogram.spread().mean_ns, Some(values.iter().sum::<u64>() / values.len() as u64));
+            prop_assert_eq!(
+                histogram.spread().mean_ns,
+                Some(values.iter().sum::<u64>() / values.len() as u64)
+            );
         }
     }
 

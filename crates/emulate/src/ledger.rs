@@ -1,8 +1,9 @@
-//! The ledger: for every packet at every pipe what was asked, what it found, and what became of it.
+//! The ledger: for every packet at every pipe what was scheduled, what it found, and its fate.
 //!
-//! A record is written once, when nothing can change any more: at a drop, when a pipe hands a packet on to the next one, and behind the
-//! last pipe when the edge tells when it really sent it. So records are not in order of arrival. What a pipe asked for is exact; when it
-//! was done is as good as the clock of whoever says so.
+//! A record is written once, when nothing can change any more: at a drop, when a pipe hands a
+//! packet on to the next one, and behind the last pipe when the edge reports when it really sent
+//! it. So records are not in order of arrival. Scheduled times are exact; the actual one is as good
+//! as the clock of the caller.
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::Ns;
@@ -23,7 +24,7 @@ pub enum Fate {
     Lost,
     /// The emulator holds as much as it may; no link would have dropped it.
     EmulatorFull,
-    /// It was asked to leave, and whoever should have sent it could not.
+    /// It was scheduled to leave, and the caller could not send it.
     Unsent,
     /// It was still inside at the end.
     Inside,
@@ -48,7 +49,7 @@ impl Fate {
         Self::Outage,
     ];
 
-    /// The number that stands for it in the ledger.
+    /// Its number in the ledger.
     pub const fn code(self) -> u8 {
         self as u8
     }
@@ -73,7 +74,8 @@ impl Fate {
 /// One packet at one pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// The packet, counted from 0 at its entry into the network; a copy has the number of its original.
+    /// The packet, counted from 0 at its entry into the network; a copy has the number of its
+    /// original.
     pub number: u64,
     /// Which pipe, by its place in [`crate::Topology::pipes`].
     pub pipe: u32,
@@ -84,7 +86,7 @@ pub struct Record {
     /// When it was to come out at the far end; nothing if it never was.
     pub due: Option<Ns>,
     /// When it really left, at the last pipe; nothing elsewhere.
-    pub done: Option<Ns>,
+    pub actual: Option<Ns>,
     /// Its length in bytes.
     pub length: u32,
     /// The packets it found in the queue, the one being sent included.
@@ -107,7 +109,7 @@ pub struct Column {
     pub kind: &'static str,
     /// Its unit; empty for codes.
     pub unit: &'static str,
-    /// What it says.
+    /// What it means.
     pub meaning: &'static str,
 }
 
@@ -123,7 +125,7 @@ impl Column {
 }
 
 impl Record {
-    /// What stands for a moment that there is not.
+    /// The value of a moment that does not exist.
     pub const NONE: i64 = i64::MIN;
 
     /// How many bytes a record takes in the file.
@@ -137,24 +139,24 @@ impl Record {
             "",
             "number of the packet at its entry; a copy has the number of its original",
         ),
-        Column::new("arrived_ns", "i64", "ns", "when it came to the pipe"),
+        Column::new("arrived_ns", "i64", "nanoseconds", "when it came to the pipe"),
         Column::new(
             "departed_ns",
             "i64",
-            "ns",
-            "when its last bit was asked to be sent; smallest number: never",
+            "nanoseconds",
+            "scheduled departure of its last bit; smallest number: never",
         ),
         Column::new(
             "due_ns",
             "i64",
-            "ns",
-            "when it was asked to come out at the far end; smallest number: never",
+            "nanoseconds",
+            "scheduled arrival at the far end; smallest number: never",
         ),
         Column::new(
-            "done_ns",
+            "actual_ns",
             "i64",
-            "ns",
-            "when it was really sent, at the last pipe; smallest number: not known",
+            "nanoseconds",
+            "actual sending, at the last pipe; smallest number: not known",
         ),
         Column::new("found_bytes", "u64", "bytes", "bytes in the queue when it came, not sent yet"),
         Column::new("length", "u32", "bytes", "its length"),
@@ -165,11 +167,11 @@ impl Record {
             "packets in the queue when it came, the one being sent included",
         ),
         Column::new("pipe", "u32", "", "number of the pipe"),
-        Column::new("fate", "u8", "", "what became of it: the place in the list of fates"),
+        Column::new("fate", "u8", "", "its fate: the index in the list of fates"),
         Column::new("copy", "u8", "", "1 for a copy made by a pipe"),
     ];
 
-    /// The record as it stands in a file.
+    /// The record as it is written to a file.
     pub fn to_le_bytes(&self) -> [u8; Self::BYTES] {
         let moment =
             |moment: Option<Ns>| moment.map_or(Self::NONE, |moment| moment.0).to_le_bytes();
@@ -178,7 +180,7 @@ impl Record {
         bytes[8..16].copy_from_slice(&self.arrived.0.to_le_bytes());
         bytes[16..24].copy_from_slice(&moment(self.departed));
         bytes[24..32].copy_from_slice(&moment(self.due));
-        bytes[32..40].copy_from_slice(&moment(self.done));
+        bytes[32..40].copy_from_slice(&moment(self.actual));
         bytes[40..48].copy_from_slice(&self.found_bytes.to_le_bytes());
         bytes[48..52].copy_from_slice(&self.length.to_le_bytes());
         bytes[52..56].copy_from_slice(&self.found_packets.to_le_bytes());
@@ -234,7 +236,7 @@ mod tests {
             arrived: Ns(100),
             departed: Some(Ns(200)),
             due: Some(Ns(300)),
-            done: None,
+            actual: None,
             length: 1500,
             found_packets: 3,
             found_bytes: 4000,
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_places() {
+    fn codes_are_indices() {
         for (place, fate) in Fate::ALL.iter().enumerate() {
             assert_eq!(usize::from(fate.code()), place);
         }

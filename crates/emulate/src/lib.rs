@@ -1,18 +1,19 @@
-//! Links in virtual time: rate, delay, queue, policer, shaper, loss, outages, reordering and duplication, composed into pipes, and pipes into
-//! a topology.
+//! Links in virtual time: rate, delay, queue, policer, shaper, loss, outages, reordering and
+//! duplication, composed into pipes, and pipes into a topology.
 //!
-//! Nothing here waits. A link is told when a packet comes and answers when it leaves, or why it does not; whoever asks decides what time
-//! means: the emulator's clock, a capture's, or a test's. The same packets at the same moments with the same seed have the same fate,
-//! whenever the questions are asked.
+//! Nothing here waits. The caller gives a link the arrival of a packet and gets its departure, or
+//! why there is none; the caller decides what time means: the emulator's clock, a capture's, or a
+//! test's. The same packets at the same moments with the same seed have the same fate, whenever the
+//! caller polls.
 
 mod agenda;
 mod ahead;
 mod bucket;
 mod check;
-mod codel;
 mod counters;
 mod delay;
 mod description;
+mod discipline;
 mod duplicate;
 mod error;
 mod flight;
@@ -28,7 +29,6 @@ mod policer;
 mod queue;
 mod random;
 mod rate;
-mod red;
 mod reorder;
 mod sender;
 mod shaper;
@@ -52,6 +52,6 @@ pub use histogram::Spread;
 pub use ledger::{Column, Fate, Ledger, Record};
 pub use link::{Depth, Link, Outcome, Passage};
 pub use network::{Departure, Inside, LIMIT_INSIDE, Network, OVERHEAD, Offered, Refusal, Ticket};
-pub use summary::{Lateness, PipeSummary, Summary};
+pub use summary::{DepartureError, PipeSummary, Summary};
 pub use taps::Passing;
 pub use topology::{Host, Pipe, Topology};

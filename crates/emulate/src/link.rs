@@ -1,43 +1,52 @@
 //! A link: policer → queue → shaper → rate → wire, in virtual time.
 //!
-//! A packet is offered when it comes ([`Link::offer`]) and taken when it comes out ([`Link::poll`]), at moments that the link computes;
-//! nobody has to call at these very moments, only not before. A queue that decides as packets come (drop-tail, RED) knows the departure at
-//! once; `CoDel` decides when the link becomes free, which is done when time gets there, before the next packet is looked at.
-//! So what a packet suffers depends on what came before it and never on when the calls were made.
+//! A packet is offered when it comes ([`Link::offer`]) and taken when it comes out
+//! ([`Link::poll`]), at moments that the link computes; the caller may call later, but not before.
+//! A queue that decides as packets come (drop-tail, RED) knows the departure at once; `CoDel`
+//! decides when the link becomes free: at that time, before the link handles the next packet. So
+//! what a packet suffers depends on what came before it and never on when the calls were made.
 //!
-//! Two clocks are told to a link. [`Link::start`] is where traces and recordings begin. What is described by times (outages, steps of a delay)
-//! counts from there too, unless [`Link::hold_times`] was called before: then it counts from [`Link::begin_times`], and until that is called
-//! there is no outage, and the first step of a delay holds. What was decided before that call stays as it is.
+//! A link has two time bases. Traces and recordings begin at [`Link::start`]. What is described by
+//! times (outages, steps of a delay) counts from there too, unless
+//! [`Link::hold_times`] was called before: then it counts from [`Link::begin_times`], and until
+//! that is called there is no outage, and the first step of a delay holds. What was decided before
+//! that call stays as it is.
 //!
-//! Packets must come in order of time. One that comes before its predecessor is moved to it and counted: its own wait is then
-//! under-stated, by as much as it was moved.
+//! Packets must come in order of time. One that comes before its predecessor is moved to it and
+//! counted: its own wait is then under-stated, by as much as it was moved.
 
 use std::collections::VecDeque;
 
 use trustbed_units::{Ns, Span};
 
 use crate::counters::Counters;
+use crate::discipline::{Discipline, Setting, discipline};
 use crate::flight::Flight;
 use crate::policer::Policer;
-use crate::queue::{Discipline, Found, Limit, Standing, Waiting};
+use crate::queue::{Found, Limit, Line, Standing, Waiting};
 use crate::random::{Part, stream};
 use crate::sender::Sender;
 use crate::wire::Wire;
-use crate::{EmulateError, Fate, LinkDescription};
+use crate::{EmulateError, Fate, LinkDescription, QueueDescription};
 
 /// A packet of 1500 bytes with its Ethernet header: what a full frame is, in bytes.
 const FRAME_BYTES: u32 = 1514;
 
 /// A link with packets in it; `T` is whatever they carry.
 ///
-/// Call [`offer`](Self::offer) for every packet as it comes; call [`poll`](Self::poll) until it gives nothing, at the latest when
-/// [`next_wakeup`](Self::next_wakeup) says. `now` may not run backwards.
+/// Call [`offer`](Self::offer) for every packet as it comes; call [`poll`](Self::poll) until it
+/// gives nothing, at the latest when [`next_wakeup`](Self::next_wakeup) says. `now` may not run
+/// backwards.
 ///
 /// ```
 /// use trustbed_emulate::{Link, LinkDescription};
 /// use trustbed_units::Ns;
 /// // 8 Mbit/s send 1000 bytes in a millisecond; then they travel for ten.
-/// let description = LinkDescription { rate_bits_per_second: Some(8_000_000), delay_ns: Some(10_000_000), ..Default::default() };
+/// let description = LinkDescription {
+///     rate_bits_per_second: Some(8_000_000),
+///     delay_ns: Some(10_000_000),
+///     ..Default::default()
+/// };
 /// let mut link = Link::new(&description, 1)?;
 /// assert!(link.offer(Ns(0), 1000, "first").is_none());
 /// assert!(link.offer(Ns(0), 1000, "second").is_none());
@@ -54,14 +63,16 @@ pub struct Link<T> {
     sender: Sender,
     frame_time: Span,
     limit: Limit,
-    discipline: Discipline<T>,
+    discipline: Box<dyn Discipline>,
+    /// Packets that the discipline holds until the link is free.
+    line: Line<T>,
     standing: Standing,
     wire: Wire,
     flight: Flight<T>,
-    /// Dropped while time passed, not yet told.
-    fallen: VecDeque<Outcome<T>>,
+    /// Dropped while time passed, not yet polled.
+    dropped: VecDeque<Outcome<T>>,
     latest: Ns,
-    /// Whether times begin when somebody says so.
+    /// Whether times begin at [`Link::begin_times`] only.
     times_held: bool,
     counters: Counters,
 }
@@ -124,12 +135,14 @@ impl<T: Clone> Link<T> {
         place: &str,
     ) -> Result<Self, EmulateError> {
         let sender = Sender::new(description, place)?;
-        let (discipline, limit) = Discipline::new(
-            description.queue.as_ref(),
-            &sender,
-            stream(seed, name, Part::Red),
+        let queue = description.queue.unwrap_or(QueueDescription::Unlimited {});
+        let limit = Limit::new(&queue, place)?;
+        let discipline = discipline(&Setting {
+            description: &queue,
+            sender: &sender,
+            random: stream(seed, name, Part::Red),
             place,
-        )?;
+        })?;
         let wire = Wire::new(description, seed, name, place)?;
         Ok(Self {
             frame_time: frame_time(&sender),
@@ -139,10 +152,11 @@ impl<T: Clone> Link<T> {
                 .transpose()?,
             limit,
             discipline,
+            line: Line::new(),
             standing: Standing::default(),
             flight: Flight::new(wire.keeps_order()),
             wire,
-            fallen: VecDeque::new(),
+            dropped: VecDeque::new(),
             latest: Ns::MIN,
             times_held: false,
             counters: Counters::new(sender.per_byte()),
@@ -150,8 +164,8 @@ impl<T: Clone> Link<T> {
         })
     }
 
-    /// A trace, and a delay recorded over time, begin at this moment rather than with the first packet; and so do the times of outages and of
-    /// steps, unless they are held.
+    /// A trace, and a delay recorded over time, begin at this moment rather than with the first
+    /// packet; and so do the times of outages and of steps, unless they are held.
     pub fn start(&mut self, at: Ns) {
         self.sender.begin(at);
         self.wire.begin(at);
@@ -165,7 +179,8 @@ impl<T: Clone> Link<T> {
         self.times_held = true;
     }
 
-    /// The times of outages and of steps are counted from this moment, best one that has not come yet.
+    /// The times of outages and of steps are counted from this moment, best one that has not come
+    /// yet.
     pub fn begin_times(&mut self, at: Ns) {
         self.times_held = true;
         self.sender.begin_times(at);
@@ -185,30 +200,29 @@ impl<T: Clone> Link<T> {
         let packet = Waiting { content, arrived: now, length, found };
         let per_byte = self.sender.per_byte();
         if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, length)) {
-            return Some(self.dropped(packet, Fate::Policed));
+            return Some(self.drop_packet(packet, Fate::Policed));
         }
-        if let Some(fate) = self.discipline.drops(now, found, self.standing.last()) {
-            return Some(self.dropped(packet, fate));
+        if self.discipline.drops(now, found.packets, self.standing.last()) {
+            return Some(self.drop_packet(packet, self.discipline.fate()));
         }
         if !self.limit.takes(found, length, per_byte) {
-            return Some(self.dropped(packet, Fate::QueueFull));
+            return Some(self.drop_packet(packet, Fate::QueueFull));
         }
         self.counters.on_queued(found, length);
-        match &mut self.discipline {
-            Discipline::Codel(_, line) => {
-                line.push(packet);
-                self.dequeue(now);
-                None
-            }
-            Discipline::Tail | Discipline::Red(_) => self.send(packet, now),
+        if !self.discipline.holds() {
+            return self.send(packet, now);
         }
+        self.line.push(packet);
+        self.dequeue(now);
+        None
     }
 
-    /// The next packet that is no longer inside at `now`: it came out, or was dropped on the way.
+    /// The next packet that is no longer inside at `now`: it came out, or was dropped.
     pub fn poll(&mut self, now: Ns) -> Option<Outcome<T>> {
-        // Nothing is decided that lies behind what comes out next: that may come again, on a way that crosses this link twice.
+        // Nothing is decided that lies behind what comes out next: that may come again, on a path
+        // that crosses this link twice.
         while self.decide(self.flight.next_due().map_or(now, |due| now.min(due))) {}
-        if let Some(outcome) = self.fallen.pop_front() {
+        if let Some(outcome) = self.dropped.pop_front() {
             return Some(outcome);
         }
         let outcome = self.flight.land(now, &mut self.counters)?;
@@ -219,31 +233,22 @@ impl<T: Clone> Link<T> {
     /// When to poll next; nothing while nothing is inside.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Ns> {
-        if !self.fallen.is_empty() {
+        if !self.dropped.is_empty() {
             return Some(self.latest);
         }
-        let due = self.flight.next_due();
-        match &self.discipline {
-            Discipline::Codel(_, line) => {
-                let free =
-                    line.first().map(|packet| self.sender.start(packet.arrived, packet.length));
-                due.into_iter().chain(free).min()
-            }
-            Discipline::Tail | Discipline::Red(_) => due,
-        }
+        self.flight.next_due().into_iter().chain(self.next_decision()).min()
     }
 
-    /// Takes out everything that is inside, with the fate [`Fate::Inside`]. What was dropped and not told yet keeps its fate.
+    /// Takes out everything that is inside, with the fate [`Fate::Inside`]. What was dropped and
+    /// not polled yet keeps its fate.
     pub fn close(&mut self) -> Vec<Outcome<T>> {
-        let mut outcomes: Vec<_> = self.fallen.drain(..).collect();
+        let mut outcomes: Vec<_> = self.dropped.drain(..).collect();
         let first_inside = outcomes.len();
         while let Some(outcome) = self.flight.land(Ns::MAX, &mut Counters::new(1)) {
             outcomes.push(outcome);
         }
-        if let Discipline::Codel(_, line) = &mut self.discipline {
-            while let Some(packet) = line.pop() {
-                outcomes.push(outcome(packet, Fate::Inside, self.sender.per_byte()));
-            }
+        while let Some(packet) = self.line.pop() {
+            outcomes.push(outcome(packet, Fate::Inside, self.sender.per_byte()));
         }
         for outcome in &mut outcomes[first_inside..] {
             outcome.passage.fate = Fate::Inside;
@@ -253,7 +258,8 @@ impl<T: Clone> Link<T> {
         outcomes
     }
 
-    /// How long a full frame (1514 bytes) occupies the link, in the mean where that varies; 0 without a rate.
+    /// How long a full frame (1514 bytes) occupies the link, in the mean where that varies; 0
+    /// without a rate.
     #[inline]
     pub const fn frame_time(&self) -> Span {
         self.frame_time
@@ -261,11 +267,7 @@ impl<T: Clone> Link<T> {
 
     /// How many packets are inside, copies included.
     pub fn len(&self) -> usize {
-        let waiting = match &self.discipline {
-            Discipline::Codel(_, line) => line.len(),
-            Discipline::Tail | Discipline::Red(_) => 0,
-        };
-        waiting + self.flight.len() + self.fallen.len()
+        self.line.len() + self.flight.len() + self.dropped.len()
     }
 
     /// Whether nothing is inside.
@@ -283,12 +285,12 @@ impl<T: Clone> Link<T> {
         &self.counters
     }
 
-    /// How many were dropped, and counted as such, that are still to be told of.
-    pub(crate) fn untold(&self) -> usize {
-        self.fallen.len()
+    /// How many were dropped and counted, but not polled yet.
+    pub(crate) fn unpolled(&self) -> usize {
+        self.dropped.len()
     }
 
-    /// A copy that came out goes no further: whoever runs the link has no room for it.
+    /// A copy that came out goes no further: the network has no room for it.
     pub(crate) fn on_crowded_out(&mut self, passage: &Passage) {
         self.counters.on_crowded_out(passage);
     }
@@ -299,29 +301,29 @@ impl<T: Clone> Link<T> {
         while self.decide(now) {}
     }
 
-    /// Only for queues that decide when the link becomes free: the next decision, if it is made up to `now`.
+    /// When the link is free for the first of the packets that its discipline holds.
+    fn next_decision(&self) -> Option<Ns> {
+        self.line.first().map(|packet| self.sender.start(packet.arrived, packet.length))
+    }
+
+    /// Takes the next decision on the packets that the discipline holds, if it is due by `now`.
     #[inline]
     fn decide(&mut self, now: Ns) -> bool {
-        let Discipline::Codel(codel, line) = &mut self.discipline else { return false };
-        let Some(first) = line.first() else { return false };
-        let free = self.sender.start(first.arrived, first.length);
-        if free > now {
-            return false;
+        let Some(free) = self.next_decision().filter(|free| *free <= now) else { return false };
+        let dropped = self.discipline.drops_in_front(free, &mut self.line.heads());
+        for packet in std::iter::from_fn(|| self.line.pop()).take(dropped) {
+            let fate = self.discipline.fate();
+            self.counters.on_dropped(fate);
+            self.dropped.push_back(outcome(packet, fate, self.sender.per_byte()));
         }
-        let (fallen, counters, per_byte) =
-            (&mut self.fallen, &mut self.counters, self.sender.per_byte());
-        let taken = codel.take(free, line, &mut |packet| {
-            counters.on_dropped(Fate::CodelDrop);
-            fallen.push_back(outcome(packet, Fate::CodelDrop, per_byte));
-        });
-        if let Some(packet) = taken {
+        if let Some(packet) = self.line.pop() {
             let lost = self.send(packet, free);
-            self.fallen.extend(lost);
+            self.dropped.extend(lost);
         }
         true
     }
 
-    /// Gives a packet to the sender and behind it to the wire, when somebody has decided that it is sent.
+    /// Gives a packet to the sender and behind it to the wire, once it is decided that it is sent.
     #[inline]
     fn send(&mut self, packet: Waiting<T>, decided: Ns) -> Option<Outcome<T>> {
         let sent = self.sender.send(packet.arrived, decided, packet.length);
@@ -332,7 +334,7 @@ impl<T: Clone> Link<T> {
         let mut outcome = outcome(packet, Fate::Passed, self.sender.per_byte());
         outcome.passage.departed = Some(sent.end);
         outcome.passage.transmission = sent.time;
-        // Asked in any case, so that an outage does not move what the wire does to other packets.
+        // Drawn in any case, so that an outage does not move what the wire does to other packets.
         let crossing = self.wire.cross(sent.end);
         let lost = if self.sender.loses(sent) {
             Some(Fate::Outage)
@@ -355,7 +357,7 @@ impl<T: Clone> Link<T> {
         None
     }
 
-    fn dropped(&mut self, packet: Waiting<T>, fate: Fate) -> Outcome<T> {
+    fn drop_packet(&mut self, packet: Waiting<T>, fate: Fate) -> Outcome<T> {
         self.counters.on_dropped(fate);
         outcome(packet, fate, self.sender.per_byte())
     }
@@ -367,12 +369,8 @@ impl<T: Clone> Link<T> {
         let per_byte = u128::from(self.sender.per_byte());
         let sending =
             self.sender.unsent(now).unwrap_or_else(|| u128::from(self.standing.bytes()) * per_byte);
-        let (waiting, bytes) = match &self.discipline {
-            Discipline::Codel(_, line) => (line.len(), line.bytes()),
-            Discipline::Tail | Discipline::Red(_) => (0, 0),
-        };
-        let packets = u32::try_from(self.standing.len() + waiting).unwrap_or(u32::MAX);
-        Found { packets, units: sending + u128::from(bytes) * per_byte }
+        let packets = u32::try_from(self.standing.len() + self.line.len()).unwrap_or(u32::MAX);
+        Found { packets, units: sending + u128::from(self.line.bytes()) * per_byte }
     }
 }
 

@@ -1,11 +1,12 @@
-//! Packets on their way through a topology, in virtual time.
+//! Packets in a topology, in virtual time.
 //!
-//! A packet comes to its next pipe at the moment at which the pipe before it asked it to come out, not when somebody looked: being late
-//! is no reason to be later at the next pipe. Only behind the last pipe is it handed over, to be sent at its moment, and what is then
-//! late is lateness.
+//! A packet comes to its next pipe at the moment scheduled by the pipe before it, not when the
+//! caller polls: a late packet is not later at the next pipe. Only behind the last pipe is it
+//! handed over, to be sent at its scheduled time; what is then late is the departure error.
 //!
-//! Memory is bounded: what is inside counts with its length and [`OVERHEAD`], and what does not fit is refused and counted. Copies that
-//! pipes make count when they come out of the pipe that made them, and are dropped there if they do not fit ([`Fate::EmulatorFull`]).
+//! Memory is bounded: what is inside counts with its length and [`OVERHEAD`], and what does not fit
+//! is refused and counted. Copies that pipes make count when they come out of the pipe that made
+//! them, and are dropped there if they do not fit ([`Fate::EmulatorFull`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -21,23 +22,26 @@ use crate::{
     EmulateError, Fate, Ledger, Link, Outcome, Pipe, PipeSummary, Record, Summary, Topology,
 };
 
-/// How much may be inside a network at once if its description does not say: 256 MiB.
+/// How much may be inside a network at once by default: 256 MiB.
 pub const LIMIT_INSIDE: u64 = 256 << 20;
 /// What a packet takes besides its length, in bytes.
 pub const OVERHEAD: u64 = 128;
 
 /// A running network; `P` is whatever packets carry, `L` takes the records.
 ///
-/// Call [`offer`](Self::offer) for every packet as it comes, in order of time as well as possible; call [`take_due`](Self::take_due)
-/// until it gives nothing, at the latest when [`next_due`](Self::next_due) says; tell [`done`](Self::done) or
-/// [`unsent`](Self::unsent) for each. At the end [`close`](Self::close), then [`summary`](Self::summary). A
-/// packet that is dropped is dropped with what it carries.
+/// Call [`offer`](Self::offer) for every packet as it comes, in order of time as well as possible;
+/// call [`take_due`](Self::take_due) until it gives nothing, at the latest when
+/// [`next_due`](Self::next_due) gives; report [`sent`](Self::sent) or [`unsent`](Self::unsent) for
+/// each. At the end [`close`](Self::close), then [`summary`](Self::summary). A packet that is
+/// dropped is dropped with what it carries.
 ///
 /// ```
 /// use trustbed_emulate::{Description, Network, Offered, Topology};
 /// use trustbed_units::Ns;
-/// let text = r#"{"hosts": [{"name": "near", "addresses": ["10.0.0.1"]}, {"name": "far", "addresses": ["10.0.0.2"]}],
-///     "pipes": [{"name": "up", "from": "near", "to": "far", "rate_bits_per_second": 8000000, "delay_ns": 10000000},
+/// let text = r#"{"hosts": [{"name": "near", "addresses": ["10.0.0.1"]},
+///                         {"name": "far", "addresses": ["10.0.0.2"]}],
+///     "pipes": [{"name": "up", "from": "near", "to": "far",
+///                "rate_bits_per_second": 8000000, "delay_ns": 10000000},
 ///               {"name": "down", "from": "far", "to": "near", "delay_ns": 10000000}]}"#;
 /// let topology = Topology::new(&serde_json::from_str::<Description>(text)?)?;
 /// let mut network = Network::new(&topology, 1, Vec::new())?;
@@ -47,9 +51,9 @@ pub const OVERHEAD: u64 = 128;
 /// assert!(network.take_due(Ns(10_999_999)).is_none());
 /// let departure = network.take_due(Ns(11_000_500)).unwrap();
 /// assert_eq!((departure.payload, departure.host, departure.due), ("hello", 1, Ns(11_000_000)));
-/// network.done(departure.ticket, Ns(11_002_000));
-/// assert_eq!(network.summary().lateness.spread.max_ns, Some(2_000));
-/// assert_eq!(network.into_ledger()[0].done, Some(Ns(11_002_000)));
+/// network.sent(departure.ticket, Ns(11_002_000));
+/// assert_eq!(network.summary().departure_error.spread.max_ns, Some(2_000));
+/// assert_eq!(network.into_ledger()[0].actual, Some(Ns(11_002_000)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -62,7 +66,7 @@ pub struct Network<P, L> {
     ledger: L,
     taps: Taps<P>,
     inside: Inside,
-    /// Handed over and not told of.
+    /// Handed over, their sending not reported yet.
     owed: u64,
     /// Inside at the end.
     closed: u64,
@@ -73,7 +77,7 @@ pub struct Network<P, L> {
 /// A packet that comes into the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered<P> {
-    /// The place in [`Topology::hosts`] of the host that sent it.
+    /// The index in [`Topology::hosts`] of the host that sent it.
     pub host: usize,
     /// Its source address.
     pub source: IpAddr,
@@ -88,13 +92,13 @@ pub struct Offered<P> {
 /// A packet that is to be sent on to its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Departure<P> {
-    /// The place in [`Topology::hosts`] of the host that it goes to.
+    /// The index in [`Topology::hosts`] of the host that it goes to.
     pub host: usize,
     /// When it was to be there.
     pub due: Ns,
     /// What it carries.
     pub payload: P,
-    /// To be given back with the news.
+    /// To be given back when it was sent, or could not be.
     pub ticket: Ticket,
 }
 
@@ -102,20 +106,22 @@ pub struct Departure<P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
     record: Record,
-    /// Of a full frame on the slowest pipe of the way.
+    /// Of a full frame on the slowest pipe of the path.
     packet_time: Span,
 }
 
 /// Why a packet did not get into the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Refusal {
-    /// Its host has access pipes, and the source is not one of the host's addresses; or there is no such host.
+    /// Its host has access pipes, and the source is not one of the host's addresses; or there is no
+    /// such host.
     #[error("the source is no address of the host")]
     UnknownSource,
-    /// Nobody has the destination.
+    /// No host has the destination.
     #[error("no host has the destination")]
     UnknownDestination,
-    /// It goes to where it comes from, and no pipe lies between; or the host that leads outside sent it, and its destination is there too.
+    /// It goes to where it comes from, and no pipe lies between; or the host that leads outside
+    /// sent it, and its destination is there too.
     #[error("the destination is the sender")]
     SameHost,
     /// As much as may be is inside.
@@ -192,8 +198,8 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         })
     }
 
-    /// Traces, and delays recorded over time, begin at this moment rather than with the first packet of each pipe; and so do the times of outages
-    /// and of steps, unless they are held.
+    /// Traces, and delays recorded over time, begin at this moment rather than with the first
+    /// packet of each pipe; and so do the times of outages and of steps, unless they are held.
     pub fn start(&mut self, at: Ns) {
         self.pipes.iter_mut().for_each(|link| link.start(at));
     }
@@ -203,15 +209,17 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         self.pipes.iter_mut().for_each(Link::hold_times);
     }
 
-    /// The times of outages and of steps are counted from this moment, best one that has not come yet.
+    /// The times of outages and of steps are counted from this moment, best one that has not come
+    /// yet.
     pub fn begin_times(&mut self, at: Ns) {
         self.pipes.iter_mut().for_each(|link| link.begin_times(at));
     }
 
-    /// Shows somebody every packet that passes a router, copies too, at the moment at which it does.
+    /// Calls a tap for every packet that passes a router, copies too, at the moment at which it
+    /// does.
     ///
     /// # Errors
-    /// When there is no such router, or somebody looks at it already.
+    /// When there is no such router, or it has a tap already.
     pub fn tap(
         &mut self,
         router: &str,
@@ -251,8 +259,8 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         Ok(number)
     }
 
-    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. Nothing is due earlier; it can turn out that
-    /// nothing is due then.
+    /// When to call [`take_due`](Self::take_due) next; nothing while nothing is inside. Nothing is
+    /// due earlier; it can turn out that nothing is due then.
     pub fn next_due(&self) -> Option<Ns> {
         let ready = self.ready.front().map(|departure| departure.due);
         ready.into_iter().chain(self.agenda.next_due()).min()
@@ -272,13 +280,13 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     }
 
     /// A packet was sent at this moment.
-    pub fn done(&mut self, ticket: Ticket, at: Ns) {
+    pub fn sent(&mut self, ticket: Ticket, at: Ns) {
         let due = ticket.record.due.unwrap_or(at);
         self.owed = self.owed.saturating_sub(1);
-        self.tally.on_done(due, at, ticket.packet_time);
+        self.tally.on_sent(due, at, ticket.packet_time);
         self.counts.delivered_packets += 1;
         self.counts.delivered_bytes += u64::from(ticket.record.length);
-        self.ledger.on_record(&Record { done: Some(at), ..ticket.record });
+        self.ledger.on_record(&Record { actual: Some(at), ..ticket.record });
     }
 
     /// A packet could not be sent.
@@ -313,8 +321,9 @@ impl<P: Clone, L: Ledger> Network<P, L> {
     pub fn summary(&self) -> Summary {
         let counts = &self.counts;
         let pipes = self.topology.pipes().iter().zip(&self.pipes);
-        let inside: usize = self.pipes.iter().map(|link| link.len() - link.untold()).sum::<usize>()
-            + self.ready.len();
+        let inside: usize =
+            self.pipes.iter().map(|link| link.len() - link.unpolled()).sum::<usize>()
+                + self.ready.len();
         Summary {
             offered_packets: counts.offered_packets,
             offered_bytes: counts.offered_bytes,
@@ -327,7 +336,7 @@ impl<P: Clone, L: Ledger> Network<P, L> {
                 .iter()
                 .map(|(refusal, count)| (refusal.name(), *count))
                 .collect(),
-            lateness: self.tally.lateness(),
+            departure_error: self.tally.departure_error(),
             pipes: pipes.map(|(pipe, link)| PipeSummary::new(pipe, link.counters())).collect(),
         }
     }
@@ -370,14 +379,14 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         });
         let Some(pipe) = pipe.or_else(|| traveller.down.take()) else { return };
         if let Some(outcome) = self.pipes[pipe as usize].offer(at, length, traveller) {
-            self.fell(pipe, &outcome);
+            self.on_dropped(pipe, &outcome);
         }
         self.schedule(pipe);
     }
 
     /// A packet has left a pipe.
     fn leave(&mut self, pipe: u32, outcome: Outcome<Traveller<P>>) {
-        let Some(due) = outcome.passage.due else { return self.fell(pipe, &outcome) };
+        let Some(due) = outcome.passage.due else { return self.on_dropped(pipe, &outcome) };
         let length = outcome.passage.length;
         let record = record(pipe, &outcome);
         let goes_on = outcome.content.steps > 0 || outcome.content.down.is_some();
@@ -402,17 +411,18 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         }
         self.inside.leave(length);
         let ticket = Ticket { record, packet_time: traveller.packet_time };
-        // Nearly always the last: only an offer that came late is due before what others brought through ahead of their time.
-        let place =
+        // Nearly always the last: only an offer that came late is due before what others brought
+        // through ahead of their time.
+        let index =
             self.ready.iter().rposition(|ready| ready.due <= due).map_or(0, |before| before + 1);
         self.ready.insert(
-            place,
+            index,
             Departure { host: traveller.host as usize, due, payload: traveller.payload, ticket },
         );
     }
 
     /// A packet never comes out of a pipe.
-    fn fell(&mut self, pipe: u32, outcome: &Outcome<Traveller<P>>) {
+    fn on_dropped(&mut self, pipe: u32, outcome: &Outcome<Traveller<P>>) {
         self.inside.leave(outcome.passage.length);
         self.ledger.on_record(&record(pipe, outcome));
     }
@@ -446,7 +456,7 @@ fn record<P>(pipe: u32, outcome: &Outcome<Traveller<P>>) -> Record {
         arrived: passage.arrived,
         departed: passage.departed,
         due: passage.due,
-        done: None,
+        actual: None,
         length: passage.length,
         found_packets: passage.found_packets,
         found_bytes: passage.found_bytes,

@@ -1,18 +1,21 @@
 //! Intervals in which a link passes nothing.
 //!
-//! Either what would be sent meanwhile is lost: the sender goes on, and a packet of which any bit falls into the interval does not arrive (a
-//! cable that is pulled, a radio in a tunnel). Or it is kept: the sender stands still in the middle of a packet, and goes on behind the
-//! interval (a link layer that holds back). Packets that have left the sender before are under way and arrive.
+//! Either what would be sent meanwhile is lost: the sender goes on, and a packet of which any bit
+//! falls into the interval does not arrive (a cable that is pulled, a radio in a tunnel). Or it is
+//! kept: the sender stops in the middle of a packet, and continues behind the interval (a link
+//! layer that holds back). Packets that have left the sender before are on the wire and arrive.
 //!
-//! A sender that stands still is one whose own clock stands still: [`Outages::own`] reads that clock, and the others translate back. So what
-//! it does is what a link without outages would do for packets that come at the moments that its own clock shows.
+//! A stopped sender is one whose own clock is stopped: [`Outages::own`] reads that clock, and the
+//! others translate back. So what it does is what a link without outages would do for packets that
+//! come at the moments that its own clock shows.
 
 use trustbed_units::{Ns, Span};
 
 use crate::check::time;
 use crate::{EmulateError, OutageDescription};
 
-/// When nothing passes, counted from the moment at which the times of the link begin. Until then there is none.
+/// When nothing passes, counted from the moment at which the times of the link begin. Until then
+/// there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Outages {
     lost: Vec<Interval>,
@@ -29,13 +32,13 @@ struct Interval {
 #[derive(Debug, Clone, Copy)]
 struct Standstill {
     interval: Interval,
-    /// How long the sender stood still in front of it and behind it.
+    /// How long the sender was stopped in front of it and behind it.
     before: Span,
     after: Span,
 }
 
 impl Standstill {
-    /// Where the sender's own clock stands.
+    /// What the sender's own clock shows.
     fn own(&self) -> Span {
         self.interval.begin - self.before
     }
@@ -82,7 +85,8 @@ impl Outages {
         self.origin = Some(at);
     }
 
-    /// Whether a packet is lost whose sending begins and ends then. One that takes no time is lost if it is sent within an interval.
+    /// Whether a packet is lost whose sending begins and ends then. One that takes no time is lost
+    /// if it is sent within an interval.
     pub(crate) fn loses(&self, start: Ns, end: Ns) -> bool {
         let Some(origin) = self.origin else { return false };
         let (start, end) = (start - origin, end - origin);
@@ -96,18 +100,20 @@ impl Outages {
         let Some(origin) = self.origin else { return moment };
         let passed = moment - origin;
         let begun = self.kept.partition_point(|still| still.interval.begin < passed);
-        let stood = self.kept[..begun].last().map_or(Span::ZERO, |still| {
+        let stopped = self.kept[..begun].last().map_or(Span::ZERO, |still| {
             still.before + (passed.min(still.interval.end) - still.interval.begin)
         });
-        moment - stood
+        moment - stopped
     }
 
-    /// When something begins for which the sender's own clock shows this: behind the interval, if the clock stood there.
+    /// When something begins for which the sender's own clock shows this: behind the interval, if
+    /// the clock stood there.
     pub(crate) fn begins(&self, own: Ns) -> Ns {
         self.real(own, |stands, shown| stands <= shown)
     }
 
-    /// When something is over for which the sender's own clock shows this: before the interval, if the clock stood there.
+    /// When something is over for which the sender's own clock shows this: before the interval, if
+    /// the clock stood there.
     pub(crate) fn ends(&self, own: Ns) -> Ns {
         self.real(own, |stands, shown| stands < shown)
     }

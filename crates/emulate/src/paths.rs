@@ -1,7 +1,9 @@
-//! Which pipes a packet crosses from one end of the network to another: fewest pipes, then least delay, then the pipe described first.
+//! Which pipes a packet crosses from one end of the network to another: fewest pipes, then least
+//! delay, then the pipe described first.
 //!
-//! An end is a host, or the router of hosts with access pipes. Routers pass packets on, hosts do not. Paths never change while a network
-//! runs, and do not look at rates: a short path over a slow pipe beats a long one over fast ones.
+//! An end is a host, or the router of hosts with access pipes. Routers pass packets on, hosts do
+//! not. Paths never change while a network runs, and do not look at rates: a short path over a slow
+//! pipe beats a long one over fast ones.
 
 use std::sync::Arc;
 
@@ -44,8 +46,8 @@ struct Reached {
 }
 
 impl Paths {
-    /// Paths between `ends`, which are points of the graph; points from `routers` on pass packets on. The error is a pair of ends
-    /// without a path.
+    /// Paths between `ends`, which are points of the graph; points from `routers` on pass packets
+    /// on. The error is a pair of ends without a path.
     pub(crate) fn new(
         points: usize,
         routers: usize,
@@ -97,7 +99,7 @@ impl Paths {
     }
 }
 
-/// The best ways from a point to all others, layer by layer.
+/// The best paths from a point to all others, layer by layer.
 fn tree(points: usize, routers: usize, edges: &[Edge], from: usize) -> Vec<Option<Reached>> {
     let mut tree: Vec<Option<Reached>> = vec![None; points];
     tree[from] = Some(Reached { pipes: 0, delay: 0, over: usize::MAX });
@@ -130,7 +132,8 @@ pub(crate) fn reached(points: usize, routers: usize, edges: &[Edge], from: usize
     (0..points).filter(|&point| point != from && tree[point].is_some()).collect()
 }
 
-/// What a pipe's delay is worth when paths are compared: the described one, the first of one that changes, or the mean of the recorded ones.
+/// What a pipe's delay is worth when paths are compared: the described one, the first of one that
+/// changes, or the mean of the recorded ones.
 pub(crate) fn delay(link: &Arc<LinkDescription>) -> u64 {
     let mean = |delays: &[u64]| {
         let sum: u128 = delays.iter().map(|&delay| u128::from(delay)).sum();
@@ -146,14 +149,15 @@ pub(crate) fn delay(link: &Arc<LinkDescription>) -> u64 {
     link.delay_ns.or_else(recorded).or_else(first).unwrap_or(0)
 }
 
-/// Numbers of pipes and steps stay far below 2³²: a million pairs of ends with a thousand pipes each would.
+/// Numbers of pipes and steps stay far below 2³²: a million pairs of ends with a thousand pipes
+/// each would.
 #[expect(clippy::cast_possible_truncation, reason = "see above")]
 pub(crate) const fn number(number: usize) -> u32 {
     number as u32
 }
 
 impl EmulateError {
-    /// Why there is no way between two hosts.
+    /// Why there is no path between two hosts.
     pub(crate) fn no_path(from: &str, to: &str, reached: &[&str]) -> Self {
         let missing = if reached.is_empty() {
             format!("no pipe leaves {from:?}")

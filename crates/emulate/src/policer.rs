@@ -1,7 +1,8 @@
 //! A policer: packets that a token bucket has no bytes for are dropped, before the queue.
 //!
-//! The single-rate meter of RFC 2697 without its second bucket, with the packets that are not green dropped. What it lets through it does not
-//! delay. A packet that is longer than the bucket is deep never passes; one that the queue drops afterwards has used its bytes.
+//! The single-rate meter of RFC 2697 without its second bucket, with the packets that are not green
+//! dropped. What it lets through it does not delay. A packet that is longer than the bucket is deep
+//! never passes; one that the queue drops afterwards has used its bytes.
 
 use trustbed_units::Ns;
 

@@ -1,18 +1,15 @@
 //! What waits in front of the rate, and how much may.
 //!
-//! The packet being sent counts: as one packet, and with those of its bytes that are not sent yet (in front of a trace or a
-//! shaper: with all of them). Real
-//! queues often count it not at all, and hold one packet more.
+//! The packet being sent counts: as one packet, and with those of its bytes that are not sent yet
+//! (in front of a trace or a shaper: with all of them). Real queues often count it not at all, and
+//! hold one packet more.
 
 use std::collections::VecDeque;
 
-use rand_chacha::ChaCha8Rng;
 use trustbed_units::Ns;
 
-use crate::codel::Codel;
-use crate::red::Red;
-use crate::sender::Sender;
-use crate::{EmulateError, Fate, QueueDescription};
+use crate::discipline::Head;
+use crate::{EmulateError, QueueDescription};
 
 /// A packet in the queue.
 #[derive(Debug, Clone)]
@@ -54,17 +51,6 @@ pub(crate) enum Limit {
     Bytes(u64),
 }
 
-/// Who decides what is dropped, apart from the limit.
-#[derive(Debug, Clone)]
-pub(crate) enum Discipline<T> {
-    /// Nobody: when a packet comes, its departure is known.
-    Tail,
-    /// When a packet comes.
-    Red(Box<Red>),
-    /// When a packet is about to be sent; until then it waits here.
-    Codel(Box<Codel>, Line<T>),
-}
-
 impl Found {
     /// Whole bytes, rounded up.
     #[inline]
@@ -90,6 +76,14 @@ impl<T> Line<T> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.length);
         Some(packet)
+    }
+
+    /// What a discipline sees of the packets, the longest waiting first.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = Head> {
+        self.packets.iter().scan(self.bytes, |bytes_behind, packet| {
+            *bytes_behind -= u64::from(packet.length);
+            Some(Head { arrived: packet.arrived, bytes_behind: *bytes_behind })
+        })
     }
 
     pub(crate) fn first(&self) -> Option<&Waiting<T>> {
@@ -139,7 +133,16 @@ impl Standing {
 }
 
 impl Limit {
-    fn new(packets: Option<u32>, bytes: Option<u64>, place: &str) -> Result<Self, EmulateError> {
+    /// The limit of a description.
+    pub(crate) fn new(description: &QueueDescription, place: &str) -> Result<Self, EmulateError> {
+        let (packets, bytes) = match *description {
+            QueueDescription::Unlimited {} => (None, None),
+            QueueDescription::DropTail { limit_packets, limit_bytes }
+            | QueueDescription::Codel { limit_packets, limit_bytes, .. }
+            | QueueDescription::Red { limit_packets, limit_bytes, .. } => {
+                (limit_packets, limit_bytes)
+            }
+        };
         let zero = |key: &str| EmulateError::OutOfBounds {
             place: format!("{place}: queue.{key}"),
             value: 0.0,
@@ -169,58 +172,6 @@ impl Limit {
                 found.units + u128::from(length) * u128::from(per_byte)
                     <= u128::from(limit) * u128::from(per_byte)
             }
-        }
-    }
-}
-
-impl<T> Discipline<T> {
-    /// The discipline and its limit.
-    pub(crate) fn new(
-        description: Option<&QueueDescription>,
-        sender: &Sender,
-        random: ChaCha8Rng,
-        place: &str,
-    ) -> Result<(Self, Limit), EmulateError> {
-        match description {
-            None | Some(QueueDescription::Unlimited {}) => Ok((Self::Tail, Limit::Nothing)),
-            Some(QueueDescription::DropTail { limit_packets, limit_bytes }) => {
-                match Limit::new(*limit_packets, *limit_bytes, place)? {
-                    Limit::Nothing => {
-                        Err(EmulateError::NoLimit { place: format!("{place}: queue") })
-                    }
-                    limit => Ok((Self::Tail, limit)),
-                }
-            }
-            Some(QueueDescription::Codel {
-                target_ns,
-                interval_ns,
-                mtu_bytes,
-                limit_packets,
-                limit_bytes,
-            }) => {
-                let codel = Codel::new(*target_ns, *interval_ns, *mtu_bytes, place)?;
-                Ok((
-                    Self::Codel(Box::new(codel), Line::new()),
-                    Limit::new(*limit_packets, *limit_bytes, place)?,
-                ))
-            }
-            Some(red @ QueueDescription::Red { limit_packets, limit_bytes, .. }) => {
-                let limit = Limit::new(*limit_packets, *limit_bytes, place)?;
-                Ok((
-                    Red::new(red, sender, random, place)?
-                        .map_or(Self::Tail, |red| Self::Red(Box::new(red))),
-                    limit,
-                ))
-            }
-        }
-    }
-
-    /// Whether a packet is dropped as it comes, whatever the limit says.
-    #[inline]
-    pub(crate) fn drops(&mut self, now: Ns, found: Found, idle_since: Option<Ns>) -> Option<Fate> {
-        match self {
-            Self::Red(red) => red.drops(now, found.packets, idle_since).then_some(Fate::RedDrop),
-            Self::Tail | Self::Codel(..) => None,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Seeded streams of random numbers: every part of every link has its own, so that adding a part or a pipe does not move the others.
+//! Seeded streams of random numbers: every part of every link has its own, so that adding a part or
+//! a pipe does not move the others.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -16,7 +17,8 @@ pub(crate) enum Part {
 /// The stream of a part of the link of this name.
 pub(crate) fn stream(seed: u64, link: &str, part: Part) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    // Fowler, Noll and Vo's hash (FNV-1a) of the name: the order in which pipes are described does not matter.
+    // Fowler, Noll and Vo's hash (FNV-1a) of the name: the order in which pipes are described does
+    // not matter.
     let name = link.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -1,7 +1,9 @@
-//! When the bits of a packet are sent: at a constant rate, in the opportunities of a trace, or at once.
+//! When the bits of a packet are sent: at a constant rate, in the opportunities of a trace, or at
+//! once.
 //!
-//! At a constant rate the moment at which the sender becomes free is kept as an exact fraction, so that the departures of a busy link
-//! do not drift, however long it is busy. A moment that is told is rounded up: nothing is asked to leave before its last bit is sent.
+//! At a constant rate the moment at which the sender becomes free is kept as an exact fraction, so
+//! that the departures of a busy link do not drift, however long it is busy. A reported time is
+//! rounded up: nothing is scheduled to leave before its last bit is sent.
 
 use trustbed_units::{Ns, Rate, Span};
 
@@ -31,7 +33,8 @@ pub(crate) struct Sent {
     pub(crate) time: Span,
 }
 
-/// A rate as an exact fraction of a byte per nanosecond: `numerator` units pass per nanosecond, a byte is `denominator` units.
+/// A rate as an exact fraction of a byte per nanosecond: `numerator` units pass per nanosecond, a
+/// byte is `denominator` units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fraction {
     pub(crate) numerator: u64,
@@ -95,7 +98,8 @@ impl Transmitter {
         }
     }
 
-    /// What of everything sent so far has not left at `now`, in units. A trace cannot tell: there a packet counts as a whole.
+    /// What of everything sent so far has not left at `now`, in units. Unknown for a trace: there a
+    /// packet counts as a whole.
     #[inline]
     pub(crate) fn unsent(&self, now: Ns) -> Option<u128> {
         match self {

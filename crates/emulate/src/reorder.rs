@@ -1,4 +1,5 @@
-//! What is held back, so that others overtake it. Nothing is lost by it, and where nothing follows within the time nothing is reordered.
+//! What is held back, so that others overtake it. Nothing is lost by it, and where nothing follows
+//! within the time nothing is reordered.
 
 use rand_chacha::ChaCha8Rng;
 use trustbed_units::Span;

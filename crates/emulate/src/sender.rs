@@ -1,7 +1,8 @@
-//! What is between the queue and the wire: a shaper, the rate behind it, and outages in which both stand still or send for nothing.
+//! What is between the queue and the wire: a shaper, the rate behind it, and outages in which both
+//! stop or send in vain.
 //!
-//! Both run by the sender's own clock, which outages stop: a shaper gathers no bytes meanwhile, and holds back afterwards what it would have held
-//! back without them.
+//! Both run by the sender's own clock, which outages stop: a shaper gathers no bytes meanwhile, and
+//! holds back afterwards what it would have held back without them.
 
 use trustbed_units::Ns;
 
@@ -59,12 +60,14 @@ impl Sender {
         self.outages.as_ref().map_or(start, |outages| outages.begins(start))
     }
 
-    /// Sends a packet that came at `arrived` behind all before it, and not before `decided` (what somebody decides at a later moment than it comes).
+    /// Sends a packet that came at `arrived` behind all before it, and not before `decided` (when
+    /// the discipline decides later than it arrives).
     #[inline]
     pub(crate) fn send(&mut self, arrived: Ns, decided: Ns, length: u32) -> Sent {
         let (arrived, decided) = (self.own(arrived), self.own(decided));
         let passed = self.shaper.as_mut().map(|shaper| shaper.pass(decided, length));
-        // Where the wire becomes free within the nanosecond in which a packet may pass, it is sent when the wire is free.
+        // Where the wire becomes free within the nanosecond in which a packet may pass, it is sent
+        // when the wire is free.
         let ready =
             passed.filter(|passed| *passed > self.transmitter.start(arrived)).unwrap_or(arrived);
         let sent = self.transmitter.send(ready, length);
@@ -86,8 +89,8 @@ impl Sender {
         self.transmitter.per_byte()
     }
 
-    /// What of everything sent so far has not left at `now`, in units. Behind a shaper or in front of a trace a packet counts as a whole, and
-    /// nothing is said here.
+    /// What of everything sent so far has not left at `now`, in units. Behind a shaper or in front
+    /// of a trace a packet counts as a whole, and this gives nothing.
     #[inline]
     pub(crate) fn unsent(&self, now: Ns) -> Option<u128> {
         match (&self.shaper, &self.transmitter) {

@@ -1,8 +1,10 @@
 //! A shaper: packets wait until a token bucket has bytes for them.
 //!
-//! It stands between the queue and the rate, so that a burst passes at the wire's rate until the bucket is empty, and everything behind it at the
-//! shaper's own rate. A packet goes to the wire as a whole, at the first whole nanosecond at which there are bytes for it. One that is longer
-//! than the bucket is deep goes when the bucket is full, and what it took too much comes back before anything else passes.
+//! It is between the queue and the rate, so that a burst passes at the wire's rate until the bucket
+//! is empty, and everything behind it at the shaper's own rate. A packet goes to the wire as a
+//! whole, at the first whole nanosecond at which there are bytes for it. One that is longer than
+//! the bucket is deep goes when the bucket is full, and what it took too much comes back before
+//! anything else passes.
 
 use trustbed_units::Ns;
 

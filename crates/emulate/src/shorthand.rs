@@ -25,11 +25,13 @@ impl Description {
     ///
     /// ```
     /// use trustbed_emulate::Description;
-    /// let text = r#"{"chain": {"ends": [{"name": "near", "addresses": ["10.0.0.1"]}, {"name": "far", "addresses": ["10.0.0.2"]}],
+    /// let text = r#"{"chain": {"ends": [{"name": "near", "addresses": ["10.0.0.1"]},
+    ///                              {"name": "far", "addresses": ["10.0.0.2"]}],
     ///                "up": [{"delay_ns": 5000000}]}}"#;
     /// let network = serde_json::from_str::<Description>(text)?.written_out()?;
-    /// let pipes: Vec<_> = network.pipes.iter().map(|pipe| (pipe.name.as_str(), pipe.from.as_str(), pipe.to.as_str())).collect();
-    /// assert_eq!(pipes, [("up", "near", "far"), ("down", "far", "near")]);
+    /// let [up, down] = &network.pipes[..] else { panic!("two pipes") };
+    /// assert_eq!([&up.name, &up.from, &up.to], ["up", "near", "far"]);
+    /// assert_eq!([&down.name, &down.from, &down.to], ["down", "far", "near"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn written_out(&self) -> Result<Self, EmulateError> {
@@ -128,8 +130,8 @@ impl Description {
             .chain(self.routers.iter().map(String::as_str))
             .chain(std::iter::once(self.hosts[1].name.as_str()))
             .collect();
-        let name = |way: &str, number: usize| {
-            if links == 1 { way.to_owned() } else { format!("{way}{}", number + 1) }
+        let name = |direction: &str, number: usize| {
+            if links == 1 { direction.to_owned() } else { format!("{direction}{}", number + 1) }
         };
         let pairs = || points.windows(2).map(|pair| (pair[0], pair[1]));
         let up = pairs().zip(&chain.up).enumerate().map(|(number, ((from, to), link))| {

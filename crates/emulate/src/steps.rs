@@ -1,7 +1,8 @@
 //! A delay that changes in steps: a route that becomes longer or shorter.
 //!
-//! What counts is when a packet leaves the sender. Packets that are under way at a step keep the delay that they left with: behind a step
-//! down the later ones could arrive first, as they do when a route changes. Until the times of the link begin, the first step holds.
+//! What counts is when a packet leaves the sender. Packets that are on the wire at a step keep the
+//! delay that they left with: behind a step down the later ones could arrive first, as they do when
+//! a route changes. Until the times of the link begin, the first step holds.
 
 use trustbed_units::{Ns, Span};
 

@@ -9,11 +9,12 @@ use crate::counters::Counters;
 use crate::histogram::Histogram;
 use crate::{Fate, Pipe, Spread};
 
-/// From when on a packet counts as overdue: by less, an emulator is late in every other turn, and it has harmed nothing that was measured.
+/// From when on a packet counts as overdue: by less, an emulator is late in every other turn, and
+/// it has harmed nothing that was measured.
 const OVERDUE: Span = Span::from_millis(1);
 
-/// What became of everything that was offered. Offered + copies = delivered + dropped in the pipes + unsent + inside; what was refused
-/// is not among the offered.
+/// What became of everything that was offered. Offered + copies = delivered + dropped in the pipes
+/// + unsent + inside; what was refused is not among the offered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// Packets that got in.
@@ -24,36 +25,38 @@ pub struct Summary {
     pub delivered_packets: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Packets that are in the pipes, or asked for and not yet told of.
+    /// Packets that are in the pipes, or handed over, their sending not reported yet.
     pub inside_packets: u64,
     /// Packets that came out and could not be sent on.
     pub unsent_packets: u64,
     /// Packets that did not get in, by reason; reasons that did not occur are not there.
     pub refused: BTreeMap<&'static str, u64>,
     /// How late packets were sent on.
-    pub lateness: Lateness,
+    pub departure_error: DepartureError,
     /// The pipes, in the order of the topology.
     pub pipes: Vec<PipeSummary>,
 }
 
-/// How late packets were sent on, against what was asked.
+/// How late packets were sent on: actual against scheduled times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Lateness {
-    /// Packets that it was told of.
+pub struct DepartureError {
+    /// Packets whose sending was reported.
     pub packets: u64,
     /// Of these; one sent early counts as 0.
     #[serde(flatten)]
     pub spread: Spread,
     /// Packets that were sent early.
     pub early_packets: u64,
-    /// By how much at most.
+    /// The earliest, in nanoseconds.
     pub early_max_ns: u64,
-    /// The share late by more than a full frame (1514 bytes) takes on the slowest pipe of their way; nothing where no packet crossed a pipe
-    /// with a rate. Not by their own time: an acknowledgement takes a few microseconds, and that it was late by as much changes nothing
-    /// (docs/validation.md, "Lateness of the emulator").
+    /// The share late by more than a full frame (1514 bytes) takes on the slowest pipe of their
+    /// path; nothing where no packet crossed a pipe with a rate. Not by their own time: an
+    /// acknowledgement takes a few microseconds, and that it was late by as much changes nothing
+    /// (docs/validation.md, "Departure errors of the emulator").
     pub late_by_more_than_a_packet_time: Option<f64>,
-    /// The share of the time, from when the first packet was due to when the last was sent, in which packets were overdue, those by up to a
-    /// millisecond not counted: for so long the network stood still. Nothing before there is such a time.
+    /// The share of the time, from when the first packet was due to when the last was sent, in
+    /// which packets were overdue, those by up to a millisecond not counted: for so long the
+    /// network stalled. Nothing before there is such a time.
     pub overdue_share: Option<f64>,
 }
 
@@ -74,7 +77,8 @@ pub struct PipeSummary {
     pub carried_packets: u64,
     /// Their bytes.
     pub carried_bytes: u64,
-    /// Bits sent per second from the first departure to the last; nothing when fewer than two packets were sent.
+    /// Bits sent per second from the first departure to the last; nothing when fewer than two
+    /// packets were sent.
     pub carried_bits_per_second: Option<f64>,
     /// Packets that did not come out, by cause; causes that did not occur are not there.
     pub dropped: BTreeMap<&'static str, u64>,
@@ -103,10 +107,11 @@ pub(crate) struct Tally {
     overdue: Overdue,
 }
 
-/// The time in which packets were overdue: spans from when a packet was due to when it was sent, joined where they overlap.
+/// The time in which packets were overdue: spans from when a packet was due to when it was sent,
+/// joined where they overlap.
 ///
-/// Packets are told in the order of their sending, but for those of one turn. One that was due before the last span but one ended fills no
-/// gap before it: so the time is never over-estimated.
+/// Packets are reported in the order of their sending, but for those of one turn. One that was due
+/// before the last span but one ended fills no gap before it: so the time is never over-estimated.
 #[derive(Debug, Clone, Copy, Default)]
 struct Overdue {
     /// When the first packet was due, and when the last was sent.
@@ -146,7 +151,7 @@ impl Overdue {
 
 impl Tally {
     #[inline]
-    pub(crate) fn on_done(&mut self, due: Ns, at: Ns, packet_time: Span) {
+    pub(crate) fn on_sent(&mut self, due: Ns, at: Ns, packet_time: Span) {
         let late_ns = (at - due).0;
         self.overdue.add(due, at);
         self.late.add(late_ns.max(0).unsigned_abs());
@@ -161,8 +166,8 @@ impl Tally {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a share is a float")]
-    pub(crate) fn lateness(&self) -> Lateness {
-        Lateness {
+    pub(crate) fn departure_error(&self) -> DepartureError {
+        DepartureError {
             packets: self.late.count(),
             spread: self.late.spread(),
             early_packets: self.early_packets,
@@ -206,13 +211,28 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Milliseconds, in the order of sending; only neighbours change places, as packets of one turn do.
+
+        /// Milliseconds, in the order of sending; only neighbours change places, as packets of one
+        /// turn do.
         #[test]
         #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-        fn overdue_is_what_a_slow_count_finds(steps in prop::collection::vec((0..20_i64, 0..15_i64), 1..60), swaps in any::<u64>()) {
+        fn overdue_is_what_a_slow_count_finds(
+            steps in prop::collection::vec((0..20_i64, 0..15_i64), 1..60),
+            swaps in any::<u64>(),
+        ) {
             let mut at = 0;
-            let mut spans: Vec<_> = steps.into_iter().map(|(step, late)| { at += step; (at - late, at) }).collect();
-            let exact: std::collections::BTreeSet<i64> = spans.iter().filter(|(due, at)| at - due > 1).flat_map(|(due, at)| *due..*at).collect();
+            let mut spans: Vec<_> = steps
+                .into_iter()
+                .map(|(step, late)| {
+                    at += step;
+                    (at - late, at)
+                })
+                .collect();
+            let exact: std::collections::BTreeSet<i64> = spans
+                .iter()
+                .filter(|(due, at)| at - due > 1)
+                .flat_map(|(due, at)| *due..*at)
+                .collect();
             let mut spread = Overdue::default();
             for bit in (0..spans.len() - 1).filter(|bit| swaps >> (bit % 64) & 1 == 1) {
                 if spans[bit].1 == spans[bit + 1].1 {
@@ -227,14 +247,19 @@ mod tests {
             let found = share * (at - first) as f64;
             prop_assert!(found <= exact.len() as f64 + 1e-6, "{found} of {}", exact.len());
             let gaps_before = spans.windows(2).any(|pair| pair[1].0 < pair[0].0);
-            prop_assert!(gaps_before || (found - exact.len() as f64).abs() < 1e-6, "{found} instead of {}", exact.len());
+            prop_assert!(
+                gaps_before || (found - exact.len() as f64).abs() < 1e-6,
+                "{found} instead of {}",
+                exact.len()
+            );
         }
     }
 
     #[test]
-    fn two_ways_that_stood_still_together_did_so_once() {
+    fn two_directions_that_stall_together_count_once() {
         let mut overdue = Overdue::default();
-        // One way: due from 20 to 30 ms; the other, told behind it, from 17 ms. Both were sent at 30 ms.
+        // One direction: due from 20 to 30 ms; the other, reported after it, from 17 ms. Both were
+        // sent at 30 ms.
         for (due, at) in [(10, 10), (20, 30), (29, 30), (17, 30), (28, 30), (40, 40)] {
             overdue.add(Ns(due * 1_000_000), Ns(at * 1_000_000));
         }

@@ -1,7 +1,8 @@
-//! Whoever looks at the packets that pass a router.
+//! Taps: callbacks for the packets that pass a router.
 //!
-//! A packet is seen at the moment at which the pipe before the router asked it to come out there: one that is lost behind the router is seen,
-//! one that is lost before it is not. Packets are seen in order of time, but for those that were offered late.
+//! A packet is seen at its scheduled time out of the pipe before the router: one that is lost
+//! behind the router is seen, one that is lost before it is not. Packets are seen in order of time,
+//! but for those that were offered late.
 
 use std::fmt;
 
@@ -26,7 +27,7 @@ type Watcher<P> = Box<dyn FnMut(Passing<'_, P>)>;
 /// All who look.
 pub(crate) struct Taps<P> {
     watchers: Vec<(String, Watcher<P>)>,
-    /// By pipe: who looks at what comes out of it.
+    /// By pipe: the tap on what comes out of it.
     behind: Vec<Option<usize>>,
 }
 
@@ -35,7 +36,7 @@ impl<P> Taps<P> {
         Self { watchers: Vec::new(), behind: vec![None; pipes] }
     }
 
-    /// Has somebody look at a router.
+    /// Adds a tap at a router.
     pub(crate) fn add(
         &mut self,
         topology: &Topology,

@@ -1,7 +1,8 @@
 //! Hosts, routers, the pipes between them, and which pipes a packet crosses.
 //!
-//! Made once from a [`Description`] and then fixed. A host with access pipes is, to the network, as many hosts as it has addresses: each
-//! has its own pipe to its router and back, whatever the others do.
+//! Made once from a [`Description`] and then fixed. A host with access pipes is, to the network, as
+//! many hosts as it has addresses: each has its own pipe to its router and back, whatever the
+//! others do.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -29,7 +30,7 @@ pub struct Topology {
     addresses: HashMap<u128, Owner, BuildHasherDefault<AddressHasher>>,
     paths: Paths,
     overrides: BTreeMap<(usize, usize), Stretch>,
-    /// Has every address that nobody else has.
+    /// Has every address that no other host has.
     outside: Option<Owner>,
     limit_inside: u64,
 }
@@ -115,7 +116,8 @@ impl Topology {
         &self.routers
     }
 
-    /// The pipes: the described ones in their order, then the access pipes, host by host, address by address, up before down.
+    /// The pipes: the described ones in their order, then the access pipes, host by host, address
+    /// by address, up before down.
     pub fn pipes(&self) -> &[Pipe] {
         &self.pipes
     }
@@ -157,7 +159,7 @@ impl Topology {
     /// By pipe: how much delay follows at least behind it.
     pub(crate) fn ahead(&self) -> Vec<Span> {
         let mut ahead = Ahead::new(self.pipes.iter().map(|pipe| least(&pipe.link)).collect());
-        // The access pipes of a host are alike, so those of its first address stand for all.
+        // The access pipes of a host are alike, so those of its first address represent all.
         let access: Vec<_> = self
             .hosts
             .iter()
@@ -203,8 +205,9 @@ impl Topology {
         &self.paths
     }
 
-    /// The way of a packet. Only a host with access pipes must send from an address of its own: its pipes hang on it. The host that leads
-    /// outside has all that nobody else has; they share the pipes of its first one.
+    /// The path of a packet. Only a host with access pipes must send from an address of its own:
+    /// its pipes hang on it. The host that leads outside has all that no other host has; they share
+    /// the pipes of its first one.
     #[inline]
     pub(crate) fn route(
         &self,
@@ -326,7 +329,7 @@ impl Topology {
         };
         points.find_router(router, &host.name)?;
         let first = number(self.pipes.len());
-        let name = |way: &str| format!("{}[{address}].{way}", host.name);
+        let name = |direction: &str| format!("{}[{address}].{direction}", host.name);
         self.pipes.push(Pipe {
             name: name("up"),
             from: host.name.clone(),
@@ -536,7 +539,8 @@ fn key(address: IpAddr) -> u128 {
     }
 }
 
-/// Multiplies and folds: a lookup per packet must be cheap, and the addresses are the experiment's own.
+/// Multiplies and folds: a lookup per packet must be cheap, and the addresses are the experiment's
+/// own.
 #[derive(Debug, Clone, Copy, Default)]
 struct AddressHasher(u64);
 

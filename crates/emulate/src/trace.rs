@@ -1,8 +1,10 @@
 //! A recorded rate: delivery opportunities in the format of mahimahi's `mm-link`.
 //!
-//! Every number is a millisecond at which a fixed number of bytes can leave. Several packets share an opportunity, a long one takes
-//! several, and an opportunity at which nothing waits is lost: a packet must have come before it. The last number is also the length
-//! of the trace, which then begins again. As coarse as its milliseconds: a packet waits up to one longer than on the link that was recorded.
+//! Every number is a millisecond at which a fixed number of bytes can leave. Several packets share
+//! an opportunity, a long one takes several, and an opportunity at which nothing waits is lost: a
+//! packet must have come before it. The last number is also the length of the trace, which then
+//! begins again. As coarse as its milliseconds: a packet waits up to one longer than on the link
+//! that was recorded.
 
 use trustbed_units::{Ns, Span};
 
@@ -135,7 +137,8 @@ impl Trace {
         if passed < 0 {
             return Opportunity { cycle: 0, index: 0, left: self.bytes };
         }
-        // The last opportunity lies at the end of the period, so there is always one behind the rest.
+        // The last opportunity lies at the end of the period, so there is always one behind the
+        // rest.
         let rest = passed % self.period();
         let index = self.opportunities.partition_point(|&opportunity| opportunity <= rest);
         Opportunity { cycle: passed / self.period(), index, left: self.bytes }

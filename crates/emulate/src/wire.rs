@@ -1,4 +1,5 @@
-//! What happens to a packet behind its transmission: loss, then duplication, then delay, then holding back.
+//! What happens to a packet behind its transmission: loss, then duplication, then delay, then
+//! holding back.
 
 use trustbed_units::{Ns, Span};
 
@@ -62,8 +63,9 @@ impl Wire {
         self.delay.keeps_order() && self.reorder.is_none()
     }
 
-    /// The next packet, sent at `departed`; nothing if it is lost. Every part draws for every packet, lost ones too, so that a part that
-    /// is added or taken away leaves what the others do to the n-th packet as it was.
+    /// The next packet, sent at `departed`; nothing if it is lost. Every part draws for every
+    /// packet, lost ones too, so that a part that is added or taken away leaves what the others do
+    /// to the n-th packet as it was.
     #[inline]
     pub(crate) fn cross(&mut self, departed: Ns) -> Option<Crossing> {
         let lost = self.loss.next();

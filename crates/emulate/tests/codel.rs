@@ -1,4 +1,5 @@
-//! Controlled delay against RFC 8289's own words: its routines, written down once more as they stand there, on a plain queue.
+//! Controlled delay against RFC 8289's own words: its routines, written down once more as they
+//! stand there, on a plain queue.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -116,7 +117,8 @@ fn reference(packets: &[Packet]) -> Course {
     let mut sent = vec![];
     let mut free = i64::MIN;
     let mut coming = packets.iter().enumerate().peekable();
-    // The link takes the next packet when it is free and there is one; whoever comes by then is in the queue.
+    // The link takes the next packet when it is free and there is one; whoever comes by then is in
+    // the queue.
     while let Some(first) = codel
         .queue
         .front()
@@ -152,7 +154,8 @@ fn both(packets: &[Packet]) -> [Course; 2] {
     [(sent, dropped), (expected, lost)]
 }
 
-/// Loads from idle to three times the rate, in stretches, so that it begins and ends to drop many times.
+/// Loads from idle to three times the rate, in stretches, so that it begins and ends to drop many
+/// times.
 fn loads() -> impl Strategy<Value = Vec<Packet>> {
     let stretch = (300_001..3_000_000_i64, 1..120_usize, 1..1500_u32);
     prop::collection::vec(stretch, 1..12).prop_map(|stretches| {
@@ -215,7 +218,8 @@ fn a_burst_shorter_than_the_interval_passes() {
 
 #[test]
 fn a_single_waiting_packet_is_never_dropped() {
-    // Packets of 9000 bytes wait 9 ms for one another, above the target all the time, but only one of them waits.
+    // Packets of 9000 bytes wait 9 ms for one another, above the target all the time, but only one
+    // of them waits.
     let packets: Vec<Packet> = (0..2000)
         .map(|number| (number * 9_000_000 - i64::from(number > 0) * 1_000_000, 9000))
         .collect();

@@ -1,4 +1,5 @@
-//! A link as a whole: exact departures, limits, order, and that it does not matter when it is asked.
+//! A link as a whole: exact departures, limits, order, and that it does not matter when it is
+//! polls.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -65,7 +66,7 @@ fn a_limit_in_packets_counts_the_one_being_sent() {
 }
 
 #[test]
-fn what_is_found_is_told() {
+fn what_a_packet_finds_is_reported() {
     let outcomes = by_number(&pass(
         &link(r#"{"rate_bits_per_second": 8000000}"#),
         1,
@@ -90,7 +91,7 @@ fn a_packet_before_its_predecessor_is_moved_to_it() {
 }
 
 #[test]
-fn what_is_inside_at_the_end_is_told() {
+fn what_is_inside_at_the_end_is_reported() {
     let text =
         r#"{"rate_bits_per_second": 8000000, "delay_ns": 1500000, "queue": {"kind": "codel"}}"#;
     let mut link = Link::new(&link(text), 1).unwrap();
@@ -116,8 +117,10 @@ fn queues() -> impl Strategy<Value = &'static str> {
         r#""queue": {"kind": "unlimited"}"#,
         r#""queue": {"kind": "drop_tail", "limit_packets": 8}"#,
         r#""queue": {"kind": "drop_tail", "limit_bytes": 20000}"#,
-        r#""queue": {"kind": "codel", "target_ns": 200000, "interval_ns": 3000000, "limit_packets": 40}"#,
-        r#""queue": {"kind": "red", "minimum_packets": 2, "maximum_packets": 6, "weight": 0.2, "limit_bytes": 30000}"#,
+        r#""queue": {"kind": "codel", "target_ns": 200000, "interval_ns": 3000000,
+            "limit_packets": 40}"#,
+        r#""queue": {"kind": "red", "minimum_packets": 2, "maximum_packets": 6, "weight": 0.2,
+            "limit_bytes": 30000}"#,
     ])
 }
 
@@ -128,10 +131,14 @@ fn rates() -> impl Strategy<Value = &'static str> {
         r#""rate_bits_per_second": 300000000"#,
         r#""rate_trace": {"opportunities_ms": [0, 3, 3, 4, 9]}"#,
         r#""shaper": {"rate_bits_per_second": 5000000, "burst_bytes": 9000}"#,
-        r#""rate_bits_per_second": 100000000, "shaper": {"rate_bits_per_second": 7000000, "burst_bytes": 20000}"#,
-        r#""rate_bits_per_second": 30000000, "outages": [{"at_ns": 5000000, "lasts_ns": 9000000, "keeps": true}, {"at_ns": 30000000, "lasts_ns": 100000000}]"#,
-        r#""rate_trace": {"opportunities_ms": [0, 3, 9]}, "outages": [{"at_ns": 5000000, "lasts_ns": 9000000, "keeps": true}]"#,
-        r#""policer": {"rate_bits_per_second": 5000000, "burst_bytes": 30000}, "outages": [{"at_ns": 0, "lasts_ns": 70000000, "keeps": true}]"#,
+        r#""rate_bits_per_second": 100000000, "shaper": {"rate_bits_per_second": 7000000,
+            "burst_bytes": 20000}"#,
+        r#""rate_bits_per_second": 30000000, "outages": [{"at_ns": 5000000, "lasts_ns": 9000000,
+            "keeps": true}, {"at_ns": 30000000, "lasts_ns": 100000000}]"#,
+        r#""rate_trace": {"opportunities_ms": [0, 3, 9]}, "outages": [{"at_ns": 5000000,
+            "lasts_ns": 9000000, "keeps": true}]"#,
+        r#""policer": {"rate_bits_per_second": 5000000, "burst_bytes": 30000},
+            "outages": [{"at_ns": 0, "lasts_ns": 70000000, "keeps": true}]"#,
     ])
 }
 
@@ -141,20 +148,30 @@ fn wires() -> impl Strategy<Value = &'static str> {
         r#""duplicate": {"probability": 0.3}, "loss": {"kind": "periodic", "every": 3}"#,
         r#""reorder": {"probability": 0.3, "held_ns": 3000000}, "duplicate": {"probability": 0.3}"#,
         r#""jitter": {"kind": "normal", "deviation_ns": 2000000, "keep_order": false}"#,
-        r#""jitter": {"kind": "pareto", "deviation_ns": 2000000}, "loss": {"kind": "recorded", "lost": [1, 4], "period_packets": 7}"#,
-        r#""delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 9000000}, {"at_ns": 20000000, "delay_ns": 1000}], "keep_order": false}"#,
+        r#""jitter": {"kind": "pareto", "deviation_ns": 2000000}, "loss": {"kind": "recorded",
+            "lost": [1, 4], "period_packets": 7}"#,
+        r#""delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 9000000}, {"at_ns": 20000000,
+            "delay_ns": 1000}], "keep_order": false}"#,
     ])
 }
 
 proptest! {
+
     #[test]
     fn when_it_is_asked_does_not_matter(
-        packets in traffic(200, 20_000_000), rate in rates(), queue in queues(), wire in wires(), seed in any::<u64>(),
-        asked in prop::collection::vec((any::<prop::sample::Index>(), 0..5_000_000_i64), 0..60),
+        packets in traffic(200, 20_000_000),
+        rate in rates(),
+        queue in queues(),
+        wire in wires(),
+        seed in any::<u64>(),
+        polls in prop::collection::vec((any::<prop::sample::Index>(), 0..5_000_000_i64), 0..60),
     ) {
         let description = link(&format!("{{{rate}, {queue}, {wire}}}"));
         let mut at_the_end = pass(&description, seed, &packets);
-        let mut moments: Vec<i64> = asked.iter().map(|(place, after)| packets[place.index(packets.len())].0 + after).collect();
+        let mut moments: Vec<i64> = polls
+            .iter()
+            .map(|(place, after)| packets[place.index(packets.len())].0 + after)
+            .collect();
         moments.sort_unstable();
         let mut moments = moments.into_iter().peekable();
         let mut link = Link::new(&description, seed)?;
@@ -169,7 +186,8 @@ proptest! {
         while let Some(now) = link.next_wakeup() {
             outcomes.extend(std::iter::from_fn(|| link.poll(now)));
         }
-        // Drops are told when they are known, which depends on when one asks; what happened does not.
+        // Drops are told when they are known, which depends on when one asks; what happened does
+        // not.
         let key = |outcome: &Outcome<u32>| (outcome.content, outcome.passage.copy);
         at_the_end.sort_by_key(key);
         outcomes.sort_by_key(key);
@@ -177,25 +195,49 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost_but_what_is_told(packets in traffic(200, 20_000_000), rate in rates(), queue in queues(), wire in wires(), seed in any::<u64>()) {
+    fn every_loss_is_reported(
+        packets in traffic(200, 20_000_000),
+        rate in rates(),
+        queue in queues(),
+        wire in wires(),
+        seed in any::<u64>(),
+    ) {
         let outcomes = pass(&link(&format!("{{{rate}, {queue}, {wire}}}")), seed, &packets);
         let originals = by_number(&outcomes);
         prop_assert_eq!(originals.len(), packets.len());
         for (passage, &(arrived, length)) in originals.iter().zip(&packets) {
             prop_assert_eq!((passage.arrived, passage.length), (Ns(arrived), length));
-            prop_assert!(passage.departed.is_none_or(|departed| departed >= passage.arrived + passage.transmission || rate.contains("trace")));
+            prop_assert!(
+                passage
+                    .departed
+                    .is_none_or(|departed| departed >= passage.arrived + passage.transmission
+                        || rate.contains("trace"))
+            );
             prop_assert!(passage.due.is_none_or(|due| passage.departed.unwrap() <= due));
             prop_assert_eq!(passage.due.is_some(), passage.fate == Fate::Passed);
-            prop_assert_eq!(passage.departed.is_some(), matches!(passage.fate, Fate::Passed | Fate::Lost | Fate::Outage));
+            prop_assert_eq!(
+                passage.departed.is_some(),
+                matches!(passage.fate, Fate::Passed | Fate::Lost | Fate::Outage)
+            );
         }
         let sent: Vec<_> = originals.iter().filter_map(|passage| passage.departed).collect();
         prop_assert!(sent.is_sorted(), "the transmitter keeps the order");
     }
 
     #[test]
-    fn whoever_keeps_order_keeps_it(packets in traffic(200, 20_000_000), rate in rates(), queue in queues(), seed in any::<u64>()) {
-        let text = format!(r#"{{{rate}, {queue}, "jitter": {{"kind": "uniform", "spread_ns": 5000000}}}}"#);
-        let dues: Vec<_> = by_number(&pass(&link(&text), seed, &packets)).iter().filter_map(|passage| passage.due).collect();
+    fn a_wire_that_keeps_order_keeps_it(
+        packets in traffic(200, 20_000_000),
+        rate in rates(),
+        queue in queues(),
+        seed in any::<u64>(),
+    ) {
+        let text = format!(
+            r#"{{{rate}, {queue}, "jitter": {{"kind": "uniform", "spread_ns": 5000000}}}}"#
+        );
+        let dues: Vec<_> = by_number(&pass(&link(&text), seed, &packets))
+            .iter()
+            .filter_map(|passage| passage.due)
+            .collect();
         prop_assert!(dues.is_sorted());
     }
 }
@@ -203,7 +245,8 @@ proptest! {
 #[test]
 fn the_seed_decides() {
     let description = link(
-        r#"{"loss": {"kind": "independent", "probability": 0.3}, "jitter": {"kind": "normal", "deviation_ns": 1000}, "delay_ns": 10000,
+        r#"{"loss": {"kind": "independent", "probability": 0.3}, "jitter": {"kind": "normal",
+            "deviation_ns": 1000}, "delay_ns": 10000,
             "duplicate": {"probability": 0.1}, "reorder": {"probability": 0.1, "held_ns": 5000}}"#,
     );
     assert_eq!(run(&description, 7, 1000, 1000), run(&description, 7, 1000, 1000));
@@ -212,7 +255,8 @@ fn the_seed_decides() {
 
 #[test]
 fn a_part_that_is_added_does_not_move_the_others() {
-    let jitter = r#""delay_ns": 1000000, "jitter": {"kind": "normal", "deviation_ns": 100000, "keep_order": false}"#;
+    let jitter = r#""delay_ns": 1000000, "jitter": {"kind": "normal", "deviation_ns": 100000,
+        "keep_order": false}"#;
     let loss = r#""loss": {"kind": "gilbert_elliott", "good_to_bad": 0.1, "bad_to_good": 0.4}"#;
     let others =
         r#""duplicate": {"probability": 0.3}, "reorder": {"probability": 0.2, "held_ns": 7}"#;
@@ -246,10 +290,12 @@ fn red_keeps_the_queue_short_where_drop_tail_fills_it() {
     };
     let tail = offered(r#""kind": "drop_tail""#);
     let gentle = offered(
-        r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30, "maximum_probability": 0.1"#,
+        r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30,
+            "maximum_probability": 0.1"#,
     );
     let harsh = offered(
-        r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30, "maximum_probability": 0.5, "gentle": false"#,
+        r#""kind": "red", "minimum_packets": 10, "maximum_packets": 30,
+            "maximum_probability": 0.5, "gentle": false"#,
     );
     assert_eq!(
         (
@@ -264,8 +310,8 @@ fn red_keeps_the_queue_short_where_drop_tail_fills_it() {
     {
         assert!(count(passages, fate).abs_diff(5000) < 200, "{}", count(passages, fate));
     }
-    // Gaps are even in 1…1/p − 1, so one in five is dropped at p = 0.11: in the end the average settles near 30.4 where 0.1 belongs to 30,
-    // and near 14.4 where 0.5 does.
+    // Gaps are even in 1…1/p − 1, so one in five is dropped at p = 0.11: in the end the average
+    // settles near 30.4 where 0.1 belongs to 30, and near 14.4 where 0.5 does.
     let found = [&tail, &gentle, &harsh].map(|passages| {
         passages[15_000..].iter().map(|passage| passage.found_packets).sum::<u32>() / 10_000
     });

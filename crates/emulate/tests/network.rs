@@ -1,4 +1,5 @@
-//! Packets through whole networks: virtual time from pipe to pipe, order, conservation, lateness, records.
+//! Packets through whole networks: virtual time from pipe to pipe, order, conservation, departure
+//! errors, records.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![allow(clippy::needless_pass_by_value, reason = "values of JSON, written where they are used")]
@@ -9,6 +10,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use common::course::{conserved, dumbbell, network, packet};
+use common::networks::chain;
 use serde_json::{Value, json};
 use trustbed_emulate::{Fate, Refusal};
 use trustbed_units::Ns;
@@ -16,7 +18,8 @@ use trustbed_units::Ns;
 #[test]
 fn each_pipe_begins_where_the_last_one_ended() {
     // 1000 bytes: 1 ms on access, 5 ms behind it; 10 ms on the bottleneck, 20 ms behind it.
-    let access = json!({"up": {"rate_bits_per_second": 8_000_000, "delay_ns": 5_000_000}, "down": {"delay_ns": 3}});
+    let access = json!({
+        "up": {"rate_bits_per_second": 8_000_000, "delay_ns": 5_000_000}, "down": {"delay_ns": 3}});
     let mut network = network(
         dumbbell(
             json!({"rate_bits_per_second": 800_000, "delay_ns": 20_000_000}),
@@ -36,7 +39,7 @@ fn each_pipe_begins_where_the_last_one_ended() {
     );
     for departure in &taken {
         assert_eq!(departure.host, 1);
-        network.done(departure.ticket, departure.due);
+        network.sent(departure.ticket, departure.due);
     }
     let back = packet(1, 0, (0, 1), 1000, 9);
     network.offer(Ns(1_000_000_000), back).unwrap();
@@ -55,7 +58,8 @@ fn records_tell_every_step() {
     let access = json!({"up": {"delay_ns": 7}});
     let mut network = network(
         dumbbell(
-            json!({"rate_bits_per_second": 8_000_000, "queue": {"kind": "drop_tail", "limit_packets": 1}}),
+            json!({"rate_bits_per_second": 8_000_000,
+                "queue": {"kind": "drop_tail", "limit_packets": 1}}),
             json!({}),
             access,
         ),
@@ -66,7 +70,7 @@ fn records_tell_every_step() {
     }
     let departure = network.take_due(Ns(2_000_000)).unwrap();
     assert!(network.take_due(Ns(2_000_000)).is_none());
-    network.done(departure.ticket, Ns(1_000_200));
+    network.sent(departure.ticket, Ns(1_000_200));
     let steps: Vec<_> = network
         .ledger_mut()
         .iter()
@@ -86,7 +90,7 @@ fn records_tell_every_step() {
         ]
     );
     assert_eq!(
-        network.ledger_mut().iter().map(|record| record.done).collect::<Vec<_>>(),
+        network.ledger_mut().iter().map(|record| record.actual).collect::<Vec<_>>(),
         [None, None, None, None, Some(Ns(1_000_200))]
     );
     let summary = network.summary();
@@ -95,7 +99,7 @@ fn records_tell_every_step() {
         (2, 1, 0)
     );
     assert_eq!(summary.pipes[0].dropped.iter().collect::<Vec<_>>(), [(&"queue_full", &1)]);
-    assert_eq!(summary.lateness.spread.max_ns, Some(93));
+    assert_eq!(summary.departure_error.spread.max_ns, Some(93));
 }
 
 #[test]
@@ -108,27 +112,31 @@ fn lateness_is_against_the_time_of_a_full_frame() {
         network.offer(Ns(0), packet(0, 0, (1, 0), length, late)).unwrap();
     }
     while let Some(departure) = network.take_due(Ns(1_000_000_000)) {
-        network.done(departure.ticket, Ns(departure.due.0 + departure.payload));
+        network.sent(departure.ticket, Ns(departure.due.0 + departure.payload));
     }
-    let lateness = network.summary().lateness;
-    assert_eq!((lateness.packets, lateness.early_packets, lateness.early_max_ns), (5, 1, 300));
-    assert_eq!(lateness.late_by_more_than_a_packet_time, Some(0.2));
-    let written = serde_json::to_value(&lateness).unwrap();
+    let departure_error = network.summary().departure_error;
+    assert_eq!(
+        (departure_error.packets, departure_error.early_packets, departure_error.early_max_ns),
+        (5, 1, 300)
+    );
+    assert_eq!(departure_error.late_by_more_than_a_packet_time, Some(0.2));
+    let written = serde_json::to_value(&departure_error).unwrap();
     assert_eq!(written["max_ns"], json!(1_514_001));
 }
 
 #[test]
 fn the_slowest_pipe_of_the_way_is_what_a_frame_takes() {
-    let access = json!({"up": {"rate_bits_per_second": 1_000_000}, "down": {"rate_bits_per_second": 100_000_000}});
+    let access = json!({
+        "up": {"rate_bits_per_second": 1_000_000}, "down": {"rate_bits_per_second": 100_000_000}});
     let mut network =
         network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), access), 1);
     for late in [12_112_000, 12_112_001] {
         network.offer(Ns(0), packet(0, 0, (1, 0), 60, late)).unwrap();
     }
     while let Some(departure) = network.take_due(Ns(1_000_000_000)) {
-        network.done(departure.ticket, Ns(departure.due.0 + departure.payload));
+        network.sent(departure.ticket, Ns(departure.due.0 + departure.payload));
     }
-    assert_eq!(network.summary().lateness.late_by_more_than_a_packet_time, Some(0.5));
+    assert_eq!(network.summary().departure_error.late_by_more_than_a_packet_time, Some(0.5));
 }
 
 #[test]
@@ -139,15 +147,16 @@ fn overdue_is_the_time_in_which_the_network_stood_still() {
     for number in 0..100 {
         network.offer(Ns(number * millisecond), packet(0, 0, (1, 0), 100, ())).unwrap();
     }
-    assert_eq!(network.summary().lateness.overdue_share, None);
+    assert_eq!(network.summary().departure_error.overdue_share, None);
     let looks = (1..=20).chain(30..=49).chain(51..=99).chain([101]).map(|at| Ns(at * millisecond));
     for now in looks.chain([Ns(101 * millisecond)]) {
         while let Some(departure) = network.take_due(now) {
-            network.done(departure.ticket, now);
+            network.sent(departure.ticket, now);
         }
     }
-    // Overdue by more than a millisecond: from 21 (the first that waits) to 30. Those of 50 and of 100 wait for one, and not longer.
-    assert_eq!(network.summary().lateness.overdue_share, Some(9.0 / 100.0));
+    // Overdue by more than a millisecond: from 21 (the first that waits) to 30. Those of 50 and of
+    // 100 wait for one, and not longer.
+    assert_eq!(network.summary().departure_error.overdue_share, Some(9.0 / 100.0));
 }
 
 #[test]
@@ -178,7 +187,8 @@ fn what_does_not_get_in_is_counted() {
 fn the_rate_of_a_busy_pipe_is_the_described_one() {
     let mut network = network(
         dumbbell(
-            json!({"rate_bits_per_second": 20_000_000, "queue": {"kind": "drop_tail", "limit_packets": 50}}),
+            json!({"rate_bits_per_second": 20_000_000,
+                "queue": {"kind": "drop_tail", "limit_packets": 50}}),
             json!({}),
             json!({}),
         ),
@@ -188,13 +198,14 @@ fn the_rate_of_a_busy_pipe_is_the_described_one() {
         // 40 Mbit/s.
         network.offer(Ns(number * 300_000), packet(0, 0, (1, 0), 1500, ())).unwrap();
         while let Some(departure) = network.take_due(Ns(number * 300_000)) {
-            network.done(departure.ticket, departure.due);
+            network.sent(departure.ticket, departure.due);
         }
     }
     let pipe = &network.summary().pipes[0];
     assert!((pipe.carried_bits_per_second.unwrap() / 20e6 - 1.0).abs() < 1e-9);
     assert_eq!((pipe.deepest_queue_packets, pipe.deepest_queue_bytes), (50, 75_000));
-    // The queue is full after 100 packets, and then each one that is taken waits for 49 others and half a transmission at most.
+    // The queue is full after 100 packets, and then each one that is taken waits for 49 others and
+    // half a transmission at most.
     assert!(
         (29_000_000..=29_400_000).contains(&pipe.queue_delay.p50_ns.unwrap()),
         "{:?}",
@@ -219,7 +230,6 @@ fn pipes_do_not_share_their_chances() {
             .filter(|record| record.pipe as usize == place && record.fate == Fate::Lost);
         records.map(|record| record.number).collect::<Vec<_>>()
     };
-    let chain = |up: Value| json!({"chain": {"ends": [{"name": "a", "addresses": ["10.0.0.0"]}, {"name": "b", "addresses": ["10.0.1.0"]}], "up": up}});
     let first = lost(chain(json!([lossy(), lossy()])), "up1");
     assert!((60..140).contains(&first.len()));
     assert_eq!(
@@ -233,8 +243,7 @@ fn pipes_do_not_share_their_chances() {
 #[test]
 fn copies_for_which_there_is_no_room_go_no_further() {
     let twice = || json!({"duplicate": {"probability": 1}, "delay_ns": 10});
-    let mut description = json!({"chain": {"ends": [{"name": "a", "addresses": ["10.0.0.0"]}, {"name": "b", "addresses": ["10.0.1.0"]}],
-        "up": [twice(), twice(), twice()]}});
+    let mut description = chain(json!([twice(), twice(), twice()]));
     let mut all = network(description.clone(), 1);
     description["limit_bytes_inside"] = json!(2 * (1000 + 128));
     let mut few = network(description, 1);
@@ -242,7 +251,7 @@ fn copies_for_which_there_is_no_room_go_no_further() {
         network.offer(Ns(0), packet(0, 0, (1, 0), 1000, ())).unwrap();
         for now in 0..100 {
             while let Some(departure) = network.take_due(Ns(now)) {
-                network.done(departure.ticket, departure.due);
+                network.sent(departure.ticket, departure.due);
             }
             assert!(conserved(&network.summary()));
         }
@@ -263,7 +272,8 @@ fn copies_for_which_there_is_no_room_go_no_further() {
 fn a_payload_lives_as_long_as_its_packet() {
     let mut network = network(
         dumbbell(
-            json!({"loss": {"kind": "recorded", "lost": [0]}, "duplicate": {"probability": 1}, "delay_ns": 10}),
+            json!({"loss": {"kind": "recorded", "lost": [0]}, "duplicate": {"probability": 1},
+                "delay_ns": 10}),
             json!({}),
             json!({}),
         ),
@@ -284,12 +294,13 @@ fn a_payload_lives_as_long_as_its_packet() {
 }
 
 #[test]
-fn nobody_is_woken_for_what_cannot_be_due() {
+fn no_wake_up_for_what_cannot_be_due() {
     let access = json!({"up": {"delay_ns": 1_000_000}, "down": {"delay_ns": 4_000_000}});
     let up = json!({"delay_ns": 20_000_000, "jitter": {"kind": "uniform", "spread_ns": 5_000_000}});
     let mut network = network(dumbbell(up, json!({"delay_ns": 7_000_000}), access), 1);
     network.offer(Ns(0), packet(0, 0, (1, 0), 1000, ())).unwrap();
-    // From the left side something can be due at the other address of the host, behind its access pipe, or at the right side.
+    // From the left side something can be due at the other address of the host, behind its access
+    // pipe, or at the right side.
     assert_eq!(network.next_due(), Some(Ns(5_000_000)));
     assert!(network.take_due(Ns(5_000_000)).is_none());
     let due = network.next_due().unwrap();
@@ -305,7 +316,8 @@ fn nobody_is_woken_for_what_cannot_be_due() {
 
 #[test]
 fn reordered_packets_are_counted_where_they_come_out() {
-    let up = json!({"reorder": {"probability": 0.2, "held_ns": 3_500}, "duplicate": {"probability": 0.1}});
+    let up = json!({
+        "reorder": {"probability": 0.2, "held_ns": 3_500}, "duplicate": {"probability": 0.1}});
     let mut network = network(dumbbell(up, json!({}), json!({})), 1);
     let mut numbers = vec![];
     for number in 0..2_000 {
@@ -330,10 +342,9 @@ fn reordered_packets_are_counted_where_they_come_out() {
 }
 
 #[test]
-fn times_are_held_until_somebody_says_where_they_begin() {
-    let description = json!({"chain": {"ends": [{"name": "a", "addresses": ["10.0.0.0"]}, {"name": "b", "addresses": ["10.0.1.0"]}],
-        "up": [{"outages": [{"at_ns": 1000, "lasts_ns": 1000}]}, {"delay_ns": 1}]}});
-    let mut network = network(description, 1);
+fn times_are_held_until_they_begin() {
+    let up = json!([{"outages": [{"at_ns": 1000, "lasts_ns": 1000}]}, {"delay_ns": 1}]);
+    let mut network = network(chain(up), 1);
     network.hold_times();
     network.start(Ns(0));
     for (at, number) in [(1500, 0), (5500, 1), (6500, 2), (7500, 3)] {
@@ -351,16 +362,19 @@ fn times_are_held_until_somebody_says_where_they_begin() {
 
 #[test]
 fn a_tap_shows_what_passes_its_router_and_when() {
-    // Up: every second packet is lost in front of the router, every third of the others behind it. A copy is a packet of its own.
-    let description = json!({"chain": {"ends": [{"name": "a", "addresses": ["10.0.0.0"]}, {"name": "b", "addresses": ["10.0.1.0"]}],
-        "up": [{"delay_ns": 100, "loss": {"kind": "periodic", "every": 2}}, {"delay_ns": 1000, "loss": {"kind": "periodic", "every": 3}}],
-        "down": [{"delay_ns": 1000, "duplicate": {"probability": 1.0}}, {"delay_ns": 100}]}});
+    // Up: every second packet is lost in front of the router, every third of the others behind it.
+    // A copy is a packet of its own.
+    let mut description = chain(json!([
+        {"delay_ns": 100, "loss": {"kind": "periodic", "every": 2}},
+        {"delay_ns": 1000, "loss": {"kind": "periodic", "every": 3}}]));
+    description["chain"]["down"] =
+        json!([{"delay_ns": 1000, "duplicate": {"probability": 1.0}}, {"delay_ns": 100}]);
     let mut network = network(description, 1);
     let seen = Rc::new(RefCell::new(vec![]));
     let into = Rc::clone(&seen);
     network
         .tap("r1", move |passing| {
-            into.borrow_mut().push((passing.at.0, passing.length, *passing.payload))
+            into.borrow_mut().push((passing.at.0, passing.length, *passing.payload));
         })
         .unwrap();
     for number in 0..6_u32 {

@@ -1,25 +1,33 @@
-//! What happens in a network happens in order of time, whenever it is asked and whoever comes late.
+//! What happens in a network happens in order of time, whenever it is polled and whatever comes
+//! late.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod common;
 
-use common::course::{Traffic, address, conserved, dumbbell, links, network, packet, run, traffic};
+use common::course::{
+    Traffic, address, conserved, dumbbell, host, links, network, packet, run, traffic,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use trustbed_emulate::Fate;
 use trustbed_units::Ns;
 
 proptest! {
+
     #[test]
     fn when_it_is_asked_does_not_matter_and_nothing_disappears(
-        traffic in traffic(), up in links(), down in links(), access in links(), mut asked in prop::collection::vec(0..2_000_000_000_i64, 0..50),
+        traffic in traffic(),
+        up in links(),
+        down in links(),
+        access in links(),
+        mut polls in prop::collection::vec(0..2_000_000_000_i64, 0..50),
         end in prop_oneof![Just(i64::MAX), 0..3_000_000_000_i64],
     ) {
         let description = dumbbell(up, down, json!({"up": access, "down": access}));
         let end = end.max(traffic.last().unwrap().0);
-        asked.sort_unstable();
-        let (records, summary) = run(&description, &traffic, &asked, end);
+        polls.sort_unstable();
+        let (records, summary) = run(&description, &traffic, &polls, end);
         prop_assert!(conserved(&summary));
         prop_assert_eq!(summary.offered_packets, traffic.len() as u64);
         let (plain, unasked) = run(&description, &traffic, &[], end);
@@ -32,23 +40,28 @@ proptest! {
             for record in story {
                 prop_assert!(record.departed.is_none_or(|departed| departed >= record.arrived));
                 prop_assert!(record.due.is_none_or(|due| due >= record.departed.unwrap()));
-                prop_assert!(record.done.is_none_or(|done| Some(done) == record.due));
+                prop_assert!(record.actual.is_none_or(|done| Some(done) == record.due));
             }
         }
         for (place, pipe) in summary.pipes.iter().enumerate() {
-            prop_assert_eq!(pipe.packets + pipe.copies, records.iter().filter(|record| record.pipe as usize == place).count() as u64);
+            prop_assert_eq!(
+                pipe.packets + pipe.copies,
+                records.iter().filter(|record| record.pipe as usize == place).count() as u64
+            );
         }
     }
 }
 
-/// Four routers in a ring, a host at two of them; pipes in any order. From the first host to the second packets go round as often as they are told.
+/// Four routers in a ring, a host at two of them; pipes in any order. From the first host to the
+/// second packets go round as often as they are told.
 fn rings() -> impl Strategy<Value = Value> {
     let tied = prop::sample::select(vec![
         json!({}),
         json!({"delay_ns": 1_000_000}),
         json!({"delay_ns": 2_000_000}),
         json!({"rate_bits_per_second": 8_000_000}),
-        json!({"rate_bits_per_second": 8_000_000, "queue": {"kind": "codel", "target_ns": 500_000, "interval_ns": 5_000_000}}),
+        json!({"rate_bits_per_second": 8_000_000,
+            "queue": {"kind": "codel", "target_ns": 500_000, "interval_ns": 5_000_000}}),
     ]);
     let link = prop_oneof![4 => tied, 1 => links()];
     let ends: Vec<(String, String)> = (0..4)
@@ -59,10 +72,12 @@ fn rings() -> impl Strategy<Value = Value> {
                 .map(|(from, to)| (from.to_owned(), to.to_owned())),
         )
         .collect();
-    (Just(ends).prop_shuffle(), prop::collection::vec(link, 12), prop::collection::vec(any::<bool>(), 0..8)).prop_map(
+    let turns = prop::collection::vec(any::<bool>(), 0..8);
+    (Just(ends).prop_shuffle(), prop::collection::vec(link, 12), turns).prop_map(
         |(ends, links, turns)| {
             let pipe = |((from, to), mut link): ((String, String), Value)| {
-                (link["name"], link["from"], link["to"]) = (json!(format!("{from} {to}")), json!(from), json!(to));
+                link["name"] = json!(format!("{from} {to}"));
+                (link["from"], link["to"]) = (json!(from), json!(to));
                 link
             };
             let pipes: Vec<Value> = ends.into_iter().zip(links).map(pipe).collect();
@@ -78,24 +93,34 @@ fn rings() -> impl Strategy<Value = Value> {
                 at = (at + 1) % 4;
             }
             through.push("r2 b".to_owned());
-            let host = |name: &str, number| json!({"name": name, "addresses": [address(number, 0), address(number, 1)]});
-            json!({"hosts": [host("a", 0), host("b", 1)], "routers": ["r0", "r1", "r2", "r3"], "pipes": pipes,
+            json!({"hosts": [host("a", 0), host("b", 1)],
+                "routers": ["r0", "r1", "r2", "r3"], "pipes": pipes,
             "routes": [{"from": "a", "to": "b", "through": through}]})
         },
     )
 }
 
 proptest! {
+
     #[test]
-    fn when_it_is_asked_does_not_matter_however_often_a_pipe_is_crossed(
-        ring in rings(), steps in prop::collection::vec((0..4_i64, 0..8_u8), 1..120), mut asked in prop::collection::vec(0..400_i64, 0..150),
+    fn the_time_of_polling_does_not_matter_however_often_a_pipe_is_crossed(
+        ring in rings(),
+        steps in prop::collection::vec((0..4_i64, 0..8_u8), 1..120),
+        mut polls in prop::collection::vec(0..400_i64, 0..150),
     ) {
-        // Whole and half milliseconds, and packets that take a millisecond where there is a rate: much happens at the same moment.
+        // Whole and half milliseconds, and packets that take a millisecond where there is a rate:
+        // much happens at the same moment.
         let mut time = 0;
-        let traffic: Traffic = steps.into_iter().map(|(gap, down)| { time += gap * 500_000; (time, down > 0, 0, 1, 1000) }).collect();
-        asked.sort_unstable();
-        let asked: Vec<i64> = asked.into_iter().map(|step| step * 500_000).collect();
-        let (records, summary) = run(&ring, &traffic, &asked, i64::MAX);
+        let traffic: Traffic = steps
+            .into_iter()
+            .map(|(gap, down)| {
+                time += gap * 500_000;
+                (time, down > 0, 0, 1, 1000)
+            })
+            .collect();
+        polls.sort_unstable();
+        let polls: Vec<i64> = polls.into_iter().map(|step| step * 500_000).collect();
+        let (records, summary) = run(&ring, &traffic, &polls, i64::MAX);
         let (plain, unasked) = run(&ring, &traffic, &[], i64::MAX);
         prop_assert_eq!(summary, unasked);
         prop_assert!(records == plain);
@@ -104,15 +129,16 @@ proptest! {
 
 #[test]
 fn what_comes_to_a_pipe_at_the_same_moment_comes_in_the_order_of_the_pipes_before_it() {
-    // Of two senders with the same delay, the one with the later pipe also has a packet that is due earlier, and is still being sent on then.
+    // Of two senders with the same delay, the one with the later pipe also has a packet that is due
+    // earlier, and is still being sent on then.
     let description = dumbbell(
         json!({"rate_bits_per_second": 800_000}),
         json!({}),
         json!({"up": {"delay_ns": 2_000_000}}),
     );
     let traffic = vec![(0, true, 1, 0, 40), (100_000, true, 1, 0, 40), (100_000, true, 0, 0, 40)];
-    let found = |asked: &[i64]| {
-        let (records, _) = run(&description, &traffic, asked, i64::MAX);
+    let found = |polls: &[i64]| {
+        let (records, _) = run(&description, &traffic, polls, i64::MAX);
         records
             .into_iter()
             .filter(|record| record.pipe == 0)
@@ -139,7 +165,8 @@ fn a_pipe_that_is_crossed_twice_decides_in_order_of_time() {
     let host = |name: &str, number| json!({"name": name, "addresses": [address(number, 0)]});
     let routes =
         json!([{"from": "a", "to": "b", "through": ["in", "forth", "again", "forth", "out"]}]);
-    let description = json!({"hosts": [host("a", 0), host("b", 1)], "routers": ["x", "y"], "pipes": pipes, "routes": routes});
+    let description = json!({"hosts": [host("a", 0), host("b", 1)], "routers": ["x", "y"],
+        "pipes": pipes, "routes": routes});
     // A packet takes a millisecond, twice.
     let traffic: Traffic = (0..60).map(|number| (number * 1_200_001, true, 0, 0, 1000)).collect();
     let often: Vec<_> = (0..2_000).map(|number| number * 100_003).collect();
@@ -156,7 +183,8 @@ fn what_came_through_ahead_of_its_time_holds_nobody_up() {
         for _ in 0..2 {
             network.offer(Ns(7_000), packet(1, 0, (0, 0), 1000, "ahead")).unwrap();
         }
-        // Read from another socket behind them, though it came before; perhaps others come before anything is asked for.
+        // Read from another socket behind them, though it came before; perhaps others come before
+        // anything is asked for.
         network.offer(Ns(6_500), packet(0, 0, (1, 0), 1000, "before")).unwrap();
         if let Some(later) = later {
             network.offer(later, packet(1, 0, (0, 1), 1000, "later")).unwrap();
@@ -202,7 +230,8 @@ fn a_packet_that_is_offered_late_waits_for_nobody_but_its_own_pipes() {
     );
     network.offer(Ns(5_000), packet(0, 0, (1, 0), 1000, "first")).unwrap();
     assert!(network.take_due(Ns(5_200)).is_none());
-    // Read from another socket behind the first one, though it came before; the first is on the bottleneck by now.
+    // Read from another socket behind the first one, though it came before; the first is on the
+    // bottleneck by now.
     network.offer(Ns(4_950), packet(0, 1, (1, 0), 1000, "late")).unwrap();
     // One whose clock is ahead of what is asked for: what it lets through is not given away early.
     network.offer(Ns(7_000), packet(1, 0, (0, 0), 1000, "back")).unwrap();

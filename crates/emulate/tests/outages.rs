@@ -28,7 +28,8 @@ fn described(rate: Option<u64>, outages: &[Outage]) -> LinkDescription {
     }
 }
 
-/// When the last bit of each packet is sent, and whether it is lost. Times of the outages count from 0.
+/// When the last bit of each packet is sent, and whether it is lost. Times of the outages count
+/// from 0.
 fn plain(rate: Option<u64>, outages: &[Outage], packets: &[Packet]) -> Vec<(i64, Fate)> {
     let kept: Vec<_> = outages
         .iter()
@@ -107,35 +108,62 @@ fn traffic() -> impl Strategy<Value = Vec<Packet>> {
 }
 
 proptest! {
+
     #[test]
     fn it_is_the_plain_walk(
-        packets in traffic(), outages in outages(),
-        rate in prop_oneof![8_000..1_000_000_u64, 1_000_000..1_000_000_000_u64, Just(7_000_000), Just(9_999_999_999_973)].prop_map(Some),
+        packets in traffic(),
+        outages in outages(),
+        rate in prop_oneof![
+            8_000..1_000_000_u64,
+            1_000_000..1_000_000_000_u64,
+            Just(7_000_000),
+            Just(9_999_999_999_973)
+        ]
+        .prop_map(Some),
     ) {
-        prop_assert_eq!(sent(&through(&described(rate, &outages), &packets)), plain(rate, &outages, &packets));
+        prop_assert_eq!(
+            sent(&through(&described(rate, &outages), &packets)),
+            plain(rate, &outages, &packets)
+        );
     }
 
     #[test]
     fn without_a_rate_packets_wait_for_the_end_alone(packets in traffic(), outages in outages()) {
-        prop_assert_eq!(sent(&through(&described(None, &outages), &packets)), plain(None, &outages, &packets));
+        prop_assert_eq!(
+            sent(&through(&described(None, &outages), &packets)),
+            plain(None, &outages, &packets)
+        );
     }
 
     #[test]
     fn the_backlog_stands_still_too(
-        packets in traffic(), outages in outages(), rate in 1_000_000..100_000_000_u64,
+        packets in traffic(),
+        outages in outages(),
+        rate in 1_000_000..100_000_000_u64,
         shaper in prop::option::of((500_000..20_000_000_u64, 1514..5_000_u64)),
     ) {
         // The plain link, for packets that come when the sender's own clock says.
-        let kept: Vec<Outage> = outages.into_iter().map(|(begin, end, _)| (begin, end, true)).collect();
-        let own = |now: i64| now - kept.iter().map(|(begin, end, _)| (now.min(*end) - begin).max(0)).sum::<i64>();
-        let moved: Vec<Packet> = packets.iter().map(|&(time, length)| (own(time), length)).collect();
+        let kept: Vec<Outage> =
+            outages.into_iter().map(|(begin, end, _)| (begin, end, true)).collect();
+        let own = |now: i64| {
+            now - kept.iter().map(|(begin, end, _)| (now.min(*end) - begin).max(0)).sum::<i64>()
+        };
+        let moved: Vec<Packet> =
+            packets.iter().map(|&(time, length)| (own(time), length)).collect();
         let queue = link(r#"{"queue": {"kind": "drop_tail", "limit_bytes": 6000}}"#).queue;
-        let shaper = shaper.map(|(rate_bits_per_second, burst_bytes)| BucketDescription { rate_bits_per_second, burst_bytes });
+        let shaper = shaper.map(|(rate_bits_per_second, burst_bytes)| BucketDescription {
+            rate_bits_per_second,
+            burst_bytes,
+        });
         let limited = |outages| LinkDescription { queue, shaper, ..described(Some(rate), outages) };
-        let (found, expected) = (through(&limited(&kept), &packets), pass(&limited(&[]), 1, &moved));
+        let (found, expected) =
+            (through(&limited(&kept), &packets), pass(&limited(&[]), 1, &moved));
         for (found, expected) in found.iter().zip(by_number(&expected)) {
             prop_assert_eq!((found.fate, found.found_bytes), (expected.fate, expected.found_bytes));
-            prop_assert_eq!(found.departed.map(|departed| own(departed.0)), expected.departed.map(|departed| departed.0));
+            prop_assert_eq!(
+                found.departed.map(|departed| own(departed.0)),
+                expected.departed.map(|departed| departed.0)
+            );
         }
     }
 }
@@ -167,9 +195,11 @@ fn what_is_lost_has_used_the_rate_and_what_is_kept_comes_later() {
 
 #[test]
 fn what_a_shaper_held_back_before_an_outage_it_holds_back_behind_it() {
-    // 8 Mbit/s in the long run, 2000 bytes at once, at 80 Mbit/s; five packets of 1000 bytes, and nothing passes from 0.2 to 10 ms.
+    // 8 Mbit/s in the long run, 2000 bytes at once, at 80 Mbit/s; five packets of 1000 bytes, and
+    // nothing passes from 0.2 to 10 ms.
     let shaped = link(
-        r#"{"rate_bits_per_second": 80000000, "shaper": {"rate_bits_per_second": 8000000, "burst_bytes": 2000},
+        r#"{"rate_bits_per_second": 80000000, "shaper": {"rate_bits_per_second": 8000000,
+            "burst_bytes": 2000},
             "outages": [{"at_ns": 200000, "lasts_ns": 9800000, "keeps": true}]}"#,
     );
     let left: Vec<_> = through(&shaped, &[(0, 1000); 5])
@@ -189,7 +219,8 @@ fn what_is_on_the_wire_arrives() {
 
 #[test]
 fn an_outage_does_not_move_what_the_wire_does_to_others() {
-    let wire = r#""loss": {"kind": "independent", "probability": 0.3}, "jitter": {"kind": "normal", "deviation_ns": 100, "keep_order": false}"#;
+    let wire = r#""loss": {"kind": "independent", "probability": 0.3}, "jitter":
+        {"kind": "normal", "deviation_ns": 100, "keep_order": false}"#;
     let packets: Vec<Packet> = (0..1000).map(|number| (number * 1000, 1000)).collect();
     let plain = through(&link(&format!("{{{wire}}}")), &packets);
     let broken = through(
@@ -203,7 +234,8 @@ fn an_outage_does_not_move_what_the_wire_does_to_others() {
 #[test]
 fn times_wait_for_whoever_holds_them() {
     let description = link(
-        r#"{"outages": [{"at_ns": 1000, "lasts_ns": 1000}], "delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 5}, {"at_ns": 1500, "delay_ns": 7}]}}"#,
+        r#"{"outages": [{"at_ns": 1000, "lasts_ns": 1000}], "delay_steps":
+            {"steps": [{"at_ns": 0, "delay_ns": 5}, {"at_ns": 1500, "delay_ns": 7}]}}"#,
     );
     let fates = |hold: bool| {
         let mut link = Link::new(&description, 1).unwrap();

@@ -38,12 +38,17 @@ fn fates(description: &LinkDescription, packets: &[Packet]) -> Vec<Fate> {
 }
 
 proptest! {
+
     #[test]
     fn it_is_the_plain_bucket(
-        packets in common::traffic(200, 1 << 40), rate in prop_oneof![8..1000_u64, 1_000..10_000_000_000_u64, Just(9_999_999_999_973)],
+        packets in common::traffic(200, 1 << 40),
+        rate in prop_oneof![8..1000_u64, 1_000..10_000_000_000_u64, Just(9_999_999_999_973)],
         burst in prop_oneof![1..5_000_u64, 1..1_000_000_u64],
     ) {
-        let passed: Vec<bool> = fates(&described(rate, burst), &packets).iter().map(|fate| *fate == Fate::Passed).collect();
+        let passed: Vec<bool> = fates(&described(rate, burst), &packets)
+            .iter()
+            .map(|fate| *fate == Fate::Passed)
+            .collect();
         prop_assert_eq!(passed, plain(rate, burst, &packets));
     }
 }
@@ -51,7 +56,8 @@ proptest! {
 #[test]
 fn it_stands_before_the_queue_and_delays_nothing() {
     // 8 Mbit/s fill a byte per microsecond; the link sends ten times as fast.
-    let text = r#"{"policer": {"rate_bits_per_second": 8000000, "burst_bytes": 3000}, "rate_bits_per_second": 80000000,
+    let text = r#"{"policer": {"rate_bits_per_second": 8000000, "burst_bytes": 3000},
+        "rate_bits_per_second": 80000000,
                    "queue": {"kind": "drop_tail", "limit_packets": 2}}"#;
     let passages = by_number(&pass(
         &link(text),

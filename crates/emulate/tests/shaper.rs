@@ -20,7 +20,8 @@ fn described(bucket: (u64, u64), rate: Option<u64>) -> LinkDescription {
     }
 }
 
-/// When the bucket lets each packet go, exactly: when as many bytes have come as it needs, or the bucket is full.
+/// When the bucket lets each packet go, exactly: when as many bytes have come as it needs, or the
+/// bucket is full.
 fn let_go((rate, burst): (u64, u64), packets: &[Packet]) -> Vec<Fraction> {
     let (depth, each) = (Fraction::new(burst.into(), 1), Fraction::new(rate.into(), UNITS));
     let (mut level, mut last) = (depth, Fraction::whole(packets[0].0));
@@ -37,7 +38,8 @@ fn let_go((rate, burst): (u64, u64), packets: &[Packet]) -> Vec<Fraction> {
     moments
 }
 
-/// When the last bit of each packet leaves, rounded up: from the bucket to the wire they go at whole nanoseconds.
+/// When the last bit of each packet leaves, rounded up: from the bucket to the wire they go at
+/// whole nanoseconds.
 fn plain(bucket: (u64, u64), rate: Option<u64>, packets: &[Packet]) -> Vec<i64> {
     let mut free = Fraction::whole(packets[0].0);
     let mut departures = vec![];
@@ -77,38 +79,70 @@ fn traffic() -> impl Strategy<Value = Vec<Packet>> {
 }
 
 proptest! {
+
     #[test]
-    fn it_is_the_plain_bucket(packets in traffic(), rate in rates(), burst in prop_oneof![1..3_000_u64, 1..100_000_u64]) {
-        prop_assert_eq!(departures(&described((rate, burst), None), &packets), plain((rate, burst), None, &packets));
+    fn it_is_the_plain_bucket(
+        packets in traffic(),
+        rate in rates(),
+        burst in prop_oneof![1..3_000_u64, 1..100_000_u64],
+    ) {
+        prop_assert_eq!(
+            departures(&described((rate, burst), None), &packets),
+            plain((rate, burst), None, &packets)
+        );
     }
 
     #[test]
-    fn behind_it_is_the_wire(packets in traffic(), rate in rates(), wire in rates(), burst in prop_oneof![1..3_000_u64, 1..100_000_u64]) {
+    fn behind_it_is_the_wire(
+        packets in traffic(),
+        rate in rates(),
+        wire in rates(),
+        burst in prop_oneof![1..3_000_u64, 1..100_000_u64],
+    ) {
         let found = departures(&described((rate, burst), Some(wire)), &packets);
         prop_assert_eq!(found, plain((rate, burst), Some(wire), &packets));
     }
 
     #[test]
-    fn never_more_passes_than_the_bucket_and_the_rate(packets in traffic(), rate in rates(), burst in 1514..100_000_u64) {
-        let packets: Vec<Packet> = packets.into_iter().map(|(time, length)| (time, length.min(1514))).collect();
+    fn never_more_passes_than_the_bucket_and_the_rate(
+        packets in traffic(),
+        rate in rates(),
+        burst in 1514..100_000_u64,
+    ) {
+        let packets: Vec<Packet> =
+            packets.into_iter().map(|(time, length)| (time, length.min(1514))).collect();
         let left = departures(&described((rate, burst), None), &packets);
         for first in 0..packets.len() {
             let mut bytes = 0;
             for last in first..packets.len() {
                 bytes += i128::from(packets[last].1);
-                let most = i128::from(burst) * UNITS + i128::from(left[last] - left[first] + 1) * i128::from(rate);
+                let most = i128::from(burst) * UNITS
+                    + i128::from(left[last] - left[first] + 1) * i128::from(rate);
                 prop_assert!(bytes * UNITS <= most, "packets {first} to {last}");
             }
         }
     }
 
     #[test]
-    fn who_decides_late_lets_go_as_early(packets in traffic(), rate in rates(), faster in 0..100_000_000_u64, burst in 1514..100_000_u64) {
-        // A queue that takes packets when the link is free, and drops none of them, against one that knows at once.
-        let packets: Vec<Packet> = packets.into_iter().map(|(time, length)| (time, length.min(1514))).collect();
+    fn who_decides_late_lets_go_as_early(
+        packets in traffic(),
+        rate in rates(),
+        faster in 0..100_000_000_u64,
+        burst in 1514..100_000_u64,
+    ) {
+        // A queue that takes packets when the link is free, and drops none of them, against one
+        // that knows at once.
+        let packets: Vec<Packet> =
+            packets.into_iter().map(|(time, length)| (time, length.min(1514))).collect();
         let tail = described((rate, burst), Some(rate + faster));
         let day = 86_400_000_000_000;
-        let queue = QueueDescription::Codel { target_ns: day, interval_ns: day, mtu_bytes: 1514, limit_packets: None, limit_bytes: None };
+        let queue = QueueDescription::Codel {
+            target_ns: day,
+            interval_ns: day,
+            mtu_bytes: 1514,
+            limit_packets: None,
+            limit_bytes: None,
+        };
         let late = LinkDescription { queue: Some(queue), ..tail.clone() };
         prop_assert_eq!(departures(&late, &packets), departures(&tail, &packets));
     }
@@ -129,7 +163,8 @@ fn a_burst_passes_at_the_rate_of_the_wire_until_the_bucket_is_empty() {
 
 #[test]
 fn the_queue_waits_behind_it_and_counts_whole_packets() {
-    let text = r#"{"shaper": {"rate_bits_per_second": 8000000, "burst_bytes": 1500}, "queue": {"kind": "drop_tail", "limit_bytes": 2000}}"#;
+    let text = r#"{"shaper": {"rate_bits_per_second": 8000000, "burst_bytes": 1500}, "queue":
+        {"kind": "drop_tail", "limit_bytes": 2000}}"#;
     let passages = by_number(&pass(
         &link(text),
         1,

@@ -46,21 +46,43 @@ fn steps() -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 proptest! {
+
     #[test]
-    fn each_packet_has_the_delay_of_its_moment(steps in steps(), gaps in prop::collection::vec(0..800_i64, 1..60), keep_order in any::<bool>()) {
+    fn each_packet_has_the_delay_of_its_moment(
+        steps in steps(),
+        gaps in prop::collection::vec(0..800_i64, 1..60),
+        keep_order in any::<bool>(),
+    ) {
         let mut time = -500;
-        let packets: Vec<Packet> = gaps.into_iter().map(|gap| { time += gap; (time, 100) }).collect();
+        let packets: Vec<Packet> = gaps
+            .into_iter()
+            .map(|gap| {
+                time += gap;
+                (time, 100)
+            })
+            .collect();
         let mut latest = i64::MIN;
-        let expected: Vec<i64> = packets.iter().map(|&(sent, _)| {
-            let step = steps.iter().rev().find(|(at, _)| i64::try_from(*at).unwrap() <= sent).unwrap_or(&steps[0]);
-            let due = sent + i64::try_from(step.1).unwrap();
-            latest = if keep_order { latest.max(due) } else { due };
-            latest
-        }).collect();
+        let expected: Vec<i64> = packets
+            .iter()
+            .map(|&(sent, _)| {
+                let step = steps
+                    .iter()
+                    .rev()
+                    .find(|(at, _)| i64::try_from(*at).unwrap() <= sent)
+                    .unwrap_or(&steps[0]);
+                let due = sent + i64::try_from(step.1).unwrap();
+                latest = if keep_order { latest.max(due) } else { due };
+                latest
+            })
+            .collect();
         let outcomes = through(&described(&steps, keep_order), &packets);
-        let dues: Vec<i64> = by_number(&outcomes).iter().map(|passage| passage.due.unwrap().0).collect();
+        let dues: Vec<i64> =
+            by_number(&outcomes).iter().map(|passage| passage.due.unwrap().0).collect();
         prop_assert_eq!(dues, expected);
-        prop_assert!(outcomes.windows(2).all(|pair| pair[0].passage.due <= pair[1].passage.due), "they come out in order of time");
+        prop_assert!(
+            outcomes.windows(2).all(|pair| pair[0].passage.due <= pair[1].passage.due),
+            "they come out in order of time"
+        );
     }
 }
 
@@ -81,7 +103,8 @@ fn a_shorter_route_overtakes_only_where_it_may() {
 #[test]
 fn what_counts_is_when_a_packet_leaves_the_sender() {
     // A packet takes a microsecond; the step lies within the transmission of the second.
-    let text = r#"{"rate_bits_per_second": 8000000000, "delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 10}, {"at_ns": 1500, "delay_ns": 70}]}}"#;
+    let text = r#"{"rate_bits_per_second": 8000000000, "delay_steps": {"steps": [{"at_ns": 0,
+        "delay_ns": 10}, {"at_ns": 1500, "delay_ns": 70}]}}"#;
     let dues: Vec<_> = by_number(&through(&link(text), &[(0, 1000); 3]))
         .iter()
         .map(|passage| passage.due.unwrap().0)
@@ -93,7 +116,8 @@ fn what_counts_is_when_a_packet_leaves_the_sender() {
 fn jitter_varies_around_the_steps() {
     let jitter = r#""jitter": {"kind": "uniform", "spread_ns": 100, "keep_order": false}"#;
     let text = format!(
-        r#"{{{jitter}, "delay_steps": {{"steps": [{{"at_ns": 0, "delay_ns": 1000}}, {{"at_ns": 500000, "delay_ns": 9000}}]}}}}"#
+        r#"{{{jitter}, "delay_steps": {{"steps": [{{"at_ns": 0, "delay_ns": 1000}},
+            {{"at_ns": 500000, "delay_ns": 9000}}]}}}}"#
     );
     let packets: Vec<Packet> = (0..1000).map(|number| (number * 1000, 100)).collect();
     let delays: Vec<i64> = by_number(&through(&link(&text), &packets))
@@ -114,7 +138,8 @@ fn jitter_varies_around_the_steps() {
 fn order_is_given_up_by_whoever_says_so() {
     let text = |steps: bool, jitter: bool| {
         format!(
-            r#"{{"delay_steps": {{"steps": [{{"at_ns": 0, "delay_ns": 9000}}], "keep_order": {steps}}},
+            r#"{{"delay_steps": {{"steps": [{{"at_ns": 0, "delay_ns": 9000}}], "keep_order":
+                {steps}}},
                 "jitter": {{"kind": "uniform", "spread_ns": 5000, "keep_order": {jitter}}}}}"#
         )
     };

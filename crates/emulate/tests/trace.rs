@@ -13,7 +13,8 @@ use trustbed_units::Ns;
 
 const MILLISECOND: i64 = 1_000_000;
 
-/// As mahimahi's link does it: at every opportunity, bytes go to whoever waits, and are lost when nobody does. Departures by number.
+/// As mahimahi's link does it: at every opportunity, bytes go to whoever waits, and are lost when
+/// nobody does. Departures by number.
 fn plain(opportunities_ms: &[i64], bytes: u32, packets: &[Packet]) -> Vec<i64> {
     let period = opportunities_ms.last().unwrap() * MILLISECOND;
     let mut departures = vec![];
@@ -63,10 +64,18 @@ fn departures(description: &LinkDescription, packets: &[Packet]) -> Vec<i64> {
 }
 
 proptest! {
+
     #[test]
     fn it_is_the_plain_walk(
-        mut trace in prop::collection::vec(0..40_i64, 1..12), bytes in prop_oneof![Just(1504_u32), 1..4000_u32],
-        steps in prop::collection::vec((prop_oneof![Just(0), 0..20_000_000_i64, 0..200_000_000_i64, Just(MILLISECOND)], 1..3000_u32), 1..80),
+        mut trace in prop::collection::vec(0..40_i64, 1..12),
+        bytes in prop_oneof![Just(1504_u32), 1..4000_u32],
+        steps in prop::collection::vec(
+            (
+                prop_oneof![Just(0), 0..20_000_000_i64, 0..200_000_000_i64, Just(MILLISECOND)],
+                1..3000_u32,
+            ),
+            1..80,
+        ),
         start in -1_000_000_000..1_000_000_000_i64,
     ) {
         trace.sort_unstable();
@@ -74,15 +83,25 @@ proptest! {
             trace.push(5);
         }
         let mut time = start;
-        let packets: Vec<Packet> = steps.iter().map(|&(gap, length)| { time += gap; (time, length) }).collect();
-        prop_assert_eq!(departures(&described(&trace, bytes), &packets), plain(&trace, bytes, &packets));
+        let packets: Vec<Packet> = steps
+            .iter()
+            .map(|&(gap, length)| {
+                time += gap;
+                (time, length)
+            })
+            .collect();
+        prop_assert_eq!(
+            departures(&described(&trace, bytes), &packets),
+            plain(&trace, bytes, &packets)
+        );
     }
 }
 
 #[test]
 fn opportunities_are_shared_split_and_lost() {
     let trace = described(&[1, 2, 3, 10], 1504);
-    // Two small ones share; a long one takes two; the one at 3 ms is lost on nobody; the trace begins again at 10 ms.
+    // Two small ones share; a long one takes two; the one at 3 ms is lost on nobody; the trace
+    // begins again at 10 ms.
     let packets = [
         (0, 700),
         (0, 700),
@@ -122,7 +141,8 @@ fn it_begins_when_it_is_started() {
 #[test]
 fn a_queue_in_front_of_a_trace_counts_whole_packets() {
     let description = link(
-        r#"{"rate_trace": {"opportunities_ms": [1, 10]}, "queue": {"kind": "drop_tail", "limit_bytes": 3000}}"#,
+        r#"{"rate_trace": {"opportunities_ms": [1, 10]}, "queue": {"kind": "drop_tail",
+            "limit_bytes": 3000}}"#,
     );
     let passages = by_number(&pass(
         &description,

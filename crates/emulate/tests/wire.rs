@@ -1,7 +1,8 @@
-//! What the wire does: losses, copies, delays and reordering, counted against what they were described to be.
+//! What the wire does: losses, copies, delays and reordering, counted against what they were
+//! described to be.
 //!
-//! Seeds are fixed; counts must lie within five standard deviations of what is expected, so a wrong distribution fails, and a right one
-//! would with one seed in two millions.
+//! Seeds are fixed; counts must lie within five standard deviations of what is expected, so a wrong
+//! distribution fails, and a right one would with one seed in two millions.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -44,7 +45,8 @@ fn gilbert_elliott_loses_in_bursts() {
         r#"{"kind": "gilbert_elliott", "good_to_bad": 0.01, "bad_to_good": 0.25}"#,
         4 * MANY,
     );
-    // In the long run p/(p+r); the states of neighbours are correlated by 1 − p − r, which widens the variance.
+    // In the long run p/(p+r); the states of neighbours are correlated by 1 − p − r, which widens
+    // the variance.
     let correlation = 1.0 - to_bad - to_good;
     assert!(spread(
         count(&lost),
@@ -61,7 +63,8 @@ fn gilbert_elliott_loses_in_bursts() {
 #[test]
 fn gilbert_elliott_loses_in_both_states() {
     let lost = losses(
-        r#"{"kind": "gilbert_elliott", "good_to_bad": 0.5, "bad_to_good": 0.5, "loss_in_good": 0.1, "loss_in_bad": 0.7}"#,
+        r#"{"kind": "gilbert_elliott", "good_to_bad": 0.5, "bad_to_good": 0.5,
+            "loss_in_good": 0.1, "loss_in_bad": 0.7}"#,
         MANY,
     );
     assert!(likely(count(&lost), lost.len(), 0.4), "states of neighbours are independent here");
@@ -114,7 +117,8 @@ fn copies_are_as_many_as_described_and_come_with_their_originals() {
 
 #[test]
 fn reordering_holds_back_and_loses_nothing() {
-    // Held back by 10.5 packets: eleven are launched later and come out earlier... of which the first ten and no more pass it.
+    // Held back by 10.5 packets: eleven are launched later and come out earlier... of which the
+    // first ten and no more pass it.
     let description =
         link(r#"{"reorder": {"probability": 0.05, "held_ns": 10500}, "delay_ns": 100000}"#);
     let outcomes = run(&description, 42, MANY, 1000);
@@ -187,7 +191,8 @@ fn a_mixture_has_the_described_mean_and_deviation() {
     let count = mixed.len() as f64;
     let mean = mixed.iter().sum::<f64>() / count;
     assert!(mean.abs() < 5.0 / count.sqrt(), "{mean}");
-    // Its fourth moment does not exist, so the square converges slowly; without the scaling it would be 0.625.
+    // Its fourth moment does not exist, so the square converges slowly; without the scaling it
+    // would be 0.625.
     let square = mixed.iter().map(|deviation| deviation * deviation).sum::<f64>() / count;
     assert!((0.85..1.2).contains(&square), "{square}");
     let late = mixed.iter().filter(|deviation| **deviation > 4.0).count();
@@ -199,7 +204,8 @@ fn a_mixture_has_the_described_mean_and_deviation() {
 fn a_negative_delay_is_none() {
     let passages = by_number(&run(
         &link(
-            r#"{"delay_ns": 1000, "jitter": {"kind": "normal", "deviation_ns": 1000000, "keep_order": false}}"#,
+            r#"{"delay_ns": 1000, "jitter": {"kind": "normal", "deviation_ns": 1000000,
+                "keep_order": false}}"#,
         ),
         42,
         MANY,

@@ -16,11 +16,11 @@ pub enum State {
     SynAck,
     /// The handshake is complete.
     Established,
-    /// It was already running when the capture began.
+    /// The connection was open before the capture began.
     Midstream,
     /// One side has sent its FIN.
     HalfClosed,
-    /// Both sides have.
+    /// Both sides have sent their FIN, acknowledged or not.
     Closed,
     /// A RST ended it.
     Reset,
@@ -223,7 +223,8 @@ impl<T> Connection<T> {
             || (self.handshake.syn_ack.is_none() && !self.is_unanswered_simultaneous(direction))
     }
 
-    /// The first SYN of the other side while only one SYN was seen: a simultaneous open, not a successor.
+    /// The first SYN of the other side while only one SYN was seen: a simultaneous open, not a
+    /// successor.
     fn is_unanswered_simultaneous(&self, direction: usize) -> bool {
         self.state == State::Syn
             && direction != self.initiator_direction()
@@ -237,7 +238,8 @@ impl<T> Connection<T> {
         self.last = packet.ts;
     }
 
-    /// Takes a TCP packet of this connection. `removes_duplicates`: packets captured twice are dropped here.
+    /// Takes a TCP packet of this connection. `removes_duplicates`: packets captured twice are
+    /// dropped here.
     #[inline]
     pub(crate) fn on_segment<O: Observer<Transfer = T>>(
         &mut self,
@@ -353,7 +355,8 @@ impl<T> Connection<T> {
         let [low, high] = &mut self.transfers;
         let (own, other) = if direction == 0 { (low, high) } else { (high, low) };
         let syn = packet.flags.any(TcpFlags::SYN);
-        // Text in a RST says why (RFC 1122, 4.2.2.12): it has no sequence numbers and reaches no application.
+        // Text in a RST says why (RFC 1122, 4.2.2.12): it has no sequence numbers and reaches no
+        // application.
         let data = packet.payload > 0 && !packet.flags.any(TcpFlags::RST);
         let fragment = packet.bits.any(Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER);
         stream.seen.fragmented |= fragment;
@@ -430,7 +433,7 @@ impl<T> Connection<T> {
         if !self.streams[direction].on_fin(packet) {
             return;
         }
-        let both = self.streams[0].finished() && self.streams[1].finished();
+        let both = self.streams.iter().all(Stream::has_fin);
         self.state = if both { State::Closed } else { State::HalfClosed };
     }
 

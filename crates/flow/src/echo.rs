@@ -1,8 +1,9 @@
 //! Round trips by the timestamp option (RFC 7323), the passive method of *pping*.
 //!
-//! The first packet that carries a new `TSval` starts a stopwatch; the first packet of the peer that echoes it stops it.
-//! Valid during retransmission; limited to one sample per tick of the timestamp clock. Pure ACKs are kept apart from
-//! data, because an ACK's echo comes back on the peer's data and so measures the way to the *data sender*.
+//! The first packet that carries a new `TSval` starts a stopwatch; the first packet of the peer
+//! that echoes it stops it. Valid during retransmission; limited to one sample per tick of the
+//! timestamp clock. Pure ACKs are kept apart from data, because an ACK's echo comes back on the
+//! peer's data and so measures the way to the *data sender*.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,8 @@ pub struct Echo {
     newest: Option<u32>,
 }
 
-/// Entries kept at most: a second of packets at a microsecond timestamp clock would be more; the oldest go first.
+/// Entries kept at most: a second of packets at a microsecond timestamp clock would be more; the
+/// oldest go first.
 const MOST: usize = 2048;
 /// A timestamp that has waited longer than this is not an echo any more.
 const STALE: Span = Span::from_secs(10);
@@ -24,7 +26,8 @@ impl Echo {
     /// A packet with `tsval` left at `now`; kept if it is newer than all before.
     #[inline]
     pub fn sent(&mut self, tsval: u32, now: Ns) {
-        // Also one that was echoed already: a second echo would answer a packet sent before the first came back.
+        // Also one that was echoed already: a second echo would answer a packet sent before the
+        // first came back.
         if self.newest.is_some_and(|newest| !newer(tsval, newest)) {
             return;
         }
@@ -35,7 +38,8 @@ impl Echo {
         self.waiting.push_back((tsval, now));
     }
 
-    /// The peer echoed `tsecr` at `now`: the time since it was sent, if it is known and was not echoed before.
+    /// The peer echoed `tsecr` at `now`: the time since it was sent, if it is known and was not
+    /// echoed before.
     #[inline]
     pub fn echoed(&mut self, tsecr: u32, now: Ns) -> Option<Span> {
         while let Some(&(tsval, sent)) = self.waiting.front() {

@@ -1,4 +1,5 @@
-//! The flow key: protocol and both endpoints, the lower one first, so that both directions share it.
+//! The flow key: protocol and both endpoints, the lower one first, so that both directions share
+//! it.
 
 use trustbed_wire::Packet;
 
@@ -18,7 +19,8 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The key of a packet, and its direction: 0 when it goes from the lower endpoint to the higher.
+    /// The key of a packet, and its direction: 0 when it goes from the lower endpoint to the
+    /// higher.
     #[inline]
     pub fn of(packet: &Packet) -> (Self, usize) {
         let source = (u128::from_be_bytes(packet.source), packet.source_port);

@@ -1,10 +1,13 @@
-//! From packets to connections: who talks to whom, which instance of a connection a packet belongs to, what each
-//! segment is (new, retransmission, fill, probe …) and which acknowledgement allows a round-trip sample.
+//! From packets to connections: who talks to whom, which instance of a connection a packet belongs
+//! to, what each segment is (new, retransmission, fill, probe …) and which acknowledgement allows a
+//! round-trip sample.
 //!
-//! A [`Table`] takes packets in capture order and drives an [`Observer`], which measures. The table itself measures
-//! nothing over time beyond what classification needs; its bias: what the capture did not hold is never guessed.
+//! A [`Table`] takes packets in capture order and drives an [`Observer`], which measures. The table
+//! itself measures nothing over time beyond what classification needs; its bias: what the capture
+//! did not hold is never guessed.
 //!
-//! Apart from that, [`Unsegment`] cuts the super-packets of offload into the frames that were on the wire.
+//! Apart from that, [`Unsegment`] cuts the super-packets of offload into the frames that were on
+//! the wire.
 
 mod connection;
 mod echo;

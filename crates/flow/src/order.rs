@@ -1,8 +1,9 @@
 //! Packets in the order of their timestamps: a stable reorder buffer of 10 ms.
 //!
-//! A packet that is more than 10 ms older than the newest seen is not sorted in: the clock has stepped back. Then an epoch
-//! ends: what is held is released as it is, and everything later is compared with the new clock only. Within an epoch
-//! the result is exactly a stable sort by timestamp.
+//! A packet that is more than 10 ms older than the newest seen is not sorted in: the clock has
+//! stepped back. Then an epoch ends: what is held is released as it is, and everything later is
+//! compared with the new clock only. Within an epoch the result is exactly a stable sort by
+//! timestamp.
 
 use std::collections::VecDeque;
 
@@ -54,7 +55,8 @@ pub struct Reordered {
     pub epoch: u32,
 }
 
-/// The reorder buffer. Feed it with [`Order::push`], take from it with [`Order::pop`], and [`Order::finish`] at the end.
+/// The reorder buffer. Feed it with [`Order::push`], take from it with [`Order::pop`], and
+/// [`Order::finish`] at the end.
 #[derive(Debug)]
 pub struct Order {
     held: VecDeque<Reordered>,
@@ -146,7 +148,8 @@ impl Order {
         facts.packets += 1;
     }
 
-    /// The slow way: packet by packet, into one batch per epoch, each sorted stably together with what is held of it.
+    /// The slow way: packet by packet, into one batch per epoch, each sorted stably together with
+    /// what is held of it.
     fn merge(&mut self, batch: &Batch) {
         let mut current = Batch::default();
         for packet in &batch.packets {
@@ -172,7 +175,8 @@ impl Order {
         self.facts.clock_step_index.get_or_insert(index);
     }
 
-    /// Sorts `current` together with the held batches of its epoch that it overlaps, and holds the result.
+    /// Sorts `current` together with the held batches of its epoch that it overlaps, and holds the
+    /// result.
     fn settle(&mut self, current: Batch) {
         let Some(earliest) = current.packets.iter().map(|p| p.ts).min() else { return };
         let mut parts = vec![current];

@@ -1,4 +1,5 @@
-//! What is outstanding: one record per segment that was sent and not yet acknowledged, 32 bytes each.
+//! What is outstanding: one record per segment that was sent and not yet acknowledged, 32 bytes
+//! each.
 
 use std::collections::VecDeque;
 
@@ -33,7 +34,8 @@ pub struct Records {
     pub heard: bool,
 }
 
-/// More outstanding segments than this are not kept: a gigabyte in flight, or a capture that never sees an ACK.
+/// More outstanding segments than this are not kept: a gigabyte in flight, or a capture that never
+/// sees an ACK.
 const MOST: usize = 1 << 16;
 /// And no more than this while the receiver was never heard.
 const MOST_UNHEARD: usize = 1024;
@@ -81,7 +83,8 @@ impl Records {
         self.queue.get(at).filter(|r| Self::offset(r, offset) <= offset)
     }
 
-    /// Calls `visit` with every record that overlaps `[start, end)`, cutting records at both edges first.
+    /// Calls `visit` with every record that overlaps `[start, end)`, cutting records at both edges
+    /// first.
     pub fn for_range(&mut self, start: i64, end: i64, mut visit: impl FnMut(&mut Record)) {
         self.cut_at(start);
         self.cut_at(end);
@@ -105,8 +108,8 @@ impl Records {
         }
     }
 
-    /// Takes away what `acknowledged` covers, oldest first, calling `visit` with each record that overlaps `[.., acknowledged)`.
-    /// A record that is covered partly stays.
+    /// Takes away what `acknowledged` covers, oldest first, calling `visit` with each record that
+    /// overlaps `[.., acknowledged)`. A record that is covered partly stays.
     #[inline]
     pub fn acknowledge(&mut self, acknowledged: i64, mut visit: impl FnMut(&Record, i64)) {
         while let Some(record) = self.queue.front() {

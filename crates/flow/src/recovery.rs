@@ -1,5 +1,6 @@
-//! What only a direction with trouble needs: holes in what was seen, ranges reported by SACK, and the retransmissions that a later
-//! DSACK may still declare unnecessary. Allocated when the first of them appears.
+//! What only a direction with trouble needs: holes in what was seen, ranges reported by SACK, and
+//! the retransmissions that a later DSACK may still declare unnecessary. Allocated when the first
+//! of them appears.
 
 use std::collections::VecDeque;
 
@@ -45,11 +46,13 @@ pub struct Recovery {
     pub(crate) disproved: Option<Retransmission>,
     /// Where the last retransmission began, and how much was reported above it by then.
     evidence: (i64, i64),
-    /// When the lowest outstanding segment was retransmitted last, in duplicate ACKs counted until then.
+    /// When the lowest outstanding segment was retransmitted last, in duplicate ACKs counted until
+    /// then.
     pub(crate) duplicates_at_retransmission: u32,
 }
 
-/// Holes, and ranges reported by SACK, kept at most; a capture with more has lost so much that single holes say nothing.
+/// Holes, and ranges reported by SACK, kept at most; a capture with more has lost so much that
+/// single holes say nothing.
 const MOST_HOLES: usize = 4096;
 /// Retransmissions remembered for a later DSACK.
 const MOST_RECENT: usize = 64;
@@ -100,7 +103,8 @@ impl Recovery {
             .sum()
     }
 
-    /// Bytes below `end` that were sent while the capture ran and never held by it, as far as their holes are remembered.
+    /// Bytes below `end` that were sent while the capture ran and never held by it, as far as their
+    /// holes are remembered.
     pub(crate) fn missing_bytes(&self, end: i64) -> i64 {
         self.holes
             .iter()
@@ -125,7 +129,8 @@ impl Recovery {
         self.holes.get(at).filter(|h| h.start < end)
     }
 
-    /// A retransmission of `[start, end)` was sent: what the receiver has reported above it is known to the sender.
+    /// A retransmission of `[start, end)` was sent: what the receiver has reported above it is
+    /// known to the sender.
     pub(crate) fn note_evidence(&mut self, start: i64, end: i64) {
         self.evidence = (start, self.sacked.bytes_above(end));
     }
@@ -147,7 +152,8 @@ impl Recovery {
         self.recent.push_back(retransmission);
     }
 
-    /// The oldest remembered genuine retransmission that `[start, end)` covers, taken out of the memory.
+    /// The oldest remembered genuine retransmission that `[start, end)` covers, taken out of the
+    /// memory.
     pub(crate) fn disprove(&mut self, start: i64, end: i64) -> Option<Retransmission> {
         let at = self
             .recent

@@ -1,11 +1,13 @@
-//! One direction of a TCP connection: its sequence numbers, what was seen of it, what is outstanding, and how it opens and closes.
+//! One direction of a TCP connection: its sequence numbers, what was seen of it, what is
+//! outstanding, and how it opens and closes.
 //!
-//! What a packet does to it is told in a file for each question: `segment` (the words), `payload` (which bytes are new, and what a segment
-//! is), `repair` (why a segment was sent again), `acknowledgement` (what an ACK covers and whether it is a round trip), `sack` (what a SACK
-//! block adds), `counters`.
+//! What a packet does to it is told in a file for each question: `segment` (the words), `payload`
+//! (which bytes are new, and what a segment is), `repair` (why a segment was sent again),
+//! `acknowledgement` (what an ACK covers and whether it is a round trip), `sack` (what a SACK block
+//! adds), `counters`.
 //!
-//! Offsets are 64-bit and relative to the first payload byte; the SYN is −1. In a connection that was already running
-//! the first sequence number seen is offset 0 and negative offsets are legal.
+//! Offsets are 64-bit and relative to the first payload byte; the SYN is −1. In a connection that
+//! was already running the first sequence number seen is offset 0 and negative offsets are legal.
 
 mod acknowledgement;
 mod counters;
@@ -58,7 +60,8 @@ pub struct Stream {
     /// MSS option of this endpoint's SYN, 0 when absent.
     pub mss_option: u16,
     window_raw: u16,
-    /// Largest segment this direction may send: from the handshake, or the largest payload up to 1460 seen.
+    /// Largest segment this direction may send: from the handshake, or the largest payload up to
+    /// 1460 seen.
     mss: u16,
     /// Window shift of this endpoint.
     pub shift: u8,
@@ -87,8 +90,8 @@ pub struct Seen {
     pub syn_ack: bool,
     /// Its SYN permitted SACK.
     pub sack: bool,
-    /// Its SYN carried `MP_CAPABLE` or `MP_JOIN`, or a later segment of it DSS: where both sides did, the connection is a subflow of Multipath
-    /// TCP (RFC 8684).
+    /// Its SYN carried `MP_CAPABLE` or `MP_JOIN`, or a later segment of it DSS: where both sides
+    /// did, the connection is a subflow of Multipath TCP (RFC 8684).
     pub multipath: bool,
     /// A window that counts (not of a SYN).
     pub window: bool,
@@ -112,7 +115,8 @@ pub struct Seen {
     number: bool,
 }
 
-/// A field further than this from where it is expected is ignored (RFC 793 windows are smaller than 2³⁰).
+/// A field further than this from where it is expected is ignored (RFC 793 windows are smaller than
+/// 2³⁰).
 const WILD: i64 = 1 << 30;
 /// Two equal packets closer than this are one packet captured twice.
 const DUPLICATE_MICROS: u32 = 1000;
@@ -158,17 +162,18 @@ impl Stream {
         if self.mss == 0 { 1448 } else { u32::from(self.mss) }
     }
 
-    /// Bytes that the receiver acknowledged and the capture never held. What was sent before the capture held anything of the sender is
-    /// not among them.
+    /// Bytes that the receiver acknowledged and the capture never held. What was sent before the
+    /// capture held anything of the sender is not among them.
     pub fn acknowledged_unseen(&self) -> u64 {
         let Some(recovery) = &self.recovery else { return 0 };
-        let end = if self.fin == i64::MAX { self.una - 1 } else { self.una };
+        let end = if self.has_fin() { self.una } else { self.una - 1 };
         // A missing FIN looks like one missing byte at the very end.
         recovery.forgotten_bytes + recovery.missing_bytes(end).unsigned_abs()
     }
 
-    /// Whether both ends of this direction are closed and acknowledged.
-    pub fn finished(&self) -> bool {
+    /// Whether this side has sent its FIN, acknowledged or not: the last ACK of a connection is
+    /// often missing from a capture.
+    pub fn has_fin(&self) -> bool {
         self.fin != i64::MAX
     }
 
@@ -202,7 +207,8 @@ impl Stream {
         self.seen.syn = true;
         self.seen.syn_ack = packet.flags.any(TcpFlags::ACK);
         (self.snd_max, self.una, self.lowest) = (0, 0, 0);
-        // The window of a SYN is never scaled and counts in no statistic, but it holds until the next packet.
+        // The window of a SYN is never scaled and counts in no statistic, but it holds until the
+        // next packet.
         self.window = u32::from(packet.window);
         if let Some(options) = options {
             self.mss_option = options.mss.unwrap_or(0);
@@ -234,7 +240,8 @@ impl Stream {
         }
     }
 
-    /// The first number of an endpoint whose SYN was not seen: it defines offset 0, unless the peer's acknowledgements did before.
+    /// The first number of an endpoint whose SYN was not seen: it defines offset 0, unless the
+    /// peer's acknowledgements did before.
     #[inline]
     pub(crate) fn start_at(&mut self, packet: &Packet, midstream: bool) {
         if !self.seen.number {
@@ -302,10 +309,11 @@ impl Stream {
         self.counters.wild += fields;
     }
 
-    /// The number after the highest that this side has used: a FIN uses one (RFC 9293, section 3.4).
+    /// The number after the highest that this side has used: a FIN uses one (RFC 9293, section
+    /// 3.4).
     #[inline]
     fn next_number(&self) -> i64 {
-        if self.fin == i64::MAX { self.snd_max } else { self.snd_max.max(self.fin + 1) }
+        if self.has_fin() { self.snd_max.max(self.fin + 1) } else { self.snd_max }
     }
 
     fn open_hole(&mut self, hole: Hole) {
@@ -315,7 +323,7 @@ impl Stream {
     /// A FIN at the end of this packet. Whether it belongs to this connection.
     pub(crate) fn on_fin(&mut self, packet: &Packet) -> bool {
         let at = self.unwrap(packet.seq, self.snd_max) + i64::from(packet.payload);
-        if self.fin == i64::MAX {
+        if !self.has_fin() {
             if (at - self.snd_max).abs() > WILD {
                 self.note_wild(1);
                 return false;
@@ -328,7 +336,8 @@ impl Stream {
         true
     }
 
-    /// Whether a RST of this endpoint lies where the peer would accept it: at or above what the peer has acknowledged, within its window.
+    /// Whether a RST of this endpoint lies where the peer would accept it: at or above what the
+    /// peer has acknowledged, within its window.
     pub(crate) fn accepts_reset(&self, packet: &Packet, peer_window: u32) -> bool {
         if !self.seen.sequence {
             return true;
@@ -353,8 +362,8 @@ fn hole(start: i64, end: i64, packet: &Packet) -> Hole {
     Hole { start, end, since: packet.ts, tsval: packet.tsval, before: false }
 }
 
-/// Sequence, acknowledgement, length, flags, timestamp, IP identification and checksum of a packet, mixed to 32 bits: enough to know it
-/// again among the last four of its direction.
+/// Sequence, acknowledgement, length, flags, timestamp, IP identification and checksum of a packet,
+/// mixed to 32 bits: enough to know it again among the last four of its direction.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves are mixed")]
 fn print(packet: &Packet) -> u32 {

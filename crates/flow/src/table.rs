@@ -1,8 +1,10 @@
-//! The connection table: which instance a packet belongs to, when an instance ends, and what happens when there are too many.
+//! The connection table: which instance a packet belongs to, when an instance ends, and what
+//! happens when there are too many.
 //!
-//! Ends: RST, both FINs, 600 s of silence (60 s for datagrams), a successor on the same key, the end of the capture, or
-//! eviction when the table is full. Every decision depends on the packets of this table alone, so that a capture cut
-//! into tables by flow hash gives the same result for any number of workers.
+//! Ends: RST, both FINs, 600 s of silence (60 s for datagrams), a successor on the same key, the
+//! end of the capture, or eviction when the table is full. Every decision depends on the packets of
+//! this table alone, so that a capture cut into tables by flow hash gives the same result for any
+//! number of workers.
 
 use std::collections::VecDeque;
 
@@ -15,9 +17,10 @@ use crate::{Ack, Connection, FlowKey, Retransmission, Segment, State};
 
 /// What measures transfers while a [`Table`] runs.
 ///
-/// For each direction with payload: `begin` at the first data packet, then `on_data` for every data packet (the first
-/// included) and `on_ack` for every packet of the receiver (of SYNs only those that acknowledge data, told by [`Ack::opening`]), in
-/// capture order; at last `ended` with the connection.
+/// For each direction with payload: `begin` at the first data packet, then `on_data` for every data
+/// packet (the first included) and `on_ack` for every packet of the receiver (of SYNs only those
+/// that acknowledge data, told by [`Ack::opening`]), in capture order; at last `ended` with the
+/// connection.
 pub trait Observer {
     /// State kept per transfer.
     type Transfer;
@@ -32,9 +35,11 @@ pub trait Observer {
         segment: &Segment,
         echoed: Option<Span>,
     );
-    /// A packet from the receiver of the data. Where [`Ack::opening`] is set, only its round-trip sample means anything.
+    /// A packet from the receiver of the data. Where [`Ack::opening`] is set, only its round-trip
+    /// sample means anything.
     fn on_ack(&mut self, transfer: &mut Self::Transfer, sight: &Sight<'_>, ack: &Ack);
-    /// A DSACK declares a retransmission unnecessary; the packet that carries it follows as `on_ack`.
+    /// A DSACK declares a retransmission unnecessary; the packet that carries it follows as
+    /// `on_ack`.
     fn on_disproved(
         &mut self,
         transfer: &mut Self::Transfer,
@@ -47,7 +52,8 @@ pub trait Observer {
     fn srtt(transfer: &Self::Transfer) -> Option<Span>;
     /// Whether packets captured twice are dropped.
     fn removes_duplicates(&self) -> bool;
-    /// A connection left the table. `at_index`: the packet at which it left (`u64::MAX` at the end of the capture).
+    /// A connection left the table. `at_index`: the packet at which it left (`u64::MAX` at the end
+    /// of the capture).
     fn ended(&mut self, connection: Connection<Self::Transfer>, evicted: bool, at_index: u64);
 }
 
@@ -191,8 +197,9 @@ impl<O: Observer> Table<O> {
         self.finish_before(u64::MAX, observer);
     }
 
-    /// The capture is over: every connection whose first packet has an index below `bound` ends, in that order. Called with rising
-    /// bounds, it lets the owner put rows away in between. No packet may follow.
+    /// The capture is over: every connection whose first packet has an index below `bound` ends, in
+    /// that order. Called with rising bounds, it lets the owner put rows away in between. No packet
+    /// may follow.
     pub fn finish_before(&mut self, bound: u64, observer: &mut O) {
         let chunks = &mut self.chunks;
         let rest = self.rest.get_or_insert_with(|| {
@@ -337,7 +344,8 @@ impl<O: Observer> Table<O> {
         }
     }
 
-    /// Makes room: the first half-open connection that the hand meets goes, else the one of those met that was silent longest.
+    /// Makes room: the first half-open connection that the hand meets goes, else the one of those
+    /// met that was silent longest.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the table is capped far below 2³² connections"

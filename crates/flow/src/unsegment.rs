@@ -1,17 +1,23 @@
-//! Frames of a super-packet: what the wire carried where segmentation offload (TSO, GSO, GRO, LRO) shows one large TCP packet.
+//! Frames of a super-packet: what the wire carried where segmentation offload (TSO, GSO, GRO, LRO)
+//! shows one large TCP packet.
 //!
-//! A TCP payload above the segment size (MSS) of its connection is cut into n = ⌈payload / MSS⌉ frames, each with the headers of the
-//! super-packet. Everything else passes as it is, super-packets of UDP (GSO, as QUIC uses it) among it: nothing in them tells the size of
-//! their datagrams. They stay one frame however large, so the bursts of such senders are over- and their packets under-estimated.
+//! A TCP payload above the segment size (MSS) of its connection is cut into n = ⌈payload / MSS⌉
+//! frames, each with the headers of the super-packet. Everything else passes as it is,
+//! super-packets of UDP (GSO, as QUIC uses it) among it: nothing in them tells the size of their
+//! datagrams. They stay one frame however large, so the bursts of such senders are over- and their
+//! packets under-estimated.
 //!
-//! The MSS is the smaller of the MSS options of both SYNs (of one, if the other was not captured), less the option bytes of the packet itself
-//! (RFC 6691). Where no SYN was seen it is the most frequent payload from 536 to 1460 bytes among the direction's packets so far, else 1448;
-//! there nothing up to 1460 bytes is cut, and jumbo frames are cut though they were whole.
+//! The MSS is the smaller of the MSS options of both SYNs (of one, if the other was not captured),
+//! less the option bytes of the packet itself (RFC 6691). Where no SYN was seen it is the most
+//! frequent payload from 536 to 1460 bytes among the direction's packets so far, else 1448; there
+//! nothing up to 1460 bytes is cut, and jumbo frames are cut though they were whole.
 //!
-//! What is known of a connection is kept in a table of fixed size under its flow hash alone. In a capture with more live connections than
-//! [`Unsegment::FLOWS`] the one that was silent longest in its part of the table is forgotten; its super-packets are cut like those of a
-//! connection without a SYN. Of the payload lengths of a direction the four most frequent are counted, by space saving (Metwally, Agrawal
-//! and El Abbadi, ICDT 2005): exact up to four lengths, and a length of more than a quarter of the packets is never missed.
+//! What is known of a connection is kept in a table of fixed size under its flow hash alone. In a
+//! capture with more live connections than [`Unsegment::FLOWS`] the one that was silent longest in
+//! its part of the table is forgotten; its super-packets are cut like those of a connection without
+//! a SYN. Of the payload lengths of a direction the four most frequent are counted, by space saving
+//! (Metwally, Agrawal and El Abbadi, ICDT 2005): exact up to four lengths, and a length of more
+//! than a quarter of the packets is never missed.
 
 use trustbed_units::{Ns, Rate, Span};
 use trustbed_wire::{Bits, Options, Packet, TcpFlags};
@@ -24,8 +30,9 @@ pub enum Spacing {
     /// All at the time of the super-packet: the largest burst that it can have been.
     #[default]
     Stacked,
-    /// One behind the other at the rate of the link, from the time of a sent super-packet on, or up to the time of a received one. Frames of
-    /// other packets do not move: what comes out is not in the order of time where packets are closer than their frames are long.
+    /// One behind the other at the rate of the link, from the time of a sent super-packet on, or up
+    /// to the time of a received one. Frames of other packets do not move: what comes out is not in
+    /// the order of time where packets are closer than their frames are long.
     Spread {
         /// Rate of the link; 0 stacks.
         rate: Rate,
@@ -57,13 +64,16 @@ pub struct UnsegmentFacts {
     pub guessed: u64,
     /// Super-packets that were to be spread and were stacked, because their way is not known.
     pub not_spread: u64,
-    /// TCP packets larger than any offload makes them, passed as they are: their lengths cannot be believed.
+    /// TCP packets larger than any offload makes them, passed as they are: their lengths cannot be
+    /// believed.
     pub too_large: u64,
 }
 
-/// Cuts super-packets into frames. Show it the packets of a capture in their order: [`Unsegment::learn`], then [`Unsegment::expand`].
+/// Cuts super-packets into frames. Show it the packets of a capture in their order:
+/// [`Unsegment::learn`], then [`Unsegment::expand`].
 ///
-/// SYNs and data packets have to be shown to `learn`. `expand` may be left out for packets whose frames are short enough to be trusted.
+/// SYNs and data packets have to be shown to `learn`. `expand` may be left out for packets whose
+/// frames are short enough to be trusted.
 #[derive(Debug, Clone)]
 pub struct Unsegment {
     spacing: Spacing,
@@ -90,7 +100,8 @@ const WAYS: usize = 4;
 const LENGTHS: usize = 4;
 /// The largest payload that is taken for one wire segment where no SYN was seen.
 const LARGEST_PLAIN: u32 = 1460;
-/// The smallest that may be a full segment there (RFC 9293, 3.7.1: the MSS that every host takes); what is shorter ends a message.
+/// The smallest that may be a full segment there (RFC 9293, 3.7.1: the MSS that every host takes);
+/// what is shorter ends a message.
 const SMALLEST_FULL: u32 = 536;
 /// The MSS where nothing tells it: Ethernet, with timestamps.
 const USUAL: u32 = 1448;
@@ -118,7 +129,8 @@ impl Unsegment {
         self.facts
     }
 
-    /// Takes from a packet what it tells about the segment size of its connection. Anything but SYNs and data of TCP returns at once.
+    /// Takes from a packet what it tells about the segment size of its connection. Anything but
+    /// SYNs and data of TCP returns at once.
     #[inline]
     pub fn learn(&mut self, packet: &Packet, options: Option<&Options>) {
         let syn = packet.flags.any(TcpFlags::SYN);
@@ -134,14 +146,16 @@ impl Unsegment {
         }
     }
 
-    /// The payload, in bytes, of every frame but the last of a super-packet; none where the packet is no super-packet.
+    /// The payload, in bytes, of every frame but the last of a super-packet; none where the packet
+    /// is no super-packet.
     #[inline]
     pub fn segment(&mut self, packet: &Packet) -> Option<u32> {
         self.segment_size(packet).filter(|mss| packet.payload > *mss)
     }
 
-    /// Calls `emit` with time, frame length and IP length (in bytes) of every frame that the packet was on the wire, and says how many there
-    /// were. A packet that is no super-packet is emitted once, with its own time and lengths.
+    /// Calls `emit` with time, frame length and IP length (in bytes) of every frame that the packet
+    /// was on the wire, and says how many there were. A packet that is no super-packet is emitted
+    /// once, with its own time and lengths.
     #[inline]
     pub fn expand(&mut self, packet: &Packet, way: Way, mut emit: impl FnMut(Ns, u32, u32)) -> u32 {
         if let Some(mss) = self.segment(packet) {
@@ -189,7 +203,8 @@ impl Unsegment {
         (way != Way::Unknown && rate.0 > 0).then_some(Pace { rate, gap })
     }
 
-    /// The payload of a full frame of the packet's connection; none where the packet cannot be a super-packet.
+    /// The payload of a full frame of the packet's connection; none where the packet cannot be a
+    /// super-packet.
     fn segment_size(&mut self, packet: &Packet) -> Option<u32> {
         if packet.protocol != 6
             || packet.payload <= SMALLEST
@@ -295,7 +310,8 @@ fn is_fragment(packet: &Packet) -> bool {
     packet.bits.any(Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER)
 }
 
-/// Bytes of IP and TCP options, which the MSS does not count and a full segment leaves out (RFC 6691).
+/// Bytes of IP and TCP options, which the MSS does not count and a full segment leaves out (RFC
+/// 6691).
 fn option_bytes(packet: &Packet) -> u32 {
     let plain = if packet.bits.any(Bits::IPV6) { 60 } else { 40 };
     u32::from(packet.header_length).saturating_sub(plain)

@@ -1,4 +1,5 @@
-//! The life of a connection: how it opens, half closes, closes, resets, and what is told of its handshake.
+//! The life of a connection: how it opens, half closes, closes, resets, and what is told of its
+//! handshake.
 
 mod packets;
 mod recorder;
@@ -193,6 +194,18 @@ fn one_fin_half_closes_and_two_close() {
     assert_eq!(record(&talk.batch()).data(1).len(), 1, "the other side goes on");
     talk.says(ends.server(40 * MS).seq(500).ack(1).flags(FIN));
     assert_eq!(record(&talk.batch()).only().state, State::Closed);
+}
+
+#[test]
+fn a_connection_is_closed_whether_or_not_its_last_fin_is_acknowledged() {
+    let ends = Ends::default();
+    let mut talk = Talk::open();
+    talk.says(ends.client(20 * MS).flags(FIN)).says(ends.server(30 * MS).flags(FIN));
+    let neither = record(&talk.batch());
+    assert!(neither.client().has_fin() && neither.server().has_fin());
+    talk.says(ends.client(40 * MS).seq(1).ack(1)).says(ends.server(50 * MS).seq(1).ack(1));
+    let both = record(&talk.batch());
+    assert_eq!((neither.only().state, both.only().state), (State::Closed, State::Closed));
 }
 
 #[test]

@@ -16,7 +16,8 @@ fn a_value_is_timed_once_from_its_first_packet() {
     assert_eq!(echo.echoed(10, Ns(500)), None, "it was taken");
 }
 
-/// A clock of milliseconds ticks less often than segments leave: the echo of an earlier segment must not stop a later one's stopwatch.
+/// A clock of milliseconds ticks less often than segments leave: the echo of an earlier segment
+/// must not stop a later one's stopwatch.
 #[test]
 fn one_sample_per_tick_even_when_nothing_waits() {
     let mut echo = Echo::default();

@@ -1,6 +1,8 @@
-//! The golden connection of `tests/golden/flows.json`, packet by packet: labels, round-trip samples, counts and loss rates.
+//! The golden connection of `tests/golden/flows.json`, packet by packet: labels, round-trip
+//! samples, counts and loss rates.
 //!
-//! It wraps 2³² inside its second segment, loses one segment that a timeout repairs, and sends another one that had been acknowledged.
+//! It wraps 2³² inside its second segment, loses one segment that a timeout repairs, and sends
+//! another one that had been acknowledged.
 
 mod flows;
 mod packets;
@@ -11,7 +13,8 @@ use recorder::{Event, Recorder, label, record};
 use trustbed_flow::{RttOutcome, State};
 use trustbed_units::Span;
 
-/// What the table said about the packet `index`, in the golden file's words; nothing when it says nothing of such packets.
+/// What the table said about the packet `index`, in the golden file's words; nothing when it says
+/// nothing of such packets.
 fn said(recorder: &Recorder, index: u64) -> Option<String> {
     recorder.events.iter().find_map(|event| match event {
         Event::Data { segment, .. } if segment.index == index => Some(label(segment)),

@@ -46,11 +46,12 @@ static COUNTING: Counting = Counting;
 
 /// Bytes of a connection with nothing on the heap. Every flow of a capture pays it.
 const CONNECTION_BYTES: usize = 728;
-/// What one direction may hold on the heap when its packets are made to hurt: 2¹⁶ records of 32 bytes, in a queue that doubles, and as much
-/// again for everything else.
+/// What one direction may hold on the heap when its packets are made to hurt: 2¹⁶ records of 32
+/// bytes, in a queue that doubles, and as much again for everything else.
 const WORST_BYTES: i64 = 8 << 20;
 
-/// Feeds packets without keeping them and without keeping what the table says; bytes held by the table after each thousandth.
+/// Feeds packets without keeping them and without keeping what the table says; bytes held by the
+/// table after each thousandth.
 fn grown(packets: impl Iterator<Item = Made>) -> Vec<i64> {
     let mut recorder = Recorder::default();
     let mut table: Table<Recorder> = table(Limits::default());

@@ -1,4 +1,5 @@
-//! The reorder buffer against its twin: a stable sort by timestamp within epochs that steps back of more than 10 ms separate.
+//! The reorder buffer against its twin: a stable sort by timestamp within epochs that steps back of
+//! more than 10 ms separate.
 
 mod packets;
 

@@ -53,7 +53,7 @@ impl Twin {
                 }
             }
             Step::Sack(start, end) => {
-                self.bytes.range_mut(start..end).for_each(|(_, known)| known.3 = true)
+                self.bytes.range_mut(start..end).for_each(|(_, known)| known.3 = true);
             }
             Step::Acknowledge(offset) => {
                 self.acknowledged = self.acknowledged.max(offset);

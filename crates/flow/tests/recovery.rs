@@ -1,4 +1,5 @@
-//! Why a segment was sent again, and how a hole came to be filled: every sub-class with the packets that make it, and its nearest neighbours.
+//! Why a segment was sent again, and how a hole came to be filled: every sub-class with the packets
+//! that make it, and its nearest neighbours.
 
 mod packets;
 mod recorder;
@@ -7,7 +8,8 @@ use packets::{Ends, MS, S, Talk};
 use recorder::{Event, Recorder, record};
 use trustbed_flow::Cause;
 
-/// Eight segments from 20 ms on, and an acknowledgement of the first at 30 ms: the second is at the head of what is outstanding.
+/// Eight segments from 20 ms on, and an acknowledgement of the first at 30 ms: the second is at the
+/// head of what is outstanding.
 fn flight() -> Talk {
     let mut talk = Talk::open();
     for n in 0..8 {
@@ -90,7 +92,8 @@ fn a_later_dsack_below_the_acknowledgement_makes_it_spurious() {
 #[test]
 fn a_later_dsack_inside_the_second_block_makes_it_spurious() {
     let mut talk = flight();
-    // 2000 arrives, 1000 is missing; 2000 is sent again although it arrived, which the first block tells.
+    // 2000 arrives, 1000 is missing; 2000 is sent again although it arrived, which the first block
+    // tells.
     talk.sends(S, 2000, 1000).sacks(S + 10 * MS, 1000, &[(2000, 3000), (2000, 8000)]);
     let seen = record(&talk.batch());
     assert_eq!(kinds(&seen), [1, 0, 0, 0]);

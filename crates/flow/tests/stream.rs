@@ -1,4 +1,5 @@
-//! What each segment is: every class with the packets that make it, and with those that just do not.
+//! What each segment is: every class with the packets that make it, and with those that just do
+//! not.
 
 mod packets;
 mod recorder;
@@ -161,7 +162,8 @@ fn the_last_byte_with_a_fin_is_no_keep_alive() {
     );
 }
 
-// Window probe: the peer's last window is 0, at most one byte, at the highest or the lowest outstanding offset.
+// Window probe: the peer's last window is 0, at most one byte, at the highest or the lowest
+// outstanding offset.
 
 #[test]
 fn a_byte_into_a_closed_window_is_a_probe() {

@@ -1,4 +1,5 @@
-//! Which instance of a connection a packet belongs to, when instances end, and what goes when there are too many.
+//! Which instance of a connection a packet belongs to, when instances end, and what goes when there
+//! are too many.
 
 mod packets;
 mod recorder;
@@ -13,7 +14,8 @@ use trustbed_wire::TcpFlags;
 
 const FIN: u8 = TcpFlags::FIN | TcpFlags::ACK;
 
-/// First packet, state, and the packet at which it left, of every connection in the order of leaving.
+/// First packet, state, and the packet at which it left, of every connection in the order of
+/// leaving.
 fn lives(recorder: &Recorder) -> Vec<(u64, State, u64)> {
     recorder
         .gone
@@ -432,7 +434,8 @@ fn traffic() -> impl Strategy<Value = Vec<Made>> {
 }
 
 proptest! {
-    /// Whatever comes: every packet is counted in exactly one instance, and instances of a key follow one another.
+    /// Whatever comes: every packet is counted in exactly one instance, and instances of a key
+    /// follow one another.
     #[test]
     fn every_packet_belongs_to_one_instance(packets in traffic(), connections in 1_usize..8) {
         let seen = record_with(&batch(&packets), Limits { connections, ..Limits::default() }, false);

@@ -1,5 +1,6 @@
-//! Classes, overlaps, causes and round-trip samples of generated traffic against a twin that keeps every byte and follows the rules word by
-//! word: slow, obvious, and with nothing in common with the table but the packets.
+//! Classes, overlaps, causes and round-trip samples of generated traffic against a twin that keeps
+//! every byte and follows the rules word by word: slow, obvious, and with nothing in common with
+//! the table but the packets.
 
 mod packets;
 mod recorder;
@@ -41,7 +42,8 @@ struct Sent {
     repaired: bool,
 }
 
-/// What the twin says of a packet with payload; the cause is left open where the rules leave it to the order of several retransmissions.
+/// What the twin says of a packet with payload; the cause is left open where the rules leave it to
+/// the order of several retransmissions.
 type Verdict = (Class, i64, Option<Cause>);
 
 impl Twin {
@@ -120,7 +122,8 @@ impl Twin {
         self.snd_max = self.snd_max.max(end);
     }
 
-    /// Takes an acknowledgement; a round-trip sample if it allows one, and whether it is a duplicate.
+    /// Takes an acknowledgement; a round-trip sample if it allows one, and whether it is a
+    /// duplicate.
     fn acknowledge(
         &mut self,
         now: i64,

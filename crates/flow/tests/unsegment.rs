@@ -1,4 +1,5 @@
-//! Super-packets become the frames that the wire carried: how many, how long, when, and what passes as it is.
+//! Super-packets become the frames that the wire carried: how many, how long, when, and what passes
+//! as it is.
 
 mod packets;
 
@@ -11,7 +12,8 @@ use trustbed_wire::{Bits, TcpFlags};
 
 /// Ethernet around IP.
 const LINK: u32 = 14;
-/// Ethernet at one gigabit per second: a byte takes 8 ns, and a frame 24 bytes more than a capture shows.
+/// Ethernet at one gigabit per second: a byte takes 8 ns, and a frame 24 bytes more than a capture
+/// shows.
 const GIGABIT: Spacing = Spacing::Spread { rate: Rate(1_000_000_000), gap: 24 };
 
 /// Time in nanoseconds, frame length and IP length.

@@ -1,7 +1,9 @@
-//! How right both estimators are over links in virtual time with cross traffic at a constant rate, where the truth is known exactly.
+//! How right both estimators are over links in virtual time with cross traffic at a constant rate,
+//! where the truth is known exactly.
 //!
-//! `cargo run --release -p trustbed-probe --example accuracy -- 100` prints a line per path and what they come to; a second number is the
-//! length of the cross traffic's packets in bytes, 100 if none is given. `long` behind it has both probe with settings for long packets.
+//! `cargo run --release -p trustbed-probe --example accuracy -- 100` prints a line per path and
+//! what they come to; a second number is the length of the cross traffic's packets in bytes, 100 if
+//! none is given. `long` behind it has both probe with settings for long packets.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +30,8 @@ fn main() {
     let scan = Scan { coalescence: Span::from_micros(2), ..chirps.scan };
     let (mut inside, mut errors) = (0, vec![]);
     println!(
-        "capacity Mbit/s  RTT ms  load   pathload Mbit/s (of available)          pathChirp (of available)"
+        "capacity Mbit/s  RTT ms  load   pathload Mbit/s (of available)          pathChirp (of \
+         available)"
     );
     for path in paths(runs, cross) {
         let round_trip = path.delay + path.delay;
@@ -58,6 +61,7 @@ fn main() {
     let mean: f64 = errors.iter().sum::<f64>() / count;
     let absolute: f64 = errors.iter().map(|error| error.abs()).sum::<f64>() / count;
     println!(
-        "pathload: {inside} of {runs} intervals hold what is available; pathChirp: mean error {mean:+.3}, mean absolute error {absolute:.3}"
+        "pathload: {inside} of {runs} intervals hold what is available; pathChirp: mean error \
+         {mean:+.3}, mean absolute error {absolute:.3}"
     );
 }

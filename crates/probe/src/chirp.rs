@@ -1,6 +1,7 @@
 //! A chirp: packets of one length whose rate grows by a factor from each to the next.
 //!
-//! Ribeiro, Riedi, Baraniuk, Navratil and Cottrell, *pathChirp: Efficient Available Bandwidth Estimation for Network Paths*, PAM 2003.
+//! Ribeiro, Riedi, Baraniuk, Navratil and Cottrell, *pathChirp: Efficient Available Bandwidth
+//! Estimation for Network Paths*, PAM 2003.
 
 use trustbed_units::Span;
 
@@ -16,8 +17,9 @@ pub struct Chirp {
 }
 
 impl Chirp {
-    /// The chirp with the fewest packets whose rates reach from `lowest` (or below) to `highest`, each `factor` times the one before.
-    /// Rates in bit/s of UDP payload, which is how the tool counts.
+    /// The chirp with the fewest packets whose rates reach from `lowest` (or below) to `highest`,
+    /// each `factor` times the one before. Rates in bit/s of UDP payload, which is how the tool
+    /// counts.
     pub fn new(payload: u32, lowest: f64, highest: f64, factor: f64) -> Self {
         let gaps = Self::gaps(lowest, highest, factor);
         let rates = (0..gaps)
@@ -63,8 +65,9 @@ impl Chirp {
         Span((0..number.min(self.rates.len())).map(|gap| self.gap_ns(gap)).sum::<f64>() as i64)
     }
 
-    /// Whether the sender kept to it: no gap was off by a quarter and 10 µs. One that was is another rate than the one it stands for.
-    pub fn is_as_asked(&self, packets: &[Sighting]) -> bool {
+    /// Whether the sender kept to it: no gap was off by a quarter and 10 µs. One that was is
+    /// another rate than its own.
+    pub fn is_as_scheduled(&self, packets: &[Sighting]) -> bool {
         packets.len() == self.packets() && distorted_share(|gap| self.gap_ns(gap), packets) <= 0.0
     }
 
@@ -73,16 +76,17 @@ impl Chirp {
         self.due(self.rates.len())
     }
 
-    /// How long from its start to that of the next, so that chirps load the path with `mean_rate` bit/s, and with half of the time in silence at least.
+    /// How long from its start to that of the next, so that chirps load the path with `mean_rate`
+    /// bit/s, and with half of the time in silence at least.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         reason = "a chirp has some dozen packets"
     )]
     pub fn interval(&self, mean_rate: f64) -> Span {
-        let asked =
+        let scheduled =
             Span((self.packets() as f64 * 8e9 * f64::from(self.payload) / mean_rate) as i64);
-        asked.max(self.duration() + self.duration())
+        scheduled.max(self.duration() + self.duration())
     }
 }
 

@@ -1,17 +1,22 @@
-//! How the clock of a reflector differs from that of whoever probes it, from the probes alone.
+//! How the clock of a reflector differs from that of the prober, from the probes alone.
 //!
-//! *Offset*: a probe tells by how much the other clock is ahead to within half of its round trip. So the probe with the least round trip tells
-//! best: the minimum filter of NTP (RFC 5905, section 10), here one for every interval of time and one for all. The bound holds for any
-//! asymmetry of the path, loads and routes, as long as the clocks run alike during one round trip. Where the fixed delays of the ways differ
-//! the offset is wrong by half of that, and no measurement between two hosts can know.
+//! *Offset*: a probe gives by how much the other clock is ahead to within half of its round trip.
+//! So the probe with the least round trip is best: the minimum filter of NTP (RFC 5905, section
+//! 10), here one for every interval of time and one for all. The bound holds for any asymmetry of
+//! the path, loads and routes, as long as the clocks run alike during one round trip. Where the
+//! fixed delays of the directions differ the offset is wrong by half of that, and no measurement
+//! between two hosts can know.
 //!
-//! *Skew*: delays to the reflector rise by as much as its clock is faster, delays from it fall. The lines under either ([`Envelope`]) have
-//! that slope if the least delay of each way stays the same (Moon, Skelly and Towsley, INFOCOM 1999); the estimate is the mean of the two, and
-//! by how much they differ tells how far that assumption carried ([`Skew::disagreement`]). What holds without it is [`Skew::bound`]: every
-//! clock that runs evenly and has no delay negative has its skew within.
+//! *Skew*: delays to the reflector rise by as much as its clock is faster, delays from it fall. The
+//! lines under either ([`Envelope`]) have that slope if the least delay of each direction stays the
+//! same (Moon, Skelly and Towsley, INFOCOM 1999); the estimate is the mean of the two, and by how
+//! much they differ tells how far that assumption carried ([`Skew::disagreement`]). What holds
+//! without it is [`Skew::bound`]: every clock that runs evenly and has no delay negative has its
+//! skew within.
 //!
-//! Bias: what a host adds between its clock and the wire (here the time between reading the clock and sending an answer) counts as delay of
-//! that way; half of its least value is in the offset.
+//! Bias: what a host adds between its clock and the wire (here the time between reading the clock
+//! and sending an answer) counts as delay of that direction; half of its least value is in the
+//! offset.
 
 use trustbed_units::{Ns, Span};
 
@@ -20,7 +25,7 @@ use crate::{Envelope, RoundTrip, SkewLine};
 
 /// Intervals that are kept apart; when there are more, pairs of them become one.
 const MOST_INTERVALS: usize = 1024;
-/// How long clocks have to be watched for their rates to be told apart: 10 ppm are 0.6 ms then.
+/// How long clocks have to be watched to tell their rates apart: 10 ppm are 0.6 ms then.
 const DRIFT_FROM: Span = Span::from_secs(60);
 /// Four moments in whole nanoseconds.
 const ROUNDING: Span = Span(2);
@@ -34,22 +39,25 @@ pub struct ClockOffset {
     pub ahead: Span,
     /// By how much that may be wrong, either way: half of the round trip, rounded up.
     pub error: Span,
-    /// Of the probe that told it.
+    /// Of the probe that gave it.
     pub round_trip: Span,
 }
 
 /// By how much faster the reflector's clock runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Skew {
-    /// By how much the reflector's clock is ahead, as a line through time. Its slope is the skew: seconds per second.
+    /// By how much the reflector's clock is ahead, as a line through time. Its slope is the skew:
+    /// seconds per second.
     pub ahead: SkewLine,
-    /// Half of what the two ways disagree about the slope by. Small when the least delays of both were met early and late.
+    /// Half of what the two directions disagree about the slope by. Small when the least delays of
+    /// both were met early and late.
     pub disagreement: f64,
-    /// By how much the slope may be wrong at most, whatever the delays were, if both clocks run evenly.
+    /// By how much the slope may be wrong at most, whatever the delays were, if both clocks run
+    /// evenly.
     pub bound: f64,
 }
 
-/// What probes tell about two clocks.
+/// What probes show about two clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ClockVerdict {
     /// There are too few, or they span no time.
@@ -60,7 +68,8 @@ pub enum ClockVerdict {
     Uneven,
 }
 
-/// Collects what probes tell about two clocks, in bounded memory; probes come in the order in which they were sent.
+/// Compares two clocks by probes, in bounded memory; probes come in the order in which they were
+/// sent.
 ///
 /// ```
 /// use trustbed_probe::{ClockComparison, RoundTrip};
@@ -68,7 +77,12 @@ pub enum ClockVerdict {
 /// let mut clocks = ClockComparison::new(Span::from_secs(1));
 /// // The other clock is 1 s ahead; 3 ms there, 1 ms back.
 /// let there = Ns(1_003_000_000);
-/// clocks.add(&RoundTrip { sent: Ns(0), reflector_received: there, reflector_sent: there, received: Ns(4_000_000) });
+/// clocks.add(&RoundTrip {
+///     sent: Ns(0),
+///     reflector_received: there,
+///     reflector_sent: there,
+///     received: Ns(4_000_000),
+/// });
 /// let offset = clocks.offset().unwrap();
 /// assert_eq!((offset.ahead, offset.error), (Span(1_001_000_000), Span::from_millis(2)));
 /// ```
@@ -85,13 +99,15 @@ pub struct ClockComparison {
 }
 
 impl ClockComparison {
-    /// Nothing is known. Offsets are told for every interval of at least this length; longer ones when there are more than a thousand.
+    /// Nothing is known. Offsets are given for every interval of at least this length; longer ones
+    /// when there are more than a thousand.
     pub fn new(interval: Span) -> Self {
         let (forward, backward) = (Envelope::default(), Envelope::default());
         Self { interval: interval.max(Span(1)), origin: None, best: Vec::new(), forward, backward }
     }
 
-    /// A probe that was answered. One whose round trip is negative tells that a clock was set meanwhile, and nothing else.
+    /// A probe that was answered. One whose round trip is negative shows that a clock was stepped
+    /// meanwhile, and nothing else.
     pub fn add(&mut self, probe: &RoundTrip) {
         let round_trip = probe.round_trip();
         if round_trip < Span::ZERO {
@@ -110,7 +126,7 @@ impl ClockComparison {
         later.best.iter().for_each(|(_, offset)| self.keep(*offset));
     }
 
-    /// How many probes told something.
+    /// How many probes were used.
     pub const fn probes(&self) -> u64 {
         self.forward.points()
     }
@@ -141,7 +157,8 @@ impl ClockComparison {
             return ClockVerdict::Uneven;
         }
         let slope = f64::midpoint(there.slope, -back.slope).clamp(least.min(most), most.max(least));
-        // Offset plus least delay there, offset less least delay back: the offset is between the two.
+        // Offset plus least delay there, offset less least delay back: the offset is between the
+        // two.
         let middle = there.at + Span((back.at - there.at).0 / 2);
         let height = Span((there.at(middle) - back.at(middle)).0 / 2);
         ClockVerdict::Skew(Skew {
@@ -151,8 +168,9 @@ impl ClockComparison {
         })
     }
 
-    /// The line to take out of one-way delays: what the clocks differ in rate, where that was watched for a minute and both ways tell the same.
-    /// Over less time a difference in rate is nothing beside the delays; where the ways do not tell the same it may be a queue that fills.
+    /// The line to take out of one-way delays: what the clocks differ in rate, where that was
+    /// watched for a minute and both directions agree. Over less time a difference in rate is
+    /// nothing beside the delays; where the directions disagree it may be a queue that fills.
     pub fn drift(&self) -> Option<SkewLine> {
         match self.skew() {
             ClockVerdict::Skew(skew)
@@ -200,8 +218,9 @@ impl ClockComparison {
     }
 }
 
-/// The slopes of all lines that are nowhere above the delays there nor below the negative delays back: whoever is above or below at one moment
-/// and how far, bounds the slope to any other moment. None where one side of it has no bound.
+/// The slopes of all lines that are nowhere above the delays there nor below the negative delays
+/// back: whoever is above or below at one moment and how far, bounds the slope to any other moment.
+/// None where one side of it has no bound.
 fn possible_slopes(forward: &[Corner], backward: &[Corner]) -> Option<(f64, f64)> {
     let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
     for (above_at, above) in forward {

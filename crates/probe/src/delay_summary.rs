@@ -1,14 +1,16 @@
-//! The delays of many probes in a few numbers, for the round trip and for either way.
+//! The delays of many probes in a few numbers, for the round trip and either direction.
 //!
-//! One-way delays are those of the clocks as they are: by how much one is ahead of the other is in them, and they may be negative. Differences
-//! between delays of one way have no offset in them: *jitter* is the 95th percentile less the median, as `owping` prints it, and *variation* is
-//! the difference between the delays of two probes that were sent one after the other (RFC 3393: IPDV). Percentiles are nearest ranks.
+//! One-way delays are those of the clocks as they are: by how much one is ahead of the other is in
+//! them, and they may be negative. Differences between delays of one direction have no offset in
+//! them: *jitter* is the 95th percentile less the median, as `owping` prints it, and *variation* is
+//! the difference between the delays of two probes that were sent one after the other (RFC 3393:
+//! IPDV). Percentiles are nearest ranks.
 
 use trustbed_units::{Ns, Span};
 
 use crate::{RoundTrip, SkewLine};
 
-/// What can be said of some delays.
+/// The summary of some delays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelaySummary {
     /// How many there are.
@@ -100,8 +102,9 @@ impl DelayVariation {
 }
 
 impl Delays {
-    /// Of probes with their numbers, in the order of sending. Where the reflector's clock runs at another rate, the line says by how much, and
-    /// one-way delays are as they would be had it kept the difference that it had at the first probe.
+    /// Of probes with their numbers, in the order of sending. Where the reflector's clock runs at
+    /// another rate, the line gives by how much, and one-way delays are as they would be had it
+    /// kept the difference that it had at the first probe.
     pub fn of(probes: &[(u64, RoundTrip)], ahead: Option<&SkewLine>) -> Option<Self> {
         let since = probes.first()?.1.sent;
         let drift = |at: Ns| ahead.map_or(Span::ZERO, |line| line.drift(since, at));

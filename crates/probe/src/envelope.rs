@@ -1,11 +1,13 @@
 //! The line under a cloud of points in time: what delays would be without queues.
 //!
-//! Moon, Skelly and Towsley, *Estimation and Removal of Clock Skew from Network Delay Measurements* (INFOCOM 1999): of all lines that have every
-//! point on them or above, the one with the least distance to the points in sum. Such a line contains the edge of the points' lower convex hull
+//! Moon, Skelly and Towsley, *Estimation and Removal of Clock Skew from Network Delay Measurements*
+//! (INFOCOM 1999): of all lines that have every point on them or above, the one with the least
+//! distance to the points in sum. Such a line contains the edge of the points' lower convex hull
 //! that spans their mean moment, so that the hull and that mean are all that has to be kept.
 //!
-//! The hull of many points has few corners. Should it have more than [`MOST_CORNERS`], the one that matters least is forgotten: the line may then
-//! be above a forgotten corner, by no more than [`Envelope::forgotten`] says.
+//! The hull of many points has few corners. Should it have more than [`MOST_CORNERS`], the one that
+//! matters least is forgotten: the line may then be above a forgotten corner, by no more than
+//! [`Envelope::forgotten`] reports.
 
 use trustbed_units::{Ns, Span};
 
@@ -35,8 +37,9 @@ impl SkewLine {
     }
 }
 
-/// The lower convex hull of points in time, and their mean moment; mergeable. Points come in the order of time; one that is earlier than the one
-/// before it is taken as if it were as late, which moves it by as much as packets overtake one another.
+/// The lower convex hull of points in time, and their mean moment; mergeable. Points come in the
+/// order of time; one that is earlier than the one before it is taken as if it were as late, which
+/// moves it by as much as packets overtake one another.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Envelope {
     corners: Vec<Corner>,
@@ -108,8 +111,9 @@ impl Envelope {
         &self.corners
     }
 
-    /// Andrew's monotone chain: corners that the new point makes inner ones go. The new edge is below those that went, so that it is above what
-    /// was forgotten of them by no more than they were.
+    /// Andrew's monotone chain: corners that the new point makes inner ones go. The new edge is
+    /// below those that went, so that it is above what was forgotten of them by no more than they
+    /// were.
     fn push(&mut self, point: Corner, mut raised: Span) {
         while let Some(last) = self.corners.last() {
             if last.0 == point.0 {
@@ -153,7 +157,8 @@ impl Envelope {
     }
 }
 
-/// Whether the middle one of three points, in the order of time, lies below the line through the others.
+/// Whether the middle one of three points, in the order of time, lies below the line through the
+/// others.
 fn is_below(left: Corner, middle: Corner, right: Corner) -> bool {
     let (across, up) = (i128::from((middle.0 - left.0).0), i128::from((middle.1 - left.1).0));
     let (far, high) = (i128::from((right.0 - left.0).0), i128::from((right.1 - left.1).0));

@@ -5,7 +5,8 @@
 pub enum ProbeError {
     /// Rates must be above 0, and the lowest below the highest.
     #[error(
-        "no rate lies from {lowest} to {highest} bit/s; give a lowest rate above 0 and below the highest"
+        "no rate lies from {lowest} to {highest} bit/s; give a lowest rate above 0 and below the \
+         highest"
     )]
     NoRates {
         /// The lowest rate.
@@ -13,9 +14,11 @@ pub enum ProbeError {
         /// The highest rate.
         highest: f64,
     },
-    /// A chirp whose rate does not grow never ends; one that grows too slowly has more packets than a host can send.
+    /// A chirp whose rate does not grow never ends; one that grows too slowly has more packets than
+    /// a host can send.
     #[error(
-        "a spread factor of {factor} gives chirps of {packets} packets; give one from 1.01 to 4, or rates that lie closer together"
+        "a spread factor of {factor} gives chirps of {packets} packets; give one from 1.01 to 4, \
+         or rates that lie closer together"
     )]
     Spread {
         /// The factor.

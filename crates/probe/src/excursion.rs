@@ -1,4 +1,5 @@
-//! What one chirp says: excursions of its queueing delays that end tell of bursts, the one that does not tells of the available bandwidth.
+//! The excursions of one chirp: those of its queueing delays that end are bursts, the one that does
+//! not gives the available bandwidth.
 //!
 //! Ribeiro and others, PAM 2003, §3, with what pathChirp 2.3.7 does at the ends.
 
@@ -13,7 +14,8 @@ pub struct Scan {
     pub decrease_factor: f64,
     /// An excursion of fewer packets is a chance meeting.
     pub busy_period: usize,
-    /// Packets that came closer together waited in the receiver's machine: interrupts that are coalesced.
+    /// Packets that came closer together waited in the receiver's machine: interrupts that are
+    /// coalesced.
     pub coalescence: Span,
 }
 
@@ -26,7 +28,7 @@ impl Default for Scan {
 /// What was found in a chirp.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Excursions {
-    /// What each gap says of the available bandwidth, bit/s.
+    /// The available bandwidth by each gap, bit/s.
     pub per_gap: Vec<f64>,
     /// Their mean, weighted by the gaps' lengths, bit/s.
     pub estimate: f64,
@@ -35,7 +37,8 @@ pub struct Excursions {
 }
 
 impl Excursions {
-    /// What a chirp's packets say. Nothing where one was lost, one overtook another, or too few did not wait in the receiver.
+    /// The result of a chirp's packets. Nothing where one was lost, one overtook another, or too
+    /// few did not wait in the receiver.
     pub fn of(chirp: &Chirp, packets: &[Sighting], scan: &Scan) -> Option<Self> {
         if packets.len() != chirp.packets() {
             return None;
@@ -64,24 +67,24 @@ impl Excursions {
         let rates = chirp.rates();
         let rate = |place: usize| rates[kept[place].min(rates.len() - 1)];
         let mut found = vec![None; last];
-        let rises = |place: usize| delays[place] < delays[place + 1];
-        let next_rise = |from: usize| (from..last).find(|place| rises(*place)).unwrap_or(last);
+        let rises = |index: usize| delays[index] < delays[index + 1];
+        let next_rise = |from: usize| (from..last).find(|index| rises(*index)).unwrap_or(last);
         let mut start = next_rise(0);
-        let mut place = start + 1;
+        let mut index = start + 1;
         let mut highest = 0.0_f64;
-        while place <= last {
-            let above = delays[place] - delays[start];
+        while index <= last {
+            let above = delays[index] - delays[start];
             highest = highest.max(above);
             if above < highest / scan.decrease_factor {
-                if place - start >= scan.busy_period {
-                    (start..place)
+                if index - start >= scan.busy_period {
+                    (start..index)
                         .filter(|gap| rises(*gap))
                         .for_each(|gap| found[gap] = Some(rate(gap)));
                 }
-                start = next_rise(place);
-                (place, highest) = (start, 0.0);
+                start = next_rise(index);
+                (index, highest) = (start, 0.0);
             }
-            place += 1;
+            index += 1;
         }
         let start = start.min(last - 1);
         found[start..].fill(Some(rate(start)));
@@ -99,7 +102,8 @@ impl Excursions {
     }
 }
 
-/// What the places between the kept packets say, for every gap of the chirp; `otherwise` where nothing was said.
+/// The results of the gaps between the used packets, for every gap of the chirp; `otherwise` where
+/// there is none.
 fn spread(gaps: usize, kept: &[usize], found: &[Option<f64>], otherwise: f64) -> Vec<f64> {
     let mut per_gap = vec![otherwise; gaps];
     for (place, value) in found.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A fleet: several streams at one rate, and what they say together.
+//! A fleet: several streams at one rate, and their combined result.
 
 use crate::{Sighting, Stream, StreamLimits, Thresholds, Trend, TrendMetrics};
 
@@ -9,9 +9,10 @@ pub struct FleetRules {
     pub majority: f64,
     /// What counts as rising.
     pub thresholds: Thresholds,
-    /// A stream that lost this share of its packets says that the rate was too high.
+    /// A stream that lost this share of its packets means that the rate was too high.
     pub heavy_loss: f64,
-    /// From here on a stream's loss is medium; half of the streams with medium loss say that the rate was too high.
+    /// From here on a stream's loss is medium; half of the streams with medium loss say that the
+    /// rate was too high.
     pub medium_loss: f64,
 }
 
@@ -26,7 +27,7 @@ impl Default for FleetRules {
     }
 }
 
-/// What a fleet says of its rate.
+/// The result of a fleet at its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FleetTrend {
     /// Above what was available.
@@ -42,7 +43,7 @@ pub enum FleetTrend {
 pub enum Quality {
     /// It goes on.
     Open,
-    /// Losses say that the rate was too high; the other streams need not be sent.
+    /// Losses mean that the rate was too high; the other streams need not be sent.
     Lossy,
 }
 
@@ -97,7 +98,7 @@ impl Fleet {
         (!self.rates.is_empty()).then(|| self.rates.iter().sum::<f64>() / self.rates.len() as f64)
     }
 
-    /// What it says; nothing where fewer than half of the streams could be used.
+    /// The result; nothing where fewer than half of the streams could be used.
     pub(crate) fn trend(&self, rules: &FleetRules) -> Option<FleetTrend> {
         if self.lossy {
             return Some(FleetTrend::Increasing);
@@ -109,7 +110,7 @@ impl Fleet {
 }
 
 impl FleetTrend {
-    /// What the streams say together, where `majority` of them decide.
+    /// The combined result of the streams, where `majority` of them decide.
     #[expect(clippy::cast_precision_loss, reason = "some dozen streams")]
     pub fn of(trends: &[Trend], majority: f64) -> Self {
         let share = |wanted| {

@@ -1,18 +1,22 @@
-//! Estimators of available bandwidth: which packets they send, and what they conclude from when these arrive.
+//! Estimators of available bandwidth: which packets they send, and what they conclude from when
+//! these arrive.
 //!
-//! [`Pathload`] sends streams at constant rates and looks for the rate from which on delays rise; [`PathChirp`] sends chirps, whose rate grows
-//! from packet to packet, and looks for the packet from which on they do. Both are told what became of their packets ([`Sighting`]) and say what
-//! to send next; they open no socket and read no clock, so the same estimator runs between two hosts and over a link in virtual time.
+//! [`Pathload`] sends streams at constant rates and looks for the rate from which on delays rise;
+//! [`PathChirp`] sends chirps, whose rate grows from packet to packet, and looks for the packet
+//! from which on they do. Both take what became of their packets ([`Sighting`]) and give what to
+//! send next; they open no socket and read no clock, so the same estimator runs between two hosts
+//! and over a link in virtual time.
 //!
-//! Sender and receiver may have different clocks: only differences on one clock enter, and a constant offset cancels. A skew does not: 50 ppm
-//! are 0.4 µs over a stream of 8 ms.
+//! Sender and receiver may have different clocks: only differences on one clock enter, and a
+//! constant offset cancels. A skew does not: 50 ppm are 0.4 µs over a stream of 8 ms.
 //!
-//! And what a host gives to whoever measures on it: [`Availability`] turns the gaps of a thread that always wants to run into the share of a core
-//! that it had in every second.
+//! And what a host gives to a measurement on it: [`Availability`] turns the gaps of a thread that
+//! is always runnable into the share of a core that it had in every second.
 //!
-//! And the delay of probes in either direction: the packets of the Simple Two-way Active Measurement Protocol ([`SenderPacket`],
-//! [`ReflectorPacket`]), who answers them ([`Reflector`]), when they are sent ([`ProbeSchedule`]), what became of them ([`SenderSession`]), how
-//! long they took ([`Delays`]), and what they tell of the clocks of the two hosts ([`ClockComparison`]).
+//! And the delay of probes in either direction: the packets of the Simple Two-way Active
+//! Measurement Protocol ([`SenderPacket`], [`ReflectorPacket`]), who answers them ([`Reflector`]),
+//! when they are sent ([`ProbeSchedule`]), what became of them ([`SenderSession`]), how long they
+//! took ([`Delays`]), and how the clocks of the two hosts differ ([`ClockComparison`]).
 
 mod availability;
 mod chirp;

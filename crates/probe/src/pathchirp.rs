@@ -1,7 +1,8 @@
 //! pathChirp: the available bandwidth over time, from chirps.
 //!
-//! Ribeiro and others, PAM 2003, with the defaults of pathChirp 2.3.7. An estimate is the mean of the latest eleven chirps. Rates count UDP
-//! payload. The estimate lies between the lowest and the highest rate of the chirps, which follow it: at the upper end it is a lower bound.
+//! Ribeiro and others, PAM 2003, with the defaults of pathChirp 2.3.7. An estimate is the mean of
+//! the latest eleven chirps. Rates count UDP payload. The estimate lies between the lowest and the
+//! highest rate of the chirps, which follow it: at the upper end it is a lower bound.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,8 @@ const IN_A_ROW: u32 = 3;
 /// What is near the lowest rate, and near the highest, as parts of them.
 const NEAR_LOWEST: f64 = 1.5;
 const NEAR_HIGHEST: f64 = 0.66;
-/// The new range is this factor below and above the old end; a smaller one where rates are below 1 Mbit/s.
+/// The new range is this factor below and above the old end; a smaller one where rates are below 1
+/// Mbit/s.
 const RANGE_FACTOR: f64 = 7.0;
 const RANGE_FACTOR_SLOW: f64 = 4.0;
 const SLOW: f64 = 1e6;
@@ -66,8 +68,9 @@ impl Default for PathChirpSettings {
 }
 
 impl PathChirpSettings {
-    /// For cross traffic in packets as long as they come. They make delays jump up and fall back again and again, which is no queue that
-    /// builds up: the packets of chirps are as long as that, their rates closer together, and an excursion ends with a deeper fall.
+    /// For cross traffic in packets as long as they come. They make delays jump up and fall back
+    /// again and again, which is no queue that builds up: the packets of chirps are as long as
+    /// that, their rates closer together, and an excursion ends with a deeper fall.
     pub fn for_long_packets() -> Self {
         let scan = Scan { decrease_factor: 3.0, ..Scan::default() };
         Self {
@@ -80,7 +83,7 @@ impl PathChirpSettings {
     }
 }
 
-/// What the latest chirps say together.
+/// The combined result of the latest chirps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Available bandwidth in bit/s of UDP payload.
@@ -89,8 +92,9 @@ pub struct Estimate {
     pub at_limit: bool,
 }
 
-/// A measurement that goes on for as long as it is asked. Send [`chirp`](Self::chirp) every [`interval`](Self::interval) and tell
-/// [`on_chirp`](Self::on_chirp) what became of it; both may change with every answer.
+/// A measurement that continues until stopped. Send [`chirp`](Self::chirp) every
+/// [`interval`](Self::interval) and report to [`on_chirp`](Self::on_chirp) what became of it; both
+/// may change with every answer.
 #[derive(Debug, Clone)]
 pub struct PathChirp {
     settings: PathChirpSettings,
@@ -106,8 +110,8 @@ impl PathChirp {
     /// A measurement that has not begun.
     ///
     /// # Errors
-    /// [`ProbeError::NoRates`], [`ProbeError::Spread`] where chirps would have more than 400 packets, [`ProbeError::Payload`],
-    /// [`ProbeError::NotPositive`].
+    /// [`ProbeError::NoRates`], [`ProbeError::Spread`] where chirps would have more than 400
+    /// packets, [`ProbeError::Payload`], [`ProbeError::NotPositive`].
     #[expect(clippy::cast_precision_loss, reason = "for a message")]
     pub fn new(settings: PathChirpSettings) -> Result<Self, ProbeError> {
         let (lowest, highest) = (settings.lowest_rate, settings.highest_rate);
@@ -154,7 +158,7 @@ impl PathChirp {
         self.chirp.interval(self.mean_rate)
     }
 
-    /// Chirps that said nothing: packets lost, overtaken, or held together in the receiver.
+    /// Chirps without a result: packets lost, overtaken, or held together in the receiver.
     pub const fn unusable(&self) -> u64 {
         self.unusable
     }

@@ -1,9 +1,11 @@
 //! pathload: the available bandwidth as the rate from which on a stream's delays rise.
 //!
-//! Jain and Dovrolis, SIGCOMM 2002, with the constants of pathload 1.3.2. A train gives the first rate, fleets of streams the trend at a rate,
-//! and [`Search`] the next rate. The answer is an interval: where the available bandwidth moves while it is measured, streams of one rate
-//! disagree, and the interval is the region in which they do. It cannot be narrower than the resolution, and a receiver that is kept from its
-//! processor makes delays rise as a full link does: look at the hosts beside it.
+//! Jain and Dovrolis, SIGCOMM 2002, with the constants of pathload 1.3.2. A train gives the first
+//! rate, fleets of streams the trend at a rate, and [`Search`] the next rate. The answer is an
+//! interval: where the available bandwidth moves while it is measured, streams of one rate
+//! disagree, and the interval is the region in which they do. It cannot be narrower than the
+//! resolution, and a receiver that is kept from its processor makes delays rise as a full link
+//! does: look at the hosts beside it.
 
 use trustbed_units::Span;
 
@@ -19,7 +21,8 @@ const TRAINS: [usize; 5] = [50, 35, 20, 10, 5];
 /// Streams of this length and longer are sent once per fleet.
 const LONG_STREAM: Span = Span::from_millis(500);
 
-/// The pause after a stream in stream lengths: a tenth of the time is used, so that the probe loads the path by a tenth of its rate.
+/// The pause after a stream in stream lengths: a tenth of the time is used, so that the probe loads
+/// the path by a tenth of its rate.
 const PAUSE_STREAMS: i64 = 9;
 
 /// How a measurement is made.
@@ -33,11 +36,13 @@ pub struct PathloadSettings {
     pub limits: StreamLimits,
     /// When streams agree.
     pub rules: FleetRules,
-    /// The width of the interval that is asked for, in bit/s; a part of the first rate if none is given.
+    /// The width of the interval that ends the search, in bit/s; a part of the first rate if none
+    /// is given.
     pub resolution: Option<f64>,
     /// That part: 2 % as the tool has it.
     pub resolution_share: f64,
-    /// The lowest rate that is tried, in bit/s. Streams below 9120 bit/s would need longer gaps than there are.
+    /// The lowest rate that is tried, in bit/s. Streams below 9120 bit/s would need longer gaps
+    /// than there are.
     pub lowest_rate: f64,
     /// The highest rate that is tried, in bit/s: what the hosts can send.
     pub highest_rate: f64,
@@ -65,9 +70,10 @@ impl Default for PathloadSettings {
 }
 
 impl PathloadSettings {
-    /// For cross traffic in packets as long as they come: one of them delays a short packet by more than a stream that is a little too fast
-    /// would. All packets of the streams are as long as that, streams agree where 0.7 of them do, as in the paper, and the interval is wider;
-    /// it takes three times as long.
+    /// For cross traffic in packets as long as they come: one of them delays a short packet by more
+    /// than a stream that is a little too fast would. All packets of the streams are as long as
+    /// that, streams agree where 0.7 of them do, as in the paper, and the interval is wider; it
+    /// takes three times as long.
     pub fn for_long_packets() -> Self {
         let limits = StreamLimits::default();
         Self {
@@ -82,14 +88,14 @@ impl PathloadSettings {
 /// What is to be done next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Send so many packets back to back, and tell [`Pathload::on_train`].
+    /// Send so many packets back to back, and report to [`Pathload::on_train`].
     Train {
         /// How many packets.
         packets: usize,
         /// UDP payload of each, in bytes.
         payload: u32,
     },
-    /// Wait, send a stream, and tell [`Pathload::on_stream`].
+    /// Wait, send a stream, and report to [`Pathload::on_stream`].
     Stream {
         /// How long to wait before the stream.
         after: Span,
@@ -120,7 +126,8 @@ pub enum Ending {
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathloadReport {
-    /// Lower bound of the available bandwidth in bit/s, headers of IP and UDP included; nothing when every rate was too high.
+    /// Lower bound of the available bandwidth in bit/s, headers of IP and UDP included; nothing
+    /// when every rate was too high.
     pub low: Option<f64>,
     /// Upper bound; nothing when no rate was too high.
     pub high: Option<f64>,
@@ -136,8 +143,9 @@ pub struct PathloadReport {
     pub duration: Span,
 }
 
-/// One measurement. Call [`next`](Self::next), do what it says, tell [`on_train`](Self::on_train) or [`on_stream`](Self::on_stream) what became
-/// of the packets; again until [`Step::End`].
+/// One measurement. Call [`next`](Self::next), do what it returns, report to
+/// [`on_train`](Self::on_train) or [`on_stream`](Self::on_stream) what became of the packets; again
+/// until [`Step::End`].
 #[derive(Debug, Clone)]
 pub struct Pathload {
     settings: PathloadSettings,
@@ -157,8 +165,9 @@ impl Pathload {
     /// A measurement that has not begun.
     ///
     /// # Errors
-    /// [`ProbeError::NoRates`] where the lowest rate is not above 0 and below the highest, [`ProbeError::Payload`] where packets would not
-    /// hold their stamps or not fit into a frame, [`ProbeError::NotPositive`] for the rest.
+    /// [`ProbeError::NoRates`] where the lowest rate is not above 0 and below the highest,
+    /// [`ProbeError::Payload`] where packets would not hold their stamps or not fit into a frame,
+    /// [`ProbeError::NotPositive`] for the rest.
     #[expect(clippy::cast_precision_loss, reason = "for a message")]
     pub fn new(settings: PathloadSettings) -> Result<Self, ProbeError> {
         let (lowest, highest) = (settings.lowest_rate, settings.highest_rate);
@@ -236,7 +245,7 @@ impl Pathload {
         ));
     }
 
-    /// What became of the stream that was asked for last.
+    /// What became of the stream scheduled last.
     pub fn on_stream(&mut self, packets: &[Sighting]) {
         let Some(stream) = self.stream else { return };
         let streams = if stream.duration() >= LONG_STREAM { 1 } else { self.settings.streams };
@@ -252,7 +261,7 @@ impl Pathload {
         }
     }
 
-    fn on_fleet(&mut self, asked: f64) {
+    fn on_fleet(&mut self, scheduled: f64) {
         let fleet = std::mem::take(&mut self.fleet);
         self.fleets += 1;
         let Some(trend) = fleet.trend(&self.settings.rules) else {
@@ -262,7 +271,7 @@ impl Pathload {
         };
         self.repeated = false;
         let Some(search) = &mut self.search else { return };
-        if search.on_fleet(fleet.rate().unwrap_or(asked), trend) {
+        if search.on_fleet(fleet.rate().unwrap_or(scheduled), trend) {
             let found = search.bracket();
             self.ended = Some(match (found.grey, trend) {
                 _ if search.is_open_above() => Ending::HighestRate,
@@ -299,7 +308,8 @@ impl Pathload {
     }
 }
 
-/// What a packet must hold: its number, its stream and its stamp; and what fits into a frame of 1500 bytes.
+/// What a packet must hold: its number, its stream and its stamp; and what fits into a frame of
+/// 1500 bytes.
 const LEAST_PAYLOAD: u32 = 32;
 pub(crate) const LARGEST_PAYLOAD: u32 = 1472;
 

@@ -1,8 +1,9 @@
-//! The four moments of one probe and its answer, and what they say.
+//! The four timestamps of one probe and its answer.
 
 use trustbed_units::{Ns, Span};
 
-/// A probe that was answered: two moments by the clock of who sent it, and in between two by the clock of who answered.
+/// A probe that was answered: two moments by the clock of who sent it, and in between two by the
+/// clock of who answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
     /// When the probe was sent, by the sender's clock.
@@ -16,24 +17,27 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// The time on the way, there and back: without what passed at the reflector. No difference between the clocks is in it but that of their
-    /// rates over the time at the reflector.
+    /// The time in the network, there and back: without what passed at the reflector. No difference
+    /// between the clocks is in it but that of their rates over the time at the reflector.
     pub fn round_trip(&self) -> Span {
         (self.received - self.sent) - (self.reflector_sent - self.reflector_received)
     }
 
-    /// The delay to the reflector; by how much its clock is ahead is in it, so that it may be negative.
+    /// The delay to the reflector; by how much its clock is ahead is in it, so that it may be
+    /// negative.
     pub fn forward(&self) -> Span {
         self.reflector_received - self.sent
     }
 
-    /// The delay from the reflector; by how much its clock is ahead is taken from it, so that it may be negative.
+    /// The delay from the reflector; by how much its clock is ahead is taken from it, so that it
+    /// may be negative.
     pub fn backward(&self) -> Span {
         self.received - self.reflector_sent
     }
 
-    /// By how much the reflector's clock is ahead if both ways took the same time (RFC 5905, section 8): wrong by half of the difference between
-    /// the ways, and so by half of the round trip at most.
+    /// By how much the reflector's clock is ahead if both directions took the same time (RFC 5905,
+    /// section 8): wrong by half of the difference between the directions, and so by half of the
+    /// round trip at most.
     pub fn ahead(&self) -> Span {
         let twice = i128::from(self.forward().0) - i128::from(self.backward().0);
         Span(i64::try_from(twice.div_euclid(2)).unwrap_or(if twice < 0 {

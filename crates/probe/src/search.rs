@@ -1,11 +1,14 @@
-//! The search for the rate from which on delays rise: doubling, then halving, with a region between in which both happen.
+//! The search for the rate from which on delays rise: doubling, then halving, with a region between
+//! in which both happen.
 //!
-//! Bounds are 0 while they are not known. The lower bound and the grey region only shrink while the available bandwidth stands still; where a
-//! fleet contradicts an earlier one the region is forgotten, so a bandwidth that moves is followed, with the time that this takes.
+//! Bounds are 0 while they are not known. The lower bound and the grey region only shrink while the
+//! available bandwidth is constant; where a fleet contradicts an earlier one the region is
+//! forgotten, so a bandwidth that moves is followed, with the time that this takes.
 
 use crate::FleetTrend;
 
-/// A rate search in bit/s. Call [`rate`](Self::rate), send a fleet, tell what it said ([`on_fleet`](Self::on_fleet)); again until that is true.
+/// A rate search in bit/s. Call [`rate`](Self::rate), send a fleet, report its trend
+/// ([`on_fleet`](Self::on_fleet)); again until that is true.
 ///
 /// ```
 /// use trustbed_probe::{FleetTrend, Search};
@@ -15,7 +18,8 @@ use crate::FleetTrend;
 /// loop {
 ///     let rate = search.rate();
 ///     rates.push(rate);
-///     if search.on_fleet(rate, if rate > available { FleetTrend::Increasing } else { FleetTrend::NoTrend }) {
+///     let busy = rate > available;
+///     if search.on_fleet(rate, if busy { FleetTrend::Increasing } else { FleetTrend::NoTrend }) {
 ///         break;
 ///     }
 /// }
@@ -28,7 +32,8 @@ pub struct Search {
     lowest: f64,
     highest: f64,
     resolution: Option<f64>,
-    /// What the resolutions are parts of: the first rate, where that was measured; otherwise what was found to be too much.
+    /// What the resolutions are parts of: the first rate, where that was measured; otherwise what
+    /// was found to be too much.
     scale: Option<f64>,
     /// The highest rate without a trend and the lowest with one.
     least: f64,
@@ -47,7 +52,8 @@ pub struct Bracket {
     pub low: f64,
     /// Upper bound; 0 when none had.
     pub high: f64,
-    /// Whether this is the region in which streams disagreed, rather than what was left between those that did not.
+    /// Whether this is the region in which streams disagreed, rather than what was left between
+    /// those that did not.
     pub grey: bool,
 }
 
@@ -57,8 +63,8 @@ const GREY_RESOLUTION: f64 = 0.05;
 const GREY_RESOLUTION_MOST: f64 = 12e6;
 
 impl Search {
-    /// A search that begins at `first`, in bit/s, which was measured; 2 % of it is the resolution if none is given. Rates lie from `lowest` to
-    /// `highest`.
+    /// A search that begins at `first`, in bit/s, which was measured; 2 % of it is the resolution
+    /// if none is given. Rates lie from `lowest` to `highest`.
     pub fn new(first: f64, resolution: Option<f64>, lowest: f64, highest: f64) -> Self {
         Self { rate: first, scale: Some(first), ..Self::guessed(resolution, lowest, highest) }
     }
@@ -85,7 +91,8 @@ impl Search {
         self.rate
     }
 
-    /// A fleet at this rate (which may differ a little from what was asked for) said this. Whether the search is at its end.
+    /// A fleet at this rate (which may differ a little from the scheduled one) had this trend.
+    /// Whether the search is at its end.
     pub fn on_fleet(&mut self, rate: f64, trend: FleetTrend) -> bool {
         if trend != FleetTrend::Grey {
             self.doubling &= self.before.is_none_or(|before| before == trend);
@@ -105,14 +112,16 @@ impl Search {
 
     /// What is known so far.
     pub fn bracket(&self) -> Bracket {
-        // A grey region narrower than the resolution is one fleet that could not decide: what is known are the rates around it. (The tool
-        // reports a point then, which no available bandwidth lies in.)
+        // A grey region narrower than the resolution is one fleet that could not decide: what is
+        // known are the rates around it. (The tool reports a point then, which no available
+        // bandwidth lies in.)
         if self.grey_most - self.grey_least > self.resolution()
             && (self.most <= 0.0 || self.most - self.least > self.resolution())
         {
             return Bracket { low: self.grey_least, high: self.grey_most, grey: true };
         }
-        // Streams are never sent at quite the rate that was asked for, so that bounds can pass each other by a little.
+        // Streams are never sent at quite the scheduled rate, so that bounds can pass each other by
+        // a little.
         let turned = self.most > 0.0 && self.most < self.least;
         let (low, high) = if turned { (self.most, self.least) } else { (self.least, self.most) };
         Bracket { low, high, grey: false }
@@ -223,7 +232,8 @@ impl Search {
         self.most > 0.0 && apart.abs() > 0.0 && (apart <= self.resolution() || enclosed)
     }
 
-    /// No rate is left in the direction that the fleet points to. What was asked for counts: what was sent is always a little beside it.
+    /// No rate is left in the direction that the fleet points to. The scheduled rate counts: what
+    /// was sent is always a little beside it.
     fn exhausted(&self, trend: FleetTrend) -> bool {
         match trend {
             FleetTrend::NoTrend => self.doubling && self.rate >= self.highest,

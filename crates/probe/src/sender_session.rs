@@ -1,14 +1,19 @@
-//! What became of the probes of one session: answered, lost, late, twice, overtaken; and where, as far as the reflector tells.
+//! What became of the probes of one session: answered, lost, late, twice, overtaken; and where, as
+//! far as the reflector reports it.
 //!
-//! A probe is *lost* when no answer came within the time after which it is given up (RFC 7680, section 2.4); an answer behind that is *late*,
-//! and its probe stays lost. *Reordered* is an answer whose probe was sent before one that was answered already (RFC 4737, section 3).
+//! A probe is *lost* when no answer came within the time after which it is given up (RFC 7680,
+//! section 2.4); an answer behind that is *late*, and its probe stays lost. *Reordered* is an
+//! answer whose probe was sent before one that was answered already (RFC 4737, section 3).
 //!
-//! A reflector that counts its own packets (RFC 8762, section 4: stateful) tells in which direction something happened: a gap in its numbers was
-//! lost on the way back, other probes were lost on the way there. One that does not count sends the probe's number instead. The two look alike
-//! until something is lost, so that directions are told only of a reflector that is said to count or was seen to.
+//! A reflector that counts its own packets (RFC 8762, section 4: stateful) shows in which direction
+//! something happened: a gap in its numbers was lost on the reverse path, other probes were lost on
+//! the forward path. One that does not count sends the probe's number instead. The two look alike
+//! until something is lost, so that directions are reported only of a reflector that is known to
+//! count or was seen to.
 //!
-//! Bias: what was lost before the first answer (unless that is the reflector's first) and behind the last has no direction. A probe that was
-//! doubled on its way there and lost both answers counts as two answers lost and takes one from the probes lost there; a doubled answer of a
+//! Bias: what was lost before the first answer (unless that is the reflector's first) and behind
+//! the last has no direction. A probe that was doubled on its way there and lost both answers
+//! counts as two answers lost and takes one from the probes lost there; a doubled answer of a
 //! reflector that does not count is doubled in no direction.
 
 use std::collections::VecDeque;
@@ -22,9 +27,10 @@ const MOST_WAITING: usize = 65_536;
 /// Numbers are compared as 64 bits, from here on, so that something may come before the first.
 const BASE: u64 = 1 << 32;
 
-/// The probes of one session. For every probe [`SenderSession::on_sent`], then [`SenderSession::on_left`] if the kernel tells when it left; for
-/// whatever comes [`SenderSession::on_answer`]; and [`SenderSession::poll_outcome`] until there is none. At the end
-/// [`SenderSession::poll_remaining`] tells of those that are waited for.
+/// The probes of one session. For every probe [`SenderSession::on_sent`], then
+/// [`SenderSession::on_left`] if the kernel reports when it left; for whatever comes
+/// [`SenderSession::on_answer`]; and [`SenderSession::poll_outcome`] until there is none. At the
+/// end [`SenderSession::poll_remaining`] gives those still waited for.
 #[derive(Debug, Clone)]
 pub struct SenderSession {
     give_up: Span,
@@ -57,7 +63,7 @@ struct Waiting {
     copies: u32,
 }
 
-/// What an answer said.
+/// The content of an answer.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     reflector_received: Ns,
@@ -89,9 +95,9 @@ pub enum AnswerFate {
 pub struct Outcome {
     /// Its number, from 0.
     pub sequence: u64,
-    /// When it was sent: as the kernel says if it did, else as its timestamp says.
+    /// When it was sent: the kernel's time if there is one, else its timestamp.
     pub sent: Ns,
-    /// Whether the kernel said.
+    /// Whether the time is the kernel's.
     pub kernel_stamped: bool,
     /// Its answer; none when it was lost.
     pub answer: Option<Answered>,
@@ -121,11 +127,11 @@ pub struct Answered {
 pub struct SessionCounts {
     /// Probes that were sent.
     pub sent: u64,
-    /// Probes that were answered, of those whose outcome was told.
+    /// Probes that were answered, of those whose outcome was reported.
     pub answered: u64,
     /// Probes that were given up.
     pub lost: u64,
-    /// Probes that might still have been answered when nobody waited any longer.
+    /// Probes that might still have been answered when the session stopped waiting.
     pub undecided: u64,
     /// Answers to probes that were given up.
     pub late: u64,
@@ -139,7 +145,7 @@ pub struct SessionCounts {
     pub unknown: u64,
     /// Answers with times that are none.
     pub no_time: u64,
-    /// Answers that named no session, though one was asked for: RFC 8972, section 3.
+    /// Answers that named no session, though the probe named one: RFC 8972, section 3.
     pub without_session: u64,
     /// Probes whose delay to the reflector was negative, by the clocks as they are.
     pub negative_forward: u64,
@@ -169,7 +175,8 @@ pub struct DirectionCounts {
 }
 
 impl SenderSession {
-    /// A session of which nothing was sent, whose packets name it (0: they do not). Whether the reflector counts may be said; else it is seen.
+    /// A session of which nothing was sent, whose packets name it (0: they do not). Whether the
+    /// reflector counts may be said; else it is seen.
     pub fn new(session: u16, give_up: Span, stateful: Option<bool>) -> Self {
         Self {
             give_up,
@@ -194,7 +201,8 @@ impl SenderSession {
         low(self.next())
     }
 
-    /// The next probe was sent with a timestamp that means the moment `sent`; `now` is by a clock that is never set.
+    /// The next probe was sent with a timestamp that means the moment `sent`; `now` is by a clock
+    /// that is never set.
     pub fn on_sent(&mut self, stamp: StampTime, sent: Ns, now: Ns) {
         self.waiting.push_back(Waiting {
             stamp,
@@ -208,7 +216,8 @@ impl SenderSession {
         self.counts.sent += 1;
     }
 
-    /// The kernel says when a probe left; nothing happens where that probe's outcome was told already.
+    /// The kernel reports when a probe left; nothing happens where that probe's outcome was
+    /// reported already.
     pub fn on_left(&mut self, sequence: u32, at: Ns) {
         let number = nearest(sequence, self.next());
         if let Some(probe) = self.waiting_mut(number) {
@@ -231,7 +240,8 @@ impl SenderSession {
         fate
     }
 
-    /// What became of the next probe in the order of sending; none while it may still be answered, or answered once more.
+    /// What became of the next probe in the order of sending; none while it may still be answered,
+    /// or answered once more.
     pub fn poll_outcome(&mut self, now: Ns) -> Option<Outcome> {
         let probe = *self.waiting.front()?;
         if now - probe.since < self.give_up && self.waiting.len() <= MOST_WAITING {
@@ -262,12 +272,14 @@ impl SenderSession {
         self.counts
     }
 
-    /// Whether the reflector counts its packets: as it was said, or because its numbers differed from the probes'. None where neither is known.
+    /// Whether the reflector counts its packets: as it was said, or because its numbers differed
+    /// from the probes'. None where neither is known.
     pub const fn is_stateful(&self) -> Option<bool> {
         self.stateful
     }
 
-    /// Where it happened; none where the reflector is not known to count. Meant for the end, when everything was given up.
+    /// Where it happened; none where the reflector is not known to count. Meant for the end, when
+    /// everything was given up.
     pub fn directions(&self) -> Option<DirectionCounts> {
         if self.stateful != Some(true) {
             return None;
@@ -310,7 +322,8 @@ impl SenderSession {
             return AnswerFate::Unknown;
         }
         let Some(probe) = self.waiting_mut(number) else {
-            // Whether it is the answer to that probe is not known any more: its timestamp is forgotten.
+            // Whether it is the answer to that probe is not known any more: its timestamp is
+            // forgotten.
             return AnswerFate::Late;
         };
         if probe.stamp != packet.sender_timestamp {

@@ -12,7 +12,8 @@ pub struct Sighting {
 }
 
 impl Sighting {
-    /// Reception minus sending. The offset of the clocks is in it, so that only differences between packets mean something.
+    /// Reception minus sending. The offset of the clocks is in it, so that only differences between
+    /// packets mean something.
     pub fn delay(&self) -> Option<Span> {
         self.received.map(|received| received - self.sent)
     }

@@ -1,7 +1,8 @@
-//! Streams of pathload: packets of one length at equal distances, and what is left of them once the hosts' own pauses are taken out.
+//! Streams of pathload: packets of one length at equal distances, and what is left of them once the
+//! hosts' own pauses are taken out.
 //!
-//! Jain and Dovrolis, *End-to-End Available Bandwidth: Measurement Methodology, Dynamics, and Relation with TCP Throughput*, SIGCOMM 2002;
-//! constants of pathload 1.3.2.
+//! Jain and Dovrolis, *End-to-End Available Bandwidth: Measurement Methodology, Dynamics, and
+//! Relation with TCP Throughput*, SIGCOMM 2002; constants of pathload 1.3.2.
 
 use trustbed_units::{Ns, Span};
 
@@ -9,10 +10,12 @@ use crate::Sighting;
 use crate::sighting::lost_share;
 use crate::spacing::distorted_share;
 
-/// Up to this rate the gap is the preferred one and the length follows from the rate; from there on the length is the largest.
+/// Up to this rate the gap is the preferred one and the length follows from the rate; from there on
+/// the length is the largest.
 const FIXED_LENGTH_FROM: f64 = 150e6;
 
-/// At most this part of the gaps may be longer than was asked for without counting: a sender that was kept waiting.
+/// At most this part of the gaps may be longer than scheduled without counting: a sender that was
+/// kept waiting.
 const LARGEST_GAPS: f64 = 0.15;
 
 /// What the hosts and the path can take.
@@ -24,11 +27,13 @@ pub struct StreamLimits {
     pub largest_payload: u32,
     /// Headers of IP and UDP, in bytes, which count as sent: 28, or 48 with IPv6.
     pub header_bytes: u32,
-    /// The gap that is asked for where the rate allows it: the smallest that the hosts sustain, at least 80 µs.
+    /// The preferred gap where the rate allows it: the smallest that the hosts sustain, at least 80
+    /// µs.
     pub preferred_gap: Span,
     /// The longest gap.
     pub longest_gap: Span,
-    /// What receiving a packet costs the receiver. Packets that come faster than 2.5 times that (and than 7 µs) waited in its machine.
+    /// What receiving a packet costs the receiver. Packets that come faster than 2.5 times that
+    /// (and than 7 µs) waited in its machine.
     pub receive_cost: Span,
 }
 
@@ -45,7 +50,8 @@ impl Default for StreamLimits {
     }
 }
 
-/// A stream to send: `packets` packets of `payload` bytes, `gap` from the start of one to the start of the next.
+/// A stream to send: `packets` packets of `payload` bytes, `gap` from the start of one to the start
+/// of the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stream {
     /// How many packets.
@@ -67,9 +73,9 @@ impl Stream {
     )]
     pub fn at(rate: f64, packets: usize, limits: &StreamLimits) -> Self {
         let (least, largest) = (f64::from(limits.least_payload), f64::from(limits.largest_payload));
-        let asked = rate * limits.preferred_gap.as_f64() / 8e9 - f64::from(limits.header_bytes);
+        let wanted = rate * limits.preferred_gap.as_f64() / 8e9 - f64::from(limits.header_bytes);
         let payload = if rate < FIXED_LENGTH_FROM {
-            asked.clamp(least, largest) as u32
+            wanted.clamp(least, largest) as u32
         } else {
             limits.largest_payload
         };
@@ -107,7 +113,8 @@ impl Stream {
         self.payload + self.header_bytes
     }
 
-    /// The rate at which it was really sent, by the sender's stamps, without the largest 15 % of the gaps; nothing of fewer than two packets.
+    /// The rate at which it was really sent, by the sender's stamps, without the largest 15 % of
+    /// the gaps; nothing of fewer than two packets.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -124,9 +131,10 @@ impl Stream {
             .then(|| 8e9 * f64::from(self.ip_bytes()) * kept as f64 / total as f64)
     }
 
-    /// Whether the sender kept to it: no more than 15 % of the gaps were off by a quarter and 10 µs, and pauses left a part that is long enough.
-    /// A stream that was not kept to says nothing of the path; it is sent again.
-    pub fn is_as_asked(&self, sightings: &[Sighting]) -> bool {
+    /// Whether the sender kept to it: no more than 15 % of the gaps were off by a quarter and 10
+    /// µs, and pauses left a part that is long enough. A stream sent otherwise gives no result of
+    /// the path; it is sent again.
+    pub fn is_as_scheduled(&self, sightings: &[Sighting]) -> bool {
         let pause = self.pause();
         let longest = sightings
             .chunk_by(|one, next| (next.sent - one.sent).as_f64() <= pause)
@@ -142,8 +150,9 @@ impl Stream {
         (2.0 * self.gap_ns).max(self.gap_ns + 1e6)
     }
 
-    /// Relative one-way delays in nanoseconds (the least is 0), cut where the sender paused, without packets that waited in the receiver.
-    /// Parts of 36 packets and fewer say nothing and are left out.
+    /// Relative one-way delays in nanoseconds (the least is 0), cut where the sender paused,
+    /// without packets that waited in the receiver. Parts of 36 packets and fewer give no result
+    /// and are left out.
     pub fn cleaned(&self, sightings: &[Sighting], limits: &StreamLimits) -> Vec<Vec<f64>> {
         let pause = self.pause();
         let waited = limits.receive_cost.as_f64().mul_add(2.5, 0.0).max(7e3);

@@ -1,8 +1,9 @@
-//! Whether the delays of a stream rise: two tests on medians of groups, and what they say together.
+//! Whether the delays of a stream rise: two tests on medians of groups, and their combination.
 //!
-//! Jain and Dovrolis, SIGCOMM 2002, §4.2; the denominator of the first test is that of pathload 1.3.2, the number of medians, not of pairs.
+//! Jain and Dovrolis, SIGCOMM 2002, §4.2; the denominator of the first test is that of pathload
+//! 1.3.2, the number of medians, not of pairs.
 
-/// What a stream, or one test of it, says.
+/// The result for a stream, or of one test of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trend {
     /// Delays rise: the stream was faster than what was available.
@@ -13,7 +14,7 @@ pub enum Trend {
     Unclear,
 }
 
-/// From where on a test says that delays rise; between 0.9 and 1.1 times that it says nothing.
+/// From here on a test finds rising delays; between 0.9 and 1.1 times that it is undecided.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// Of the pairwise comparison test.
@@ -35,13 +36,13 @@ pub struct TrendMetrics {
     pub medians: Vec<f64>,
     /// Pairwise comparison: the share of medians that are followed by a larger one, 0…1.
     pub comparison: f64,
-    /// Pairwise difference: the rise from first to last over all ways up and down, −1…1.
+    /// Pairwise difference: the rise from first to last over all steps up and down, −1…1.
     pub difference: f64,
-    /// What the comparison says.
+    /// The result of the comparison.
     pub comparison_trend: Trend,
-    /// What the difference says.
+    /// The result of the difference.
     pub difference_trend: Trend,
-    /// What both say together.
+    /// The result of both.
     pub trend: Trend,
 }
 
@@ -49,7 +50,8 @@ pub struct TrendMetrics {
 const LEAST_MEDIANS: usize = 5;
 
 impl TrendMetrics {
-    /// The trend of a stream's delays, in any unit. Nothing where there are fewer than five medians.
+    /// The trend of a stream's delays, in any unit. Nothing where there are fewer than five
+    /// medians.
     #[expect(clippy::cast_precision_loss, reason = "a stream has some hundred packets")]
     pub fn of(delays: &[f64], thresholds: Thresholds) -> Option<Self> {
         let group = delays.len().isqrt();
@@ -62,9 +64,9 @@ impl TrendMetrics {
         }
         let steps = || medians.windows(2).map(|pair| pair[1] - pair[0]);
         let comparison = steps().filter(|step| *step > 0.0).count() as f64 / medians.len() as f64;
-        let ways: f64 = steps().map(f64::abs).sum();
+        let path: f64 = steps().map(f64::abs).sum();
         let rise: f64 = steps().sum();
-        let difference = if ways > 0.0 { rise / ways } else { 0.0 };
+        let difference = if path > 0.0 { rise / path } else { 0.0 };
         let comparison_trend = class(comparison, thresholds.comparison);
         let difference_trend = class(difference, thresholds.difference);
         let trend = together(comparison_trend, difference_trend);

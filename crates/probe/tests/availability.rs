@@ -90,7 +90,8 @@ fn a_gap_across_the_end_of_a_second_is_lost_in_both() {
     assert_eq!(recorded, above);
 }
 
-/// Published nodes: one whole core of four is 25 %, and what a node with two cores shows below 50 % is less than one.
+/// Published nodes: one whole core of four is 25 %, and what a node with two cores shows below 50 %
+/// is less than one.
 #[test]
 fn a_whole_core_of_a_free_node_reads_as_published() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/cpu.json");

@@ -70,6 +70,7 @@ fn skew(clocks: &ClockComparison) -> Skew {
 }
 
 proptest! {
+
     #[test]
     fn the_offset_is_within_its_error_whatever_the_ways_are(
         ahead in -4_000_000_000_000_000_000_i64..4_000_000_000_000_000_000,
@@ -82,7 +83,10 @@ proptest! {
         }
         let least = delays.iter().map(|(forward, backward)| forward + backward).min().unwrap();
         let offset = clocks.offset().unwrap();
-        prop_assert_eq!((offset.round_trip, offset.error), (Span(least), Span(least / 2 + least % 2)));
+        prop_assert_eq!(
+            (offset.round_trip, offset.error),
+            (Span(least), Span(least / 2 + least % 2))
+        );
         for offset in clocks.offsets() {
             prop_assert!((offset.ahead.0 - ahead).abs() <= offset.error.0, "{offset:?}");
         }
@@ -106,11 +110,26 @@ proptest! {
     #[test]
     fn parts_make_the_whole(cut in 1..200_i64) {
         let clock = Clock { ahead: 5_000_000, skew: 20e-6 };
-        let probe = |number: i64| clock.probe(BEGIN + number * 100_000_000, 1_000_000 + number % 7 * 1000, 2_000_000 - number % 5 * 999, 0);
-        let (mut whole, mut first, mut second) = (ClockComparison::new(Span::from_secs(1)), ClockComparison::new(Span::from_secs(1)), ClockComparison::new(Span::from_secs(1)));
+        let probe = |number: i64| {
+            clock.probe(
+                BEGIN + number * 100_000_000,
+                1_000_000 + number % 7 * 1000,
+                2_000_000 - number % 5 * 999,
+                0,
+            )
+        };
+        let (mut whole, mut first, mut second) = (
+            ClockComparison::new(Span::from_secs(1)),
+            ClockComparison::new(Span::from_secs(1)),
+            ClockComparison::new(Span::from_secs(1)),
+        );
         for number in 0..200 {
             whole.add(&probe(number));
-            if number < cut { first.add(&probe(number)); } else { second.add(&probe(number)); }
+            if number < cut {
+                first.add(&probe(number));
+            } else {
+                second.add(&probe(number));
+            }
         }
         first.merge(&second);
         prop_assert_eq!(first.skew(), whole.skew());
@@ -126,7 +145,8 @@ fn a_skew_is_found_to_a_part_in_a_million_within_a_minute() {
         let found = skew(&watched(clock, 600, 100_000_000, (12_000_000, 3_000_000), 200_000.0));
         assert!((found.ahead.slope - clock.skew).abs() < 1e-6, "{parts_per_million}: {found:?}");
         assert!(found.disagreement < 2e-6, "{parts_per_million}: {found:?}");
-        // Nothing tells that 15 ms there and back are not 0 and 15 at the end: a quarter of a part in a thousand.
+        // Nothing tells that 15 ms there and back are not 0 and 15 at the end: a quarter of a part
+        // in a thousand.
         assert!((1e-4..6e-4).contains(&found.bound), "{found:?}");
     }
 }
@@ -185,7 +205,8 @@ fn a_clock_that_was_set_fits_no_line() {
     for number in 100..200 {
         clocks.add(&later.probe(BEGIN + number * 100_000_000, 1_000_000, 1_000_000, 0));
     }
-    // 50 ms in a tenth of a second are as good as a rate to one who knows nothing of clocks; back again they are not.
+    // 50 ms in a tenth of a second are as good as a rate to one who knows nothing of clocks; back
+    // again they are not.
     for number in 200..300 {
         clocks.add(&Clock { ahead: 0, skew: 0.0 }.probe(
             BEGIN + number * 100_000_000,

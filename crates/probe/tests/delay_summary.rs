@@ -93,13 +93,18 @@ fn the_rate_of_a_clock_is_taken_out_of_one_way_delays() {
 }
 
 proptest! {
+
     #[test]
     fn percentiles_are_nearest_ranks(delays in prop::collection::vec(-1000..1000_i64, 1..300)) {
-        let probes: Vec<_> = (0..).zip(&delays).map(|(number, delay)| probe(number, *delay, 1)).collect();
+        let probes: Vec<_> =
+            (0..).zip(&delays).map(|(number, delay)| probe(number, *delay, 1)).collect();
         let found = Delays::of(&probes, None).unwrap().forward;
         // The slow way: the least value that so many are at most.
         let slow = |share: f64| {
-            let enough = |value: i64| delays.iter().filter(|delay| **delay <= value).count() as f64 >= share * delays.len() as f64 - 1e-9;
+            let enough = |value: i64| {
+                delays.iter().filter(|delay| **delay <= value).count() as f64
+                    >= share * delays.len() as f64 - 1e-9
+            };
             Span(*delays.iter().filter(|value| enough(**value)).min().unwrap())
         };
         prop_assert_eq!((found.p50, found.p95, found.p99), (slow(0.5), slow(0.95), slow(0.99)));

@@ -18,8 +18,8 @@ fn envelope(points: &[(i64, i64)]) -> Envelope {
     made
 }
 
-/// Of all lines through two points that have no point below them, the greatest height at the mean moment: the distances to the points in sum are
-/// least there.
+/// Of all lines through two points that have no point below them, the greatest height at the mean
+/// moment: the distances to the points in sum are least there.
 fn highest_at_mean(points: &[(i64, i64)]) -> Option<f64> {
     let mean = points.iter().map(|(at, _)| *at as f64).sum::<f64>() / points.len() as f64;
     let mut highest: Option<f64> = None;
@@ -53,6 +53,7 @@ fn points() -> impl Strategy<Value = Vec<(i64, i64)>> {
 }
 
 proptest! {
+
     #[test]
     fn no_line_under_the_points_is_nearer_to_them(points in points()) {
         let (found, slow) = (envelope(&points).line(), highest_at_mean(&points));
@@ -60,8 +61,12 @@ proptest! {
         let (Some(line), Some(slow)) = (found, slow) else { return Ok(()) };
         let mean = points.iter().map(|(at, _)| *at as f64).sum::<f64>() / points.len() as f64;
         // The mean moment is rounded to a nanosecond.
-        let steepest = points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).max().unwrap_or(0) as f64;
-        prop_assert!((height(&line, mean) - slow).abs() <= 1e-6 + 2.0 * steepest, "{line:?} against {slow}");
+        let steepest =
+            points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).max().unwrap_or(0) as f64;
+        prop_assert!(
+            (height(&line, mean) - slow).abs() <= 1e-6 + 2.0 * steepest,
+            "{line:?} against {slow}"
+        );
         for (at, under) in &points {
             prop_assert!(*under as f64 >= height(&line, *at as f64) - 1e-6);
         }

@@ -1,4 +1,5 @@
-//! `tests/golden/estimators.json`: trends of streams and fleets, the rate search, chirps and their estimates.
+//! `tests/golden/estimators.json`: trends of streams and fleets, the rate search, chirps and their
+//! estimates.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![allow(clippy::disallowed_methods, reason = "a test may read a golden file")]
@@ -140,7 +141,8 @@ fn a_chirp_has_these_packets() {
     let gaps: Vec<f64> = (0..rates.len()).map(|gap| chirp.gap_ns(gap) / 1e3).collect();
     assert!(all_near(&gaps, &golden["pathchirp_interarrivals_us"]));
     assert_eq!(chirp.packets() as u64, golden["pathchirp_packets"].as_u64().unwrap());
-    // The file's duration begins at 10 Mbit/s, the chirp's own at the rate from which whole factors lead to 200 Mbit/s.
+    // The file's duration begins at 10 Mbit/s, the chirp's own at the rate from which whole factors
+    // lead to 200 Mbit/s.
     let first = rates[0] / 10.0;
     let duration = golden["pathchirp_chirp_duration_s"].as_f64().unwrap();
     assert!((chirp.duration().as_secs_f64() * first - duration).abs() < 1e-7);

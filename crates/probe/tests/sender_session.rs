@@ -15,7 +15,8 @@ fn stamp(at: i64) -> StampTime {
     StampTime::of(Ns(at), TimeFormat::Ntp)
 }
 
-/// The answer to a probe that was sent at its number times the gap: 3 ms there, 1 ms at the reflector, 2 ms back.
+/// The answer to a probe that was sent at its number times the gap: 3 ms there, 1 ms at the
+/// reflector, 2 ms back.
 fn answer(probe: u32, answer: u32) -> (ReflectorPacket, Ns) {
     let sent = i64::from(probe) * GAP;
     let packet = ReflectorPacket {
@@ -208,7 +209,7 @@ fn what_answers_nothing_is_counted_and_changes_nothing() {
         (
             other(|packet| {
                 (packet.error_estimate, packet.timestamp) =
-                    (ErrorEstimate(0x4001), StampTime(u64::MAX))
+                    (ErrorEstimate(0x4001), StampTime(u64::MAX));
             }),
             AnswerFate::NoTime,
         ),
@@ -287,7 +288,9 @@ fn no_more_answers_are_lost_than_probes() {
 }
 
 proptest! {
-    /// What a network did to every probe: lost or doubled on its way there, each answer lost or doubled on its way back.
+
+    /// What a network did to every probe: lost or doubled on its way there, each answer lost or
+    /// doubled on its way back.
     #[test]
     fn counts_are_those_of_the_network(
         fates in prop::collection::vec((0..5_u8, 0..6_u8), 0..80),
@@ -317,7 +320,9 @@ proptest! {
                     feed(&mut session, &[(probe, next), (probe, next)]);
                     truth.duplicated_backward += 1;
                 }
-                _ => { feed(&mut session, &[(probe, next)]); }
+                _ => {
+                    feed(&mut session, &[(probe, next)]);
+                }
             }
             next += 1;
         }
@@ -330,7 +335,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_break_anything(packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 41..60), 0..30), at in any::<i64>()) {
+    fn no_bytes_break_anything(
+        packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 41..60), 0..30),
+        at in any::<i64>(),
+    ) {
         let mut session = session(5, None);
         for bytes in &packets {
             if let Some(packet) = ReflectorPacket::read(bytes) {

@@ -1,4 +1,5 @@
-//! The protocol's packets against bytes worked out from the figures of the RFCs, and whoever answers them.
+//! The protocol's packets against bytes worked out from the figures of the RFCs, and whoever
+//! answers them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 use std::net::{IpAddr, SocketAddr};
@@ -10,10 +11,12 @@ use trustbed_probe::{
 };
 use trustbed_units::{Ns, Span};
 
-/// 14 November 2023, 22:13:20.25 UTC: 1 700 000 000 s and 2 208 988 800 s since 1900 are 0xe8fe6f80, a quarter is 2³⁰ of 2³².
+/// 14 November 2023, 22:13:20.25 UTC: 1 700 000 000 s and 2 208 988 800 s since 1900 are
+/// 0xe8fe6f80, a quarter is 2³⁰ of 2³².
 const MOMENT: Ns = Ns(1_700_000_000_250_000_000);
 
-/// RFC 8762, figure 2, field by field, with the session of RFC 8972 in the first two octets of the zeros.
+/// RFC 8762, figure 2, field by field, with the session of RFC 8972 in the first two octets of the
+/// zeros.
 #[rustfmt::skip]
 const SENDER: [u8; 52] = [
     0x00, 0x00, 0x00, 0x05,                         // sequence 5
@@ -28,7 +31,7 @@ const SENDER: [u8; 52] = [
 #[rustfmt::skip]
 const REFLECTOR: [u8; 52] = [
     0x00, 0x00, 0x00, 0x03,                         // sequence 3: two packets did not come
-    0xe8, 0xfe, 0x6f, 0x80, 0x40, 0x02, 0x0c, 0x4a, // timestamp: 0x20c4a steps of 2⁻³² s are 31.25 µs
+    0xe8, 0xfe, 0x6f, 0x80, 0x40, 0x02, 0x0c, 0x4a, // 0x20c4a steps of 2⁻³² s are 31.25 µs
     0x0a, 0x01,                                     // S 0, Z 0, scale 10, multiplier 1
     0x00, 0x4d,                                     // session
     0xe8, 0xfe, 0x6f, 0x80, 0x40, 0x01, 0x06, 0x25, // received: 0x10625 are 15.625 µs
@@ -270,14 +273,23 @@ fn format() -> impl Strategy<Value = TimeFormat> {
 }
 
 proptest! {
+
     #[test]
-    fn a_moment_survives_both_formats(moment in any::<i64>(), far in -4_000_000_000_000_000_000_i64 / 2..2_000_000_000_000_000_000, format in format()) {
+    fn a_moment_survives_both_formats(
+        moment in any::<i64>(),
+        far in -4_000_000_000_000_000_000_i64 / 2..2_000_000_000_000_000_000,
+        format in format(),
+    ) {
         let near = Ns(moment.saturating_add(far));
         prop_assert_eq!(StampTime::of(Ns(moment), format).moment(format, near), Some(Ns(moment)));
     }
 
     #[test]
-    fn any_bits_are_some_time_or_none(bits in any::<u64>(), near in any::<i64>(), format in format()) {
+    fn any_bits_are_some_time_or_none(
+        bits in any::<u64>(),
+        near in any::<i64>(),
+        format in format(),
+    ) {
         if let Some(moment) = StampTime(bits).moment(format, Ns(near)) {
             let again = StampTime::of(moment, format).0;
             // A nanosecond is 4.3 steps of NTP's.
@@ -287,12 +299,19 @@ proptest! {
     }
 
     #[test]
-    fn an_estimate_is_never_below_the_error_and_hardly_above(error in 1_i64..i64::MAX, synchronized in any::<bool>(), format in format()) {
+    fn an_estimate_is_never_below_the_error_and_hardly_above(
+        error in 1_i64..i64::MAX,
+        synchronized in any::<bool>(),
+        format in format(),
+    ) {
         let estimate = ErrorEstimate::of(Span(error), synchronized, format);
         prop_assert_eq!((estimate.is_synchronized(), estimate.format()), (synchronized, format));
         let found = estimate.error().unwrap();
         prop_assert!(found >= Span(error));
-        prop_assert!(found.0 == i64::MAX || i128::from(found.0 - error) <= i128::from(error) / 127 + 2, "{found:?}");
+        prop_assert!(
+            found.0 == i64::MAX || i128::from(found.0 - error) <= i128::from(error) / 127 + 2,
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -302,14 +321,32 @@ proptest! {
     }
 
     #[test]
-    fn packets_survive(sequence in any::<u32>(), time in any::<u64>(), estimate in any::<u16>(), session in any::<u16>(), bytes in 0..2000_usize) {
-        let packet = SenderPacket { sequence, timestamp: StampTime(time), error_estimate: ErrorEstimate(estimate), session };
+    fn packets_survive(
+        sequence in any::<u32>(),
+        time in any::<u64>(),
+        estimate in any::<u16>(),
+        session in any::<u16>(),
+        bytes in 0..2000_usize,
+    ) {
+        let packet = SenderPacket {
+            sequence,
+            timestamp: StampTime(time),
+            error_estimate: ErrorEstimate(estimate),
+            session,
+        };
         let made = packet.payload(bytes);
         prop_assert_eq!(made.len(), bytes.max(44));
         prop_assert_eq!(SenderPacket::read(&made), Some(packet));
         let answer = ReflectorPacket {
-            sequence: !sequence, timestamp: StampTime(!time), error_estimate: ErrorEstimate(!estimate), session, received: StampTime(time / 2),
-            sender_sequence: sequence, sender_timestamp: packet.timestamp, sender_error_estimate: packet.error_estimate, sender_ttl: made[43],
+            sequence: !sequence,
+            timestamp: StampTime(!time),
+            error_estimate: ErrorEstimate(!estimate),
+            session,
+            received: StampTime(time / 2),
+            sender_sequence: sequence,
+            sender_timestamp: packet.timestamp,
+            sender_error_estimate: packet.error_estimate,
+            sender_ttl: made[43],
         };
         let back = answer.payload(&made);
         prop_assert_eq!((back.len(), &back[44..]), (made.len(), &made[44..]));
@@ -317,12 +354,27 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_break_anything(bytes in prop::collection::vec(any::<u8>(), 0..200), stateful in any::<bool>(), now in any::<i64>()) {
+    fn no_bytes_break_anything(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        stateful in any::<bool>(),
+        now in any::<i64>(),
+    ) {
         let _ = ReflectorPacket::read(&bytes);
-        let mut reflector = Reflector::new(ReflectorSettings { stateful, packets_per_second: 0, burst_packets: 0, ..settings() });
+        let mut reflector = Reflector::new(ReflectorSettings {
+            stateful,
+            packets_per_second: 0,
+            burst_packets: 0,
+            ..settings()
+        });
         match reflector.on_packet(address(PEER), &bytes, Ns(now)) {
             Ok(accepted) => {
-                let made = reflector.answer(&accepted, &bytes, (Ns(now), None), Ns::MAX, ErrorEstimate(u16::MAX));
+                let made = reflector.answer(
+                    &accepted,
+                    &bytes,
+                    (Ns(now), None),
+                    Ns::MAX,
+                    ErrorEstimate(u16::MAX),
+                );
                 prop_assert_eq!(made.len(), bytes.len().max(44));
             }
             Err(refusal) => prop_assert_eq!(refusal, Refusal::TooShort),
@@ -330,7 +382,9 @@ proptest! {
     }
 
     #[test]
-    fn no_second_has_more_answers_than_the_rate_and_a_burst(gaps in prop::collection::vec(0..5_000_000_i64, 1..500)) {
+    fn no_second_has_more_answers_than_the_rate_and_a_burst(
+        gaps in prop::collection::vec(0..5_000_000_i64, 1..500),
+    ) {
         let mut reflector = Reflector::new(settings());
         let mut now = Ns(0);
         let mut answered = Vec::new();
@@ -341,7 +395,10 @@ proptest! {
             }
         }
         for (place, from) in answered.iter().enumerate() {
-            let within = answered[place..].iter().take_while(|at| **at - *from < Span::from_millis(20)).count();
+            let within = answered[place..]
+                .iter()
+                .take_while(|at| **at - *from < Span::from_millis(20))
+                .count();
             prop_assert!(within <= 10 + 20, "{within} in 20 ms");
         }
     }

@@ -1,7 +1,9 @@
-//! Both estimators over a link in virtual time, with cross traffic at a constant rate: the available bandwidth is known exactly.
+//! Both estimators over a link in virtual time, with cross traffic at a constant rate: the
+//! available bandwidth is known exactly.
 //!
-//! As their authors have them the estimators are tried with cross traffic of small packets. Packets of 1500 bytes make delays rise and fall by
-//! more than a stream that is a little too fast makes them rise, and both estimates are then too high; for those there are other settings.
+//! As their authors have them the estimators are tried with cross traffic of small packets. Packets
+//! of 1500 bytes make delays rise and fall by more than a stream that is a little too fast makes
+//! them rise, and both estimates are then too high; for those there are other settings.
 //! `examples/accuracy.rs` prints how right either is.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
@@ -14,7 +16,8 @@ use trustbed_units::Span;
 
 /// How many paths.
 const PATHS: u32 = 40;
-/// How long the packets of the cross traffic are: those that come next to a fluid, and those that are as long as they come.
+/// How long the packets of the cross traffic are: those that come next to a fluid, and those that
+/// are as long as they come.
 const SHORT: u32 = 100;
 const LONG: u32 = 1500;
 

@@ -38,7 +38,8 @@ pub(crate) fn series<'py>(
     Ok(dict)
 }
 
-/// A stretch with every packet in it; `responses` are the silences after the window had opened, by the moment that ended them.
+/// A stretch with every packet in it; `responses` are the silences after the window had opened, by
+/// the moment that ended them.
 fn closeup<'py>(py: Python<'py>, stretch: &Stretch) -> PyResult<Bound<'py, PyDict>> {
     let seconds = |span: Span| span.as_secs_f64();
     let segments = PyDict::new(py);
@@ -140,7 +141,8 @@ fn throughput<'py>(
             while at < points.len() && points[at].since.as_secs_f64() <= end {
                 at += 1;
             }
-            // Points are thinned: counting those in a bin would beat with the bins, a straight line between two of them does not.
+            // Points are thinned: counting those in a bin would beat with the bins, a straight line
+            // between two of them does not.
             let reached = match (at.checked_sub(1).map(|last| points[last]), points.get(at)) {
                 (Some(last), Some(next)) => {
                     let (from, to) = (last.since.as_secs_f64(), next.since.as_secs_f64());

@@ -1,12 +1,13 @@
-//! The Python module `trustbed._core`: conversions, and the threads that share an analysis. Nothing is computed here.
+//! The Python module `trustbed._core`: conversions, and the threads that share an analysis. Nothing
+//! is computed here.
 
 mod burst;
 mod charts;
-mod ends;
 mod facts;
 mod outcome;
 mod run;
 mod tables;
+mod two_point;
 mod watch;
 
 use pyo3::create_exception;
@@ -26,8 +27,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tables::Table>()?;
     module.add_class::<tables::Analysis>()?;
     module.add_class::<watch::Watch>()?;
-    module.add_class::<ends::Ends>()?;
-    module.add_function(wrap_pyfunction!(ends::join, module)?)?;
+    module.add_class::<two_point::TwoPoint>()?;
+    module.add_function(wrap_pyfunction!(two_point::join, module)?)?;
     module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;

@@ -1,7 +1,8 @@
 //! One pass over a capture: read, put in order, share among workers, collect rows.
 //!
-//! With one worker everything happens on one thread. With more, one thread reads and decodes, and every worker takes every batch
-//! and measures the packets of its own shards; rows are joined batch by batch, so that they come out as with one worker.
+//! With one worker everything happens on one thread. With more, one thread reads and decodes, and
+//! every worker takes every batch and measures the packets of its own shards; rows are joined batch
+//! by batch, so that they come out as with one worker.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use trustbed_wire::Batch;
 
 use crate::outcome::Collector;
 
-/// Records per batch: large enough to hide the cost of passing it on, small enough to stay in the cache.
+/// Records per batch: large enough to hide the cost of passing it on, small enough to stay in the
+/// cache.
 const BATCH: usize = 1024;
 /// Batches that may wait for a worker.
 const WAITING: usize = 16;
@@ -185,7 +187,8 @@ fn shared<E>(
 }
 
 fn send(worker: &SyncSender<Arc<Reordered>>, batch: &Arc<Reordered>) {
-    // A worker ends only when its channel is closed, so a full channel is the one thing that can be in the way.
+    // A worker ends only when its channel is closed, so a full channel is the one thing that can be
+    // in the way.
     if let Err(TrySendError::Full(batch)) = worker.try_send(Arc::clone(batch)) {
         let _ = worker.send(batch);
     }

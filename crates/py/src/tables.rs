@@ -222,7 +222,8 @@ impl Failure {
 pub(crate) fn capture_error(py: Python<'_>, message: String, hint: String) -> PyErr {
     let raised = CaptureError::new_err(message.clone());
     let value = raised.value(py);
-    // Attributes of an exception can always be set; should that fail, the message is still in its arguments.
+    // Attributes of an exception can always be set; should that fail, the message is still in its
+    // arguments.
     let _ = value.setattr("message", message).and_then(|()| value.setattr("hint", hint));
     raised
 }

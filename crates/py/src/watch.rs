@@ -1,4 +1,5 @@
-//! `_core.Watch`: an interface measured while traffic passes. Conversions only; the parts are below.
+//! `_core.Watch`: an interface measured while traffic passes. Conversions only; the parts are
+//! below.
 
 mod measure;
 mod meter;
@@ -89,7 +90,8 @@ impl Watch {
         Ok(Self { session, plan, basis, offload: offload.to_owned() })
     }
 
-    /// Windows that became complete since the last call, in order. Waits for some, at most `timeout` seconds.
+    /// Windows that became complete since the last call, in order. Waits for some, at most
+    /// `timeout` seconds.
     fn next<'py>(&self, py: Python<'py>, timeout: f64) -> PyResult<Bound<'py, PyList>> {
         let timeout = Duration::try_from_secs_f64(timeout).map_err(|error| wrong(&error))?;
         let rows = py.detach(|| self.session.next(timeout));
@@ -143,7 +145,8 @@ impl Watch {
         self.session.state().ended
     }
 
-    /// Ends the capture; the file is complete afterwards. `next` then gives what is left, the windows that the end cut among it.
+    /// Ends the capture; the file is complete afterwards. `next` then gives what is left, the
+    /// windows that the end cut among it.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.session.end());
     }

@@ -1,4 +1,5 @@
-//! A column: name, unit, meaning and how a row yields its value. Unknown values are null, never zero.
+//! A column: name, unit, meaning and how a row yields its value. Unknown values are null, never
+//! zero.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::RecordError;
 
-/// How a row yields a column's value.
+/// How a row yields a column's value; its kind is the column's type.
 #[derive(Debug)]
 pub enum Values<R> {
     /// Unsigned integers.
@@ -22,13 +23,13 @@ pub enum Values<R> {
     Float(fn(&R) -> Option<f64>),
     /// Text.
     Text(fn(&R) -> Option<String>),
-    /// Yes or no.
+    /// Flags.
     Truth(fn(&R) -> Option<bool>),
-    /// Moments: nanoseconds since the Unix epoch.
+    /// Instants: nanoseconds since the Unix epoch.
     Time(fn(&R) -> Option<i64>),
-    /// Several words.
+    /// Lists of words.
     Words(fn(&R) -> Vec<String>),
-    /// Several durations.
+    /// Lists of durations.
     Integers(fn(&R) -> Vec<i64>),
 }
 
@@ -37,11 +38,12 @@ pub enum Values<R> {
 pub struct Column<R> {
     /// Name, with the unit at its end where it has one.
     pub name: &'static str,
-    /// Unit: `B`, `ns`, `B/s`, `1` for counts and shares, empty for text.
+    /// Unit: `bytes`, `seconds`, `nanoseconds`, `packets`, `segments`, `count`, `ratio`,
+    /// `bytes/second` or `bits/second`; empty for text and flags.
     pub unit: &'static str,
-    /// What it says, with its source.
+    /// Meaning, with the source of its formula.
     pub meaning: &'static str,
-    /// Where its values come from.
+    /// How a row yields its value.
     pub values: Values<R>,
 }
 
@@ -71,7 +73,47 @@ impl<R> Table<R> {
     }
 }
 
+/// A constructor for each kind of value. Text and flags have no unit, instants count nanoseconds;
+/// all others take their unit from the caller.
+macro_rules! constructors {
+    ($($name:ident $kind:ident $value:ty $(, $unit:literal)?;)*) => {
+        $(constructors!(@one $name $kind $value $(, $unit)?);)*
+    };
+    (@one $name:ident $kind:ident $value:ty, $unit:literal) => {
+        #[doc = concat!("A column of [`Values::", stringify!($kind), "`].")]
+        pub const fn $name(
+            name: &'static str,
+            meaning: &'static str,
+            value: fn(&R) -> $value,
+        ) -> Self {
+            Self { name, unit: $unit, meaning, values: Values::$kind(value) }
+        }
+    };
+    (@one $name:ident $kind:ident $value:ty) => {
+        #[doc = concat!("A column of [`Values::", stringify!($kind), "`] in `unit`.")]
+        pub const fn $name(
+            name: &'static str,
+            unit: &'static str,
+            meaning: &'static str,
+            value: fn(&R) -> $value,
+        ) -> Self {
+            Self { name, unit, meaning, values: Values::$kind(value) }
+        }
+    };
+}
+
 impl<R> Column<R> {
+    constructors! {
+        count Count Option<u64>;
+        integer Integer Option<i64>;
+        float Float Option<f64>;
+        text Text Option<String>, "";
+        truth Truth Option<bool>, "";
+        time Time Option<i64>, "nanoseconds";
+        words Words Vec<String>, "";
+        integers Integers Vec<i64>;
+    }
+
     fn field(&self) -> Field {
         let list = |inner| DataType::List(Arc::new(Field::new("item", inner, true)));
         let kind = match self.values {
@@ -92,63 +134,42 @@ impl<R> Column<R> {
     }
 
     fn array(&self, rows: &[R]) -> ArrayRef {
+        macro_rules! filled {
+            ($builder:expr, $append:ident, $value:expr) => {{
+                let mut builder = $builder;
+                for row in rows {
+                    builder.$append($value(row));
+                }
+                Arc::new(builder.finish())
+            }};
+        }
+        let count = rows.len();
         match self.values {
             Values::Count(value) => {
-                let mut builder = UInt64Builder::with_capacity(rows.len());
-                for row in rows {
-                    builder.append_option(value(row));
-                }
-                Arc::new(builder.finish())
+                filled!(UInt64Builder::with_capacity(count), append_option, value)
             }
             Values::Integer(value) => {
-                let mut builder = Int64Builder::with_capacity(rows.len());
-                for row in rows {
-                    builder.append_option(value(row));
-                }
-                Arc::new(builder.finish())
+                filled!(Int64Builder::with_capacity(count), append_option, value)
             }
             Values::Float(value) => {
-                let mut builder = Float64Builder::with_capacity(rows.len());
-                for row in rows {
-                    builder.append_option(value(row).filter(|v| v.is_finite()));
-                }
-                Arc::new(builder.finish())
+                let finite = |row| value(row).filter(|v| v.is_finite());
+                filled!(Float64Builder::with_capacity(count), append_option, finite)
             }
-            Values::Text(value) => {
-                let mut builder = StringBuilder::new();
-                for row in rows {
-                    builder.append_option(value(row));
-                }
-                Arc::new(builder.finish())
-            }
+            Values::Text(value) => filled!(StringBuilder::new(), append_option, value),
             Values::Truth(value) => {
-                let mut builder = BooleanBuilder::with_capacity(rows.len());
-                for row in rows {
-                    builder.append_option(value(row));
-                }
-                Arc::new(builder.finish())
+                filled!(BooleanBuilder::with_capacity(count), append_option, value)
             }
             Values::Time(value) => {
-                let mut builder =
-                    TimestampNanosecondBuilder::with_capacity(rows.len()).with_timezone("UTC");
-                for row in rows {
-                    builder.append_option(value(row));
-                }
-                Arc::new(builder.finish())
+                let builder = TimestampNanosecondBuilder::with_capacity(count);
+                filled!(builder.with_timezone("UTC"), append_option, value)
             }
             Values::Words(value) => {
-                let mut builder = ListBuilder::new(StringBuilder::new());
-                for row in rows {
-                    builder.append_value(value(row).into_iter().map(Some));
-                }
-                Arc::new(builder.finish())
+                let words = |row| value(row).into_iter().map(Some);
+                filled!(ListBuilder::new(StringBuilder::new()), append_value, words)
             }
             Values::Integers(value) => {
-                let mut builder = ListBuilder::new(Int64Builder::new());
-                for row in rows {
-                    builder.append_value(value(row).into_iter().map(Some));
-                }
-                Arc::new(builder.finish())
+                let integers = |row| value(row).into_iter().map(Some);
+                filled!(ListBuilder::new(Int64Builder::new()), append_value, integers)
             }
         }
     }

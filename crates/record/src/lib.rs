@@ -1,30 +1,31 @@
 //! Tables: every column's name, type, unit and meaning in one place, and rows as Arrow batches.
 //!
-//! Rows leave the analysis as they come to be; a [`Spool`] keeps them in memory while they are few and in an unnamed temporary
-//! file when they are many. Batches are cut at a fixed number of rows, so that a table is the same however it was made.
+//! Rows leave the analysis as they come to be; a [`Spool`] keeps them in memory while they are few
+//! and in an unnamed temporary file when they are many. Batches are cut at a fixed number of rows,
+//! so that a table is the same however it was made.
 
 mod column;
 mod connections;
-mod crossings;
 mod samples;
 mod spool;
 mod text;
 mod transfers;
+mod two_point;
 
 pub use column::{Column, Table, Values};
 pub use connections::connections;
-pub use crossings::crossings;
 pub use samples::{rtt, segments, spacing};
 pub use spool::{Reader, RecordError, Spool};
 pub use text::address;
 pub use transfers::transfers;
+pub use two_point::two_point;
 
 /// Name and schema of every table.
 pub fn schemas() -> Vec<(&'static str, arrow::datatypes::SchemaRef)> {
     vec![
         ("connections", connections().schema()),
         ("transfers", transfers().schema()),
-        ("crossings", crossings().schema()),
+        ("two_point", two_point().schema()),
         ("rtt", rtt().schema()),
         ("spacing", spacing().schema()),
         ("segments", segments().schema()),

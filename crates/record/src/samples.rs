@@ -2,69 +2,58 @@
 
 use trustbed_analyze::{RttRow, SegmentRow, SpacingRow};
 
-use crate::{Column, Table, Values};
-
-const fn column<R>(
-    name: &'static str,
-    unit: &'static str,
-    meaning: &'static str,
-    values: Values<R>,
-) -> Column<R> {
-    Column { name, unit, meaning, values }
-}
+use crate::{Column, Table};
 
 /// Round-trip times, in the order of the packets that ended them.
 #[expect(clippy::cast_possible_truncation, reason = "timers in whole nanoseconds")]
 pub fn rtt() -> Table<RttRow> {
     let columns: Vec<Column<RttRow>> = vec![
-        column(
+        Column::text(
             "transfer",
-            "",
-            "whose data: connection, then .0 for the initiator's or .1 for the responder's",
-            Values::Text(|r| Some(r.transfer.to_string())),
+            "transfer: connection number, then .0 for the initiator's data or .1 for the \
+             responder's",
+            |r| Some(r.transfer.to_string()),
         ),
-        column(
+        Column::count(
             "index",
-            "1",
-            "the packet at which it was known: the one that ended it, or the first data packet for kind syn",
-            Values::Count(|r| Some(r.index)),
+            "count",
+            "number of the packet that completed the sample; for kind syn, of the first data \
+             packet",
+            |r| Some(r.index),
         ),
-        column("ts_ns", "ns", "when it ended", Values::Time(|r| Some(r.ts.0))),
-        column(
+        Column::time("ts_ns", "time of completion", |r| Some(r.ts.0)),
+        Column::integer(
             "rtt_ns",
-            "ns",
-            "round-trip time (Karn's rule on bytes for syn and ack; RFC 7323 echo of the receiver's pure ACK for timestamp)",
-            Values::Integer(|r| Some(r.rtt.0)),
+            "nanoseconds",
+            "round-trip time (syn, ack: Karn's rule on bytes; timestamp: RFC 7323 echo in the \
+             receiver's pure ACK)",
+            |r| Some(r.rtt.0),
         ),
-        column(
-            "kind",
-            "",
-            "syn, ack or timestamp",
-            Values::Text(|r| Some(r.kind.name().to_owned())),
-        ),
-        column(
+        Column::text("kind", "syn, ack or timestamp", |r| Some(r.kind.name().to_owned())),
+        Column::truth(
             "delack_suspect",
-            "",
-            "it may hold a delayed acknowledgement: one segment outstanding and at least 35 ms above the smallest sample",
-            Values::Truth(|r| Some(r.delack_suspect)),
+            "true if the sample may include a delayed ACK: one segment in flight, at least 35 ms \
+             above the smallest sample",
+            |r| Some(r.delack_suspect),
         ),
-        column(
+        Column::integer(
             "rto_raw_ns",
-            "ns",
-            "retransmission timer after it, no lower limit, granularity 1 ms (RFC 6298)",
-            Values::Integer(|r| r.rto.map(|v| v.raw as i64)),
+            "nanoseconds",
+            "retransmission timeout after the sample, without a minimum, granularity 1 ms (RFC \
+             6298)",
+            |r| r.rto.map(|v| v.raw as i64),
         ),
-        column(
+        Column::integer(
             "rto_rfc_ns",
-            "ns",
-            "the same with a lower limit of 1 s",
-            Values::Integer(|r| r.rto.map(|v| v.rfc as i64)),
+            "nanoseconds",
+            "retransmission timeout with a minimum of 1 s (RFC 6298)",
+            |r| r.rto.map(|v| v.rfc as i64),
         ),
-        column(
+        Column::integer(
             "rto_linux_ns",
-            "ns",
-            "the same with a variation term of at least 200 ms, as Linux computes it",
-            Values::Integer(|r| r.rto.map(|v| v.linux as i64)),
+            "nanoseconds",
+            "retransmission timeout as in Linux: variation term of at least 200 ms",
+            |r| r.rto.map(|v| v.linux as i64),
         ),
     ];
     Table { name: "rtt", columns }
@@ -73,32 +62,33 @@ pub fn rtt() -> Table<RttRow> {
 /// One row per data packet: the receive → send turn that it ends, or its gap inside a train.
 pub fn spacing() -> Table<SpacingRow> {
     let columns: Vec<Column<SpacingRow>> = vec![
-        column("transfer", "", "whose data", Values::Text(|r| Some(r.transfer.to_string()))),
-        column("index", "1", "the data packet", Values::Count(|r| Some(r.index))),
-        column("ts_ns", "ns", "when it was seen", Values::Time(|r| Some(r.ts.0))),
-        column(
+        Column::text("transfer", "transfer of the data packet", |r| Some(r.transfer.to_string())),
+        Column::count("index", "count", "number of the data packet in the capture", |r| {
+            Some(r.index)
+        }),
+        Column::time("ts_ns", "capture time of the packet", |r| Some(r.ts.0)),
+        Column::integer(
             "spacing_ns",
-            "ns",
-            "since the last packet from the receiver; null inside a train",
-            Values::Integer(|r| r.spacing.map(|s| s.0)),
+            "nanoseconds",
+            "time since the last packet from the receiver; null inside a train",
+            |r| r.spacing.map(|s| s.0),
         ),
-        column(
+        Column::integer(
             "response_ns",
-            "ns",
-            "since the first packet from the receiver that opened the window",
-            Values::Integer(|r| r.response.map(|s| s.0)),
+            "nanoseconds",
+            "time since the first packet from the receiver that opened the window",
+            |r| r.response.map(|s| s.0),
         ),
-        column(
+        Column::text(
             "category",
-            "",
             "spacing, window_wait or recovery_wait; null inside a train",
-            Values::Text(|r| r.category.map(|c| c.name().to_owned())),
+            |r| r.category.map(|c| c.name().to_owned()),
         ),
-        column(
+        Column::truth(
             "empty",
-            "",
-            "nothing was outstanding at the last reception: only the host or the application can explain the wait",
-            Values::Truth(|r| Some(r.empty)),
+            "true if nothing was in flight at the last reception: only host or application \
+             explains the wait",
+            |r| Some(r.empty),
         ),
     ];
     Table { name: "spacing", columns }
@@ -107,46 +97,33 @@ pub fn spacing() -> Table<SpacingRow> {
 /// One row per data packet: what it is.
 pub fn segments() -> Table<SegmentRow> {
     let columns: Vec<Column<SegmentRow>> = vec![
-        column("transfer", "", "whose data", Values::Text(|r| Some(r.transfer.to_string()))),
-        column("index", "1", "the packet", Values::Count(|r| Some(r.index))),
-        column("ts_ns", "ns", "when it was seen", Values::Time(|r| Some(r.ts.0))),
-        column(
+        Column::text("transfer", "transfer of the segment", |r| Some(r.transfer.to_string())),
+        Column::count("index", "count", "number of the packet in the capture", |r| Some(r.index)),
+        Column::time("ts_ns", "capture time of the packet", |r| Some(r.ts.0)),
+        Column::integer(
             "offset",
-            "B",
-            "offset of its first byte; 0 is the first payload byte of the connection, or the first one seen when it was already running",
-            Values::Integer(|r| Some(r.offset)),
+            "bytes",
+            "offset of the first byte from the connection's first payload byte, or from the first \
+             captured byte if the connection was already open",
+            |r| Some(r.offset),
         ),
-        column("length", "B", "payload", Values::Count(|r| Some(r.length.into()))),
-        column(
-            "overlap",
-            "B",
-            "bytes of it that had been seen before",
-            Values::Count(|r| Some(r.overlap.into())),
-        ),
-        column(
-            "class",
-            "",
-            "new, retransmission or fill",
-            Values::Text(|r| Some(r.class.name().to_owned())),
-        ),
-        column(
+        Column::count("length", "bytes", "payload length", |r| Some(r.length.into())),
+        Column::count("overlap", "bytes", "repeated bytes in the payload", |r| {
+            Some(r.overlap.into())
+        }),
+        Column::text("class", "new, retransmission or fill", |r| Some(r.class.name().to_owned())),
+        Column::text(
             "subclass",
-            "",
-            "of a retransmission: fast, timeout, tail_loss_probe or spurious as known when it was sent; of a fill: reordered or lost_upstream",
-            Values::Text(|r| Some(r.cause.name()).filter(|n| !n.is_empty()).map(ToOwned::to_owned)),
+            "retransmission: fast, timeout, tail_loss_probe or spurious, as known at send time; \
+             fill: reordered or lost_upstream",
+            |r| Some(r.cause.name()).filter(|n| !n.is_empty()).map(ToOwned::to_owned),
         ),
-        column(
-            "outstanding",
-            "B",
-            "sent and not acknowledged after it",
-            Values::Integer(|r| Some(r.outstanding)),
-        ),
-        column(
-            "window",
-            "B",
-            "window that the receiver had advertised",
-            Values::Count(|r| Some(r.window.into())),
-        ),
+        Column::integer("outstanding", "bytes", "bytes in flight after the segment", |r| {
+            Some(r.outstanding)
+        }),
+        Column::count("window", "bytes", "window advertised by the receiver", |r| {
+            Some(r.window.into())
+        }),
     ];
     Table { name: "segments", columns }
 }

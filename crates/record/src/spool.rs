@@ -1,4 +1,5 @@
-//! Where rows wait until somebody reads them: in memory while they are few, in an unnamed temporary file when they are many.
+//! Where rows wait until somebody reads them: in memory while they are few, in an unnamed temporary
+//! file when they are many.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};

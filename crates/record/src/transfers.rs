@@ -3,7 +3,7 @@
 use trustbed_analyze::TransferRow;
 
 use crate::text::address;
-use crate::{Column, Table, Values};
+use crate::{Column, Table};
 
 mod limits;
 mod packets;
@@ -11,16 +11,8 @@ mod timing;
 
 type Row = TransferRow;
 
-const fn column(
-    name: &'static str,
-    unit: &'static str,
-    meaning: &'static str,
-    values: Values<Row>,
-) -> Column<Row> {
-    Column { name, unit, meaning, values }
-}
-
-/// Transfers: one row per TCP direction with payload, in the order in which their connections ended.
+/// Transfers: one row per TCP direction with payload, in the order in which their connections
+/// ended.
 pub fn transfers() -> Table<TransferRow> {
     let parts = [
         identity(),
@@ -36,55 +28,37 @@ pub fn transfers() -> Table<TransferRow> {
 
 fn identity() -> Vec<Column<Row>> {
     vec![
-        column(
+        Column::text(
             "transfer",
-            "",
-            "connection, then .0 for the initiator's data or .1 for the responder's",
-            Values::Text(|r| Some(r.id.to_string())),
+            "connection number, then .0 for the initiator's data or .1 for the responder's",
+            |r| Some(r.id.to_string()),
         ),
-        column(
-            "connection",
-            "1",
-            "index of the connection's first packet",
-            Values::Count(|r| Some(r.id.connection)),
-        ),
-        column(
-            "src",
-            "",
-            "address of the sender of the data",
-            Values::Text(|r| Some(address(&r.source.0, r.ipv6))),
-        ),
-        column("src_port", "1", "its port", Values::Count(|r| Some(r.source.1.into()))),
-        column(
-            "dst",
-            "",
-            "address of the receiver",
-            Values::Text(|r| Some(address(&r.destination.0, r.ipv6))),
-        ),
-        column("dst_port", "1", "its port", Values::Count(|r| Some(r.destination.1.into()))),
-        column(
+        Column::count("connection", "count", "number of the connection's first packet", |r| {
+            Some(r.id.connection)
+        }),
+        Column::text("src", "address of the data sender", |r| Some(address(&r.source.0, r.ipv6))),
+        Column::count("src_port", "count", "port of the data sender", |r| Some(r.source.1.into())),
+        Column::text("dst", "address of the receiver", |r| Some(address(&r.destination.0, r.ipv6))),
+        Column::count("dst_port", "count", "port of the receiver", |r| {
+            Some(r.destination.1.into())
+        }),
+        Column::text(
             "at",
-            "",
-            "where the capture was taken: sender, receiver, middle or unknown (then taken as at the sender)",
-            Values::Text(|r| Some(r.at.name().to_owned())),
+            "capture point: sender, receiver, middle or unknown (analysed as sender)",
+            |r| Some(r.at.name().to_owned()),
         ),
-        column(
-            "at_from",
-            "",
-            "how that is known: given, handshake, answers or none",
-            Values::Text(|r| Some(r.at_from.name().to_owned())),
+        Column::text(
+            "at_source",
+            "source of the capture point: given, handshake, answers (response times) or none",
+            |r| Some(r.at_source.name().to_owned()),
         ),
-        column(
-            "start_ns",
-            "ns",
-            "time of the first data packet",
-            Values::Time(|r| Some(r.start.0)),
-        ),
-        column(
+        Column::time("start_ns", "time of the first data packet", |r| Some(r.start.0)),
+        Column::integer(
             "duration_ns",
-            "ns",
-            "D: first data packet to the acknowledgement of the last byte acknowledged; null when nothing was",
-            Values::Integer(|r| r.duration.map(|d| d.0)),
+            "nanoseconds",
+            "D: first data packet to the last acknowledgement of new data; null without \
+             acknowledgements",
+            |r| r.duration.map(|d| d.0),
         ),
     ]
 }

@@ -1,4 +1,5 @@
-//! A spool gives back what was put in, in the same batches, whether it stayed in memory or went through a file.
+//! A spool gives back what was put in, in the same batches, whether it stayed in memory or went
+//! through a file.
 #![allow(clippy::expect_used, reason = "a test may fail loudly")]
 
 use arrow::array::RecordBatch;

@@ -1,19 +1,22 @@
 //! Writes that fell due on a TCP connection and that it has not taken yet.
 //!
-//! A write that would block is tried again when the connection can take more; those that fell due meanwhile follow at once, in order. What
-//! waits is at most one second of traffic (counted from the time at which the first waiting write was due); writes beyond that are dropped and
-//! counted. So after a long stall a connection catches up with one second of its traffic, not with all of it.
+//! A write that would block is tried again when the connection can take more; those that fell due
+//! meanwhile follow at once, in order. What waits is at most one second of traffic (counted from
+//! the time at which the first waiting write was due); writes beyond that are dropped and counted.
+//! So after a long stall a connection catches up with one second of its traffic, not with all of
+//! it.
 //!
-//! Order of calls: [`on_due`](Backlog::on_due) when a departure falls due; then, and whenever the socket is writable, as long as
-//! [`next_write`](Backlog::next_write) has something: write that many bytes, and [`on_written`](Backlog::on_written) for what was taken. An
-//! unpaced source ([`crate::Release::Unpaced`]) is always due: hand over its next departure when nothing waits.
+//! Order of calls: [`on_due`](Backlog::on_due) when a departure falls due; then, and whenever the
+//! socket is writable, as long as [`next_write`](Backlog::next_write) has something: write that
+//! many bytes, and [`on_written`](Backlog::on_written) for what was taken. An unpaced source
+//! ([`crate::Release::Unpaced`]) is always due: hand over its next departure when nothing waits.
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 use trustbed_units::Span;
 
-use crate::{Departure, Lateness};
+use crate::{Departure, DepartureError};
 
 /// The waiting writes of a connection.
 ///
@@ -34,7 +37,7 @@ pub struct Backlog {
     waiting: VecDeque<Write>,
     limit: Span,
     counts: BacklogCounts,
-    delays: Lateness,
+    delays: DepartureError,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +81,7 @@ impl Backlog {
             waiting: VecDeque::new(),
             limit,
             counts: BacklogCounts::default(),
-            delays: Lateness::default(),
+            delays: DepartureError::default(),
         }
     }
 
@@ -129,9 +132,9 @@ impl Backlog {
         self.counts
     }
 
-    /// How long after it was due a write was taken as a whole. That is the network's doing as much as the sender's: how late a sender was is
-    /// the time of its first attempt.
-    pub const fn delays(&self) -> &Lateness {
+    /// How long after it was due a write was taken as a whole. That is the network's doing as much
+    /// as the sender's: how late a sender was is the time of its first attempt.
+    pub const fn delays(&self) -> &DepartureError {
         &self.delays
     }
 }

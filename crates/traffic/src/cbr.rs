@@ -1,4 +1,5 @@
-//! Constant bit rate: packet k of L bytes is due at ⌊k · 8L · 10⁹ / R⌋ ns, exactly, however large k becomes.
+//! Constant bit rate: packet k of L bytes is due at ⌊k · 8L · 10⁹ / R⌋ ns, exactly, however large k
+//! becomes.
 
 use trustbed_units::{Rate, Span};
 
@@ -37,7 +38,8 @@ impl Cbr {
     /// A source whose first packet is due at the start.
     ///
     /// # Errors
-    /// [`TrafficError::ZeroRate`], [`TrafficError::RateTooHigh`], [`TrafficError::PacketTooSmall`], [`TrafficError::PacketTooLarge`].
+    /// [`TrafficError::ZeroRate`], [`TrafficError::RateTooHigh`], [`TrafficError::PacketTooSmall`],
+    /// [`TrafficError::PacketTooLarge`].
     pub fn new(rate: Rate, length: u32, headers: Headers) -> Result<Self, TrafficError> {
         check_rate(rate)?;
         check_length("packet_bytes", length, headers)?;
@@ -68,7 +70,8 @@ impl Cbr {
         u64::try_from(self.step.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX)
     }
 
-    /// When packet `number` (from 0) is due: the formula itself, which the iterator follows without dividing. Nothing beyond 292 years.
+    /// When packet `number` (from 0) is due: the formula itself, which the iterator follows without
+    /// dividing. Nothing beyond 292 years.
     pub fn due(&self, number: u64) -> Option<Span> {
         let after_first = u128::from(number).checked_mul(self.step)? / u128::from(self.rate);
         i64::try_from(after_first).ok()?.checked_add(self.phase.0).map(Span)

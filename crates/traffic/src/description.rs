@@ -1,7 +1,7 @@
-//! What traffic is asked for, as it is written in a configuration.
+//! The description of traffic in a configuration.
 //!
-//! Numbers are plain and carry their unit in their name. Unknown keys are errors. A description says nothing about addresses, start or release:
-//! that is the sender's (see [`crate::Source`]).
+//! Numbers are plain and carry their unit in their name. Unknown keys are errors. A description
+//! leaves out addresses, start and release: they are the sender's (see [`crate::Source`]).
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::{Rate, Span};
@@ -16,7 +16,8 @@ use crate::share::shares;
 /// # fn read(text: &str) -> Description { serde_json::from_str(text).unwrap() }
 /// read(r#"{"kind": "cbr", "rate_bits_per_second": 3300000, "packet_bytes": 1500}"#);
 /// read(r#"{"kind": "poisson", "rate_bits_per_second": 3300000}"#);
-/// read(r#"{"kind": "poisson", "rate_bits_per_second": 3300000, "mode": "bytes", "unit_ns": 10000000}"#);
+/// read(r#"{"kind": "poisson", "rate_bits_per_second": 3300000, "mode": "bytes",
+///     "unit_ns": 10000000}"#);
 /// read(r#"{"kind": "playback", "capture": "trace.pcap", "filter": "src net 10.0.0.0/8"}"#);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +48,8 @@ pub struct CbrDescription {
 pub struct PoissonDescription {
     /// Mean rate, counted in IP lengths.
     pub rate_bits_per_second: u64,
-    /// IP length of every packet (mode `packets`), of the largest (mode `bytes`). 1500 unless given.
+    /// IP length of every packet (mode `packets`), of the largest (mode `bytes`). 1500 unless
+    /// given.
     #[serde(default = "packet_bytes")]
     pub packet_bytes: u32,
     /// What arrives at random: packets unless given.
@@ -56,7 +58,8 @@ pub struct PoissonDescription {
     /// Mode `bytes`: the unit of time for which a number of bytes is drawn. 10 ms unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_ns: Option<u64>,
-    /// Mode `bytes`: shorter packets are padded to this IP length, and the next unit pays for it. 64 unless given.
+    /// Mode `bytes`: shorter packets are padded to this IP length, and the next unit pays for it.
+    /// 64 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum_packet_bytes: Option<u32>,
 }
@@ -78,13 +81,16 @@ pub enum PoissonMode {
 pub struct PlaybackDescription {
     /// The file. Who runs the source reads it.
     pub capture: String,
-    /// Which of its packets: a filter expression that picks one direction. All of them unless given.
+    /// Which of its packets: a filter expression that picks one direction. All of them unless
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// Packets recorded within one such stretch of time leave together at its beginning. 1 ms unless given.
+    /// Packets recorded within one such stretch of time leave together at its beginning. 1 ms
+    /// unless given.
     #[serde(default = "together_ns")]
     pub together_ns: u64,
-    /// Longer ones (super-packets of a host's offloading) leave as several packets of this IP length; UDP only. 1500 unless given.
+    /// Longer ones (super-packets of a host's offloading) leave as several packets of this IP
+    /// length; UDP only. 1500 unless given.
     #[serde(default = "packet_bytes")]
     pub largest_packet_bytes: u32,
 }

@@ -7,12 +7,14 @@ use trustbed_units::{Rate, Span};
 pub enum TrafficError {
     /// A source of rate 0 never sends anything.
     #[error(
-        "a source of 0 bit/s never sends a packet; give rate_bits_per_second above 0, or leave the source out"
+        "a source of 0 bit/s never sends a packet; give rate_bits_per_second above 0, or leave \
+         the source out"
     )]
     ZeroRate,
     /// Above what any link carries, and what the arithmetic was sized for.
     #[error(
-        "{rate} is beyond the largest rate of a source, {largest}; give a smaller rate_bits_per_second"
+        "{rate} is beyond the largest rate of a source, {largest}; give a smaller \
+         rate_bits_per_second"
     )]
     RateTooHigh {
         /// The rate that was given.
@@ -21,11 +23,12 @@ pub enum TrafficError {
         largest: Rate,
     },
     /// A packet must hold its own headers, and with TCP at least one byte to write.
-    #[error("packets of {length} bytes cannot hold {headers} bytes of headers{more}; give {key} of {least} or more", more = if least > headers { " and a byte to write" } else { "" })]
+    #[error("packets of {length} bytes cannot hold {headers} bytes of headers{more}; give {key} \
+     of {least} or more", more = if least > headers { " and a byte to write" } else { "" })]
     PacketTooSmall {
-        /// The key that says so.
+        /// The key.
         key: &'static str,
-        /// The IP length that was asked for.
+        /// The IP length that was given.
         length: u32,
         /// What IP and transport take of it.
         headers: u32,
@@ -33,31 +36,31 @@ pub enum TrafficError {
         least: u32,
     },
     /// The length field of IP has 16 bits.
-    #[error(
-        "packets of {length} bytes are longer than IP can say; give {key} of {largest} or less"
-    )]
+    #[error("packets of {length} bytes are longer than IP allows; give {key} of {largest} or less")]
     PacketTooLarge {
-        /// The key that says so.
+        /// The key.
         key: &'static str,
-        /// The IP length that was asked for.
+        /// The IP length that was given.
         length: u32,
         /// The largest length that is accepted.
         largest: u32,
     },
     /// Limits that exclude each other.
     #[error(
-        "packets of at least {minimum} and at most {packet} bytes do not exist; give minimum_packet_bytes of {packet} or less"
+        "packets of at least {minimum} and at most {packet} bytes do not exist; give \
+         minimum_packet_bytes of {packet} or less"
     )]
     MinimumAboveMaximum {
-        /// The smallest packet that was asked for.
+        /// The smallest packet that was given.
         minimum: u32,
-        /// The largest packet that was asked for.
+        /// The largest packet that was given.
         packet: u32,
     },
-    /// A unit of time in which bytes are drawn, or in which packets of a recording leave together, must have a length that is of use.
+    /// A unit of time in which bytes are drawn, or in which packets of a recording leave together,
+    /// must have a length that is of use.
     #[error("{key} of {length} is out of range; give from {shortest} to {longest}")]
     NoUnit {
-        /// The key that says so.
+        /// The key.
         key: &'static str,
         /// The length that was given.
         length: Span,
@@ -68,7 +71,8 @@ pub enum TrafficError {
     },
     /// A key that means nothing in this mode.
     #[error(
-        "{key} means nothing for Poisson traffic of mode \"packets\"; leave it out, or give mode \"bytes\""
+        "{key} means nothing for Poisson traffic of mode \"packets\"; leave it out, or give mode \
+         \"bytes\""
     )]
     OnlyForBytes {
         /// The key.
@@ -76,7 +80,8 @@ pub enum TrafficError {
     },
     /// A timer that never fires, or fires more often than any.
     #[error(
-        "a timer of {hertz} Hz releases nothing; give timer_hz from 1 to {largest}, such as 100, 250 or 1000"
+        "a timer of {hertz} Hz releases nothing; give timer_hz from 1 to {largest}, such as 100, \
+         250 or 1000"
     )]
     NoTimer {
         /// What was given.
@@ -96,7 +101,8 @@ pub enum TrafficError {
     },
     /// Each of several sources would play all of it.
     #[error(
-        "a recording has the rate it has and cannot be shared by {sources} sources; give it one source for each direction"
+        "a recording has the rate it has and cannot be shared by {sources} sources; give it one \
+         source for each direction"
     )]
     CannotShareRecording {
         /// Among how many it was to be shared.
@@ -104,13 +110,14 @@ pub enum TrafficError {
     },
     /// A recording without a packet that could be played.
     #[error(
-        "the recording holds no IP packet to play ({skipped} other frames); choose another capture or direction"
+        "the recording holds no IP packet to play ({skipped} other frames); choose another \
+         capture or direction"
     )]
     NothingToPlay {
         /// What it holds instead.
         skipped: u64,
     },
-    /// Playback was described, but nobody handed over what is to be played.
+    /// Playback was described, but the caller gave no recording.
     #[error("playback needs a recording; read {capture:?} first")]
     NoRecording {
         /// The capture that the description names.

@@ -1,10 +1,12 @@
 //! What IP and transport take of a packet.
 //!
-//! Lengths of traffic are IP lengths: they are what a link carries, whatever is inside. A sender writes payloads. Between the two lie 28 bytes
-//! for UDP over IPv4 and 48 over IPv6 (RFC 768, RFC 791, RFC 8200), and 52 and 72 for TCP: 20 of its header and 12 of the timestamps that
-//! today's stacks put on every segment (RFC 7323). A connection without timestamps sends 12 bytes less per packet than its schedule says. A
-//! stack that joins two writes that wait sends fewer headers, and one that meets a smaller MSS more: with TCP the IP load is what was asked,
-//! not what was carried.
+//! Lengths of traffic are IP lengths: they are what a link carries, whatever is inside. A sender
+//! writes payloads. Between the two lie 28 bytes for UDP over IPv4 and 48 over IPv6 (RFC 768, RFC
+//! 791, RFC 8200), and 52 and 72 for TCP: 20 of its header and 12 of the timestamps that today's
+//! stacks put on every segment (RFC 7323). A connection without timestamps sends 12 bytes less per
+//! packet than its schedule says. A stack that joins two writes that wait sends fewer headers, and
+//! one that meets a smaller MSS more: with TCP the IP load is what was scheduled, not what was
+//! carried.
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::Rate;
@@ -83,7 +85,7 @@ impl Headers {
     }
 }
 
-/// The longest packet that IP's length field can say.
+/// The longest packet that IP's length field can hold.
 const LARGEST: u32 = 65_535;
 
 /// The highest rate of a source.

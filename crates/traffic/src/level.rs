@@ -11,21 +11,26 @@ pub struct Level {
     pub mean_bytes: f64,
     /// Their variance, in bytes².
     pub variance: f64,
-    /// The energy of octaves of that width in the wavelet energy plot: the binary logarithm of the variance, for traffic without memory.
+    /// The energy of octaves of that width in the wavelet energy plot: the binary logarithm of the
+    /// variance, for traffic without memory.
     pub energy_log2: f64,
     /// Standard deviation over mean.
     pub coefficient_of_variation: f64,
 }
 
 impl PoissonDescription {
-    /// What the model promises for a stretch of time. For mode `bytes` it holds from the unit on; below, packets are spaced evenly.
+    /// What the model promises for a stretch of time. For mode `bytes` it holds from the unit on;
+    /// below, packets are spaced evenly.
     ///
     /// ```
     /// use trustbed_traffic::{PoissonDescription, PoissonMode};
     /// use trustbed_units::Span;
-    /// let packets: PoissonDescription = serde_json::from_str(r#"{"rate_bits_per_second": 3300000}"#).unwrap();
+    /// let packets: PoissonDescription =
+    ///     serde_json::from_str(r#"{"rate_bits_per_second": 3300000}"#).unwrap();
     /// let bytes = PoissonDescription { mode: PoissonMode::Bytes, ..packets.clone() };
-    /// let variation = |model: &PoissonDescription| model.level(Span::from_millis(1)).coefficient_of_variation;
+    /// let variation = |model: &PoissonDescription| {
+    ///     model.level(Span::from_millis(1)).coefficient_of_variation
+    /// };
     /// assert_eq!(format!("{:.3} {:.3}", variation(&packets), variation(&bytes)), "1.907 0.049");
     /// ```
     #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]

@@ -1,20 +1,22 @@
 //! When a source sends, and how much: constant rate, Poisson, playback of a capture.
 //!
-//! A [`Schedule`] says at which nanosecond after the start a packet is due ([`Departure`]); a [`Mixture`] puts several of them into one order
-//! of time. Nothing here waits, sends or reads a file, and the same seed gives the same schedule on every machine. Times are counted from the
+//! A [`Schedule`] gives the nanosecond after the start at which a packet is due ([`Departure`]); a
+//! [`Mixture`] puts several of them into one order of time. Nothing here waits, sends or reads a
+//! file, and the same seed gives the same schedule on every machine. Times are counted from the
 //! start and never from the packet before, so a sender that follows them cannot drift.
 //!
-//! What a sender did is measured with [`Lateness`]; what a TCP connection could not take at once waits in a [`Backlog`].
+//! [`DepartureError`] measures how late a sender was; a [`Backlog`] holds what a TCP connection
+//! could not take at once.
 //!
-//! The traffic does not react: a packet is due whether or not the network could carry the one before. Only [`Backlog`] knows that a connection
-//! resists, and then it drops and counts.
+//! The traffic does not react: a packet is due whether or not the network could carry the one
+//! before. Only [`Backlog`] knows that a connection resists, and then it drops and counts.
 
 mod backlog;
 mod cbr;
+mod departure_error;
 mod description;
 mod error;
 mod headers;
-mod lateness;
 mod level;
 mod mixture;
 mod playback;
@@ -27,12 +29,12 @@ mod share;
 
 pub use backlog::{Backlog, BacklogCounts};
 pub use cbr::Cbr;
+pub use departure_error::{DepartureError, DepartureErrorSummary};
 pub use description::{
     CbrDescription, Description, PlaybackDescription, PoissonDescription, PoissonMode,
 };
 pub use error::TrafficError;
 pub use headers::{Headers, IpVersion, Transport};
-pub use lateness::{Lateness, LatenessSummary};
 pub use level::Level;
 pub use mixture::Mixture;
 pub use playback::{Playback, PlaybackCounts};

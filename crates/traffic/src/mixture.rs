@@ -7,9 +7,10 @@ use trustbed_units::Span;
 
 use crate::{Departure, Schedule};
 
-/// The departures of several schedules, each with the number of its source. What is due at the same time comes in the order of the sources,
-/// and a source's own packets in their order. An unpaced source is always due: it keeps the others waiting until it has ended, so give it a
-/// sender of its own.
+/// The departures of several schedules, each with the number of its source. What is due at the same
+/// time comes in the order of the sources, and a source's own packets in their order. An unpaced
+/// source is always due: it keeps the others waiting until it has ended, so give it a sender of its
+/// own.
 #[derive(Debug, Clone)]
 pub struct Mixture {
     schedules: Vec<Schedule>,

@@ -1,8 +1,10 @@
 //! A recording, sent again.
 //!
-//! A packet of time t leaves at ⌊t / u⌋ · u (u = 1 ms unless asked otherwise); those of one unit leave back to back, in order. So a packet
-//! leaves up to a unit earlier than it was recorded, never later. With UDP a packet keeps its IP length if its headers fit into it. With TCP
-//! what it carried becomes a write; one that carried nothing is an acknowledgement, which the connection makes itself, and is left out.
+//! A packet of time t leaves at ⌊t / u⌋ · u (u = 1 ms by default); those of one unit leave back to
+//! back, in order. So a packet leaves up to a unit earlier than it was recorded, never later. With
+//! UDP a packet keeps its IP length if its headers fit into it. With TCP what it carried becomes a
+//! write; one that carried nothing is an acknowledgement, which the connection makes itself, and is
+//! left out.
 //!
 //! It does not react: what was recorded had found its rate on another path.
 
@@ -49,8 +51,8 @@ impl Playback {
     /// Plays a recording. Datagrams longer than `largest` are sent in pieces.
     ///
     /// # Errors
-    /// [`TrafficError::NothingToPlay`], [`TrafficError::NoUnit`] outside of 1 ns to 10 s, [`TrafficError::PacketTooSmall`],
-    /// [`TrafficError::PacketTooLarge`].
+    /// [`TrafficError::NothingToPlay`], [`TrafficError::NoUnit`] outside of 1 ns to 10 s,
+    /// [`TrafficError::PacketTooSmall`], [`TrafficError::PacketTooLarge`].
     pub fn new(
         recording: Arc<Recording>,
         together: Span,

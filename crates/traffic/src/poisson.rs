@@ -1,12 +1,14 @@
 //! Poisson traffic, in the two meanings the words have.
 //!
-//! *Packets*: packets of L bytes with exponential gaps of mean 8L/R. The bytes of a stretch of time Δ have the variance L · R/8 · Δ: bursty on
-//! every scale below the one on which many packets come.
+//! *Packets*: packets of L bytes with exponential gaps of mean 8L/R. The bytes of a stretch of time
+//! Δ have the variance L · R/8 · Δ: bursty on every scale below the one on which many packets come.
 //!
-//! *Bytes*: for every unit of time a number of bytes is drawn from a Poisson distribution and sent evenly over the unit ("the number of bytes
-//! that arrive per unit of time is Poisson", read literally; Vishwanath and Vahdat, *Evaluating Distributed Systems: Does Background
-//! Traffic Matter?*, USENIX ATC 2008). The variance is R/8 · Δ, 1500 times less: nearly constant rate. Within a unit there is nothing random,
-//! so on scales below it the variance is that of the packets' spacing.
+//! *Bytes*: for every unit of time a number of bytes is drawn from a Poisson distribution and sent
+//! evenly over the unit ("the number of bytes that arrive per unit of time is Poisson", read
+//! literally; Vishwanath and Vahdat, *Evaluating Distributed Systems: Does Background Traffic
+//! Matter?*, USENIX ATC 2008). The variance is R/8 · Δ, 1500 times less: nearly constant rate.
+//! Within a unit there is nothing random, so on scales below it the variance is that of the
+//! packets' spacing.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, Poisson};
@@ -21,7 +23,8 @@ use crate::{Departure, Headers, TrafficError};
 pub struct PacketArrivals {
     random: ChaCha8Rng,
     mean_gap: f64,
-    /// When the latest packet was due: whole nanoseconds, and what comes to them. Kept apart, so that hours lose no precision.
+    /// When the latest packet was due: whole nanoseconds, and what comes to them. Kept apart, so
+    /// that hours lose no precision.
     whole: i64,
     fraction: f64,
     length: u32,
@@ -32,7 +35,8 @@ impl PacketArrivals {
     /// A source whose first packet comes after the first gap.
     ///
     /// # Errors
-    /// [`TrafficError::ZeroRate`], [`TrafficError::RateTooHigh`], [`TrafficError::PacketTooSmall`], [`TrafficError::PacketTooLarge`].
+    /// [`TrafficError::ZeroRate`], [`TrafficError::RateTooHigh`], [`TrafficError::PacketTooSmall`],
+    /// [`TrafficError::PacketTooLarge`].
     #[expect(clippy::cast_precision_loss, reason = "rates below 2⁵³ bit/s are exact")]
     pub fn new(rate: Rate, length: u32, headers: Headers, seed: u64) -> Result<Self, TrafficError> {
         check_rate(rate)?;
@@ -77,7 +81,8 @@ pub struct ByteArrivals {
     headers: Headers,
     /// What padding took from the units to come.
     owed: u64,
-    /// When the unit that is being sent began, its packets, the next of them, and how long the last one is.
+    /// When the unit that is being sent began, its packets, the next of them, and how long the last
+    /// one is.
     start: i64,
     packets: u64,
     number: u64,
@@ -85,16 +90,18 @@ pub struct ByteArrivals {
     phase: Span,
 }
 
-/// What may be drawn for: shorter units could be empty millions of times in a row, longer ones hold nothing random.
+/// What may be drawn for: shorter units could be empty millions of times in a row, longer ones hold
+/// nothing random.
 const UNITS: (Span, Span) = (Span::from_micros(100), Span::from_secs(10));
 
 impl ByteArrivals {
-    /// A source whose first unit begins at the start. Packets have at most `largest` and at least `minimum` bytes; a minimum below what the
-    /// headers need is raised to it.
+    /// A source whose first unit begins at the start. Packets have at most `largest` and at least
+    /// `minimum` bytes; a minimum below what the headers need is raised to it.
     ///
     /// # Errors
-    /// [`TrafficError::ZeroRate`], [`TrafficError::RateTooHigh`], [`TrafficError::PacketTooSmall`], [`TrafficError::PacketTooLarge`],
-    /// [`TrafficError::MinimumAboveMaximum`], and [`TrafficError::NoUnit`] outside of 100 µs to 10 s.
+    /// [`TrafficError::ZeroRate`], [`TrafficError::RateTooHigh`], [`TrafficError::PacketTooSmall`],
+    /// [`TrafficError::PacketTooLarge`], [`TrafficError::MinimumAboveMaximum`], and
+    /// [`TrafficError::NoUnit`] outside of 100 µs to 10 s.
     #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
     pub fn new(
         rate: Rate,

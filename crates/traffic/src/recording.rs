@@ -1,7 +1,8 @@
 //! The packets of one direction of a capture: when they passed and how long they were.
 //!
-//! Time zero is the first packet. A packet that was recorded with an earlier time than the one before it is moved to that one's and
-//! counted, so that the order stays as it was captured; what is not IP is counted and left out.
+//! Time zero is the first packet. A packet that was recorded with an earlier time than the one
+//! before it is moved to that one's and counted, so that the order stays as it was captured; what
+//! is not IP is counted and left out.
 
 use trustbed_units::{Ns, Rate, Span};
 
@@ -10,7 +11,12 @@ use trustbed_units::{Ns, Rate, Span};
 /// ```
 /// use trustbed_traffic::Recording;
 /// use trustbed_units::{Ns, Span};
-/// let frames = [(Ns(5_000), Some(1500)), (Ns(6_000), None), (Ns(9_000), Some(40)), (Ns(8_000), Some(40))];
+/// let frames = [
+///     (Ns(5_000), Some(1500)),
+///     (Ns(6_000), None),
+///     (Ns(9_000), Some(40)),
+///     (Ns(8_000), Some(40)),
+/// ];
 /// let recording: Recording = frames.into_iter().collect();
 /// assert_eq!((recording.packets(), recording.skipped(), recording.steps_back()), (3, 1, 1));
 /// assert_eq!(recording.duration(), Span(4_000));

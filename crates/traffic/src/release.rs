@@ -1,15 +1,20 @@
-//! When a packet that is due leaves its host: at its time, at the next tick of a timer, or as soon as it can.
+//! When a packet that is due leaves its host: at its time, at the next tick of a timer, or as soon
+//! as it can.
 //!
-//! *Paced* is what `PSPacer` does: packets leave at their times (Takano, Kudoh, Kodama, Matsuda, Tezuka, Ishikawa, *Design and Evaluation of
-//! Precise Software Pacing Mechanisms for Fast Long-Distance Networks*, 2005).
+//! *Paced* is what `PSPacer` does: packets leave at their times (Takano, Kudoh, Kodama, Matsuda,
+//! Tezuka, Ishikawa, *Design and Evaluation of Precise Software Pacing Mechanisms for Fast
+//! Long-Distance Networks*, 2005).
 //!
-//! *Timer-released* is what a token bucket does in a kernel whose timer fires HZ times a second: what became due since the last tick leaves at
-//! once, so that 40 Mbit/s become bursts of 50 kB at 100 Hz, 20 kB at 250 Hz, 5 kB at 1000 Hz. For constant rate this is exactly a bucket
-//! filled at that rate that can hold one tick's worth and one packet more; a bucket one packet shallower would lose at each tick the part
-//! of a packet that is left over, and with it up to one packet per tick of the rate. Here the rate is kept. All sources of a host have the same
-//! ticks, counted from the start, as they have the same timer.
+//! *Timer-released* is what a token bucket does in a kernel whose timer fires HZ times a second:
+//! what became due since the last tick leaves at once, so that 40 Mbit/s become bursts of 50 kB at
+//! 100 Hz, 20 kB at 250 Hz, 5 kB at 1000 Hz. For constant rate this is exactly a bucket filled at
+//! that rate that can hold one tick's worth and one packet more; a bucket one packet shallower
+//! would lose at each tick the part of a packet that is left over, and with it up to one packet per
+//! tick of the rate. Here the rate is kept. All sources of a host have the same ticks, counted from
+//! the start, as they have the same timer.
 //!
-//! *Unpaced* keeps the packets and forgets the times: everything is due at the start. There is nothing to be late for.
+//! *Unpaced* keeps the packets and forgets the times: everything is due at the start. There is
+//! nothing to be late for.
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::Span;
@@ -48,7 +53,8 @@ impl Release {
         }
     }
 
-    /// When a packet leaves that is due at a time from the start on. Never before it, but for an unpaced one.
+    /// When a packet leaves that is due at a time from the start on. Never before it, but for an
+    /// unpaced one.
     ///
     /// ```
     /// use trustbed_traffic::Release;
@@ -72,9 +78,11 @@ impl Release {
     }
 }
 
-/// The first tick not before a time. Ticks that fall between two nanoseconds count as the later one.
+/// The first tick not before a time. Ticks that fall between two nanoseconds count as the later
+/// one.
 fn tick(due: Span, hertz: u128) -> Span {
-    // j · 10⁹ / hertz, rounded up, is at least `due` when it is more than `due` − 1 before rounding.
+    // j · 10⁹ / hertz, rounded up, is at least `due` when it is more than `due` − 1 before
+    // rounding.
     let Ok(before) = u128::try_from(i128::from(due.0) - 1) else { return due };
     let number = before * hertz / NANOSECONDS + 1;
     Span(i64::try_from((number * NANOSECONDS).div_ceil(hertz.max(1))).unwrap_or(i64::MAX))

@@ -39,14 +39,15 @@ pub struct Source {
 
 /// The packets of one source, in order of time.
 ///
-/// Sources with constant rate, and those that draw bytes per unit, begin at a random moment of their period or unit, so that several of them
-/// do not send in step.
+/// Sources with constant rate, and those that draw bytes per unit, begin at a random moment of
+/// their period or unit, so that several of them do not send in step.
 ///
 /// ```
 /// use trustbed_traffic::{Headers, IpVersion, Release, Schedule, Source, Transport};
 /// use trustbed_units::Span;
+/// let model = r#"{"kind": "cbr", "rate_bits_per_second": 40000000}"#;
 /// let source = Source {
-///     model: serde_json::from_str(r#"{"kind": "cbr", "rate_bits_per_second": 40000000}"#).unwrap(),
+///     model: serde_json::from_str(model).unwrap(),
 ///     headers: Headers::of(IpVersion::V4, Transport::Udp),
 ///     release: Release::TimerHz(100),
 ///     seed: 1,
@@ -76,7 +77,8 @@ impl Schedule {
     /// The schedule of a source. Playback takes the recording it plays; the others take none.
     ///
     /// # Errors
-    /// What is wrong with the description, and [`TrafficError::NoRecording`], [`TrafficError::NeedsNoRecording`].
+    /// What is wrong with the description, and [`TrafficError::NoRecording`],
+    /// [`TrafficError::NeedsNoRecording`].
     pub fn new(source: &Source, recording: Option<Arc<Recording>>) -> Result<Self, TrafficError> {
         source.release.check()?;
         let model = match (&source.model, recording) {

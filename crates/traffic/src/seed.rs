@@ -1,4 +1,5 @@
-//! Random numbers that are the same in every run and on every machine: one generator per source, from its seed.
+//! Random numbers that are the same in every run and on every machine: one generator per source,
+//! from its seed.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};

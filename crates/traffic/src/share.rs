@@ -4,7 +4,8 @@ use trustbed_units::Rate;
 
 use crate::TrafficError;
 
-/// Parts of a rate that add up to it, to the bit, and differ by at most 1 bit/s; the larger ones first.
+/// Parts of a rate that add up to it, to the bit, and differ by at most 1 bit/s; the larger ones
+/// first.
 ///
 /// ```
 /// use trustbed_traffic::shares;

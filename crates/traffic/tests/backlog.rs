@@ -24,7 +24,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same, byte by byte: each waiting byte remembers when its write was due and whether it is the last one.
+/// The same, byte by byte: each waiting byte remembers when its write was due and whether it is the
+/// last one.
 #[derive(Default)]
 struct Twin {
     bytes: Vec<(i64, bool)>,
@@ -48,8 +49,12 @@ impl Twin {
 }
 
 proptest! {
+
     #[test]
-    fn it_does_what_a_list_of_bytes_does(steps in prop::collection::vec(step(), 1..80), at_once in any::<bool>()) {
+    fn it_does_what_a_list_of_bytes_does(
+        steps in prop::collection::vec(step(), 1..80),
+        at_once in any::<bool>(),
+    ) {
         let (mut backlog, mut twin, mut now) = (Backlog::default(), Twin::default(), 0);
         for step in steps {
             match step {
@@ -75,7 +80,10 @@ proptest! {
             prop_assert_eq!(counts.waiting_bytes, twin.bytes.len() as u64);
             prop_assert_eq!(counts.dropped_bytes, twin.dropped);
             prop_assert_eq!(counts.written_writes, twin.delays.len() as u64);
-            prop_assert_eq!(counts.due_bytes, counts.written_bytes + counts.dropped_bytes + counts.waiting_bytes);
+            prop_assert_eq!(
+                counts.due_bytes,
+                counts.written_bytes + counts.dropped_bytes + counts.waiting_bytes
+            );
             prop_assert!(counts.deepest_bytes >= counts.waiting_bytes);
             prop_assert_eq!(backlog.next_write().is_none(), twin.bytes.is_empty());
         }

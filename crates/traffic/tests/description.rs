@@ -11,19 +11,21 @@ fn read(value: &Value) -> Result<Description, String> {
 
 #[test]
 fn what_is_left_out_has_a_value() {
-    let written = |value: Value| serde_json::to_value(read(&value).unwrap()).unwrap();
-    assert_eq!(
-        written(json!({"kind": "cbr", "rate_bits_per_second": 1})),
-        json!({"kind": "cbr", "rate_bits_per_second": 1, "packet_bytes": 1500})
-    );
-    assert_eq!(
-        written(json!({"kind": "poisson", "rate_bits_per_second": 1})),
-        json!({"kind": "poisson", "rate_bits_per_second": 1, "packet_bytes": 1500, "mode": "packets"})
-    );
-    assert_eq!(
-        written(json!({"kind": "playback", "capture": "a.pcap"})),
-        json!({"kind": "playback", "capture": "a.pcap", "together_ns": 1_000_000, "largest_packet_bytes": 1500})
-    );
+    for (mut value, defaults) in [
+        (json!({"kind": "cbr", "rate_bits_per_second": 1}), json!({"packet_bytes": 1500})),
+        (
+            json!({"kind": "poisson", "rate_bits_per_second": 1}),
+            json!({"packet_bytes": 1500, "mode": "packets"}),
+        ),
+        (
+            json!({"kind": "playback", "capture": "a.pcap"}),
+            json!({"together_ns": 1_000_000, "largest_packet_bytes": 1500}),
+        ),
+    ] {
+        let written = serde_json::to_value(read(&value).unwrap()).unwrap();
+        value.as_object_mut().unwrap().extend(defaults.as_object().unwrap().clone());
+        assert_eq!(written, value);
+    }
     let Description::Poisson(bytes) =
         read(&json!({"kind": "poisson", "rate_bits_per_second": 1, "mode": "bytes"})).unwrap()
     else {
@@ -36,8 +38,10 @@ fn what_is_left_out_has_a_value() {
 fn what_is_written_is_read_again() {
     for value in [
         json!({"kind": "cbr", "rate_bits_per_second": u64::MAX, "packet_bytes": 64}),
-        json!({"kind": "poisson", "rate_bits_per_second": 9, "packet_bytes": 64, "mode": "bytes", "unit_ns": 5, "minimum_packet_bytes": 3}),
-        json!({"kind": "playback", "capture": "a", "filter": "tcp", "together_ns": 1, "largest_packet_bytes": 9000}),
+        json!({"kind": "poisson", "rate_bits_per_second": 9, "packet_bytes": 64, "mode": "bytes",
+            "unit_ns": 5, "minimum_packet_bytes": 3}),
+        json!({"kind": "playback", "capture": "a", "filter": "tcp", "together_ns": 1,
+            "largest_packet_bytes": 9000}),
     ] {
         let description = read(&value).unwrap();
         assert_eq!(serde_json::to_value(&description).unwrap(), value);
@@ -47,29 +51,17 @@ fn what_is_written_is_read_again() {
 
 #[test]
 fn unknown_keys_kinds_and_modes_are_refused() {
-    let refused = |value: Value| read(&value).unwrap_err();
-    assert!(
-        refused(json!({"kind": "cbr", "rate_bits_per_second": 1, "rate_mbps": 1}))
-            .contains("unknown field `rate_mbps`")
-    );
-    assert!(
-        refused(json!({"kind": "poisson", "rate_bits_per_second": 1, "unit": 1}))
-            .contains("unknown field `unit`")
-    );
-    assert!(
-        refused(json!({"kind": "playback", "capture": "a", "rate_bits_per_second": 1}))
-            .contains("unknown field")
-    );
-    assert!(
-        refused(json!({"kind": "structural"}))
-            .contains("unknown variant `structural`, expected one of `cbr`, `poisson`, `playback`")
-    );
-    assert!(
-        refused(json!({"kind": "poisson", "rate_bits_per_second": 1, "mode": "gaps"}))
-            .contains("expected `packets` or `bytes`")
-    );
-    assert!(refused(json!({"kind": "cbr"})).contains("missing field `rate_bits_per_second`"));
-    assert!(refused(json!({"kind": "cbr", "rate_bits_per_second": -1})).contains("-1"));
+    let errors = [
+        json!({"kind": "cbr", "rate_bits_per_second": 1, "rate_mbps": 1}),
+        json!({"kind": "poisson", "rate_bits_per_second": 1, "unit": 1}),
+        json!({"kind": "playback", "capture": "a", "rate_bits_per_second": 1}),
+        json!({"kind": "structural"}),
+        json!({"kind": "poisson", "rate_bits_per_second": 1, "mode": "gaps"}),
+        json!({"kind": "cbr"}),
+        json!({"kind": "cbr", "rate_bits_per_second": -1}),
+    ]
+    .map(|value| read(&value).unwrap_err());
+    insta::assert_snapshot!(errors.join("\n"));
 }
 
 #[test]

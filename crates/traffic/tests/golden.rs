@@ -14,7 +14,8 @@ use trustbed_units::{Ns, Rate, Span};
 
 const UDP: Headers = Headers::of(IpVersion::V4, Transport::Udp);
 
-/// What the structural model has to give, which is not built yet, and what is a remark about the papers.
+/// What the structural model has to give, which is not built yet, and what is a remark about the
+/// papers.
 const NOT_YET: [&str; 6] = [
     "connection",
     "connection_expect",

@@ -40,9 +40,12 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
 }
 
 proptest! {
+
     #[test]
     fn it_is_what_sorting_gives(schedules in prop::collection::vec(any_schedule(), 0..8)) {
-        let each = schedules.iter().enumerate().flat_map(|(source, schedule)| schedule.clone().map(move |departure| (source, departure)));
+        let each = schedules.iter().enumerate().flat_map(|(source, schedule)| {
+            schedule.clone().map(move |departure| (source, departure))
+        });
         let mut sorted: Vec<(usize, Departure)> = each.collect();
         sorted.sort_by_key(|&(source, departure)| (departure.due, source));
         prop_assert_eq!(Mixture::new(schedules).collect::<Vec<_>>(), sorted);

@@ -1,4 +1,5 @@
-//! Poisson traffic: the rate, the spread and the shape that it promises, packet by packet as obvious code draws them.
+//! Poisson traffic: the rate, the spread and the shape that it promises, packet by packet as
+//! obvious code draws them.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![allow(
@@ -121,7 +122,8 @@ fn an_hour_of_gaps_loses_no_precision() {
     }
 }
 
-/// The rule for bytes, told step by step: units of drawn bytes, cut into packets, a short last one padded at the cost of the next unit.
+/// The rule for bytes, told step by step: units of drawn bytes, cut into packets, a short last one
+/// padded at the cost of the next unit.
 fn twin(
     rate: u64,
     unit: i64,
@@ -155,6 +157,7 @@ fn twin(
 }
 
 proptest! {
+
     #[test]
     fn bytes_are_cut_as_the_rule_says(
         rate in prop_oneof![1_000..1_000_000_u64, 1_000_000..100_000_000_u64],
@@ -164,17 +167,25 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let wanted = twin(rate, unit, (minimum, minimum + more), seed, 200);
-        let found = ByteArrivals::new(Rate(rate), Span(unit), (minimum, minimum + more), UDP, seed).unwrap();
+        let found = ByteArrivals::new(Rate(rate), Span(unit), (minimum, minimum + more), UDP, seed)
+            .unwrap();
         prop_assert_eq!(found.take(wanted.len()).collect::<Vec<_>>(), wanted);
     }
 
     #[test]
-    fn times_never_run_backwards_and_seeds_repeat(rate in 10_000..1_000_000_000_u64, seed in any::<u64>(), bytes in any::<bool>()) {
+    fn times_never_run_backwards_and_seeds_repeat(
+        rate in 10_000..1_000_000_000_u64,
+        seed in any::<u64>(),
+        bytes in any::<bool>(),
+    ) {
         let mode = if bytes { "bytes" } else { "packets" };
-        let model = format!(r#"{{"kind": "poisson", "rate_bits_per_second": {rate}, "mode": "{mode}"}}"#);
+        let model =
+            format!(r#"{{"kind": "poisson", "rate_bits_per_second": {rate}, "mode": "{mode}"}}"#);
         let departures: Vec<Departure> = schedule(&model, seed).unwrap().take(500).collect();
         prop_assert!(departures.windows(2).all(|pair| pair[0].due <= pair[1].due));
-        prop_assert!(departures.iter().all(|departure| departure.due >= Span::ZERO && (28..=1500).contains(&departure.length)));
+        prop_assert!(departures.iter().all(
+            |departure| departure.due >= Span::ZERO && (28..=1500).contains(&departure.length)
+        ));
         prop_assert_eq!(schedule(&model, seed).unwrap().take(500).collect::<Vec<_>>(), departures);
     }
 }
@@ -219,29 +230,16 @@ fn several_sources_have_the_variance_of_one() {
 fn what_cannot_be_drawn_is_refused() {
     let refused = |keys: &str| {
         let model = format!(r#"{{"kind": "poisson", "rate_bits_per_second": 3300000, {keys}}}"#);
-        schedule(&model, 0).err().map(|error| error.to_string())
+        schedule(&model, 0).map_or_else(|error| error.to_string(), |_| "accepted".to_owned())
     };
-    assert_eq!(
-        refused(r#""unit_ns": 5000000"#).unwrap(),
-        r#"unit_ns means nothing for Poisson traffic of mode "packets"; leave it out, or give mode "bytes""#
-    );
-    assert!(
-        refused(r#""minimum_packet_bytes": 64"#)
-            .unwrap()
-            .starts_with("minimum_packet_bytes means nothing")
-    );
-    assert_eq!(
-        refused(r#""mode": "bytes", "unit_ns": 0"#).unwrap(),
-        "unit_ns of 0s is out of range; give from 100µs to 10s"
-    );
-    assert!(
-        refused(r#""mode": "bytes", "unit_ns": 18446744073709551615"#)
-            .unwrap()
-            .starts_with("unit_ns of ")
-    );
-    assert_eq!(
-        refused(r#""mode": "bytes", "minimum_packet_bytes": 1501"#).unwrap(),
-        "packets of at least 1501 and at most 1500 bytes do not exist; give minimum_packet_bytes of 1500 or less"
-    );
-    assert_eq!(refused(r#""mode": "bytes", "minimum_packet_bytes": 1500"#), None);
+    let errors = [
+        r#""unit_ns": 5000000"#,
+        r#""minimum_packet_bytes": 64"#,
+        r#""mode": "bytes", "unit_ns": 0"#,
+        r#""mode": "bytes", "unit_ns": 18446744073709551615"#,
+        r#""mode": "bytes", "minimum_packet_bytes": 1501"#,
+        r#""mode": "bytes", "minimum_packet_bytes": 1500"#,
+    ]
+    .map(refused);
+    insta::assert_snapshot!(errors.join("\n"));
 }

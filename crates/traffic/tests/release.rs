@@ -1,4 +1,5 @@
-//! Releases: paced, by a timer, at once; and the published experiment on what a timer does to a link behind it.
+//! Releases: paced, by a timer, at once; and the published experiment on what a timer does to a
+//! link behind it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![allow(clippy::cast_precision_loss, reason = "sizes are printed as floats")]
@@ -27,7 +28,8 @@ fn bursts(release: Release, due: impl Iterator<Item = Span>) -> BTreeMap<i64, u6
     bursts
 }
 
-/// A token bucket that begins with one packet's worth, is filled at each tick, and never runs over. In units of 1/`hertz` bits.
+/// A token bucket that begins with one packet's worth, is filled at each tick, and never runs over.
+/// In units of 1/`hertz` bits.
 fn bucket(rate: u64, length: u32, hertz: u64, ticks: u64) -> BTreeMap<i64, u64> {
     let packet = u64::from(length) * 8 * hertz;
     let mut tokens = packet;
@@ -43,13 +45,15 @@ fn bucket(rate: u64, length: u32, hertz: u64, ticks: u64) -> BTreeMap<i64, u64> 
 }
 
 proptest! {
+
     #[test]
     fn a_timer_releases_constant_rate_as_a_token_bucket_does(
         rate in 100_000..200_000_000_u64,
         length in 64..=1514_u32,
         hertz in prop::sample::select(vec![100_u32, 250, 1000]),
     ) {
-        // Due times are rounded down to whole nanoseconds, so that what the bucket holds to a nanosecond's worth leaves as well.
+        // Due times are rounded down to whole nanoseconds, so that what the bucket holds to a
+        // nanosecond's worth leaves as well.
         prop_assume!((1..50).all(|tick| {
             let over = u128::from(rate) * tick % (u128::from(length) * 8 * u128::from(hertz));
             let packet = u128::from(length) * 8 * u128::from(hertz);
@@ -61,12 +65,17 @@ proptest! {
     }
 
     #[test]
-    fn nothing_leaves_early_and_a_timer_holds_back_for_less_than_a_tick(due in 0..10_000 * SECOND, hertz in 1..=1_000_000_u32) {
+    fn nothing_leaves_early_and_a_timer_holds_back_for_less_than_a_tick(
+        due in 0..10_000 * SECOND,
+        hertz in 1..=1_000_000_u32,
+    ) {
         let released = Release::TimerHz(hertz).at(Span(due)).0;
         prop_assert!(released >= due);
         prop_assert!(i128::from(released - due - 1) * i128::from(hertz) < i128::from(SECOND));
         // At a tick, to the nanosecond, and a packet that is due at a tick leaves there.
-        prop_assert!(i128::from(released) * i128::from(hertz) % i128::from(SECOND) < i128::from(hertz));
+        prop_assert!(
+            i128::from(released) * i128::from(hertz) % i128::from(SECOND) < i128::from(hertz)
+        );
         prop_assert_eq!(Release::TimerHz(hertz).at(Span(released)).0, released);
         prop_assert_eq!(Release::Paced.at(Span(due)), Span(due));
         prop_assert_eq!(Release::Unpaced.at(Span(due)), Span::ZERO);
@@ -87,7 +96,8 @@ fn forty_megabits_become_the_bursts_of_their_timer() {
     }
 }
 
-/// The longest queue of every 100 ms in front of 40 Mbit/s, in KB of 1024 bytes, on average; packets leave back to back at 1 Gbit/s.
+/// The longest queue of every 100 ms in front of 40 Mbit/s, in KB of 1024 bytes, on average;
+/// packets leave back to back at 1 Gbit/s.
 fn queue(release: Release) -> f64 {
     const FRAME: u32 = 1514;
     const BACK_TO_BACK: i64 = 12_304;
@@ -111,7 +121,8 @@ fn queue(release: Release) -> f64 {
 
 #[test]
 fn the_published_pacing_experiment() {
-    // Takano et al., Realtime Burstiness Measurement: 46.9 KB released by a timer of 100 Hz, 0 KB paced.
+    // Takano et al., Realtime Burstiness Measurement: 46.9 KB released by a timer of 100 Hz, 0 KB
+    // paced.
     let timer = queue(Release::TimerHz(100));
     assert!((timer / 46.9 - 1.0).abs() < 0.05, "{timer}");
     assert!(queue(Release::Paced) < 0.01);
@@ -127,7 +138,8 @@ fn timers_that_release_nothing_are_refused() {
     assert!(Release::TimerHz(1).check().is_ok());
     assert_eq!(
         Release::TimerHz(0).check().unwrap_err().to_string(),
-        "a timer of 0 Hz releases nothing; give timer_hz from 1 to 1000000, such as 100, 250 or 1000"
+        "a timer of 0 Hz releases nothing; give timer_hz from 1 to 1000000, such as 100, 250 or \
+         1000"
     );
     assert!(Release::TimerHz(1_000_001).check().is_err());
 }

@@ -1,11 +1,15 @@
 //! What can be wrong with a quantity that somebody typed.
 
-/// A text that is no quantity of the wanted kind: what was found, where, and what is accepted instead.
+/// A text that is no quantity of the wanted kind: what was found, where, and what is accepted
+/// instead.
 ///
 /// ```
 /// use trustbed_units::Span;
 /// let error = "20".parse::<Span>().unwrap_err();
-/// assert_eq!(error.to_string(), "\"20\" lacks a unit (a duration is written like 20ms, 1.5s, 40us, 100ns, 2min or 1h)");
+/// assert_eq!(
+///     error.to_string(),
+///     "\"20\" lacks a unit (a duration is written like 20ms, 1.5s, 40us, 100ns, 2min or 1h)"
+/// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
@@ -35,7 +39,8 @@ pub enum QuantityError {
     },
     /// The unit is not one of this kind of quantity.
     #[error(
-        "{found:?} has the unknown unit {unit:?} at character {position} ({quantity} is written like {accepted})"
+        "{found:?} has the unknown unit {unit:?} at character {position} ({quantity} is written \
+         like {accepted})"
     )]
     UnknownUnit {
         /// The kind of quantity, with its article.

@@ -1,7 +1,8 @@
-//! What a person types: a decimal number, perhaps a space, and a unit. Read and written exactly, without floating point.
+//! What a person types: a decimal number, perhaps a space, and a unit. Read and written exactly,
+//! without floating point.
 //!
-//! Numbers are plain decimals (`1.5`); there are no exponents, no digit groups and no locale. Whether a bare number is a quantity, and
-//! whether it may be negative, is up to the quantity.
+//! Numbers are plain decimals (`1.5`); there are no exponents, no digit groups and no locale.
+//! Whether a bare number is a quantity, and whether it may be negative, is up to the quantity.
 
 use std::fmt;
 
@@ -110,13 +111,15 @@ fn leading_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// Where `part` begins in `whole`, in characters counted from 1. `part` lies in `whole`, at most its trailing space away from the end.
+/// Where `part` begins in `whole`, in characters counted from 1. `part` lies in `whole`, at most
+/// its trailing space away from the end.
 fn position(whole: &str, part: &str) -> usize {
     let before = whole.trim_end().len().saturating_sub(part.len());
     whole.get(..before).map_or(1, |text| text.chars().count() + 1)
 }
 
-/// Writes `value` in the largest of `units` (falling, the last one is 1) that it reaches, as an exact decimal.
+/// Writes `value` in the largest of `units` (falling, the last one is 1) that it reaches, as an
+/// exact decimal.
 ///
 /// A precision rounds instead: `{:.1}` writes 1234567 bit/s as `1.2Mbit/s`.
 pub(crate) fn write_decimal(

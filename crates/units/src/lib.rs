@@ -1,8 +1,9 @@
 //! Quantities with types, and the one grammar in which people write them.
 //!
-//! Nothing in this workspace passes a bare number of milliseconds or megabits: a moment is [`Ns`], a duration is
-//! [`Span`], a TCP sequence number is [`Seq`], and what a person types (`20ms`, `10Mbit/s`, `0.1%`, `64KiB`) is read
-//! by [`Span`], [`Rate`], [`Ratio`] and [`Size`] through [`std::str::FromStr`].
+//! Nothing in this workspace passes a bare number of milliseconds or megabits: a moment is [`Ns`],
+//! a duration is [`Span`], a TCP sequence number is [`Seq`], and what a person types (`20ms`,
+//! `10Mbit/s`, `0.1%`, `64KiB`) is read by [`Span`], [`Rate`], [`Ratio`] and [`Size`] through
+//! [`std::str::FromStr`].
 
 pub mod bins;
 mod error;

@@ -8,8 +8,9 @@ use crate::{QuantityError, Span};
 
 /// Bits per second.
 ///
-/// Read as `10Mbit/s`, `10Mbps`, `1.5 Gbit/s`, `40kbit`, `100Mb/s`; `5MB/s` are bytes, eight times as many bits; a plain number is bit/s.
-/// Prefixes are decimal (k, M, G, T) or binary (Ki, Mi, Gi, Ti). Written exactly, so that reading gives the same rate again.
+/// Read as `10Mbit/s`, `10Mbps`, `1.5 Gbit/s`, `40kbit`, `100Mb/s`; `5MB/s` are bytes, eight times
+/// as many bits; a plain number is bit/s. Prefixes are decimal (k, M, G, T) or binary (Ki, Mi, Gi,
+/// Ti). Written exactly, so that reading gives the same rate again.
 ///
 /// ```
 /// use trustbed_units::Rate;
@@ -22,8 +23,9 @@ pub struct Rate(pub u64);
 
 /// Bytes.
 ///
-/// Read as `1500`, `1500B`, `64KiB`, `2 MiB` (powers of 1024) or `1MB`, `20kB` (powers of 1000). `64K` and `1M` are refused: some programs
-/// mean 1000 and others 1024. Written exactly, so that reading gives the same size again.
+/// Read as `1500`, `1500B`, `64KiB`, `2 MiB` (powers of 1024) or `1MB`, `20kB` (powers of 1000).
+/// `64K` and `1M` are refused: some programs mean 1000 and others 1024. Written exactly, so that
+/// reading gives the same size again.
 ///
 /// ```
 /// use trustbed_units::Size;
@@ -37,8 +39,8 @@ pub struct Size(pub u64);
 
 /// A share, 0…1 where it is a share of something; printed as percent.
 ///
-/// Read as `0.1%` or `0.001`. Written as the shortest percentage that reads as the same number again; a precision rounds. What is not
-/// a finite number is written as it is, and never read.
+/// Read as `0.1%` or `0.001`. Written as the shortest percentage that reads as the same number
+/// again; a precision rounds. What is not a finite number is written as it is, and never read.
 ///
 /// ```
 /// use trustbed_units::Ratio;
@@ -81,7 +83,8 @@ static SPAN: Kind = Kind {
     signed: true,
 };
 
-/// A prefix in front of `bit` or `B`. Milli makes no sense there, but `m` is left to the caller to accept.
+/// A prefix in front of `bit` or `B`. Milli makes no sense there, but `m` is left to the caller to
+/// accept.
 fn prefix(text: &str) -> Option<u128> {
     Some(match text {
         "" => 1,
@@ -189,7 +192,8 @@ impl fmt::Display for Size {
 impl FromStr for Span {
     type Err = QuantityError;
 
-    /// Reads `20ms`, `1.5s`, `40us`, `40µs`, `100ns`, `2min`, `1h`, with a minus sign if need be. A bare number is refused, except 0.
+    /// Reads `20ms`, `1.5s`, `40us`, `40µs`, `100ns`, `2min`, `1h`, with a minus sign if need be. A
+    /// bare number is refused, except 0.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let parts = SPAN.parts(text)?;
         let per_unit = match parts.unit {
@@ -253,7 +257,8 @@ impl fmt::Display for Ratio {
         if !self.0.is_finite() {
             return write!(f, "{}", self.0);
         }
-        // The shortest digits that mean this number, moved by two places, without arithmetic on the number itself.
+        // The shortest digits that mean this number, moved by two places, without arithmetic on the
+        // number itself.
         let scientific = format!("{:e}", self.0.abs());
         let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
         let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();

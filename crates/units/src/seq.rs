@@ -1,4 +1,5 @@
-//! TCP sequence numbers (RFC 9293, section 3.4), unwrapped from 32 to 64 bits so that they can be compared and subtracted.
+//! TCP sequence numbers (RFC 9293, section 3.4), unwrapped from 32 to 64 bits so that they can be
+//! compared and subtracted.
 
 /// A 32-bit TCP sequence or acknowledgement number as it stands in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -13,7 +14,8 @@ impl Seq {
     /// assert_eq!(Seq(0xffff_ffff).unwrap_near(0), -1);
     /// ```
     ///
-    /// `unwrap(x, ref) = ref + signed32(x − low32(ref))`: right as long as the true offset lies within 2³¹ of the reference.
+    /// `unwrap(x, ref) = ref + signed32(x − low32(ref))`: right as long as the true offset lies
+    /// within 2³¹ of the reference.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,

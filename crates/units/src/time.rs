@@ -1,4 +1,5 @@
-//! Moments and durations in nanoseconds. Differences are signed: a negative delay is evidence, not an error.
+//! Moments and durations in nanoseconds. Differences are signed: a negative delay is evidence, not
+//! an error.
 
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
@@ -8,8 +9,8 @@ pub struct Ns(pub i64);
 
 /// A duration in nanoseconds, signed.
 ///
-/// Read as `20ms`, `1.5s`, `40us`, `40µs`, `100ns`, `2min` or `1h`; a bare number is refused, except 0. Written exactly, so that reading
-/// gives the same duration again; a precision rounds.
+/// Read as `20ms`, `1.5s`, `40us`, `40µs`, `100ns`, `2min` or `1h`; a bare number is refused,
+/// except 0. Written exactly, so that reading gives the same duration again; a precision rounds.
 ///
 /// ```
 /// use trustbed_units::Span;

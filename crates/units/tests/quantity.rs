@@ -1,4 +1,5 @@
-//! The grammar of quantities: what is read, what is refused and why, and that what is written reads as the same quantity again.
+//! The grammar of quantities: what is read, what is refused and why, and that what is written reads
+//! as the same quantity again.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -46,7 +47,8 @@ fn rates_are_bits_and_byte_rates_count_eightfold() {
         "10mb/s ec",
         "18446744073709551616",
     ]);
-    // Not milli: nobody has such a link. Not mega either: lower-case bytes are refused as ambiguous.
+    // Not milli: nobody has such a link. Not mega either: lower-case bytes are refused as
+    // ambiguous.
     refused::<Rate>(&["10mB/s"]);
 }
 
@@ -135,9 +137,12 @@ fn an_error_says_what_where_and_what_is_accepted() {
     assert_eq!(
         messages,
         [
-            "\"fast\" has no number at character 1 (a rate is written like 10Mbit/s, 1.5Gbit/s, 40kbit, 5MB/s or 64000bit/s)",
-            "\"1.x\" has no number at character 3 (a rate is written like 10Mbit/s, 1.5Gbit/s, 40kbit, 5MB/s or 64000bit/s)",
-            "\"10M\" has the unknown unit \"M\" at character 3 (a rate is written like 10Mbit/s, 1.5Gbit/s, 40kbit, 5MB/s or 64000bit/s)",
+            "\"fast\" has no number at character 1 (a rate is written like 10Mbit/s, 1.5Gbit/s, \
+             40kbit, 5MB/s or 64000bit/s)",
+            "\"1.x\" has no number at character 3 (a rate is written like 10Mbit/s, 1.5Gbit/s, \
+             40kbit, 5MB/s or 64000bit/s)",
+            "\"10M\" has the unknown unit \"M\" at character 3 (a rate is written like 10Mbit/s, \
+             1.5Gbit/s, 40kbit, 5MB/s or 64000bit/s)",
             "\"99999999999999Gbit/s\" cannot be held: a rate reaches from 1bit/s to 18446744Tbit/s",
         ]
     );

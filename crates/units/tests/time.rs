@@ -1,4 +1,5 @@
-//! Time arithmetic: exact where it can be, saturating where a file holds impossible timestamps, signed always.
+//! Time arithmetic: exact where it can be, saturating where a file holds impossible timestamps,
+//! signed always.
 
 use proptest::prelude::*;
 use trustbed_units::{Ns, Span};

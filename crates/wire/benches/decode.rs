@@ -1,4 +1,5 @@
-//! What decoding costs, per packet: each bench decodes a thousand frames of one shape, so divan's items per second are packets per second.
+//! What decoding costs, per packet: each bench decodes a thousand frames of one shape, so divan's
+//! items per second are packets per second.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};

@@ -15,7 +15,8 @@ pub struct Options {
     pub window_scale: Option<u8>,
     /// SACK permitted on a SYN.
     pub sack_permitted: bool,
-    /// Multipath TCP (RFC 8684): offered or accepted on a SYN (`MP_CAPABLE`, `MP_JOIN`), in use on another segment (DSS).
+    /// Multipath TCP (RFC 8684): offered or accepted on a SYN (`MP_CAPABLE`, `MP_JOIN`), in use on
+    /// another segment (DSS).
     pub multipath: bool,
 }
 

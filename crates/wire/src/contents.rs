@@ -1,9 +1,12 @@
-//! What a frame holds, in a few words: tags, addresses, protocol, ports, and the length that IP states.
+//! What a frame holds, in a few words: tags, addresses, protocol, ports, and the length that IP
+//! states.
 //!
-//! For measures that count every frame, TCP or not: a [`crate::Packet`] exists for TCP and UDP only. What cannot be read (a header that
-//! the snap length cut, or one that contradicts itself) is left out, from there on inwards; nothing is reported.
+//! For measures that count every frame, TCP or not: a [`crate::Packet`] exists for TCP and UDP
+//! only. What cannot be read (a header that the snap length cut, or one that contradicts itself) is
+//! left out, from there on inwards; nothing is reported.
 //!
-//! Later fragments have no ports of their own and get none. A VLAN id of 0, which only marks a priority, counts as no tag.
+//! Later fragments have no ports of their own and get none. A VLAN id of 0, which only marks a
+//! priority, counts as no tag.
 
 use crate::frame::Frame;
 use crate::locate::{self, Start};
@@ -46,8 +49,8 @@ pub struct IpContents {
 }
 
 impl Contents {
-    /// What the frame of a record holds; with `inner` what is inside of VXLAN, GRE, Geneve and IP-in-IP tunnels that it carries. The length
-    /// is always that of the frame itself.
+    /// What the frame of a record holds; with `inner` what is inside of VXLAN, GRE, Geneve and
+    /// IP-in-IP tunnels that it carries. The length is always that of the frame itself.
     pub fn of(record: &Record<'_>, inner: bool) -> Self {
         let captured = u32::try_from(record.bytes.len()).unwrap_or(u32::MAX);
         let mut found = Self { length: record.original_length.max(captured), ..Self::default() };
@@ -107,7 +110,8 @@ fn ether_type(record: &Record<'_>) -> Option<u16> {
         LinkType::Loopback | LinkType::Raw | LinkType::Ipv4 | LinkType::Ipv6 => return None,
     };
     let mut found = at(place)?;
-    // The tags of a cooked frame of version 2 stand behind its header of 20 bytes, those of others right behind the field.
+    // The tags of a cooked frame of version 2 stand behind its header of 20 bytes, those of others
+    // right behind the field.
     while TAGS.contains(&found) {
         place = if place == 0 { 22 } else { place + 4 };
         found = at(place)?;

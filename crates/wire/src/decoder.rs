@@ -6,26 +6,36 @@ use crate::{Batch, Record, Skip, fast, slow};
 /// What the decoder looks into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecodeOptions {
-    /// Take packets out of VXLAN, GRE, Geneve and IP-in-IP tunnels, instead of measuring (or skipping) the tunnel's own.
+    /// Take packets out of VXLAN, GRE, Geneve and IP-in-IP tunnels, instead of measuring (or
+    /// skipping) the tunnel's own.
     pub inner: bool,
 }
 
 /// Turns records into packets, in the order of the capture.
 ///
-/// It remembers one thing from record to record: which flow the later fragments of a datagram belong to, for 30 seconds of capture
-/// time in a table of 4096 datagrams. Time is the records' own.
+/// It remembers one thing from record to record: which flow the later fragments of a datagram
+/// belong to, for 30 seconds of capture time in a table of 4096 datagrams. Time is the records'
+/// own.
 ///
 /// ```
 /// use trustbed_units::Ns;
 /// use trustbed_wire::{Batch, DecodeOptions, Decoder, LinkType, Record, Skip};
 ///
-/// let ip = [0x45, 0, 0, 33, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]; // 33 bytes, UDP, 10.0.0.1 to 10.0.0.2
+/// // 33 bytes, UDP, 10.0.0.1 to 10.0.0.2
+/// let ip = [0x45, 0, 0, 33, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
 /// let udp = [0, 53, 0x80, 0, 0, 13, 0, 0]; // port 53 to port 32768, 13 bytes
 /// let bytes = [&ip[..], &udp, b"hello"].concat();
 ///
 /// let mut decoder = Decoder::new(DecodeOptions::default());
 /// let mut batch = Batch::default();
-/// let mut record = Record { ts: Ns(0), index: 1, link: LinkType::Raw, interface: 0, original_length: 33, bytes: &bytes };
+/// let mut record = Record {
+///     ts: Ns(0),
+///     index: 1,
+///     link: LinkType::Raw,
+///     interface: 0,
+///     original_length: 33,
+///     bytes: &bytes,
+/// };
 /// assert_eq!(decoder.decode(&record, &mut batch), Ok(()));
 /// assert_eq!((batch.packets[0].source_port, batch.packets[0].payload), (53, 5));
 ///
@@ -57,8 +67,9 @@ impl Decoder {
         self.decode_slowly(record, batch)
     }
 
-    /// The same by the slow path alone, which decides everything. [`Decoder::decode`] asks it for what the fast path leaves, and must
-    /// equal it always: property tests and fuzzing compare the two.
+    /// The same by the slow path alone, which decides everything. [`Decoder::decode`] asks it for
+    /// what the fast path leaves, and must equal it always: property tests and fuzzing compare the
+    /// two.
     ///
     /// # Errors
     ///

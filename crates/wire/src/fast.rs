@@ -1,8 +1,10 @@
-//! The fast way through a frame, for the shapes that nearly all packets have: Ethernet with up to two VLAN tags, Linux cooked, or bare
-//! IP; IPv4 without options and fragments or IPv6 without extension headers; TCP or UDP with all headers captured.
+//! The fast way through a frame, for the shapes that nearly all packets have: Ethernet with up to
+//! two VLAN tags, Linux cooked, or bare IP; IPv4 without options and fragments or IPv6 without
+//! extension headers; TCP or UDP with all headers captured.
 //!
-//! It answers or it does not: anything else, and anything that looks wrong, is left to [`crate::slow`], which alone decides why a
-//! record is skipped. Wherever it answers, it answers what the slow path answers; `tests/twins.rs` holds that.
+//! It answers or it does not: anything else, and anything that looks wrong, is left to
+//! [`crate::slow`], which alone decides why a record is skipped. Wherever it answers, it answers
+//! what the slow path answers; `tests/twins.rs` holds that.
 
 use crate::locate::NETLINK;
 use crate::options::{self, Read};
@@ -46,7 +48,8 @@ struct Transport {
     options: Read,
 }
 
-/// Appends the packet of a record of a common shape, or answers `None` and leaves the batch as it was.
+/// Appends the packet of a record of a common shape, or answers `None` and leaves the batch as it
+/// was.
 #[inline]
 pub(crate) fn decode(record: &Record<'_>, inner: bool, batch: &mut Batch) -> Option<()> {
     let captured = u32::try_from(record.bytes.len()).ok()?;

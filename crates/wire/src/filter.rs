@@ -1,11 +1,14 @@
-//! Which frames are meant, in the language of tcpdump (pcap-filter(7)), evaluated on what was decoded.
+//! Which frames are meant, in the language of tcpdump (pcap-filter(7)), evaluated on what was
+//! decoded.
 //!
-//! Understood: `host`, `net`, `port`, `portrange`, each with `src`, `dst`, `src or dst`, `src and dst`; `tcp`, `udp`, `icmp`, `icmp6`, `arp`, `ip`,
-//! `ip6`, alone or in front of these; `vlan` with or without an id, `less` and `greater`; `and`, `or`, `not` (`&&`, `||`, `!`), parentheses, and the
-//! shorthand `port 80 or 443`. As there, `and` and `or` bind equally and from left to right.
+//! Understood: `host`, `net`, `port`, `portrange`, each with `src`, `dst`, `src or dst`, `src and
+//! dst`; `tcp`, `udp`, `icmp`, `icmp6`, `arp`, `ip`, `ip6`, alone or in front of these; `vlan` with
+//! or without an id, `less` and `greater`; `and`, `or`, `not` (`&&`, `||`, `!`), parentheses, and
+//! the shorthand `port 80 or 443`. As there, `and` and `or` bind equally and from left to right.
 //!
-//! Not understood: names of hosts and services, and arithmetic on bytes (`tcp[13]`). Different from there: `vlan` says nothing about
-//! what follows it, addresses and ports are found behind tags and MPLS labels anyway; and `host` looks at IP, not at ARP.
+//! Not understood: names of hosts and services, and arithmetic on bytes (`tcp[13]`). Different from
+//! there: `vlan` says nothing about what follows it, addresses and ports are found behind tags and
+//! MPLS labels anyway; and `host` looks at IP, not at ARP.
 
 mod parse;
 
@@ -21,7 +24,10 @@ pub use parse::FilterError;
 /// let filter: Filter = "less 100 and not arp".parse()?;
 /// assert!(filter.matches(&Contents { length: 60, ..Contents::default() }));
 /// assert!(!filter.matches(&Contents { length: 60, arp: true, ..Contents::default() }));
-/// assert_eq!("port http".parse::<Filter>().unwrap_err().to_string(), "http (at 6) is no port: a number from 0 to 65535");
+/// assert_eq!(
+///     "port http".parse::<Filter>().unwrap_err().to_string(),
+///     "http (at 6) is no port: a number from 0 to 65535"
+/// );
 /// # Ok::<(), trustbed_wire::FilterError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

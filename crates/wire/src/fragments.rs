@@ -1,8 +1,8 @@
 //! Which flow the later fragments of a datagram belong to: only the first one carries the ports.
 //!
-//! The table is bounded and forgets deterministically: a datagram for 30 seconds of capture time, and the oldest of a bucket when
-//! the bucket is full. A later fragment whose first one is not known (not seen, seen later, or forgotten) is not
-//! guessed at.
+//! The table is bounded and forgets deterministically: a datagram for 30 seconds of capture time,
+//! and the oldest of a bucket when the bucket is full. A later fragment whose first one is not
+//! known (not seen, seen later, or forgotten) is not guessed at.
 
 use trustbed_units::{Ns, Span};
 
@@ -59,7 +59,8 @@ impl Fragments {
             self.buckets = vec![[None; SLOTS]; BUCKETS];
         }
         let Some(bucket) = self.buckets.get_mut(place(&entry.key)) else { return };
-        // A bucket is kept in the order of arrival: an old entry of the same datagram or else the oldest one goes.
+        // A bucket is kept in the order of arrival: an old entry of the same datagram or else the
+        // oldest one goes.
         let leaving = bucket
             .iter()
             .position(|slot| slot.is_some_and(|old| old.key == entry.key))

@@ -1,7 +1,9 @@
-//! What is left of a frame while its headers are taken off: the captured bytes and the length on the wire.
+//! What is left of a frame while its headers are taken off: the captured bytes and the length on
+//! the wire.
 //!
-//! The two differ when a snap length cut the frame, and that difference decides why a header cannot be read: it was
-//! on the wire but not kept ([`Skip::Truncated`]), or it cannot have been there at all ([`Skip::BadHeader`]).
+//! The two differ when a snap length cut the frame, and that difference decides why a header cannot
+//! be read: it was on the wire but not kept ([`Skip::Truncated`]), or it cannot have been there at
+//! all ([`Skip::BadHeader`]).
 
 use crate::{Record, Skip};
 

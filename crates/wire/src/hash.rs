@@ -1,9 +1,11 @@
-//! Two hashes of a packet: one that both directions of a flow share, and one that tells packets apart.
+//! Two hashes of a packet: one that both directions of a flow share, and one that tells packets
+//! apart.
 //!
-//! Both fold 128-bit products (the mixing step of wyhash) with fixed constants, so they are the same in every run and
-//! on every platform. They are **not** safe against an adversary: whoever knows the constants can make flows
-//! collide. That is accepted because results must be reproducible, and because the connection table is cut into shards
-//! that are each capped and evict with a count: colliding flows cost time in one shard, never unbounded memory.
+//! Both fold 128-bit products (the mixing step of wyhash) with fixed constants, so they are the
+//! same in every run and on every platform. They are **not** safe against an adversary: whoever
+//! knows the constants can make flows collide. That is accepted because results must be
+//! reproducible, and because the connection table is cut into shards that are each capped and evict
+//! with a count: colliding flows cost time in one shard, never unbounded memory.
 
 use crate::Packet;
 
@@ -49,11 +51,12 @@ pub(crate) fn flow(
     fold(sum ^ K2, K3 ^ u64::from(protocol))
 }
 
-/// A hash of everything by which a packet is known again when a capture holds it twice: addresses, ports, protocol, sequence and
-/// acknowledgement numbers, payload length, TCP flags, timestamp, IP identification and transport checksum.
+/// A hash of everything by which a packet is known again when a capture holds it twice: addresses,
+/// ports, protocol, sequence and acknowledgement numbers, payload length, TCP flags, timestamp, IP
+/// identification and transport checksum.
 ///
-/// It depends on the direction. Equal packets have equal fingerprints in every run; that different packets share one has
-/// a chance of about 2⁻⁶⁴ per pair.
+/// It depends on the direction. Equal packets have equal fingerprints in every run; that different
+/// packets share one has a chance of about 2⁻⁶⁴ per pair.
 #[inline]
 pub fn fingerprint(packet: &Packet) -> u64 {
     let (source_high, source_low) = halves(&packet.source);

@@ -1,22 +1,25 @@
-//! From the bytes of a frame to a [`Packet`]: link, network and transport headers, TCP options, and the reason when a frame is not
-//! measured.
+//! From the bytes of a frame to a [`Packet`]: link, network and transport headers, TCP options, and
+//! the reason when a frame is not measured.
 //!
-//! A [`Decoder`] takes [`Record`]s in the order of the capture and appends one [`Packet`] each to a [`Batch`], or says why not ([`Skip`]).
-//! It reads Ethernet (VLAN tags, MPLS, `PPPoE`, LLC/SNAP), Linux cooked, BSD loopback and raw IP frames; IPv4 and IPv6 with options,
-//! extension headers, jumbograms and fragments; TCP and UDP; and on request what is inside VXLAN, GRE, ERSPAN, Geneve and IP-in-IP
-//! tunnels.
+//! A [`Decoder`] takes [`Record`]s in the order of the capture and appends one [`Packet`] each to a
+//! [`Batch`], or says why not ([`Skip`]). It reads Ethernet (VLAN tags, MPLS, `PPPoE`, LLC/SNAP),
+//! Linux cooked, BSD loopback and raw IP frames; IPv4 and IPv6 with options, extension headers,
+//! jumbograms and fragments; TCP and UDP; and on request what is inside VXLAN, GRE, ERSPAN, Geneve
+//! and IP-in-IP tunnels.
 //!
-//! It does not verify checksums (captures of offloading hosts hold wrong ones), does not put fragments or segments together, and looks at
-//! no payload.
+//! It does not verify checksums (captures of offloading hosts hold wrong ones), does not put
+//! fragments or segments together, and looks at no payload.
 //!
-//! Bias: lengths are believed in the order IP header, then frame. A packet whose IP header states no length is as long as its frame,
-//! link-layer padding included, and one that states more than its frame held is counted as stated; both can over-, never
-//! under-estimate the payload, and both are marked ([`Bits::LENGTH_FROM_FRAME`], [`Bits::LENGTH_BEYOND_FRAME`]).
+//! Bias: lengths are believed in the order IP header, then frame. A packet whose IP header states
+//! no length is as long as its frame, link-layer padding included, and one that states more than
+//! its frame held is counted as stated; both can over-, never under-estimate the payload, and both
+//! are marked ([`Bits::LENGTH_FROM_FRAME`], [`Bits::LENGTH_BEYOND_FRAME`]).
 //!
 //! [`Contents`] tells of any frame, TCP or not, what a [`Filter`] asks for.
 //!
-//! Two ways lead through a frame: a fast one for the common shapes, and a slow one, built on etherparse, for everything. The second is the
-//! definition; property tests hold the first equal to it.
+//! Two ways lead through a frame: a fast one for the common shapes, and a slow one, built on
+//! etherparse, for everything. The second is the definition; property tests hold the first equal to
+//! it.
 
 mod batch;
 mod contents;

@@ -1,4 +1,5 @@
-//! Link types, by the numbers that pcap and pcapng files use (the LINKTYPE_ registry of tcpdump.org).
+//! Link types, by the numbers that pcap and pcapng files use (the LINKTYPE_ registry of
+//! tcpdump.org).
 
 /// A link type whose frames can be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,5 @@
-//! From the link layer to the IP header: Ethernet, VLAN tags, MPLS labels, `PPPoE`, LLC/SNAP, Linux cooked headers, BSD loopback.
+//! From the link layer to the IP header: Ethernet, VLAN tags, MPLS labels, `PPPoE`, LLC/SNAP, Linux
+//! cooked headers, BSD loopback.
 //!
 //! Not looked into: pseudowires and control words inside MPLS, `MACsec`, Wi-Fi.
 
@@ -32,7 +33,8 @@ pub(crate) struct Located<'a> {
     pub(crate) vlan: u16,
 }
 
-/// The ARPHRD number of netlink devices, which put a netlink family where others put an `EtherType`.
+/// The ARPHRD number of netlink devices, which put a netlink family where others put an
+/// `EtherType`.
 pub(crate) const NETLINK: u16 = 824;
 
 /// The point-to-point protocol numbers of IPv4 and IPv6 (RFC 1332, RFC 5072).

@@ -1,9 +1,11 @@
-//! The IP header: IPv4 with options, IPv6 with extension headers, and the length that everything above is measured by.
+//! The IP header: IPv4 with options, IPv6 with extension headers, and the length that everything
+//! above is measured by.
 //!
-//! The length comes from the IP header, never from the captured bytes. Three cases are special: a header that states no
-//! length (large-segment offload leaves it 0), where the frame's length is used and link-layer padding cannot be told
-//! from payload, so that short packets can over-, never under-estimate their payload; a jumbogram; and a header that states more
-//! than the frame had, which is believed, as rewritten captures state the captured length as the frame's.
+//! The length comes from the IP header, never from the captured bytes. Three cases are special: a
+//! header that states no length (large-segment offload leaves it 0), where the frame's length is
+//! used and link-layer padding cannot be told from payload, so that short packets can over-, never
+//! under-estimate their payload; a jumbogram; and a header that states more than the frame had,
+//! which is believed, as rewritten captures state the captured length as the frame's.
 
 use etherparse::err::{LenError, ip_auth, ipv4, ipv6};
 use etherparse::{
@@ -114,7 +116,8 @@ fn ipv6(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
         if next == protocol::HOP_BY_HOP { jumbo_length(raw(rest)?.payload()) } else { None };
     let (length, length_bit) = match (usize::from(header.payload_length()), jumbo) {
         (0, None) => (rest.length, Bits::LENGTH_FROM_FRAME),
-        // RFC 2675, section 3: a jumbogram states no other length, and is one only above 65535 bytes.
+        // RFC 2675, section 3: a jumbogram states no other length, and is one only above 65535
+        // bytes.
         (0, Some(stated)) if stated > 0xffff => believed(stated, rest),
         (_, Some(_)) => return Err(Skip::BadHeader),
         (stated, None) => believed(stated, rest),
@@ -175,7 +178,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Passes all extension headers, up to the payload or to bytes of which only the first fragment says what they are.
+    /// Passes all extension headers, up to the payload or to bytes of which only the first fragment
+    /// says what they are.
     fn extensions(&mut self) -> Result<(), Skip> {
         if self.next == protocol::HOP_BY_HOP {
             self.options()?;

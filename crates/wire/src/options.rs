@@ -1,7 +1,7 @@
 //! TCP options, read by hand: the common layouts at once, all others one by one.
 //!
-//! Options that are malformed, unknown, or that mean nothing on this segment are passed over; reading ends at the first whose length cannot
-//! be believed.
+//! Options that are malformed, unknown, or that mean nothing on this segment are passed over;
+//! reading ends at the first whose length cannot be believed.
 
 use crate::transport::MAX_WINDOW_SCALE;
 use crate::{Bits, Options, TcpFlags};
@@ -19,7 +19,8 @@ pub(crate) struct Read {
     pub(crate) bits: u16,
 }
 
-/// Reads the option area of a segment, and puts into the batch's `table` what only some packets carry.
+/// Reads the option area of a segment, and puts into the batch's `table` what only some packets
+/// carry.
 #[inline]
 pub(crate) fn read(area: &[u8], flags: TcpFlags, table: &mut Vec<Options>) -> Read {
     if area.is_empty() {
@@ -79,10 +80,12 @@ fn sack(bytes: &[u8], options: &mut Options) {
     }
 }
 
-/// Whether an option of Multipath TCP says that it is offered, accepted or in use: `MP_CAPABLE`, `MP_JOIN` and DSS, with the lengths that each
-/// has on this segment (RFC 8684, sections 3.1 to 3.3; RFC 6824 for the SYN of version 0).
+/// Whether an option of Multipath TCP says that it is offered, accepted or in use: `MP_CAPABLE`,
+/// `MP_JOIN` and DSS, with the lengths that each has on this segment (RFC 8684, sections 3.1 to
+/// 3.3; RFC 6824 for the SYN of version 0).
 ///
-/// A SYN-ACK that echoes the option of version 1's SYN, as some middleboxes do with what they do not know, has accepted nothing.
+/// A SYN-ACK that echoes the option of version 1's SYN, as some middleboxes do with what they do
+/// not know, has accepted nothing.
 fn is_multipath(subtype: u8, length: usize, flags: TcpFlags) -> bool {
     match (flags.any(TcpFlags::SYN), flags.any(TcpFlags::ACK)) {
         (true, false) => matches!((subtype, length), (0, 4 | 12) | (1, 12)),
@@ -111,7 +114,7 @@ fn one_by_one(mut area: &[u8], flags: TcpFlags, table: &mut Vec<Options>) -> Rea
         let (option, rest) = area.split_at(length);
         match (kind, &option[2..]) {
             (2, &[high, low]) if syn && (high, low) != (0, 0) => {
-                options.mss = Some(u16::from_be_bytes([high, low]))
+                options.mss = Some(u16::from_be_bytes([high, low]));
             }
             (3, &[shift]) if syn => options.window_scale = Some(shift.min(MAX_WINDOW_SCALE)),
             (4, &[]) if syn => options.sack_permitted = true,

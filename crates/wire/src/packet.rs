@@ -2,14 +2,16 @@
 
 use trustbed_units::Ns;
 
-/// A TCP or UDP packet. Addresses are 16 bytes (IPv4 mapped as `::ffff:a.b.c.d`), numbers are in host order.
+/// A TCP or UDP packet. Addresses are 16 bytes (IPv4 mapped as `::ffff:a.b.c.d`), numbers are in
+/// host order.
 ///
 /// The size is kept below two cache lines: millions of these travel through the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
     /// When the capture says it saw the packet.
     pub ts: Ns,
-    /// Position in the capture, counted from 1 over all records (a single file's Wireshark frame number).
+    /// Position in the capture, counted from 1 over all records (a single file's Wireshark frame
+    /// number).
     pub index: u64,
     /// Symmetric hash of the flow key: the same for both directions, the same in every run.
     pub flow_hash: u64,
@@ -27,8 +29,8 @@ pub struct Packet {
     pub tsecr: u32,
     /// Transport payload in bytes, from the IP length (never from the captured length).
     pub payload: u32,
-    /// Bytes of the frame on the wire, as the capture states them, but never less than it holds. For a packet taken out of a tunnel
-    /// ([`Bits::INNER`]), the bytes of the inner frame.
+    /// Bytes of the frame on the wire, as the capture states them, but never less than it holds.
+    /// For a packet taken out of a tunnel ([`Bits::INNER`]), the bytes of the inner frame.
     pub original_length: u32,
     /// Index into [`crate::Batch::options`], valid with [`Bits::OPTIONS`].
     pub options: u32,
@@ -40,8 +42,8 @@ pub struct Packet {
     pub window: u16,
     /// IPv4 identification, 0 for IPv6.
     pub ip_id: u16,
-    /// Transport checksum as it stands in the header. A later fragment ([`Bits::FRAGMENT_LATER`]) has none; its place in the datagram
-    /// stands here instead, in units of eight bytes.
+    /// Transport checksum as it stands in the header. A later fragment ([`Bits::FRAGMENT_LATER`])
+    /// has none; its place in the datagram stands here instead, in units of eight bytes.
     pub checksum: u16,
     /// IP and transport headers with options, in bytes.
     pub header_length: u16,
@@ -111,12 +113,14 @@ impl Bits {
     pub const SNAPPED: u16 = 32;
     /// The packet travelled inside a tunnel and was taken out of it.
     pub const INNER: u16 = 64;
-    /// The IP header stated no length (large-segment offload): `payload` comes from the frame's length.
+    /// The IP header stated no length (large-segment offload): `payload` comes from the frame's
+    /// length.
     pub const LENGTH_FROM_FRAME: u16 = 128;
     /// The IP header carries a congestion-experienced mark (RFC 3168).
     pub const CONGESTION_EXPERIENCED: u16 = 256;
-    /// The IP header states more bytes than the capture says the frame had, and is believed: captures that were cut and rewritten state the
-    /// captured length as the frame's. Where the frame really was that short, `payload` is over-estimated.
+    /// The IP header states more bytes than the capture says the frame had, and is believed:
+    /// captures that were cut and rewritten state the captured length as the frame's. Where the
+    /// frame really was that short, `payload` is over-estimated.
     pub const LENGTH_BEYOND_FRAME: u16 = 512;
 
     /// Whether any of `mask` is set.

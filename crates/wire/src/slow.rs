@@ -1,7 +1,8 @@
-//! The slow, obvious way through a frame: every layer by its own header, with etherparse reading the fields.
+//! The slow, obvious way through a frame: every layer by its own header, with etherparse reading
+//! the fields.
 //!
-//! It decodes everything that can be decoded. The fast path answers for the common shapes only, and a property test holds it equal
-//! to this one.
+//! It decodes everything that can be decoded. The fast path answers for the common shapes only, and
+//! a property test holds it equal to this one.
 
 use crate::fragments::{Belongs, Fragments};
 use crate::frame::Frame;
@@ -89,7 +90,8 @@ fn later_fragment(
             None if could_be_measured(fragment.protocol) => return Err(Skip::FragmentWithoutFirst),
             None => return Err(Skip::OtherProtocol),
         };
-    // The place in the datagram stands in for the checksum, which a later fragment has not: it tells two of them apart.
+    // The place in the datagram stands in for the checksum, which a later fragment has not: it
+    // tells two of them apart.
     let transport = Transport {
         source_port,
         destination_port,
@@ -100,7 +102,8 @@ fn later_fragment(
     Ok((packet(record, &network, &transport, place, Bits::FRAGMENT_LATER), Options::default()))
 }
 
-/// Whether TCP or UDP can follow a fragment header with this protocol: directly, or behind extension headers in the first fragment.
+/// Whether TCP or UDP can follow a fragment header with this protocol: directly, or behind
+/// extension headers in the first fragment.
 fn could_be_measured(ip_protocol: u8) -> bool {
     matches!(
         ip_protocol,

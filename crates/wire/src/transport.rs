@@ -1,8 +1,9 @@
 //! The TCP or UDP header.
 //!
-//! A TCP header needs its fixed 20 bytes; options that the snap length cut are read as far as they go, because the payload
-//! length is known from the other lengths all the same. A UDP datagram's payload is counted from the IP length, not from
-//! its own length field, so that bytes behind the datagram (RFC 9868) count as payload.
+//! A TCP header needs its fixed 20 bytes; options that the snap length cut are read as far as they
+//! go, because the payload length is known from the other lengths all the same. A UDP datagram's
+//! payload is counted from the IP length, not from its own length field, so that bytes behind the
+//! datagram (RFC 9868) count as payload.
 
 use etherparse::err::LenError;
 use etherparse::{TcpHeader, TcpHeaderSlice, TcpOptionElement, TcpOptionsIterator, UdpHeaderSlice};
@@ -42,7 +43,8 @@ fn udp(network: &Network<'_>) -> Result<Transport, Skip> {
     let header = UdpHeaderSlice::from_slice(network.payload.bytes)
         .map_err(|LenError { required_len, .. }| network.payload.missing(required_len))?;
     let header_length = header.slice().len();
-    // Zero is legal in a jumbogram (RFC 2675, section 4); the first fragment states the length of the whole datagram.
+    // Zero is legal in a jumbogram (RFC 2675, section 4); the first fragment states the length of
+    // the whole datagram.
     match usize::from(header.length()) {
         0 => (),
         stated if stated < header_length => return Err(Skip::BadHeader),
@@ -111,17 +113,18 @@ impl Transport {
         }
     }
 
-    /// MSS, window scale and SACK-permitted mean something on a SYN only (RFC 9293, RFC 7323, RFC 2018).
+    /// MSS, window scale and SACK-permitted mean something on a SYN only (RFC 9293, RFC 7323, RFC
+    /// 2018).
     fn take(&mut self, option: &TcpOptionElement, syn: bool) {
         match *option {
             TcpOptionElement::MaximumSegmentSize(size) if syn && size > 0 => {
-                self.options.mss = Some(size)
+                self.options.mss = Some(size);
             }
             TcpOptionElement::WindowScale(shift) if syn => {
-                self.options.window_scale = Some(shift.min(MAX_WINDOW_SCALE))
+                self.options.window_scale = Some(shift.min(MAX_WINDOW_SCALE));
             }
             TcpOptionElement::SelectiveAcknowledgementPermitted if syn => {
-                self.options.sack_permitted = true
+                self.options.sack_permitted = true;
             }
             TcpOptionElement::Timestamp(value, echo) => self.timestamps = Some((value, echo)),
             TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
@@ -137,7 +140,8 @@ impl Transport {
         }
     }
 
-    /// Multipath TCP is agreed upon by `MP_CAPABLE` or `MP_JOIN` in both SYNs, and in use where a segment carries DSS (RFC 8684).
+    /// Multipath TCP is agreed upon by `MP_CAPABLE` or `MP_JOIN` in both SYNs, and in use where a
+    /// segment carries DSS (RFC 8684).
     fn take_multipath(&mut self, option: &[u8]) {
         const MULTIPATH: u8 = 30;
         let &[MULTIPATH, length, first, ..] = option else { return };

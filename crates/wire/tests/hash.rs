@@ -1,4 +1,5 @@
-//! The flow hash: the same for both directions, the same in every run, and well spread. The fingerprint: different for different packets.
+//! The flow hash: the same for both directions, the same in every run, and well spread. The
+//! fingerprint: different for different packets.
 
 mod frames;
 
@@ -28,7 +29,8 @@ fn a_hash_never_changes() {
 
 #[test]
 fn neighbouring_flows_spread_evenly() {
-    // A thousand clients with 64 ports each towards one server, in 256 shards by the lowest and by the highest bits.
+    // A thousand clients with 64 ports each towards one server, in 256 shards by the lowest and by
+    // the highest bits.
     let mut low = [0_u32; 256];
     let mut high = [0_u32; 256];
     let mut seen = BTreeSet::new();

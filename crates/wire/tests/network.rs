@@ -98,7 +98,8 @@ fn what_is_neither_tcp_nor_udp_is_another_protocol() {
 
 #[test]
 fn without_a_length_the_frame_gives_it() {
-    // Segmentation offload: the header's length is 0, the frame is longer than 16 bits can say, and 128 bytes were kept.
+    // Segmentation offload: the header's length is 0, the frame is longer than 16 bits can say, and
+    // 128 bytes were kept.
     let mut bytes = ethernet(0x0800, &ipv4(TCP, &tcp(&[], &[7; 200])));
     bytes[16..18].fill(0);
     let record = Record { original_length: 100_054, ..record(LinkType::Ethernet, &bytes[..128]) };
@@ -215,7 +216,8 @@ fn udp_lengths() {
 }
 
 proptest! {
-    /// Whatever is captured, the payload is what IP says: the same for every snap length that leaves the headers.
+    /// Whatever is captured, the payload is what IP says: the same for every snap length that
+    /// leaves the headers.
     #[test]
     fn the_payload_never_depends_on_the_captured_length(payload in 0_usize..3000, kept in 54_usize..3054, padding in 0_usize..40) {
         let bytes = concat(&[&ethernet(0x0800, &ipv4(TCP, &tcp(&[], &vec![7; payload]))), &vec![0; padding]]);

@@ -1,4 +1,5 @@
-//! TCP options: the common layouts, the malformed ones, and those that mean nothing where they stand.
+//! TCP options: the common layouts, the malformed ones, and those that mean nothing where they
+//! stand.
 
 mod frames;
 

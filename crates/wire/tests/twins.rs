@@ -1,5 +1,5 @@
-//! The fast path and the slow path decode alike, over generated frames of every shape, cut, padded and damaged; and no bytes whatever make
-//! either of them panic.
+//! The fast path and the slow path decode alike, over generated frames of every shape, cut, padded
+//! and damaged; and no bytes whatever make either of them panic.
 
 mod frames;
 
@@ -156,7 +156,7 @@ fn framed(link: LinkType, ip: &[u8], tags: &[[u8; 2]], oddity: u8) -> Vec<u8> {
         0 => (ether_type, behind) = ([0x88, 0x47], concat(&[&[0, 1, 0, 64], &[0, 1, 1, 64], ip])),
         1 => (ether_type, behind) = ([0x88, 0x64], concat(&[&[0x11, 0, 0, 1, 0, 0, 0, 0x21], ip])),
         2 => {
-            (ether_type, behind) = ([0, 60], concat(&[&[0xaa, 0xaa, 3, 0, 0, 0], &ether_type, ip]))
+            (ether_type, behind) = ([0, 60], concat(&[&[0xaa, 0xaa, 3, 0, 0, 0], &ether_type, ip]));
         }
         3 => ether_type = [8, 6],
         5 => (ether_type, behind) = ([0x92, 0], concat(&[&[0, 1, 8, 0], ip])),
@@ -220,7 +220,8 @@ fn generated() -> impl Strategy<Value = Generated> {
         })
 }
 
-/// Decodes all records by one decoder both ways, which must agree, and checks what holds for every packet.
+/// Decodes all records by one decoder both ways, which must agree, and checks what holds for every
+/// packet.
 fn twins_agree(records: &[Generated], inner: bool) {
     let records: Vec<Record<'_>> = records
         .iter()

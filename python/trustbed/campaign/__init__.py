@@ -1,24 +1,26 @@
-"""Connection pairs between many hosts, for weeks: which round comes when, what became of it, and what all of them say together.
+"""Connection pairs between many hosts, for weeks.
 
-Pure functions of a :class:`~trustbed.scenario.campaign_model.Campaign`, of moments and of rows; nothing here reads a clock, opens a socket
-or knows how a host is reached. :mod:`~trustbed.campaign.tables` has the sizes, :mod:`~trustbed.campaign.schedule` the order of rounds,
-:mod:`~trustbed.campaign.outcomes` the rules of failure, :mod:`~trustbed.campaign.aggregate` and :mod:`~trustbed.campaign.prediction` the
-sums, :mod:`~trustbed.campaign.timeline` what is drawn over time, :mod:`~trustbed.campaign.path` what test packets and estimators say, and
-:mod:`~trustbed.campaign.avoidance` which hours and hosts to avoid.
+Which round comes when, what became of it, and what all of them say together.
+
+Pure functions of a :class:`~trustbed.scenario.campaign_model.Campaign`, of moments and of rows;
+nothing here reads a clock, opens a socket or knows how a host is reached.
+:mod:`~trustbed.campaign.schedule.tables` has the sizes, :mod:`~trustbed.campaign.schedule.schedule`
+the order of rounds, :mod:`~trustbed.campaign.schedule.outcomes` the rules of failure,
+:mod:`~trustbed.campaign.statistics.aggregate` and :mod:`~trustbed.campaign.statistics.prediction`
+the sums, :mod:`~trustbed.campaign.statistics.timeline` what is drawn over time,
+:mod:`~trustbed.campaign.statistics.path` what test packets and estimators say, and
+:mod:`~trustbed.campaign.statistics.avoidance` which hours and hosts to avoid.
+
+The package is callable: ``trustbed.campaign("study.toml", out="study.pairs")`` is
+:func:`trustbed.campaign.api.campaign`.
 """
 
 from __future__ import annotations
 
-from trustbed.campaign.aggregate import (
-    Aggregate,
-    Connection,
-    aggregate,
-    rounds_wanting,
-    window_bound,
-)
-from trustbed.campaign.avoidance import Hours, Tally, hosts
-from trustbed.campaign.crossings import Crossings
-from trustbed.campaign.outcomes import (
+import sys
+
+import trustbed.callable_package as _callable
+from trustbed.campaign.schedule.outcomes import (
     CONNECTION_FAILURES,
     ROUND_OUTCOMES,
     ConnectionFailure,
@@ -26,12 +28,29 @@ from trustbed.campaign.outcomes import (
     failure,
     outcome,
 )
-from trustbed.campaign.path import Paths, path_of
-from trustbed.campaign.prediction import Prediction, predict
-from trustbed.campaign.schedule import Progress, Recorded, Round, Schedule, Skip, Step, progress
-from trustbed.campaign.seen import VERDICTS, Load, SeenRound
-from trustbed.campaign.tables import EC2, PLANETLAB, TABLES, indices
-from trustbed.campaign.timeline import Stretch, timeline
+from trustbed.campaign.schedule.schedule import (
+    Progress,
+    Recorded,
+    Round,
+    Schedule,
+    Skip,
+    Step,
+    progress,
+)
+from trustbed.campaign.schedule.tables import EC2, PLANETLAB, TABLES, indices
+from trustbed.campaign.statistics.aggregate import (
+    Aggregate,
+    Connection,
+    aggregate,
+    rounds_wanting,
+    window_bound,
+)
+from trustbed.campaign.statistics.avoidance import Hours, Tally, hosts
+from trustbed.campaign.statistics.path import Paths, path_of
+from trustbed.campaign.statistics.prediction import Prediction, predict
+from trustbed.campaign.statistics.round_summary import VERDICTS, Load, SeenRound
+from trustbed.campaign.statistics.timeline import Stretch, timeline
+from trustbed.campaign.statistics.two_point import TwoPointSummary
 
 __all__ = [
     "CONNECTION_FAILURES",
@@ -43,7 +62,6 @@ __all__ = [
     "Aggregate",
     "Connection",
     "ConnectionFailure",
-    "Crossings",
     "Hours",
     "Load",
     "Paths",
@@ -58,6 +76,7 @@ __all__ = [
     "Step",
     "Stretch",
     "Tally",
+    "TwoPointSummary",
     "aggregate",
     "failure",
     "hosts",
@@ -70,3 +89,5 @@ __all__ = [
     "timeline",
     "window_bound",
 ]
+
+sys.modules[__name__].__class__ = _callable.CallablePackage

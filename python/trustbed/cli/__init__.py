@@ -1,33 +1,73 @@
 """The command line: thin verbs over the library.
 
-Answers ``--help`` and ``--version`` without loading anything; every other word loads its verb. All ends of the program are here:
-what a verb raises becomes one line on standard error with a hint below it, and an exit code (0 fine, 1 error, 2 usage, 3 review, 4
-discard, 130 interrupted, 141 the reader of our output went away).
+``--help`` and ``--version`` load nothing but this file; every other word loads its verb. What a
+verb raises becomes one line on standard error with a hint below it, and an exit code (0 fine,
+1 error, 2 usage, 3 review, 4 discard, 130 interrupted, 141 the reader of our output went away).
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
 
-from trustbed.cli.talk import nobody_has_to_listen
+from trustbed.cli.streams import guarded
 
-COMMANDS = (
-    "analyze",
-    "explain",
-    "burst",
-    "watch",
-    "shell",
-    "run",
-    "pairs",
-    "status",
-    "report",
-    "testbed",
-    "doctor",
-)
+VERBS: Mapping[str, tuple[str, str]] = {
+    "analyze": (
+        "CAPTURE…",
+        "What limited each transfer, and is its number usable?",
+    ),
+    "explain": ("CAPTURE TRANSFER", "Why this verdict, and what would change it?"),
+    "burst": ("CAPTURE…", "How bursty is the traffic, which buffer does it need?"),
+    "watch": ("INTERFACE", "Live rates and burstiness of an interface"),
+    "shell": ("[-- CMD…]", "Run any command behind an emulated link"),
+    "run": ("SCENARIO", "An experiment: emulated network, repeated, judged"),
+    "report": ("RUN", "Results of a run, and which repetitions to discard"),
+    "campaign": ("run|status|report|init", "Measure paths between real hosts for hours or weeks"),
+    "testbed": ("list|clean", "Show or remove what runs left on this host"),
+    "doctor": ("[HOST…]", "Is this host, or another, fit to measure on?"),
+}
+"""Verb → what follows it, and what it does. Its module here has ``parser()`` and ``run(words)``."""
+
+HIDDEN: Mapping[str, str] = {"pairs": "run", "status": "status"}
+"""Earlier names of the actions of ``trustbed campaign``, understood for one release."""
+
+COMMANDS = tuple(VERBS)
 
 FINE, ERROR, USAGE, REVIEW, DISCARD, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
+
+
+def overview() -> str:
+    """The page of ``trustbed --help``."""
+    names = [f"{verb} {rest}" for verb, (rest, _) in VERBS.items()]
+    lines = [
+        f"  {name}\n{'':26}{what}" if len(name) > 23 else f"  {name:<24}{what}"
+        for name, (_, what) in zip(names, VERBS.values(), strict=True)
+    ]
+    return "\n".join(
+        [
+            "trustbed: is that number the network's, or the testbed's, and why?",
+            "",
+            "usage: trustbed COMMAND [OPTIONS]",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "options:",
+            "  -h, --help              This page; trustbed COMMAND --help for a command",
+            "  -V, --version           Print the version",
+            "",
+            "start here:",
+            "  trustbed analyze server.pcap",
+            "  trustbed analyze server.pcap --workload bulk --report report.html",
+            "  trustbed explain server.pcap :5201",
+            "",
+        ]
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,11 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # started with the stream closed
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 lives until the interpreter ends
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(
-            stream, "reconfigure"
-        ):  # a terminal that cannot show an arrow gets a question mark, not a traceback
+        if hasattr(stream, "reconfigure"):
+            # A terminal that cannot show an arrow gets a question mark, not a traceback.
             stream.reconfigure(errors="replace")
-    with nobody_has_to_listen():
+    with guarded():
         try:
             code = _run(words)
             sys.stdout.flush()
@@ -49,17 +88,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _leave_stdout()
             return READER_GONE
         except KeyboardInterrupt:
-            tell_interrupted()
+            print_interrupted()
             return INTERRUPTED
         return code
 
 
 def _run(words: list[str]) -> int:
-    from trustbed.cli import help as pages
-
     verb, rest = (words[0], words[1:]) if words else ("", [])
     if verb in ("-h", "--help") or (verb == "help" and not rest):
-        print(pages.OVERVIEW, end="")
+        print(overview(), end="")
         return FINE
     if verb in ("-V", "--version"):
         from trustbed import __version__
@@ -67,74 +104,74 @@ def _run(words: list[str]) -> int:
         print(f"trustbed {__version__}")
         return FINE
     if not verb:
-        print(pages.OVERVIEW, end="", file=sys.stderr)
+        print(overview(), end="", file=sys.stderr)
         return USAGE
     if verb == "help":
-        verb, rest = rest[0], ["--help"]
-    mine = (
-        rest[: rest.index("--")] if verb == "shell" and "--" in rest else rest
-    )  # behind the dashes is another's command line
-    if verb in COMMANDS and any(word in ("-h", "--help") for word in mine):
-        print(getattr(pages, verb.upper()), end="")
-        return FINE
+        verb, rest = rest[0], [*rest[1:], "--help"]
+    if verb in HIDDEN:
+        verb, rest = "campaign", [HIDDEN[verb], *rest]
     return _verb(verb, rest)
 
 
 def _verb(verb: str, rest: list[str]) -> int:
     from trustbed.cli import arguments
+    from trustbed.errors import TrustbedError
 
     try:
-        if verb == "analyze":
-            from trustbed.cli.analyze import run
-        elif verb == "explain":
-            from trustbed.cli.explain import run
-        elif verb == "burst":
-            from trustbed.cli.burst import run
-        elif verb == "watch":
-            from trustbed.cli.watch import run
-        elif verb == "shell":
-            from trustbed.cli.shell import run
-        elif verb == "run":
-            from trustbed.cli.run import run
-        elif verb == "pairs":
-            from trustbed.cli.pairs import run
-        elif verb == "status":
-            from trustbed.cli.status import run
-        elif verb == "report":
-            from trustbed.cli.report import run
-        elif verb == "testbed":
-            from trustbed.cli.testbed import run
-        elif verb == "doctor":
-            from trustbed.cli.doctor import run
-        else:
+        if verb not in VERBS:
             raise arguments.unknown_command(verb, COMMANDS)
-        code = run(rest)
+        module = import_module(f"trustbed.cli.{verb}")
+        # Words behind the dashes of ``trustbed shell`` belong to another program.
+        own = rest[: rest.index("--")] if verb == "shell" and "--" in rest else rest
+        if any(word in ("-h", "--help") for word in own):
+            print(_help(module, own), end="")
+            return FINE
+        code: int = module.run(rest)
         sys.stdout.flush()
         return code
-    except arguments.Complaint as error:
-        return _complain(error.message, error.hint, error.code)
+    except TrustbedError as error:
+        return _complain(error.message, error.hint, error.exit_code)
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except OSError as error:
-        where = f", {error.filename}" if error.filename else ", standard output"
-        if not error.filename:
-            _leave_stdout()
-        return _complain(
-            f"{(error.strerror or str(error)).lower()}{where}",
-            "nothing was left under the name that was asked for",
-            ERROR,
-        )
+        return _complain(*_system_error(error), ERROR)
     except MemoryError:
-        return _complain(
-            "out of memory",
-            "fewer workers (--workers 1) need less; --report and --samples need more",
-            ERROR,
-        )
-    except Exception as error:  # the expected ones carry a hint; every other is our mistake and shows its traceback
+        return _complain("out of memory", _LESS_MEMORY, ERROR)
+    # The engine's own error carries a hint too; every other is a bug and shows its traceback.
+    except Exception as error:
         hint = getattr(error, "hint", None)
         if hint is None:
             raise
         return _complain(str(getattr(error, "message", error)), hint, ERROR)
+
+
+def _help(module: ModuleType, words: Sequence[str]) -> str:
+    """The page of a verb, or of one of its actions (``trustbed campaign run --help``)."""
+    actions: Mapping[str, ModuleType] = getattr(module, "ACTIONS", {})
+    action = next((word for word in words if word in actions), None)
+    page: str = (module if action is None else actions[action]).parser().format_help()
+    return page
+
+
+_LESS_MEMORY = "fewer workers (--workers 1) need less; --report and --samples need more"
+_SYSTEM_HINTS = {
+    errno.EMFILE: "raise the limit of open files for this shell, for example ulimit -n 4096",
+    errno.ENFILE: "the whole system has no file left to open: sysctl fs.file-max",
+    errno.ENOMEM: _LESS_MEMORY,
+    errno.ENOSPC: "free some space on the disk that output goes to",
+}
+
+
+def _system_error(error: OSError) -> tuple[str, str]:
+    """What the operating system refused, where, and how to fix it."""
+    reason = (error.strerror or str(error)).lower()
+    incomplete = "the output under the requested name was not written"
+    if error.filename:
+        return f"{reason}, {os.fsdecode(error.filename)}", incomplete
+    if getattr(sys.stdout, "has_failed", False):
+        _leave_stdout()
+        return f"{reason}, standard output", incomplete
+    return reason, _SYSTEM_HINTS.get(error.errno or 0, incomplete)
 
 
 def _complain(message: str, hint: str, code: int) -> int:
@@ -142,14 +179,17 @@ def _complain(message: str, hint: str, code: int) -> int:
     return code
 
 
-def tell_interrupted() -> None:
-    """The one line after Ctrl-C, in the place of the ``^C`` that a terminal shows."""
-    place = "\r\x1b[K" if sys.stderr.isatty() else ""
-    print(f"{place}interrupted, nothing was left half-written", file=sys.stderr, flush=True)
+def print_interrupted() -> None:
+    """The one line after Ctrl-C, over the ``^C`` that a terminal shows."""
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{start}interrupted, no incomplete file is left", file=sys.stderr, flush=True)
 
 
 def _leave_stdout() -> None:
-    """Standard output takes no more: what is still buffered must not raise again when the interpreter ends."""
+    """Gives up standard output.
+
+    What is still buffered must not raise again when the interpreter ends.
+    """
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):

@@ -1,7 +1,6 @@
 """``trustbed analyze``: a capture in, verdicts out.
 
-Files first, standard output last: whoever closes the pipe early still has the files. The exit code says how the analysis ended, and with
-``--fail-on`` what it found.
+Files first, standard output last: a reader that closes the pipe early still has the files.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ import argparse
 import datetime
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from trustbed.cli import (
@@ -23,34 +22,77 @@ from trustbed.cli import (
     REVIEW,
     arguments,
     interrupt,
+    print_interrupted,
+    printable,
     progress,
-    tell_interrupted,
+    terminal,
 )
 
 if TYPE_CHECKING:
-    from trustbed.capture import Capture
-    from trustbed.ends import Ends
+    from trustbed.analysis.capture import Capture
+    from trustbed.analysis.two_point import TwoPoint
+
+
+def parser() -> arguments.Parser:
+    """The parser of ``trustbed analyze``."""
+    parser = arguments.Parser(
+        "analyze",
+        "[OPTIONS] CAPTURE…\n[OPTIONS] --sender CAPTURE --receiver CAPTURE",
+        "Lists the transfers of a capture, what limited each, how sure that is, and\n"
+        "whether its number may be used.",
+        "examples:\n"
+        "  trustbed analyze server.pcap --workload bulk --capacity 100Mbit/s\n"
+        "  trustbed analyze server.pcap --report report.html\n"
+        "  trustbed analyze --sender client.pcap --receiver server.pcap\n\n" + arguments.EXIT_CODES,
+    )
+    arguments.add_captures(parser)
+    arguments.add_verdict_options(parser)
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--report", type=Path, metavar="FILE", help="an HTML page with charts, works offline"
+    )
+    output.add_argument(
+        "--burst",
+        action="store_true",
+        help="burstiness too; reads the capture once more (a report always has it)",
+    )
+    arguments.add_json(output)
+    arguments.add_directory_output(
+        output,
+        "Parquet tables: connections, transfers, findings, skips; two_point for both ends",
+    )
+    output.add_argument(
+        "--samples",
+        action="store_true",
+        help="tables rtt, spacing and segments too: a row per packet (with --out)",
+    )
+    output.add_argument(
+        "--junit", type=Path, metavar="FILE", help="a JUnit report for CI, one case per transfer"
+    )
+    arguments.add_quiet(output)
+    arguments.add_end(parser, fail_on="a transfer", strict="part of the capture could not be read")
+    return parser
 
 
 def run(words: Sequence[str]) -> int:
     """Runs the verb."""
-    options = arguments.parse(arguments.analyze_parser(), words)
+    options = arguments.parse(parser(), words)
     arguments.check_analyze(options)
-    _check_places(options)
+    _check_outputs(options)
     about = describe(words, "analyze")
-    capture, ends = read(options, samples=options.samples, series=options.report is not None)
-    _write_files(capture, ends, options, about)
+    capture, two_point = read(options, samples=options.samples, series=options.report is not None)
+    _write_files(capture, two_point, options, about)
     if options.json:
-        write_json(capture, about, burst=options.burst, ends=ends)
+        write_json(capture, about, burst=options.burst, two_point=two_point)
     elif not options.quiet:
-        _print_summary(capture, ends, options)
+        _print_summary(capture, two_point, options)
     return _end(capture, options)
 
 
 def describe(words: Sequence[str], verb: str) -> dict[str, Any]:
-    """Which tool made this output, how it was called, and when."""
+    """What made this output: version, command, and time."""
     from trustbed import __version__
-    from trustbed.report.json import SCHEMA_VERSION
+    from trustbed.report.transfer.json import SCHEMA_VERSION
 
     started = (
         datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -65,12 +107,15 @@ def describe(words: Sequence[str], verb: str) -> dict[str, Any]:
 
 def read(
     options: argparse.Namespace, *, samples: bool = False, series: bool = False
-) -> tuple[Capture, Ends | None]:
-    """The capture, analysed, with a progress bar if somebody waits for it; judged by both ends, and those joined, where there are two."""
-    from trustbed.capture import analyze
+) -> tuple[Capture, TwoPoint | None]:
+    """The analysed capture and, where both ends were captured, the two joined.
 
-    ends = _join(options) if options.receiver else None
-    asked: dict[str, Any] = {
+    Shows a progress bar on a terminal.
+    """
+    from trustbed.analysis.capture import analyze
+
+    two_point = _join(options) if options.receiver else None
+    settings: dict[str, Any] = {
         "at": options.at,
         "workload": options.workload,
         "capacity": options.capacity,
@@ -79,67 +124,74 @@ def read(
         "workers": options.workers,
         "samples": samples,
         "series": series,
-        "host_of": None if ends is None else ends.host_of,
+        "host_of": None if two_point is None else two_point.host_of,
     }
-    with interrupt.ends_waiting(give_up):
+    with interrupt.abandoned_by_interrupt(give_up):
         if not progress.wanted(quiet=options.quiet):
-            capture = analyze(options.captures, **asked)
+            capture = analyze(options.captures, **settings)
         else:
             with progress.Progress(options.captures[0]) as bar:
-                capture = analyze(options.captures, **asked, progress=bar)
-    if ends is not None:
-        _check_ends(capture, options)
-    return capture, ends
+                capture = analyze(options.captures, **settings, progress=bar)
+    if two_point is not None:
+        _check_sender(capture, options)
+    return capture, two_point
 
 
-def _join(options: argparse.Namespace) -> Ends:
-    from trustbed.ends import join
+def _join(options: argparse.Namespace) -> TwoPoint:
+    from trustbed.analysis.two_point import join
 
-    asked: dict[str, Any] = {"same_clock": options.same_clock, "inner": options.inner}
-    with interrupt.ends_waiting(give_up):
+    settings: dict[str, Any] = {"same_clock": options.same_clock, "inner": options.inner}
+    with interrupt.abandoned_by_interrupt(give_up):
         if not progress.wanted(quiet=options.quiet):
-            return join(options.sender, options.receiver, **asked)
+            return join(options.sender, options.receiver, **settings)
         with progress.Progress(options.receiver[0]) as bar:
-            return join(options.sender, options.receiver, **asked, progress=bar)
+            return join(options.sender, options.receiver, **settings, progress=bar)
 
 
-def _check_ends(capture: Capture, options: argparse.Namespace) -> None:
-    """Refuses captures of which the second is beside whoever sent everything that is judged; where only a part is, that part says so."""
-    from trustbed.diagnose.both_ends import SENT_AT_OTHER_END
+def _check_sender(capture: Capture, options: argparse.Namespace) -> None:
+    """Refuses swapped captures: everything that is judged was sent at the receiver's.
+
+    Where only some transfers were, their own flag says so.
+    """
+    from trustbed.diagnose.two_point import SENT_AT_OTHER_END
 
     judged = [
-        diagnosis
-        for diagnosis in capture.examination.diagnoses
-        if diagnosis.verdict != "not_judged"
+        diagnosis for diagnosis in capture.judgement.diagnoses if diagnosis.verdict != "not_judged"
     ]
     if judged and all(SENT_AT_OTHER_END in diagnosis.flags for diagnosis in judged):
         raise arguments.Complaint(
-            f"everything that can be judged was sent beside {options.receiver[0]}, and arrived beside {options.sender[0]}",
+            (
+                f"every transfer that can be judged was sent at {options.receiver[0]} and "
+                f"arrived at {options.sender[0]}"
+            ),
             "swap --sender and --receiver",
         )
 
 
 def give_up() -> NoReturn:
-    """Ends the program at once: the main thread waits for input that does not come."""
-    tell_interrupted()
+    """TwoPoint the program at once: the main thread waits for input that does not come."""
+    print_interrupted()
     os._exit(INTERRUPTED)  # the main thread is stuck in a read; nothing has been written yet
 
 
-def _check_places(options: argparse.Namespace) -> None:
+def _check_outputs(options: argparse.Namespace) -> None:
     from trustbed.report import placing
 
     for path in (options.report, options.junit):
         if path is not None:
             placing.check_file(path)
     if options.out is not None:
-        placing.check_folder(options.out, force=options.force)
+        placing.check_directory(options.out, force=options.force)
 
 
 def _write_files(
-    capture: Capture, ends: Ends | None, options: argparse.Namespace, about: dict[str, Any]
+    capture: Capture,
+    two_point: TwoPoint | None,
+    options: argparse.Namespace,
+    about: dict[str, Any],
 ) -> None:
     if options.out is not None:
-        more = None if ends is None else {"crossings": ends.stream()}
+        more = None if two_point is None else {"two_point": two_point.stream()}
         capture.write(
             options.out,
             csv=options.csv,
@@ -155,12 +207,13 @@ def _write_files(
 
 
 def _write_junit(capture: Capture, options: argparse.Namespace, about: dict[str, Any]) -> None:
-    from trustbed.report import junit, placing
+    from trustbed.report import placing
+    from trustbed.report.transfer import junit
 
     with placing.whole_file(options.junit) as stream:
         junit.write(
             stream,
-            name=capture.question.name,
+            name=capture.options.name,
             transfers=capture.rows(judged_only=True),
             verdicts=capture.overview.verdicts,
             fail_on=options.fail_on,
@@ -170,47 +223,48 @@ def _write_junit(capture: Capture, options: argparse.Namespace, about: dict[str,
 
 
 def write_json(
-    capture: Capture, about: dict[str, Any], *, burst: bool = False, ends: Ends | None = None
+    capture: Capture,
+    about: dict[str, Any],
+    *,
+    burst: bool = False,
+    two_point: TwoPoint | None = None,
 ) -> None:
     """The JSON document on standard output."""
     capture.write_json(
-        sys.stdout, burst=burst, both_ends=None if ends is None else ends.model, about=about
+        sys.stdout,
+        burst=burst,
+        two_point=None if two_point is None else two_point.model,
+        about=about,
     )
 
 
-def _print_summary(capture: Capture, ends: Ends | None, options: argparse.Namespace) -> None:
-    from trustbed.report import paint, terminal
+def _print_summary(
+    capture: Capture, two_point: TwoPoint | None, options: argparse.Namespace
+) -> None:
+    from trustbed.report.transfer import terminal as summary
 
-    columns = (
-        shutil.get_terminal_size((terminal.WIDEST, 24)).columns
-        if sys.stdout.isatty()
-        else terminal.WIDEST
-    )
-    painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-    sys.stdout.write(
-        terminal.render(
-            capture.overview, asked=arguments.repeated(options), columns=columns, paint=painter
-        )
-    )
-    if ends is not None:
-        from trustbed.report import ends_text
+    columns, paint = terminal.width(summary.WIDEST), terminal.paint(no_color=options.no_color)
+    asked = arguments.repeated(options)
+    printable.write(summary.render(capture.overview, asked=asked, columns=columns, paint=paint))
+    if two_point is not None:
+        from trustbed.report.transfer import two_point as two_point_text
 
-        sys.stdout.write("\n" + ends_text.section(ends.model, columns=columns, paint=painter))
+        text = two_point_text.section(two_point.model, columns=columns, paint=paint)
+        printable.write(f"\n{text}")
     if options.burst:
-        from trustbed.report import burst_text
+        from trustbed.report.burst import text as burst_text
 
-        sys.stdout.write(
-            "\n" + burst_text.section(capture.bursts.model, columns=columns, paint=painter)
-        )
+        text = burst_text.section(capture.bursts.model, columns=columns, paint=paint)
+        printable.write(f"\n{text}")
     for path in (options.out, options.report, options.junit):
         if path is not None:
-            sys.stdout.write(f"wrote {path}\n")
+            printable.write(f"wrote {path}\n")
 
 
 def _end(capture: Capture, options: argparse.Namespace) -> int:
     if options.strict and capture.damage:
         print(f"error: part of the capture could not be read, {capture.damage[0]}", file=sys.stderr)
-        print("hint: without --strict what could be read is judged all the same", file=sys.stderr)
+        print("hint: without --strict trustbed judges what it could read", file=sys.stderr)
         return ERROR
     verdicts = capture.overview.verdicts
     if options.fail_on is not None and verdicts.get("discard"):

@@ -1,46 +1,77 @@
-"""What the command line accepts, and what it says when it does not.
+"""What the command line accepts: parsers with their help, values with units, and errors.
 
-Only argparse: its parser costs a tenth of the start-up that the larger command-line libraries need. The help texts are in
-``trustbed.cli.help``.
+Only argparse: it starts in a tenth of the time that the larger command-line libraries need.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import re
 import shlex
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, Protocol
+
+from trustbed.errors import TrustbedError
 
 PLACES = ("sender", "receiver", "middle")
 WORKLOADS = ("bulk", "interactive")
 LEVELS = ("review", "discard")
+EXIT_CODES = "exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard"
 
 
-class Complaint(Exception):
-    """What a person asked for cannot be done: what, where, and what to do instead."""
+class Group(Protocol):
+    """What options are added to: a parser, or a group of one."""
 
-    code = 1
+    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> argparse.Action:  # noqa: ANN401
+        """As of argparse."""
 
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+
+class Complaint(TrustbedError):
+    """A request cannot be carried out: what, where, and what to do instead."""
 
 
 class UsageError(Complaint):
     """The command line does not say what to do."""
 
-    code = 2
+    exit_code = 2
 
 
 class Parser(argparse.ArgumentParser):
-    """Hands its complaints over instead of printing them, and leaves ``--help`` to the pages."""
+    """A verb's parser: raises errors instead of printing them; its help fits 80 columns."""
+
+    def __init__(self, verb: str, usage: str, description: str, epilog: str | None = None) -> None:
+        """Makes the parser of ``trustbed VERB``.
+
+        Args:
+            verb: Its words after ``trustbed``.
+            usage: What follows them; one line for each form.
+            description: What the verb does, at most 80 columns wide.
+            epilog: Examples and exit codes, as they are to be printed.
+        """
+        prog = f"trustbed {verb}"
+        forms = usage.splitlines()
+        super().__init__(
+            prog=prog,
+            usage=f"\n{'':7}".join(f"{prog} {form}" for form in forms),
+            description=description,
+            epilog=epilog,
+            formatter_class=functools.partial(
+                argparse.RawDescriptionHelpFormatter, max_help_position=26, width=80
+            ),
+            add_help=False,
+            allow_abbrev=False,
+        )
 
     def error(self, message: str) -> NoReturn:
-        """Hands the complaint over."""
+        """Raises the error, with a hint.
+
+        Raises:
+            UsageError: Always.
+        """
         raise UsageError(message, f"see {self.prog} --help")
 
 
@@ -54,7 +85,7 @@ def workers(text: str) -> int:
 def rate(text: str) -> int:
     """Bits per second, above 0."""
     from trustbed._core import parse_rate
-    from trustbed.question import lacks_unit
+    from trustbed.analysis.options import lacks_unit
 
     if lacks_unit(text):
         raise argparse.ArgumentTypeError(
@@ -87,7 +118,7 @@ def span(text: str) -> int:
 def size(text: str) -> int:
     """Bytes."""
     from trustbed._core import parse_size
-    from trustbed.question import lacks_unit
+    from trustbed.analysis.options import lacks_unit
 
     if lacks_unit(text):
         raise argparse.ArgumentTypeError(f"{text!r} lacks a unit (write it like 64KiB or 1500B)")
@@ -97,72 +128,147 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _question_options(parser: argparse.ArgumentParser) -> None:
-    """What a verdict depends on."""
-    parser.add_argument("--at", choices=PLACES)
-    parser.add_argument("--workload", choices=WORKLOADS)
-    parser.add_argument("--capacity", type=rate)
-    parser.add_argument("--inner", action="store_true")
-    parser.add_argument("--dedup", action="store_true")
-    parser.add_argument("--sender", action="append")
-    parser.add_argument("--receiver", action="append")
-    parser.add_argument("--same-clock", action="store_true")
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE")
+def add_verdict_options(parser: argparse.ArgumentParser) -> None:
+    """What a verdict depends on: ``analyze`` and ``explain`` take the same options."""
+    known = parser.add_argument_group("what you know (packets cannot show it)")
+    known.add_argument(
+        "--at",
+        choices=PLACES,
+        metavar="POINT",
+        help="capture point: sender, receiver or middle (default: inferred per connection)",
+    )
+    known.add_argument(
+        "--workload",
+        choices=WORKLOADS,
+        metavar="KIND",
+        help="bulk: the sender always had data to send; interactive: it waited for requests",
+    )
+    known.add_argument(
+        "--capacity",
+        type=rate,
+        metavar="RATE",
+        help="rate of the narrowest link, for example 20Mbit/s",
+    )
+    both = parser.add_argument_group("two-point capture (the same packets at both ends)")
+    both.add_argument(
+        "--sender",
+        action="append",
+        metavar="CAPTURE",
+        help="taken at the sender: its transfers are judged. Repeat for each rotated file",
+    )
+    both.add_argument(
+        "--receiver",
+        action="append",
+        metavar="CAPTURE",
+        help="taken at the receiver: adds loss between the ends, one-way delay increase and the "
+        "receiver's own delay. Repeat for each rotated file",
+    )
+    both.add_argument(
+        "--same-clock", action="store_true", help="one clock timestamped both captures"
+    )
+    reading = parser.add_argument_group("reading")
+    reading.add_argument(
+        "--inner",
+        action="store_true",
+        help="judge the packets inside VXLAN, GRE, Geneve and IP in IP, not the tunnel",
+    )
+    reading.add_argument("--dedup", action="store_true", help="drop packets captured twice")
+    add_workers(reading)
 
 
-def _shared_options(parser: argparse.ArgumentParser) -> None:
-    _question_options(parser)
-    parser.add_argument("-h", "--help", action="store_true")
-    parser.add_argument("--workers", type=workers)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("-q", "--quiet", action="store_true")
-    parser.add_argument("--no-color", action="store_true")
+def add_workers(group: Group) -> None:
+    """``--workers``."""
+    group.add_argument(
+        "--workers",
+        type=workers,
+        metavar="N",
+        help="threads (default: one per core); the result is the same for any number",
+    )
 
 
-def analyze_parser() -> argparse.ArgumentParser:
-    """The parser of ``trustbed analyze``."""
-    parser = Parser(prog="trustbed analyze", add_help=False, allow_abbrev=False)
-    _shared_options(parser)
-    parser.add_argument("--burst", action="store_true")
-    parser.add_argument("--report", type=Path)
-    parser.add_argument("-o", "--out", type=Path)
-    parser.add_argument("--csv", action="store_true")
-    parser.add_argument("--samples", action="store_true")
-    parser.add_argument("--force", action="store_true")
-    parser.add_argument("--junit", type=Path)
-    parser.add_argument("--fail-on", choices=LEVELS)
-    parser.add_argument("--strict", action="store_true")
-    return parser
+def add_captures(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """The captures to read."""
+    parser.add_argument(
+        "captures",
+        nargs="*",
+        metavar="CAPTURE",
+        help="pcap or pcapng, plain, .gz or .zst; - reads standard input. Several files are one "
+        f"rotated capture{more}",
+    )
 
 
-def explain_parser() -> argparse.ArgumentParser:
-    """The parser of ``trustbed explain``."""
-    parser = Parser(prog="trustbed explain", add_help=False, allow_abbrev=False)
-    _shared_options(parser)
-    return parser
+def add_directory_output(group: Group, what: str) -> None:
+    """``--out DIR`` and what goes with it."""
+    group.add_argument("-o", "--out", type=Path, metavar="DIR", help=what)
+    group.add_argument(
+        "--csv", action="store_true", help="CSV beside every Parquet table (with --out)"
+    )
+    group.add_argument("--force", action="store_true", help="let --out write among files of others")
+
+
+def add_quiet(group: Group, what: str = "no summary and no progress bar") -> None:
+    """``--quiet`` and ``--no-color``."""
+    group.add_argument("-q", "--quiet", action="store_true", help=what)
+    group.add_argument(
+        "--no-color", action="store_true", help="no colour (or set the variable NO_COLOR)"
+    )
+
+
+def add_json(group: Group, what: str = "everything as JSON on standard output") -> None:
+    """``--json``."""
+    group.add_argument("--json", action="store_true", help=what)
+
+
+def add_help(group: Group) -> None:
+    """``--help``, which the command line answers before it parses."""
+    group.add_argument("-h", "--help", action="store_true", help="print this page")
+
+
+def add_end(
+    parser: argparse.ArgumentParser, *, fail_on: str | None = None, strict: str | None = None
+) -> None:
+    """The last group: when to fail, and ``--help``.
+
+    Args:
+        parser: Gets the group.
+        fail_on: What is reviewed or discarded; ``None``: no option ``--fail-on``.
+        strict: When ``--strict`` exits with 1; ``None``: no such option.
+    """
+    group = parser.add_argument_group("exit code")
+    if fail_on is not None:
+        group.add_argument(
+            "--fail-on",
+            choices=LEVELS,
+            metavar="LEVEL",
+            help=f"review: exit 3 if {fail_on} needs review, 4 if one must be discarded; "
+            "discard: only the 4",
+        )
+    if strict is not None:
+        group.add_argument("--strict", action="store_true", help=f"exit 1 if {strict}")
+    add_help(group)
 
 
 def repeated(options: argparse.Namespace) -> str:
     """Options and captures that lead to the same verdicts again, as a shell takes them.
 
-    The options are those that :func:`check_analyze` has passed. What cannot be repeated (standard input) and what would fill the line (the
-    files of a rotated capture) is ``CAPTURE``.
+    The options are those that :func:`check_analyze` has passed. What cannot be repeated (standard
+    input) and what would fill the line (the files of a rotated capture) is ``CAPTURE``.
     """
-    asked = argparse.ArgumentParser(add_help=False)
-    _question_options(asked)
-    given = vars(options) | ({"at": None, "captures": []} if options.sender else {})
+    two_point = bool(options.sender)
     words: list[str] = []
-    for action in asked._actions:
-        value, name = given[action.dest], action.option_strings[:1]
-        if value is True:
-            words += name
-        elif isinstance(value, list):
-            words += [word for file in _captures(value) for word in (*name, file)]
-        elif isinstance(value, int) and value:
-            words += [*name, f"{Decimal(value) / 10**6:f}Mbit/s"]
-        elif value:
-            words += [*name, shlex.quote(value)]
-    return " ".join(words)
+    if options.at and not two_point:
+        words += ["--at", options.at]
+    if options.workload:
+        words += ["--workload", options.workload]
+    if options.capacity:
+        words += ["--capacity", f"{Decimal(options.capacity) / 10**6:f}Mbit/s"]
+    words += [f"--{name}" for name in ("inner", "dedup") if getattr(options, name)]
+    for name in ("sender", "receiver"):
+        files = _captures(getattr(options, name) or ())
+        words += [word for file in files for word in (f"--{name}", file)]
+    if options.same_clock:
+        words.append("--same-clock")
+    return " ".join([*words, *(() if two_point else _captures(options.captures))])
 
 
 def _captures(files: Sequence[str]) -> list[str]:
@@ -184,23 +290,23 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
 
 
 def check_analyze(options: argparse.Namespace) -> None:
-    """What the options must satisfy together."""
+    """Refuses options that contradict each other."""
     hint = "see trustbed analyze --help"
     _check_ends(options, "analyze")
     if not options.captures:
         raise UsageError("no capture given", "for example: trustbed analyze server.pcap")
     if options.csv and options.out is None:
         raise UsageError(
-            "--csv needs a place, --out DIR",
+            "--csv needs a directory, --out DIR",
             "for example: trustbed analyze server.pcap --out tables --csv",
         )
     if options.samples and options.out is None:
         raise UsageError(
-            "--samples needs a place, --out DIR",
+            "--samples needs a directory, --out DIR",
             "for example: trustbed analyze server.pcap --out tables --samples",
         )
     if options.force and options.out is None:
-        raise UsageError("--force says nothing without --out DIR", hint)
+        raise UsageError("--force has no effect without --out DIR", hint)
     check_inputs(options.captures)
     if options.burst and not all(Path(file).is_file() for file in options.captures):
         raise UsageError(
@@ -210,22 +316,22 @@ def check_analyze(options: argparse.Namespace) -> None:
 
 
 def _check_ends(options: argparse.Namespace, verb: str, behind: str = "") -> None:
-    """Either captures, or both ends; the sender's is judged then."""
+    """Takes either captures or both ends, of which the sender's is judged."""
     example = f"for example: trustbed {verb} --sender client.pcap --receiver server.pcap{behind}"
     if not options.sender and not options.receiver:
         if options.same_clock:
-            raise UsageError("--same-clock says something about two captures", example)
+            raise UsageError("--same-clock needs two captures", example)
         return
     if not options.sender or not options.receiver:
         missing = "--receiver" if options.sender else "--sender"
-        raise UsageError(f"one end alone cannot be joined, {missing} is missing", example)
+        raise UsageError(f"{missing} is missing: a two-point capture needs both ends", example)
     if options.captures:
         raise UsageError(
-            f"a capture is the sender's or the receiver's, {options.captures[0]} is neither",
+            f"{options.captures[0]} is neither the sender's nor the receiver's capture",
             example,
         )
     if options.at is not None:
-        raise UsageError("--at is said by --sender and --receiver already", example)
+        raise UsageError("--at contradicts --sender and --receiver, which imply it", example)
     if "-" in (*options.sender, *options.receiver):
         raise UsageError(
             "both ends are read twice, which standard input (-) does not allow", "save it to a file"
@@ -234,14 +340,15 @@ def _check_ends(options: argparse.Namespace, verb: str, behind: str = "") -> Non
 
 
 def check_explain(options: argparse.Namespace) -> None:
-    """A capture, or both ends, and behind it a transfer, which becomes an option of its own."""
-    both_ends = options.sender or options.receiver
-    if len(options.captures) < (1 if both_ends else 2):
+    """Takes the last word as the transfer, an option of its own."""
+    two_point = options.sender or options.receiver
+    if len(options.captures) < (1 if two_point else 2):
         raise UsageError(
-            "a capture and a transfer are needed", "for example: trustbed explain server.pcap 1.0"
+            "a capture and a transfer are needed",
+            "for example: trustbed explain server.pcap :5201",
         )
     options.transfer = options.captures.pop()
-    _check_ends(options, "explain", " 1.0")
+    _check_ends(options, "explain", " :5201")
     check_inputs(options.captures)
 
 
@@ -258,16 +365,16 @@ def check_inputs(captures: Sequence[str], verb: str = "analyze") -> None:
 
 
 def _names_of(parser: argparse.ArgumentParser) -> list[str]:
-    return [
-        name
-        for action in parser._actions
-        for name in action.option_strings
-        if name.startswith("--")
-    ]
+    return re.findall(r"(?<![\w-])--[a-z][a-z-]*", parser.format_help())
 
 
-def unknown_command(word: str, commands: Sequence[str]) -> UsageError:
-    """The complaint about a verb that does not exist."""
+def unknown_command(word: str, commands: Sequence[str], parent: str = "") -> UsageError:
+    """The error about a verb, or an action of ``parent``, that does not exist."""
+    if parent:
+        return UsageError(
+            f"no such action, {word}",
+            _nearest(word, commands, f"see trustbed {parent} --help"),
+        )
     if Path(word).is_file():
         return UsageError(
             f"no such command, {word}", f"to judge that file: trustbed analyze {word}"

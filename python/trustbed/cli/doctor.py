@@ -1,30 +1,53 @@
-"""``trustbed doctor``: whether this host, or others, are fit to measure on, and what to do where they are not."""
+"""``trustbed doctor``: is this host, or are others, fit to measure on, and how to fix it."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments
+from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments, printable, terminal
 from trustbed.cli.analyze import describe
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> arguments.Parser:
     """The parser of ``trustbed doctor``."""
-    parser = arguments.Parser(prog="trustbed doctor", add_help=False, allow_abbrev=False)
-    parser.add_argument("-h", "--help", action="store_true")
-    parser.add_argument("hosts", nargs="*", metavar="HOST")
-    parser.add_argument("--inventory", type=Path)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--fail-on", choices=arguments.LEVELS)
-    parser.add_argument("-q", "--quiet", action="store_true")
-    parser.add_argument("--no-color", action="store_true")
+    parser = arguments.Parser(
+        "doctor",
+        "[OPTIONS] [HOST…]",
+        "Checks whether a host is fit to measure on: clock, timers, processors, load,\n"
+        "limits, interfaces, sockets, permissions. Every finding has the measured value,\n"
+        "why it matters, and the command that fixes it. It changes no setting.\n\n"
+        "For three seconds it measures wake-up latency, the CPU share of a spinning\n"
+        "thread, and whether a capture on loopback gets every packet with a true\n"
+        "timestamp. Start it while nothing else runs.",
+        "examples:\n"
+        "  trustbed doctor\n"
+        "  trustbed doctor --inventory hosts.toml alpha beta\n\n"
+        "exit codes: 0 fine, 1 error or unreachable host, 2 wrong usage, 3 review,\n4 unfit",
+    )
+    parser.add_argument(
+        "hosts",
+        nargs="*",
+        metavar="HOST",
+        help="hosts and groups of the inventory (default: all of it; without an inventory, this "
+        "host)",
+    )
+    checks = parser.add_argument_group("checks")
+    checks.add_argument(
+        "--inventory",
+        type=Path,
+        metavar="FILE",
+        help="how to reach hosts (docs/inventory.md); trustbed copies its agent to each",
+    )
+    checks.add_argument("--quick", action="store_true", help="only read settings, measure nothing")
+    output = parser.add_argument_group("output")
+    arguments.add_json(output, "findings, and the facts behind them, as JSON on standard output")
+    arguments.add_quiet(output, "no summary")
+    arguments.add_end(parser, fail_on="a host")
     return parser
 
 
@@ -32,7 +55,7 @@ def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     options = arguments.parse(parser(), words)
     if options.hosts and options.inventory is None:
-        message = f"nothing says how {options.hosts[0]} is reached"
+        message = f"no inventory says how to reach {options.hosts[0]}"
         raise arguments.UsageError(
             message, "name an inventory: trustbed doctor --inventory hosts.toml alpha beta"
         )
@@ -42,20 +65,20 @@ def run(words: Sequence[str]) -> int:
 
 
 def _model(options: argparse.Namespace) -> Mapping[str, Any]:
-    from trustbed.doctor import examine, examine_hosts, facts_of_this_host, model_of
+    from trustbed.host_check.check import check_hosts, facts_of_this_host, judge_host, model_of
 
     live = not options.quick
     if options.inventory is None:
-        return model_of([examine(facts_of_this_host(live=live))])
+        return model_of([judge_host(facts_of_this_host(live=live))])
     from trustbed.scenario import inventory
     from trustbed.testbed.remote import Hosts
 
     with Hosts(inventory.load(options.inventory), options.hosts or (inventory.ALL,)) as hosts:
-        return model_of(list(examine_hosts(hosts, live=live)))
+        return model_of(list(check_hosts(hosts, live=live)))
 
 
 def exit_code(model: Mapping[str, Any], fail_on: str | None) -> int:
-    """What the fitness of the hosts asks for; a host that could not be asked is an error."""
+    """The exit code for these hosts; an unreachable host is an error."""
     if model["summary"]["unknown"]:
         return ERROR
     if fail_on is not None and model["summary"]["unfit"]:
@@ -64,7 +87,7 @@ def exit_code(model: Mapping[str, Any], fail_on: str | None) -> int:
 
 
 def _show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence[str]) -> None:
-    from trustbed.report import doctor_text, paint
+    from trustbed.report.host import text as doctor_text
 
     if options.json:
         json.dump(
@@ -76,10 +99,6 @@ def _show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence
         )
         sys.stdout.write("\n")
     elif not options.quiet:
-        columns = (
-            shutil.get_terminal_size((doctor_text.WIDEST, 24)).columns
-            if sys.stdout.isatty()
-            else doctor_text.WIDEST
-        )
-        painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-        sys.stdout.write(doctor_text.render(model, columns=columns, paint=painter))
+        columns = terminal.width(doctor_text.WIDEST)
+        paint = terminal.paint(no_color=options.no_color)
+        printable.write(doctor_text.render(model, columns=columns, paint=paint))

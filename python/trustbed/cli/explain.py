@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from trustbed.cli import FINE, arguments
+from trustbed.cli import FINE, arguments, printable, selection, terminal
 from trustbed.cli.analyze import describe, read
 
-if TYPE_CHECKING:
-    from trustbed.capture import Capture
+
+def parser() -> arguments.Parser:
+    """The parser of ``trustbed explain``."""
+    parser = arguments.Parser(
+        "explain",
+        "[OPTIONS] CAPTURE… TRANSFER\n[OPTIONS] --sender CAPTURE --receiver CAPTURE TRANSFER",
+        "Explains one verdict: the rule that fired and its evidence, the rules that did\n"
+        "not, and what would change it. TRANSFER, the last word, is one of\n\n"
+        "  :53217                  a port of its connection\n"
+        "  10.0.0.1:53217>10.0.0.2:5201\n"
+        "                          sender and receiver; either may lack its address\n"
+        "  12.1                    its name in trustbed analyze\n\n"
+        "The captures and options of trustbed analyze lead to the same verdict.",
+        "examples:\n"
+        "  trustbed explain server.pcap :53217\n"
+        "  trustbed explain server.pcap --workload bulk '10.0.0.1:53217>10.0.0.2:5201'\n\n"
+        "exit codes: 0 fine, 1 error, 2 wrong usage",
+    )
+    arguments.add_captures(parser, "; the last word is the transfer")
+    arguments.add_verdict_options(parser)
+    output = parser.add_argument_group("output")
+    arguments.add_json(output, "the explanation as JSON")
+    arguments.add_quiet(output, "no progress bar")
+    arguments.add_help(output)
+    return parser
 
 
 def run(words: Sequence[str]) -> int:
     """Runs the verb."""
-    options = arguments.parse(arguments.explain_parser(), words)
+    options = arguments.parse(parser(), words)
     arguments.check_explain(options)
     capture, _ = read(options)
-    try:
-        transfer = capture.transfer(options.transfer)
-    except KeyError:
-        raise arguments.Complaint(
-            f"no transfer {options.transfer}, {capture.question.name}", _those_there(capture)
-        ) from None
+    transfer = capture.transfer(selection.transfer_of(capture, options.transfer))
     if options.json:
         document = {
             "trustbed": describe(words, "explain"),
@@ -35,22 +51,14 @@ def run(words: Sequence[str]) -> int:
         json.dump(document, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1)
         sys.stdout.write("\n")
         return FINE
-    from trustbed.report import explanation, paint
+    from trustbed.report.transfer import explanation
 
-    columns = (
-        shutil.get_terminal_size((explanation.WIDEST, 24)).columns
-        if sys.stdout.isatty()
-        else explanation.WIDEST
-    )
-    painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
-    sys.stdout.write(
-        explanation.render(transfer.row, transfer.explain(), columns=columns, paint=painter)
+    printable.write(
+        explanation.render(
+            transfer.row,
+            transfer.explain(),
+            columns=terminal.width(explanation.WIDEST),
+            paint=terminal.paint(no_color=options.no_color),
+        )
     )
     return FINE
-
-
-def _those_there(capture: Capture) -> str:
-    names = [row["transfer"] for row in capture.overview.transfers[:5]]
-    if not names:
-        return "no transfer of this capture was long enough to judge"
-    return f"its transfers are named in trustbed analyze, for example {', '.join(names)}"

@@ -1,7 +1,10 @@
-"""The near host of ``trustbed shell`` as a guest: its command, and the terminal of whoever is in front of it.
+"""The near host of ``trustbed shell`` as a guest.
 
-A person's terminal is handed through: keys go to the guest as they are (Ctrl-C ends the command there, not us), and the guest's terminal
-has the size of ours. What is piped in and out stays as it is.
+Its command, and the terminal of whoever is in front of it.
+
+A person's terminal is handed through: keys go to the guest as they are (Ctrl-C ends the command
+there, not us), and the guest's terminal has the size of ours. What is piped in and out stays as it
+is.
 """
 
 from __future__ import annotations
@@ -15,8 +18,8 @@ import tty
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from trustbed.agent.control import ControlledProcess
 from trustbed.testbed import Testbed
-from trustbed.testbed.control import ControlledProcess
 
 SHELL = "sh"
 """What runs in a guest where no command is given."""
@@ -26,7 +29,10 @@ SHELL = "sh"
 def started(
     bed: Testbed, host: str, command: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[ControlledProcess]:
-    """A command in a guest, with the streams or the terminal that we have. ``environment`` is what it has beside the guest's own."""
+    """A command in a guest, with the streams or the terminal that we have.
+
+    ``environment`` is what it has beside the guest's own.
+    """
     size = _terminal()
     more = {"TERM": os.environ["TERM"]} if size is not None and "TERM" in os.environ else {}
     around = {**more, **environment}

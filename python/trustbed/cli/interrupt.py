@@ -1,9 +1,10 @@
-"""Ctrl-C while the engine waits for input that does not come; and what else shall do what Ctrl-C does.
+"""Ctrl-C while the engine waits for input, and signals that act like Ctrl-C.
 
-Python raises ``KeyboardInterrupt`` when its own code runs again. While the engine computes it asks for signals every tenth of a
-second; while it waits in a read (``tcpdump -w - | trustbed analyze -`` on a quiet network) it cannot. A thread then ends the
-program after a moment's grace. This is safe only as long as nothing is being written: use it around the reading of a capture, not
-around the writing of results.
+Python raises ``KeyboardInterrupt`` when its own code runs again. While the engine computes it asks
+for signals every tenth of a second; while it waits in a read (``tcpdump -w - | trustbed analyze -``
+on a quiet network) it cannot. A thread then ends the program after a moment's grace. This is safe
+only as long as nothing is being written: use it around the reading of a capture, not around the
+writing of results.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ GRACE_SECONDS = 0.5
 
 
 @contextmanager
-def ends_waiting(give_up: Callable[[], object]) -> Iterator[None]:
-    """Inside the block an interrupt that Python has not raised after the grace calls ``give_up`` from another thread."""
+def abandoned_by_interrupt(give_up: Callable[[], object]) -> Iterator[None]:
+    """Inside the block, calls ``give_up`` from another thread after an interrupt.
+
+    Only if Python has not raised the interrupt within ``GRACE_SECONDS``.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are the main thread's business
         return
@@ -48,8 +52,8 @@ def ends_waiting(give_up: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def kills_are_interrupts() -> Iterator[None]:
-    """A kind kill and a terminal that is closed do what Ctrl-C does, so that what was made is removed."""
+def signals_as_interrupts() -> Iterator[None]:
+    """SIGTERM and SIGHUP act like Ctrl-C, so that everything that was made is removed."""
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt

@@ -1,4 +1,7 @@
-"""What a link did, from the report of the emulator: one line, a model for programs, and whether it may be trusted."""
+"""What a link did, from the report of the emulator.
+
+One line, a model for programs, and whether it may be trusted.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from trustbed.diagnose.findings import Finding
 from trustbed.diagnose.run_findings import run_findings
+from trustbed.findings import Finding
 from trustbed.report.words import count, counted, duration, percent, rate
 
 Report = Mapping[str, Any]
@@ -34,7 +37,7 @@ def findings(report: Report) -> list[Finding]:
 
 
 def line(report: Report) -> str:
-    """Throughput, queueing and drops of each way, and the emulator's own lateness."""
+    """Throughput, queueing and drops of each way, and the emulator's own departure_error."""
     parts = [_way(pipe) for pipe in report["pipes"]]
     return " · ".join(["link: " + parts[0], *parts[1:], _lateness(report)])
 
@@ -58,15 +61,21 @@ def _way(pipe: Report) -> str:
             f"{count(number)} {_CAUSES.get(cause, cause)}"
             for cause, number in sorted(causes.items())
         )
-        dropped = f"{count(sum(causes.values()))} of {counted(pipe['packets'], 'packet')} dropped ({named})"
+        dropped = (
+            f"{count(sum(causes.values()))} of {counted(pipe['packets'], 'packet')} dropped "
+            f"({named})"
+        )
     return f"{pipe['name']} {carried}, {waited}, {dropped}"
 
 
 def _lateness(report: Report) -> str:
-    lateness = report["lateness"]
-    if not lateness["packets"]:
+    departure_error = report["departure_error"]
+    if not departure_error["packets"]:
         return "emulator idle"
-    late = f"emulator late by {duration(lateness['p50_ns'] / 1e9)} (p99 {duration(lateness['p99_ns'] / 1e9)})"
+    late = (
+        f"emulator late by {duration(departure_error['p50_ns'] / 1e9)} (p99 "
+        f"{duration(departure_error['p99_ns'] / 1e9)})"
+    )
     return (
         late
         if (report.get("ready") or {}).get("priority") == "fifo"
@@ -75,7 +84,10 @@ def _lateness(report: Report) -> str:
 
 
 def model(report: Report, found: Sequence[Finding]) -> dict[str, Any]:
-    """The report for programs: as the emulator gave it, with the findings and whether it is trusted."""
+    """The report for programs.
+
+    As the emulator gave it, with the findings and whether it is trusted.
+    """
     from trustbed import __version__
 
     own = {key: value for key, value in report.items() if key not in ("event", "ready")}
@@ -89,7 +101,10 @@ def model(report: Report, found: Sequence[Finding]) -> dict[str, Any]:
 
 
 def write_ledger(raw: Path, target: Path) -> int:
-    """The emulator's records as Parquet, under their name when they are complete; how many there are."""
+    """The emulator's records as Parquet, under their name when they are complete.
+
+    How many there are.
+    """
     from trustbed.run import rows
 
     words = rows.lists(raw)

@@ -1,7 +1,7 @@
 """A progress bar on standard error, for people who wait.
 
-Drawn only on a terminal and only after half a second, so that short captures leave no trace. One line, redrawn in place at most ten
-times a second and wiped at the end.
+Drawn only on a terminal and only after half a second, so that short captures leave no trace. One
+line, redrawn in place at most ten times a second and wiped at the end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _EVERY = 0.1
 
 
 class Progress:
-    """Call it with bytes read and bytes in total (``None`` = unknown, standard input); leave the block to wipe it."""
+    """Call it with bytes read and bytes in total (``None`` = unknown, standard input).
+
+    Leave the block to wipe it.
+    """
 
     def __init__(self, label: str, stream: TextIO | None = None) -> None:
         self._label = label
@@ -61,7 +64,10 @@ def line(label: str, read: int, total: int | None, seconds: float, columns: int)
         share = min(read / total, 1.0)
         remaining = (total - read) / pace if pace > 0 else 0.0
         done = round(share * 24)
-        text = f"reading  {'━' * done}{'─' * (24 - done)} {share:4.0%}  {max(remaining, 0):.0f} s left  {pace / 1e6:.0f} MB/s  {label}"
+        text = (
+            f"reading  {'━' * done}{'─' * (24 - done)} {share:4.0%}  {max(remaining, 0):.0f} "
+            f"s left  {pace / 1e6:.0f} MB/s  {label}"
+        )
     else:
         text = f"reading  {read / 1e6:,.0f} MB  {seconds:.0f} s  {pace / 1e6:.0f} MB/s  {label}"
     return text if len(text) <= columns else text[: max(columns - 1, 0)] + "…"

@@ -1,7 +1,7 @@
 """``trustbed run``: a scenario in, a run directory with judged repetitions out.
 
-Standard output has the summary, or JSON; everything about how it goes is on standard error. Ctrl-C, a kind kill and a closed terminal end
-the run in order: what is complete stays, and the same command continues.
+The summary, or JSON, goes to standard output, progress to standard error. Ctrl-C, SIGTERM and
+SIGHUP end the run in order: complete repetitions stay, and the same command continues.
 """
 
 from __future__ import annotations
@@ -14,36 +14,66 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trustbed.cli import FINE, arguments, progress
+from trustbed.cli import FINE, arguments, printable, progress
 from trustbed.cli.analyze import describe
-from trustbed.cli.interrupt import kills_are_interrupts
+from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.cli.report import show
-from trustbed.report import link_words, words
+from trustbed.report import words
+from trustbed.report.run import link_words
 from trustbed.run.directory import REPORT, RunDirectory, open_directory
-from trustbed.run.listener import Listener
+from trustbed.run.execution.listener import Listener
+from trustbed.run.execution.progress import Forecast
+from trustbed.run.execution.rehearsal import rehearse
 from trustbed.run.matrix import Repetition
-from trustbed.run.progress import Forecast
-from trustbed.run.rehearsal import rehearse
 from trustbed.scenario import Cell, ScenarioFile, load
 
 _MOST_REPETITIONS = 100_000
 _WIDEST = 100
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> arguments.Parser:
     """The parser of ``trustbed run``."""
-    parser = arguments.Parser(prog="trustbed run", add_help=False, allow_abbrev=False)
-    parser.add_argument("-h", "--help", action="store_true")
-    parser.add_argument("scenario", nargs="*", metavar="SCENARIO")
-    parser.add_argument("-o", "--out", type=Path)
-    parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--repetitions", type=_repetitions)
-    parser.add_argument("--dry-run", action="store_true")
-    parser.add_argument("--no-report", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--fail-on", choices=arguments.LEVELS)
-    parser.add_argument("-q", "--quiet", action="store_true")
-    parser.add_argument("--no-color", action="store_true")
+    parser = arguments.Parser(
+        "run",
+        "[OPTIONS] SCENARIO",
+        "Runs an experiment from a file: builds its network, starts its traffic, repeats\n"
+        "every cell of its matrix in random order, and judges every repetition. Complete\n"
+        "repetitions stay: after an interruption the same command continues.",
+        "examples:\n"
+        "  trustbed run examples/lossy.toml --dry-run\n"
+        "  trustbed run examples/lossy.toml --out lossy\n\n" + arguments.EXIT_CODES,
+    )
+    parser.add_argument(
+        "scenario",
+        nargs="*",
+        metavar="SCENARIO",
+        help="hosts, links, workloads, background traffic, and factors (docs/scenario.md)",
+    )
+    action = parser.add_argument_group("action")
+    action.add_argument(
+        "--repetitions",
+        type=_repetitions,
+        metavar="N",
+        help="of every cell, instead of the scenario's; a complete run gets what it lacks",
+    )
+    action.add_argument(
+        "--resume", action="store_true", help="only continue; an error if there is no run yet"
+    )
+    action.add_argument(
+        "--dry-run", action="store_true", help="print the plan and its expected time, and stop"
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="the run directory, with report.html (default: SCENARIO.run, here)",
+    )
+    output.add_argument("--no-report", action="store_true", help="no report.html")
+    arguments.add_json(output, "the results, or the plan, as JSON on standard output")
+    arguments.add_quiet(output, "no summary and no progress")
+    arguments.add_end(parser, fail_on="a repetition")
     return parser
 
 
@@ -64,9 +94,9 @@ def run(words: Sequence[str]) -> int:
     from trustbed.testbed import prepare
 
     prepare()  # possible only as long as there is one thread: what is imported below starts some
-    from trustbed.experiment import default_folder
+    from trustbed.run.api import default_directory
 
-    path = options.out or default_folder(study)
+    path = options.out or default_directory(study)
     directory = open_directory(path, must_exist=options.resume)
     return _carry_out(study, directory, options, words)
 
@@ -74,8 +104,8 @@ def run(words: Sequence[str]) -> int:
 def _carry_out(
     study: ScenarioFile, directory: RunDirectory, options: argparse.Namespace, words: Sequence[str]
 ) -> int:
-    from trustbed.experiment import session_of
-    from trustbed.run_report import open_run
+    from trustbed.run.api import session_of
+    from trustbed.run.results import open_run
 
     about = describe(words, "run")
     session_about = {key: value for key, value in about.items() if key != "schema_version"}
@@ -83,13 +113,13 @@ def _carry_out(
     session = session_of(
         study, directory, about=session_about, repetitions=options.repetitions, listener=shown
     )
-    with kills_are_interrupts():
+    with signals_as_interrupts():
         try:
             session.carry_out()
         except KeyboardInterrupt:
             shown.close()
             print(
-                f"complete repetitions are kept in {directory.path}; the same command continues",
+                f"complete repetitions stay in {directory.path}; the same command continues",
                 file=sys.stderr,
             )
             raise
@@ -110,38 +140,40 @@ def _repetitions(text: str) -> int:
     return int(text)
 
 
-# How it goes.
+# Progress.
 
 
 class _Shown(Listener):
-    """Nothing but what must not be overlooked. The base of what shows more."""
+    """Shows no progress. The base of those that do."""
 
     def close(self) -> None:
-        """Leaves nothing on the screen that is not to stay."""
+        """Clears the progress line."""
 
 
 class _Lines(_Shown):
-    """A line for every repetition that is complete, and on a terminal one below them that says what is being done."""
+    """A line per complete repetition; on a terminal a live line with the current phase below."""
 
     def __init__(self, *, live: bool, cells: int) -> None:
         self._live = live
         self._cells = cells
         self._forecast: Forecast | None = None
         self._label = ""
-        self._told = 0
 
     def on_begun(self, forecast: Forecast) -> None:
         self._forecast = forecast
         if forecast.finished:
-            self._say(
-                f"continues: {words.counted(forecast.finished, 'repetition')} of {forecast.total} complete"
+            self._print(
+                f"continues: {words.counted(forecast.finished, 'repetition')} of "
+                f"{forecast.total} complete"
             )
         if forecast.finished < forecast.total:
             left = words.counted(forecast.total - forecast.finished, "repetition")
-            self._say(f"{left} to do, about {words.duration(forecast.left_seconds)}")
+            self._print(f"{left} to do, about {words.duration(forecast.left_seconds)}")
 
     def on_repetition(self, repetition: Repetition, cell: Cell, forecast: Forecast) -> None:
-        self._label = f"{repetition.folder}  {cell.label}" if self._cells > 1 else repetition.folder
+        self._label = (
+            f"{repetition.directory}  {cell.label}" if self._cells > 1 else repetition.directory
+        )
 
     def on_phase(self, name: str) -> None:
         if not self._live or self._forecast is None:
@@ -161,9 +193,9 @@ class _Lines(_Shown):
         findings: Mapping[str, Any],
     ) -> None:
         why = f": {findings['why']}" if findings["why"] else ""
-        self._say(f"{self._label}  {words.duration(record['seconds'])}  {findings['use']}{why}")
+        self._print(f"{self._label}  {words.duration(record['seconds'])}  {findings['use']}{why}")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         sys.stderr.write(f"\r{text}\x1b[K\n" if self._live else f"{text}\n")
         sys.stderr.flush()
 
@@ -179,7 +211,7 @@ def _shown(study: ScenarioFile, options: argparse.Namespace) -> _Shown:
     return _Lines(live=progress.wanted(quiet=False), cells=len(study.cells))
 
 
-# What would be done.
+# The plan of --dry-run.
 
 
 def _show_plan(study: ScenarioFile, options: argparse.Namespace) -> None:
@@ -188,16 +220,20 @@ def _show_plan(study: ScenarioFile, options: argparse.Namespace) -> None:
         json.dump(described, sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
         return
-    print("\n".join(_plan(study, described)))
+    printable.write("\n".join(_plan(study, described)) + "\n")
 
 
 def _plan(study: ScenarioFile, described: Mapping[str, Any]) -> Iterator[str]:
     first = study.first
     yield f"{first.name}, seed {first.seed}"
     yield from _network(study)
+    yield from _traffic(described)
     cells, total = described["cells"], len(described["order"])
     yield ""
-    yield f"{words.counted(len(cells), 'cell')}, {words.counted(described['repetitions'], 'repetition')} of each: {total} in all"
+    yield (
+        f"{words.counted(len(cells), 'cell')}, "
+        f"{words.counted(described['repetitions'], 'repetition')} of each: {total} in all"
+    )
     for cell in cells:
         against = (
             ""
@@ -210,6 +246,21 @@ def _plan(study: ScenarioFile, described: Mapping[str, Any]) -> Iterator[str]:
         more = f" … and {len(order) - 6} more" if len(order) > 6 else ""
         yield f"order: {' | '.join(order[:6])}{more}"
     yield f"expected time: {words.duration(described['expected_seconds'])}"
+
+
+def _traffic(described: Mapping[str, Any]) -> Iterator[str]:
+    """The workloads, and the background of all cells."""
+    for one in described["workloads"]:
+        to = "" if one["to"] is None else f" → {one['to']}"
+        lasts = words.duration(one["duration_ns"] / 1e9)
+        yield f"  workload {one['name']:<8} {one['kind']}, {one['host']}{to}, {lasts}"
+    for one in described["backgrounds"]:
+        rate = one["rate_bits_per_second"]
+        shown = "" if rate is None else f", {words.rate(rate / 8)}"
+        yield (
+            f"  background {one['name']:<6} {one['model']} over {one['transport'].upper()}, "
+            f"{one['from']} → {one['to']}{shown}"
+        )
 
 
 def _network(study: ScenarioFile) -> Iterator[str]:

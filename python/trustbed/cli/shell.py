@@ -1,8 +1,9 @@
-"""``trustbed shell``: a command behind a link that was described, and one line on what the link did.
+"""``trustbed shell``: a command behind an emulated link, and one line on what the link did.
 
-Two hosts, near and far, with a pipe each way between them; the command runs on the near one with the terminal it was started from.
-Everything is removed when it ends, and its exit code is ours. What the link did is talk, on standard error: standard output belongs to the
-command, and with ``--json`` to one line behind it.
+Two hosts, near and far, with a pipe in each direction; the command runs on the near one with the
+terminal it was started from. Everything is removed when it ends, and its exit code is ours. The
+line goes to standard error: standard output belongs to the command, and with ``--json`` to one line
+after it.
 """
 
 from __future__ import annotations
@@ -23,26 +24,20 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Self
 
-from trustbed.agent import Agent, AgentError
+from trustbed.agent.client import Agent, AgentError
+from trustbed.agent.control import ControlledProcess
 from trustbed.cli import arguments, guest_shell, link_options, link_summary
-from trustbed.cli.interrupt import kills_are_interrupts
-from trustbed.run.demand import Load, is_modest
+from trustbed.cli.interrupt import signals_as_interrupts
+from trustbed.run.execution.demand import Load, is_modest
 from trustbed.scenario.guests import NIC_MODELS, Guest
-from trustbed.testbed import (
-    Host,
-    Plan,
-    Process,
-    Testbed,
-    TestbedError,
-    outside,
-    plan,
-    prepare,
-    registry,
-)
-from trustbed.testbed.control import ControlledProcess
+from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, plan, prepare
+from trustbed.testbed.netns import address_translation as outside
+from trustbed.testbed.netns import registry
 
 NEAR, FAR = "near", "far"
 ADDRESSES: Mapping[str, str] = {NEAR: "10.77.0.1", FAR: "10.77.0.2"}
+PEER = "peer"
+"""Name of the far end in the hosts file of the near one."""
 _PEER = "TRUSTBED_PEER"
 _RAW = ".trustbed-"
 _MARK = "ledger-of-trustbed-shell"
@@ -52,20 +47,63 @@ _TURN_SECONDS = 0.25
 _TAIL_BYTES = 2000
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> arguments.Parser:
     """The parser of ``trustbed shell``."""
-    parser = arguments.Parser(prog="trustbed shell", add_help=False, allow_abbrev=False)
-    parser.add_argument("-h", "--help", action="store_true")
+    parser = arguments.Parser(
+        "shell",
+        "[OPTIONS] [-- CMD…]",
+        "Runs any command behind an emulated link, in a network of its own, and reports\n"
+        "what the link did: throughput, queueing delay, drops, and the emulator's own\n"
+        "departure error. Nothing else of this host's network is reachable from there.\n\n"
+        "CMD is the command with its arguments; without one, your shell. The far end of\n"
+        f"the link has the name {PEER} and the address {ADDRESSES[FAR]}, also in the\n"
+        f"variable ${_PEER} (write that inside sh -c '…', or your shell expands it\n"
+        "too early).",
+        "examples:\n"
+        f"  trustbed shell --rate 20Mbit/s --delay 9ms --far 'iperf3 -s' -- iperf3 -c {PEER}\n"
+        f"  trustbed shell --delay 25ms --loss 1% -- ping -c3 {PEER}\n"
+        "  trustbed shell --rate 5Mbit/s --outside -- curl -O https://example.org/\n\n"
+        "exit codes: that of the command (128 and its number if a signal ended it);\n"
+        "125 if something else went wrong, 2 wrong usage",
+    )
     link_options.add(parser)
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--far", metavar="CMD")
-    parser.add_argument("--guest", metavar="NIC", choices=NIC_MODELS)
-    parser.add_argument("--outside", action="store_true")
-    parser.add_argument("--congestion-control", metavar="NAME")
-    parser.add_argument("--seed", type=_seed, default=1)
-    parser.add_argument("--ledger", type=Path)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("-q", "--quiet", action="store_true")
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    near = parser.add_argument_group("near end")
+    near.add_argument(
+        "--guest",
+        metavar="NIC",
+        choices=NIC_MODELS,
+        help="run CMD in a QEMU guest with this network card: virtio-net, e1000, e1000e, vmxnet3 "
+        "or rtl8139. It has busybox (sh, ping, nc, wget, …) and trustbed-agent. It boots in "
+        "seconds; the first time fetches a kernel",
+    )
+    far = parser.add_argument_group("far end")
+    far.add_argument(
+        "--far",
+        metavar="CMD",
+        help="start a server there, for example 'iperf3 -s', and wait until it listens",
+    )
+    far.add_argument(
+        "--outside",
+        action="store_true",
+        help="reach this host's network through the link (IPv4): as root, or with pasta. Through "
+        "pasta, ping needs sysctl net.ipv4.ping_group_range",
+    )
+    far.add_argument(
+        "--congestion-control",
+        metavar="NAME",
+        help="TCP congestion control of both ends (default: this host's)",
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="FILE",
+        help="a row per packet and pipe as Parquet: scheduled and actual times, queue length, fate",
+    )
+    arguments.add_json(output, "one line of JSON after the output of CMD")
+    output.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    arguments.add_help(output)
     return parser
 
 
@@ -78,24 +116,23 @@ def run(words: Sequence[str]) -> int:
 
 
 class NotRun(arguments.Complaint):
-    """The command was not run, or not to its end, for a reason that is not its own: the exit code says so (as with env(1), timeout(1))."""
+    """The command was not run, or not to its end, for a reason that is not its own.
 
-    code = 125
+    The exit code says so (as with env(1), timeout(1)).
+    """
+
+    exit_code = 125
 
 
 def _run(words: Sequence[str]) -> int:
-    mine, command = _split(words)
-    options = arguments.parse(parser(), mine)
+    own, command = _split(words)
+    _refuse_command_without_dashes(own)
+    options = arguments.parse(parser(), own)
     if not command:
         command = (
             [guest_shell.SHELL]
             if options.guest is not None
             else [os.environ.get("SHELL") or "/bin/sh"]
-        )
-    if options.words:
-        raise arguments.UsageError(
-            f"{options.words[0]} is no option",
-            f"put the command behind two dashes: trustbed shell … -- {' '.join(options.words)}",
         )
     topology = _topology(options)
     if options.ledger is not None:
@@ -119,7 +156,7 @@ def _run(words: Sequence[str]) -> int:
             for name, address in ADDRESSES.items()
         ]
     )
-    with kills_are_interrupts(), ExitStack() as stack:
+    with signals_as_interrupts(), ExitStack() as stack:
         _refuse_what_cannot_be_emulated(topology)
         ledger = stack.enter_context(_raw_ledger(options.ledger))
         shell = Shell(planned, topology, options, command)
@@ -132,8 +169,19 @@ def _run(words: Sequence[str]) -> int:
     return code
 
 
+def _refuse_command_without_dashes(own: Sequence[str]) -> None:
+    """A word that is no option, or an option's value, begins a command."""
+    found, _ = parser().parse_known_args(list(own))
+    if found.words:
+        command = list(own)[list(own).index(found.words[0]) :]
+        raise arguments.UsageError(
+            f"{command[0]} is not an option",
+            f"put -- before the command: trustbed shell … -- {' '.join(command)}",
+        )
+
+
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our own words, and the command behind the dashes: none if there is none."""
+    """Our own words, and the command after the dashes, if any."""
     words = list(words)
     if "--" in words:
         at = words.index("--")
@@ -141,12 +189,6 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
             return words[:at], words[at + 1 :]
         words = words[:at]
     return words, []
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal() or int(text) >= 2**64:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a seed (a whole number)")
-    return int(text)
 
 
 def _topology(options: argparse.Namespace) -> dict[str, Any]:
@@ -161,12 +203,15 @@ def _topology(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse_what_cannot_be_emulated(topology: Mapping[str, Any]) -> None:
-    """Rates that are not modest are held against what this machine can do: each way alone, since a command seldom fills both."""
+    """Checks high rates against what this machine can emulate.
+
+    Each direction alone, since a command seldom fills both.
+    """
     most = Load(bits_per_second=max(_rate(pipe) for pipe in topology["pipes"]))
     if is_modest([most]):
         return
-    from trustbed.run import ceiling
     from trustbed.run.error import RunError
+    from trustbed.run.execution import ceiling
 
     try:
         ceiling.refuse_link(most)
@@ -185,7 +230,10 @@ def _rate(pipe: Mapping[str, Any]) -> int:
 
 @contextmanager
 def _raw_ledger(wanted: Path | None) -> Iterator[Path | None]:
-    """Where the emulator writes records while it runs; gone afterwards, or, of one that was killed, when there is a next one."""
+    """Where the emulator writes records while it runs; removed afterwards.
+
+    The next run removes what a killed one left.
+    """
     if wanted is None:
         yield None
         return
@@ -193,13 +241,15 @@ def _raw_ledger(wanted: Path | None) -> Iterator[Path | None]:
         ours = left.is_dir() and not left.is_symlink() and (left / _MARK).is_file()
         if ours and not registry.is_held(left):
             shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=_RAW, dir=wanted.parent) as folder:
-        hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    with tempfile.TemporaryDirectory(prefix=_RAW, dir=wanted.parent) as directory:
+        hold = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with contextlib.suppress(OSError):  # of a file system without locks
                 fcntl.flock(hold, fcntl.LOCK_EX)
-                (Path(folder) / _MARK).touch()  # from now on it may be removed when nobody holds it
-            yield Path(folder) / "ledger"
+                (
+                    Path(directory) / _MARK
+                ).touch()  # from now on it may be removed when nobody holds it
+            yield Path(directory) / "ledger"
         finally:
             os.close(hold)
 
@@ -231,9 +281,10 @@ class Shell:
             if self._options.far is not None:
                 output = stack.enter_context(tempfile.TemporaryFile())
                 server = _Server(bed, self._options.far, output)
+            hosts = stack.enter_context(_hosts_file())
             self._greet()
             with _Signals() as signals:
-                process = stack.enter_context(self._started(bed))
+                process = stack.enter_context(self._started(bed, hosts))
                 signals.pass_on_to(process)
                 code = _attend(process, emulator)
             if server is not None:
@@ -241,37 +292,81 @@ class Shell:
             self.report = {**emulator.stop(), "ready": emulator.ready}
         return code
 
-    def _started(self, bed: Testbed) -> AbstractContextManager[Process | ControlledProcess]:
-        """The command, where it belongs."""
+    def _started(
+        self, bed: Testbed, hosts: Path
+    ) -> AbstractContextManager[Process | ControlledProcess]:
+        """Starts the command on the near host."""
+        environment = {_PEER: ADDRESSES[FAR]}
         if self._options.guest is not None:
-            return guest_shell.started(bed, NEAR, self._command, {_PEER: ADDRESSES[FAR]})
-        return bed.start(
-            NEAR, self._command, stdin=None, environment={_PEER: ADDRESSES[FAR]}, foreground=True
-        )
+            return guest_shell.started(bed, NEAR, self._command, environment)
+        command = _with_hosts_file(self._command, hosts)
+        return bed.start(NEAR, command, stdin=None, environment=environment, foreground=True)
 
     def _greet(self) -> None:
-        """Where a person finds themselves who gets a prompt and nothing else."""
+        """Tells an interactive user where the prompt is."""
         if (
             self._options.quiet
             or len(self._command) > 1
             or not (sys.stdin is not None and sys.stdin.isatty())
         ):
             return
-        peer = f"the far end is {ADDRESSES[FAR]} ($TRUSTBED_PEER)"
+        peer = f"the far end is {PEER}, {ADDRESSES[FAR]}"
+        tcp = _congestion_control(self._options)
         where = (
             ""
             if self._options.guest is None
             else f"in a guest ({self._options.guest}; busybox and trustbed-agent) "
         )
         print(
-            f"{where}behind {link_summary.described(self._topology['pipes'])}; {peer}; exit ends it",
+            (
+                f"{where}behind {link_summary.described(self._topology['pipes'])}; {peer}; "
+                f"{'' if tcp is None else f'TCP {tcp}; '}exit ends it"
+            ),
             file=sys.stderr,
             flush=True,
         )
 
 
+@contextmanager
+def _hosts_file() -> Iterator[Path]:
+    """This host's ``/etc/hosts`` and the far end's name."""
+    try:
+        known = Path("/etc/hosts").read_text(encoding="utf-8", errors="replace").rstrip("\n")
+    except OSError:
+        known = "127.0.0.1 localhost"
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="hosts-") as file:
+        file.write(f"{known}\n{ADDRESSES[FAR]} {PEER}\n")
+        file.flush()
+        Path(file.name).chmod(0o644)
+        yield Path(file.name)
+
+
+def _with_hosts_file(command: Sequence[str], hosts: Path) -> Sequence[str]:
+    """The command with ``hosts`` as its ``/etc/hosts``, in a mount namespace of its own.
+
+    The command as it is where that cannot be done, or where its program does not exist: the error
+    is then the usual one.
+    """
+    if shutil.which(command[0]) is None or shutil.which("unshare") is None:
+        return command
+    mount = 'mount --bind "$0" /etc/hosts 2>/dev/null; exec "$@"'
+    shell = ["unshare", "--mount", "--propagation", "slave", "/bin/sh", "-c", mount]
+    return [*shell, str(hosts), *command]
+
+
+def _congestion_control(options: argparse.Namespace) -> str | None:
+    """The TCP congestion control in force; ``None`` in a guest whose default is unknown."""
+    chosen: str | None = options.congestion_control
+    if chosen is not None or options.guest is not None:
+        return chosen
+    try:
+        return Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text("ascii").strip()
+    except OSError:
+        return None
+
+
 def _attend(process: Process | ControlledProcess, emulator: Agent) -> int:
-    """Waits for the command, and sees that the emulator lives meanwhile."""
+    """Waits for the command while the emulator lives."""
     while (code := process.wait(_TURN_SECONDS)) is None:
         while emulator.poll() is not None:
             pass
@@ -279,7 +374,10 @@ def _attend(process: Process | ControlledProcess, emulator: Agent) -> int:
 
 
 class _Signals:
-    """Signals that are sent to us are meant for the command: we end when it has. Ctrl-C reaches it without us, if it has the terminal."""
+    """Passes signals on to the command: we end when it has.
+
+    Ctrl-C reaches it without us, if it has the terminal.
+    """
 
     def __init__(self) -> None:
         self._process: Process | ControlledProcess | None = None
@@ -288,28 +386,28 @@ class _Signals:
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            self._before[number] = signal.signal(number, self._heard)
+            self._before[number] = signal.signal(number, self._received)
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _heard(self, number: int, frame: FrameType | None) -> None:
+    def _received(self, number: int, frame: FrameType | None) -> None:
         if self._process is None:
             self._waiting.append(number)
         else:
             self._process.signal(number)
 
     def pass_on_to(self, process: Process | ControlledProcess) -> None:
-        """The command runs; it gets what came meanwhile."""
+        """The command runs; it gets the signals that came before."""
         self._process = process
         for number in self._waiting:
             process.signal(number)
 
 
 class _Server:
-    """The command on the far host, which listens once this is made."""
+    """The command on the far host; it listens once this is made."""
 
     def __init__(self, bed: Testbed, line: str, output: IO[bytes]) -> None:
         self._bed = bed
@@ -324,30 +422,37 @@ class _Server:
             code = self._process.wait(0.02)
             if code is not None:
                 raise TestbedError(
-                    f"the far command {line!r} ended with code {code} before it listened{self._said()}",
+                    (
+                        f"the far command {line!r} ended with code {code} before it "
+                        f"listened{self._output_end()}"
+                    ),
                     "try it alone: it must stay and listen",
                 )
             if time.monotonic() > deadline:
                 hint = "it must open a TCP or UDP port; see its own options"
                 raise TestbedError(
-                    f"the far command {line!r} does not listen after {_LISTEN_SECONDS:g} s{self._said()}",
+                    (
+                        f"the far command {line!r} does not listen after {_LISTEN_SECONDS:g} "
+                        f"s{self._output_end()}"
+                    ),
                     hint,
                 )
 
     def check(self) -> None:
-        """Says if it has ended badly meanwhile."""
+        """Warns if it has failed meanwhile."""
         # One that does not listen any more is about to end.
         code = (
             self._process.poll() if self._bed.listening(FAR) else self._process.wait(_END_SECONDS)
         )
         if code:
             print(
-                f"warning: the far command {self._line!r} had ended with code {code}{self._said()}",
+                f"warning: the far command {self._line!r} had ended with code "
+                f"{code}{self._output_end()}",
                 file=sys.stderr,
             )
 
-    def _said(self) -> str:
-        """The end of what it has written."""
+    def _output_end(self) -> str:
+        """The last of its output."""
         self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - _TAIL_BYTES))
         text = self._output.read().decode(errors="replace").strip()
         return f": {text}" if text else ""
@@ -359,7 +464,9 @@ def _tell(report: Mapping[str, Any], options: argparse.Namespace) -> None:
         print(json.dumps(link_summary.model(report, findings)), flush=True)
     with contextlib.suppress(BrokenPipeError):
         if not options.quiet:
-            print(link_summary.line(report), file=sys.stderr)
+            tcp = _congestion_control(options)
+            text = link_summary.line(report)
+            print(text if tcp is None else f"{text} · TCP {tcp}", file=sys.stderr)
         for finding in findings:
             if finding.severity in ("error", "warning"):
                 print(

@@ -1,4 +1,4 @@
-"""``trustbed testbed list|clean``: what testbeds there are on this host, and the end of those that nobody owns any more."""
+"""``trustbed testbed list|clean``: the testbeds of this host, and the end of those left over."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from dataclasses import asdict
 
 from trustbed.cli import FINE, arguments
 from trustbed.report.words import counted
-from trustbed.testbed import registry
+from trustbed.testbed.netns import registry
 
 ACTIONS = ("list", "clean")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> arguments.Parser:
     """The parser of ``trustbed testbed``."""
-    parser = arguments.Parser(prog="trustbed testbed", add_help=False, allow_abbrev=False)
-    parser.add_argument("-h", "--help", action="store_true")
-    parser.add_argument("action", nargs="*", metavar="list|clean")
-    parser.add_argument("--json", action="store_true")
+    parser = arguments.Parser(
+        "testbed",
+        "[OPTIONS] list|clean",
+        "Lists the testbeds of this host, or removes those whose owner is dead: their\n"
+        "processes, namespaces and control groups. It leaves all others alone.",
+        "exit codes: 0 fine, 1 error, 2 wrong usage",
+    )
+    parser.add_argument("action", nargs="*", metavar="list|clean", help="what to do")
+    output = parser.add_argument_group("output")
+    arguments.add_json(output, "the list, or what was removed, as JSON")
+    arguments.add_help(output)
     return parser
 
 

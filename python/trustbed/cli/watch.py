@@ -1,8 +1,8 @@
-"""``trustbed watch``: an interface in, windows out, until somebody ends it.
+"""``trustbed watch``: an interface in, windows out, until Ctrl-C.
 
-The engine captures in a thread of its own; here windows are fetched, remembered and shown. However the watch ends (Ctrl-C, a signal, its
-duration, a reader that went away, an interface that vanished), the engine is closed first, so that the file is complete. What the kernel
-dropped is said at the end.
+The engine captures in a thread of its own; this module fetches, stores and shows windows. However
+the watch ends (Ctrl-C, a signal, its duration, a reader that went away, an interface that
+vanished), the engine is closed first, so that the file is complete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from trustbed import _core
-from trustbed.cli import ERROR, FINE, arguments
+from trustbed.cli import ERROR, FINE, arguments, burst
 from trustbed.report import paint
 from trustbed.report.placing import check_file
 from trustbed.report.words import count, counted, percent
@@ -27,35 +27,98 @@ from trustbed.watch import History, openmetrics, view
 from trustbed.watch.scrape import Endpoint, parse_address
 from trustbed.watch.screen import Screen
 
-MODES = ("static", "dynamic-same", "dynamic-previous", "dynamic-same-carry")
 _REFRESH_SECONDS = 0.25
 _LINE_SECONDS = 1.0
 _FATAL = {"write_failed", "interface_gone", "capture_failed"}
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> arguments.Parser:
     """The parser of ``trustbed watch``."""
-    parser = arguments.Parser(prog="trustbed watch", add_help=False, allow_abbrev=False)
-    parser.add_argument("-h", "--help", action="store_true")
-    parser.add_argument("interface", nargs="*", metavar="INTERFACE")
-    parser.add_argument("--rate", type=arguments.rate)
-    parser.add_argument("--mode", choices=MODES)
-    parser.add_argument("--window", type=arguments.span, default=100_000_000)
-    parser.add_argument("--basis", choices=("frame", "frame_fcs", "wire", "ip"), default="frame")
-    parser.add_argument("--offload", choices=("stacked", "as-captured"), default="stacked")
-    parser.add_argument("--by", choices=("direction", "none"), default="direction")
-    parser.add_argument("--filter")
-    parser.add_argument("--snap", type=_snap, default=128)
-    parser.add_argument("--ring", type=arguments.size, default=32 << 20)
-    parser.add_argument("--timestamps", choices=("hardware", "software"), default="hardware")
-    parser.add_argument("--duration", type=arguments.span)
-    parser.add_argument("--count", type=_count)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--metrics", type=_address)
-    parser.add_argument("--write", type=Path)
-    parser.add_argument("-q", "--quiet", action="store_true")
-    parser.add_argument("--no-color", action="store_true")
-    parser.add_argument("--strict", action="store_true")
+    parser = arguments.Parser(
+        "watch",
+        "[OPTIONS] INTERFACE",
+        "Live burstiness of an interface: rates, and the queue that the traffic would\n"
+        "build in front of a slower link, window by window. Needs root or the capability\n"
+        "CAP_NET_RAW. Ctrl-C ends it.",
+        "examples:\n"
+        "  sudo trustbed watch eth0 --rate 1Gbit/s\n"
+        "  sudo trustbed watch eth0 --metrics 9464\n"
+        "  sudo trustbed watch eth0 --json --write eth0.pcapng --duration 60s\n\n"
+        "exit codes: 0 fine (Ctrl-C too), 1 error: interface gone or file incomplete,\n"
+        "2 wrong usage",
+    )
+    parser.add_argument(
+        "interface", nargs="*", metavar="INTERFACE", help="for example eth0; ip link lists them"
+    )
+    measured = parser.add_argument_group("measurement")
+    burst.add_rate_and_mode(measured, rate_type=arguments.rate)
+    measured.add_argument(
+        "--window",
+        type=arguments.span,
+        default=100_000_000,
+        metavar="TIME",
+        help="length of a window (default: 100ms); the dynamic modes keep its packets, 12 bytes "
+        "each",
+    )
+    burst.add_basis(measured)
+    measured.add_argument(
+        "--offload",
+        choices=("stacked", "as-captured"),
+        default="stacked",
+        metavar="HOW",
+        help="packets of segmentation offload: stacked cuts them into the frames on the wire, "
+        "all at one moment (default); as-captured: whole",
+    )
+    measured.add_argument(
+        "--by",
+        choices=("direction", "none"),
+        default="direction",
+        metavar="HOW",
+        help="direction: received, sent and all (default); none: only all",
+    )
+    measured.add_argument(
+        "--filter", metavar="EXPR", help="only these packets, for example 'tcp port 80'"
+    )
+    captured = parser.add_argument_group("capture")
+    captured.add_argument(
+        "--snap",
+        type=_snap,
+        default=128,
+        metavar="BYTES",
+        help="bytes to capture of a packet (default: 128, headers only)",
+    )
+    captured.add_argument(
+        "--ring",
+        type=arguments.size,
+        default=32 << 20,
+        metavar="SIZE",
+        help="memory for packets that wait (default: 32MiB)",
+    )
+    captured.add_argument(
+        "--timestamps",
+        choices=("hardware", "software"),
+        default="hardware",
+        metavar="FROM",
+        help="hardware: the interface's own where it has them (default); software: the kernel's",
+    )
+    ends = parser.add_argument_group("duration (default: until Ctrl-C)")
+    ends.add_argument(
+        "--duration", type=arguments.span, metavar="TIME", help="end after this time: 30s"
+    )
+    ends.add_argument("--count", type=_count, metavar="N", help="end after N windows")
+    output = parser.add_argument_group("output")
+    arguments.add_json(output, "a line of JSON per window and direction, on standard output")
+    output.add_argument(
+        "--metrics",
+        type=_address,
+        metavar="ADDR",
+        help="serve OpenMetrics over HTTP: a port on loopback, for example 9464, or ADDRESS:PORT",
+    )
+    output.add_argument(
+        "--write", type=Path, metavar="FILE", help="the packets as pcapng, with drop counters"
+    )
+    arguments.add_quiet(output, "neither view nor summary")
+    arguments.add_end(parser, strict="the kernel dropped packets")
     return parser
 
 
@@ -94,8 +157,8 @@ def check(options: argparse.Namespace) -> None:
         )
     if options.mode != "static" and options.rate is not None:
         raise arguments.UsageError(
-            f"--rate says nothing with --mode {options.mode}",
-            "the dynamic modes take the traffic's own rate",
+            f"--rate has no effect with --mode {options.mode}",
+            "the dynamic modes use the traffic's own rate",
         )
 
 
@@ -120,20 +183,20 @@ def _open(options: argparse.Namespace) -> _core.Watch:
 
 
 class Stop:
-    """Set by a signal that asks for an end."""
+    """Set by a signal: end the watch in order."""
 
-    asked = False
+    requested = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """The handler."""
-        if self.asked and number == signal.SIGINT:
-            raise KeyboardInterrupt  # asked twice: at once
-        self.asked = True
+        if self.requested and number == signal.SIGINT:
+            raise KeyboardInterrupt  # Ctrl-C twice: at once
+        self.requested = True
 
 
 @contextmanager
 def _stops() -> Iterator[Stop]:
-    """Ctrl-C, a kind kill and a terminal that is closed end the watch; they do not interrupt it."""
+    """Ctrl-C, SIGTERM and SIGHUP end the watch in order; they do not interrupt it."""
     stop = Stop()
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, stop) for number in numbers}
@@ -282,7 +345,7 @@ class Watch:
     def run(self, stop: Stop, show: Shown) -> None:
         """Until it is to end, then what is left."""
         until = None if self.options.duration is None else self._begun + self.options.duration / 1e9
-        while not (stop.asked or self.engine.ended or self._counted()):
+        while not (stop.requested or self.engine.ended or self._counted()):
             left = (
                 _REFRESH_SECONDS
                 if until is None
@@ -359,11 +422,17 @@ class Watch:
         share = percent(dropped / passed)
         sys.stdout.flush()
         print(
-            f"{severity}: the kernel dropped {count(dropped)} of {counted(passed, 'frame')} ({share})",
+            (
+                f"{severity}: the kernel dropped {count(dropped)} of "
+                f"{counted(passed, 'frame')} ({share})"
+            ),
             file=sys.stderr,
         )
         print(
-            "hint: rates and queues are too low by what is missing; a larger --ring helps against bursts, a --filter does not",
+            (
+                "hint: rates and queues are too low by what is missing; a larger --ring helps "
+                "against bursts, a --filter does not"
+            ),
             file=sys.stderr,
         )
 

@@ -1,7 +1,8 @@
-"""Causes that leave the same packets: the other reading of a diagnosis, what leans which way, and what would settle it.
+"""The other cause that would leave the same packets, what suggests which, and what would settle it.
 
-A bulk sender that is stopped and an application that pauses cannot be told apart by their packets alone. The rule names one of them; this
-module names the other one where it remains possible. It never changes cause, confidence or verdict.
+A bulk sender that is stopped and an application that pauses cannot be told apart by their packets
+alone. The rule names one of them; this module names the other one where it remains possible. It
+never changes cause, confidence or verdict.
 
 Bias: rather names an alternative too many than hides one.
 """
@@ -16,7 +17,7 @@ from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, at_least, below
 from trustbed.diagnose.sender_conditions import BUFFER_LIMITED
 from trustbed.diagnose.shapes import queue_at_loss
-from trustbed.diagnose.units import percent_words
+from trustbed.findings.words import percent_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,13 @@ class Alternative:
 
 
 _SETTLES_PAUSES = (
-    "the CPU share of the sending host during the transfer (below 0.9: the machine; 0.95 and more: the application), "
-    "or --workload bulk if the sender had data waiting all the time"
+    "the CPU share of the sending host during the transfer (below 0.9: the host; from 0.95 on: "
+    "the application), or --workload bulk if the sender had data waiting all the time"
 )
 _SETTLES_QUEUE = (
     "the load of the link by others during the transfer, or a repetition while nobody else uses it"
 )
-_SETTLES_DECLARATION = (
-    "what the sender really ran: a generator that paces or waits is no bulk workload"
-)
+_SETTLES_DECLARATION = "what the sender ran: a generator that paces or waits is no bulk workload"
 
 
 _SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
@@ -45,26 +44,27 @@ _SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
         "policed": Alternative(
             "network_loss",
             "loss that happens to fall when most was sent leaves the same packets",
-            "a repetition with a sender that paces just below the rate between the losses: behind a policer it loses nothing",
+            "a repetition with a sender that paces just below the rate between the losses: "
+            "behind a policer it loses nothing",
         ),
         "shaped": Alternative(
             "network_congestion",
             "another sender of constant rate that begins midway leaves the same packets",
-            "a repetition: a token bucket lets the same burst pass again, other traffic comes and goes as it likes",
+            "a repetition: a token bucket passes the same burst again, other traffic varies",
         ),
         "route_change": Alternative(
             "network_congestion",
-            "a queue that is held at one length from one moment on leaves the same packets",
+            "a queue that keeps one length from one moment on leaves the same packets",
             "a traceroute before and after, or other transfers of the same path at that moment",
         ),
         "outage": Alternative(
             "host_stall",
-            "a receiver that stood still answers nothing either",
+            "a stalled receiver does not respond either",
             "other connections of both hosts during the silence: if they went on, it was the path",
         ),
         "send_buffer_limited": Alternative(
             "sender_application_limited",
-            "an application that never lets more than so much be outstanding leaves the same packets",
+            "an application that limits its outstanding data leaves the same packets",
             "the kernel's tcpi_sndbuf_limited at the end of the transfer",
         ),
     }
@@ -73,7 +73,10 @@ _SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
 
 
 def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[Alternative, ...]:
-    """The other readings of this case, given the flags raised and the limits applied; empty where the packets leave none."""
+    """The other readings of this case, given the flags raised and the limits applied.
+
+    Empty where the packets leave none.
+    """
     if cause == "host_scheduling":
         return _if_the_application_paused(case)
     if cause == "sender_application_limited":
@@ -84,7 +87,10 @@ def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[A
         hint = "the queue is the transfer's own if it was alone on the link"
         return (Alternative("network_congestion", hint, _SETTLES_QUEUE),)
     if cause == "network_congestion" and "echoed_rtt" in flags:
-        hint = "the RTT was measured through the sender's answers, and a machine that answers late inflates it just as a queue does"
+        hint = (
+            "the RTT was measured by the sender's responses, and a host that responds late "
+            "inflates it just as a queue does"
+        )
         return (
             Alternative(
                 "host_scheduling",
@@ -133,13 +139,19 @@ def _if_the_machine_stopped(case: Case) -> tuple[Alternative, ...]:
 
 
 def _lean(case: Case) -> str:
-    """Which way the two tell-tale shares point: a stopped bulk sender fills the window whenever it runs, a pausing application does not."""
+    """Which way the two tell-tale shares point.
+
+    A stopped bulk sender fills the window whenever it runs, a pausing application does not.
+    """
     full, idle = case.evidence.rwnd_limited, case.evidence.app_limited_fraction
     if full is None and idle is None:
         return "nothing in the capture leans either way"
-    numbers = f"window full {percent_words(full)} of the time, nothing outstanding after a short packet {percent_words(idle)}"
+    numbers = (
+        f"window full {percent_words(full)} of the time, nothing outstanding after a short "
+        f"packet {percent_words(idle)}"
+    )
     if at_least(full, case.thresholds.rwnd_hint):
-        return f"{numbers}: it had more to send whenever it ran, which speaks for the machine"
+        return f"{numbers}: it had more data whenever it ran, which suggests the host"
     if at_least(idle, case.thresholds.app_limited):
-        return f"{numbers}: it ran out of data, which speaks for the application"
+        return f"{numbers}: it ran out of data, which suggests the application"
     return f"{numbers}: no clear lean"

@@ -1,6 +1,7 @@
-"""Findings about a capture whose burstiness was measured: what of it makes the numbers mean less, or something else.
+"""Findings about the measurement of bursts: what weakens or changes the meaning of its numbers.
 
-Each check looks at one weakness; those about the capture itself are the same as for verdicts, as far as they concern arrival times.
+Each check concerns one weakness; those of the capture itself are the same as for verdicts, as far
+as they concern arrival times.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from trustbed.diagnose.catalogue import finding
 from trustbed.diagnose.facts import CaptureFacts
-from trustbed.diagnose.findings import Finding, capture_findings, finding
-from trustbed.diagnose.units import count_words, percent_words, seconds_words
+from trustbed.diagnose.findings import capture_findings
+from trustbed.findings import Finding
+from trustbed.findings.words import count_words, percent_words, seconds_words
 
 Model = Mapping[str, Any]
 
 SILENCE_SHARE = 0.5
 SILENCE_SECONDS = 1.0
-"""A silence of more than so much of the capture, and of more than so long, is taken for a clock that jumped, or for two captures in one."""
+"""A longer silence than both is taken for a clock that jumped, or two captures in one file."""
 _SHARED = frozenset(
     {
         "read_problem",
@@ -76,7 +79,10 @@ def _silence(_facts: CaptureFacts, model: Model) -> Iterator[Finding]:
     if silence > max(SILENCE_SHARE * duration, SILENCE_SECONDS) and model["packets"] > 2:
         yield finding(
             "burst_silence",
-            f"nothing arrived for {seconds_words(silence)}, {percent_words(silence / duration)} of the capture",
+            (
+                f"nothing arrived for {seconds_words(silence)}, "
+                f"{percent_words(silence / duration)} of the capture"
+            ),
             value=silence / duration,
             threshold=SILENCE_SHARE,
         )
@@ -93,9 +99,15 @@ def _super_packets(facts: CaptureFacts, model: Model) -> Iterator[Finding]:
         doubt = f"; for {guessed} of them the segment size is a guess" if guessed else ""
         yield finding(
             "burst_super_packets",
-            f"{count_words(super_packets, 'super-packet')} counted as {fact.get('super_packet_frames')} frames, {how}{doubt}",
+            (
+                f"{count_words(super_packets, 'super-packet')} counted as "
+                f"{fact.get('super_packet_frames')} frames, {how}{doubt}"
+            ),
             value=float(super_packets),
-            evidence=f"{fact.get('super_packets_not_spread') or 0} stacked because their direction is not known",
+            evidence=(
+                f"{fact.get('super_packets_not_spread') or 0} stacked because their direction "
+                f"is not known"
+            ),
         )
 
 

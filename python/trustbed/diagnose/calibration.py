@@ -1,17 +1,23 @@
-"""From a score to a probability: how often the rule that decided was right where the truth is known.
+"""From a score to a probability.
 
-The score of a diagnosis is counted from what supports it; it orders cases and decides on the verdict. The confidence that is stated is a
-probability: of all answers stated with 0.90, nine in ten should be right. It is the share of right answers among the validated ones of the
-same rule, under the same limits of the capture and seen from the same place, drawn towards what that score was worth there whatever the
-rule: the fewer answers, the nearer to it. Where there is no such answer, the score itself is stated: a weakness that no validated capture
-had lowers it as much as ever. Fits nothing and holds no counts; those are in :mod:`trustbed.diagnose.calibration_table`.
+How often the rule that decided was right where the truth is known.
 
-Bias: the validated transfers are emulated, and their mix of causes was chosen, not met; where a cause is rarer than among them, its rule
-is right less often. The rules were made with the same transfers in view, so the shares are rather too high than too low. The counts hold
-for the package's own thresholds.
+The score of a diagnosis is counted from what supports it; it orders cases and decides on the
+verdict. The confidence that is stated is a probability: of all answers stated with 0.90, nine in
+ten should be right. It is the share of right answers among the validated ones of the same rule,
+under the same limits of the capture and seen from the same place, drawn towards what that score was
+worth there whatever the rule: the fewer answers, the nearer to it. Where there is no such answer,
+the score itself is stated: a weakness that no validated capture had lowers it as much as ever. Fits
+nothing and holds no counts; those are in :mod:`trustbed.diagnose.calibration_table`.
 
-Sources: estimate drawn towards a prior: Cestnik, *Estimating Probabilities: A Crucial Task in Machine Learning*, ECAI 1990; scores into
-probabilities: Zadrozny and Elkan, *Transforming Classifier Scores into Accurate Multiclass Probability Estimates*, KDD 2002.
+Bias: the validated transfers are emulated, and their mix of causes was chosen, not met; where a
+cause is rarer than among them, its rule is right less often. The rules were made with the same
+transfers in view, so the shares are rather too high than too low. The counts hold for the package's
+own thresholds.
+
+Sources: estimate drawn towards a prior: Cestnik, *Estimating Probabilities: A Crucial Task in
+Machine Learning*, ECAI 1990; scores into probabilities: Zadrozny and Elkan, *Transforming
+Classifier Scores into Accurate Multiclass Probability Estimates*, KDD 2002.
 """
 
 from __future__ import annotations
@@ -24,7 +30,10 @@ from trustbed.diagnose.confidence import HIGHEST, LOWEST
 from trustbed.diagnose.evidence import Evidence
 
 Place: TypeAlias = Literal["beside", "beside_with_host", "away"]
-"""Where the capture was taken: beside the sender, the same with something known of the sending host besides, or elsewhere."""
+"""Where the capture was taken.
+
+Beside the sender, the same with something known of the sending host besides, or elsewhere.
+"""
 
 PLACES: Mapping[Place, str] = {
     "beside": "captured beside the sender",
@@ -48,8 +57,8 @@ class Counted:
 class Fitted:
     """What is known of one place.
 
-    ``curve``: scores in hundredths, rising, each with the share of right answers, which never falls. ``answers``: by kind, see
-    :func:`kind_of`.
+    ``curve``: scores in hundredths, rising, each with the share of right answers, which never
+    falls. ``answers``: by kind, see :func:`kind_of`.
     """
 
     curve: Mapping[int, float]
@@ -67,7 +76,7 @@ class Stated:
     counted: Counted
 
 
-def place_of(at: str | None, evidence: Evidence) -> Place | None:
+def capture_point_of(at: str | None, evidence: Evidence) -> Place | None:
     """The place of a capture; ``None`` where it is unknown, as for published cases."""
     if at == "sender":
         told = (evidence.processor_missed, evidence.cpu_share, evidence.send_buffer_limited)
@@ -82,7 +91,10 @@ def kind_of(rule: str, limits: Iterable[str]) -> str:
 
 
 def stated(calibration: Calibration, place: Place | None, kind: str, score: int) -> Stated | None:
-    """The confidence that answers a score (hundredths); ``None`` where nothing is known of this kind of answers from this place."""
+    """The confidence that answers a score (hundredths).
+
+    ``None`` where nothing is known of this kind of answers from this place.
+    """
     fitted = calibration.get(place) if place is not None else None
     counted = fitted.answers.get(kind) if fitted is not None else None
     if fitted is None or counted is None:
@@ -96,8 +108,8 @@ def stated(calibration: Calibration, place: Place | None, kind: str, score: int)
 def worth(curve: Mapping[int, float], score: int) -> float:
     """Share of right answers at a score, whatever their kind.
 
-    Between two scores that occurred the lower one counts, and below the lowest no more than the score itself: a score never gains by
-    what a higher one was worth.
+    Between two scores that occurred the lower one counts, and below the lowest no more than the
+    score itself: a score never gains by what a higher one was worth.
     """
     below = [share for at, share in curve.items() if at <= score]
     return max(below) if below else min([score / 100, *curve.values()])

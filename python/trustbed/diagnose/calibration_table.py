@@ -1,4 +1,6 @@
-"""How many answers of each kind were right, and what a score was worth, by place: transfers of odd seeds whose cause was made.
+"""How many answers of each kind were right, and what a score was worth, by place.
+
+Transfers of odd seeds whose cause was made.
 
 Written by `python -m validation truth --fit` from 141 transfers. Do not edit. How it is used:
 :mod:`trustbed.diagnose.calibration`.
@@ -72,7 +74,7 @@ CALIBRATION: Calibration = {
             "reordering_took_a_part": Counted(1, 1),
             "still_starting": Counted(2, 2),
             "window_explains": Counted(43, 44),
-            "withheld_yet_explained": Counted(2, 2),
+            "idle_open_window_yet_explained": Counted(2, 2),
         },
     ),
     "away": Fitted(

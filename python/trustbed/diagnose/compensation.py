@@ -1,16 +1,23 @@
-"""What the network would have given a transfer that was discarded because its sender stood still: an estimate, and when there is none.
+"""What the network would have given a transfer that was discarded because its sender stood still.
 
-The time that window and round trip do not explain, D − bytes/X₁, is what the stalls took: without it the transfer runs at X₁, the rate that
-its window allows, and not faster. Two things are known better than X₁ has them. A sender that was away sends in one burst what was
-acknowledged meanwhile, and the burst queues at the narrow link: of the delay above the base RTT only so much is taken for the path's as
-undisturbed transfers have. And an undisturbed transfer would have needed its slow start, too, from ten segments (RFC 6928) to the window.
+An estimate, and when there is none.
 
-Replaces no measured value. Says nothing where the window was not the limit: how much of a link others left, no stalled sender has seen.
+The time that window and round trip do not explain, D − bytes/X₁, is what the stalls took: without
+it the transfer runs at X₁, the rate that its window allows, and not faster. Two things are known
+better than X₁ has them. A sender that was away sends in one burst what was acknowledged meanwhile,
+and the burst queues at the narrow link: of the delay above the base RTT only so much is taken for
+the path's as undisturbed transfers have. And an undisturbed transfer would have needed its slow
+start, too, from ten segments (RFC 6928) to the window.
 
-Bias: for a window that a slow link would not have carried it over-estimates, up to the inflation of the RTT that is let through. Validated
-transfers were limited by their windows; congestion control is not known from packets, and BBR stays some percent below the estimate.
+Replaces no measured value. Says nothing where the window was not the limit: how much of a link
+others left, no stalled sender has seen.
 
-Sources: X₁ as in *Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed*, Eq. 1; slow start: RFC 5681.
+Bias: for a window that a slow link would not have carried it over-estimates, up to the inflation of
+the RTT that is let through. Validated transfers were limited by their windows; congestion control
+is not known from packets, and BBR stays some percent below the estimate.
+
+Sources: X₁ as in *Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed*,
+Eq. 1; slow start: RFC 5681.
 """
 
 from __future__ import annotations
@@ -22,18 +29,24 @@ from trustbed.diagnose.causes import Cause, Verdict
 from trustbed.diagnose.compensation_table import HIGH, IS_SHOWN, LOW, NEAR, WANTED_SHARE
 from trustbed.diagnose.conditions import Case, at_least
 from trustbed.diagnose.quality import Quality
-from trustbed.diagnose.units import number_words, percent_words, rate_words
+from trustbed.findings.words import number_words, percent_words, rate_words
 
 STALLS: frozenset[Cause] = frozenset({"host_scheduling", "host_stall", "driver_stall"})
 """Causes that are stalls of the sending host."""
 START_SEGMENTS = 10
 """Initial window, RFC 6928."""
-NOT_GOOD_ENOUGH = f"of validated transfers fewer than {percent_words(WANTED_SHARE)} came within {percent_words(NEAR)} by it"
+NOT_GOOD_ENOUGH = (
+    f"of validated transfers fewer than {percent_words(WANTED_SHARE)} came within "
+    f"{percent_words(NEAR)} by it"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compensation:
-    """The estimate with its interval, in bytes of payload per second; all three are ``None`` where ``why_not`` says why there is none."""
+    """The estimate with its interval, in bytes of payload per second.
+
+    All three are ``None`` where ``why_not`` says why there is none.
+    """
 
     bytes_per_second: float | None = None
     low_bytes_per_second: float | None = None
@@ -46,11 +59,17 @@ class Compensation:
             return f"no estimate of what the network would have given: {self.why_not}"
         low, high = rate_words(self.low_bytes_per_second), rate_words(self.high_bytes_per_second)
         about = rate_words(self.bytes_per_second)
-        return f"measured {rate_words(throughput)}; without the stalls about {about} ({low} to {high}), an estimate"
+        return (
+            f"measured {rate_words(throughput)}; without the stalls about {about} ({low} to "
+            f"{high}), an estimate"
+        )
 
 
 NOTHING = Compensation()
-"""Of a transfer that was not discarded for stalls: nothing is estimated, and nothing said about it."""
+"""Of a transfer that was not discarded for stalls.
+
+Nothing is estimated, and nothing said about it.
+"""
 
 
 def compensated(
@@ -81,7 +100,10 @@ def estimated(case: Case, cause: Cause, quality: Quality) -> Compensation:
         return Compensation(why_not="window, round trip, rate or duration is unknown")
     if starting > case.thresholds.compensated_start:
         return Compensation(
-            why_not=f"slow start alone would have taken too long ({percent_words(starting)} of the time)"
+            why_not=(
+                f"slow start alone would have taken too long ({percent_words(starting)} of "
+                f"the time)"
+            )
         )
     rate = max(throughput, steady * (1 - starting))
     return Compensation(
@@ -92,15 +114,21 @@ def estimated(case: Case, cause: Cause, quality: Quality) -> Compensation:
 
 
 def steady_rate(case: Case) -> float | None:
-    """X₁ in B/s, at a round trip that is held to what undisturbed transfers have above the base; ``None`` where something is unknown."""
+    """X₁ in B/s, at a round trip that is held to what undisturbed transfers have above the base.
+
+    ``None`` where something is unknown.
+    """
     x0, x1 = case.numbers.x0_bytes_per_second, case.numbers.x1_bytes_per_second
     return None if x0 is None or x1 is None else max(x1, x0 / case.thresholds.compensated_inflation)
 
 
 def start_share(case: Case) -> float | None:
-    """The share of the transfer's time that slow start costs an undisturbed one; ``None`` where something is unknown.
+    """The share of the transfer's time that slow start costs an undisturbed one.
 
-    Doubling from ten segments to the window W takes k = log₂(W/10p) round trips, in which W − 10p bytes are sent instead of k·W.
+    ``None`` where something is unknown.
+
+    Doubling from ten segments to the window W takes k = log₂(W/10p) round trips, in which W − 10p
+    bytes are sent instead of k·W.
     """
     evidence, steady = case.evidence, steady_rate(case)
     window, payload, packet, duration = (
@@ -119,7 +147,10 @@ def start_share(case: Case) -> float | None:
 
 
 def _why_not(case: Case, cause: Cause, quality: Quality) -> str:
-    """The first thing that keeps this transfer from being like the validated ones; empty where nothing does."""
+    """The first thing that keeps this transfer from being like the validated ones.
+
+    Empty where nothing does.
+    """
     evidence, numbers, thresholds = case.evidence, case.numbers, case.thresholds
     if cause != "host_scheduling":
         return "no validated transfer stood still like this one"
@@ -134,11 +165,20 @@ def _why_not(case: Case, cause: Cause, quality: Quality) -> str:
             "its window was not the narrowest limit, and stalls hide what a link would have carried"
         )
     if evidence.loss is None or evidence.loss >= thresholds.loss_negligible:
-        return f"packets were lost, and what that costs besides is not known ({percent_words(evidence.loss)})"
+        return (
+            f"packets were lost, and what that costs besides is not known "
+            f"({percent_words(evidence.loss)})"
+        )
     if numbers.rtt_inflation is None or numbers.rtt_inflation >= thresholds.inflation:
-        return f"its packets queued, and whose queue that was is not known (RTT {number_words(numbers.rtt_inflation)} times its base)"
+        return (
+            f"its packets queued, and whose queue that was is not known (RTT "
+            f"{number_words(numbers.rtt_inflation)} times its base)"
+        )
     window = evidence.window_bytes or math.inf
     if not at_least(evidence.outstanding_max_bytes, thresholds.compensated_filled * window):
         share = (evidence.outstanding_max_bytes or 0.0) / window
-        return f"it never filled its window, so nothing shows that the network carries that ({percent_words(share)} at most)"
+        return (
+            f"it never filled its window, so nothing shows that the network carries that "
+            f"({percent_words(share)} at most)"
+        )
     return ""

@@ -1,7 +1,9 @@
-"""What `make truth` found about the estimate of :mod:`trustbed.diagnose.compensation`. Computes nothing.
+"""What `make truth` found about the estimate of :mod:`trustbed.diagnose.compensation`.
 
-The interval is of odd seeds, on which the estimate was developed; the counts are of even ones, and docs/validation.md shows both.
-A test holds them against that page.
+Computes nothing.
+
+The interval is of odd seeds, on which the estimate was developed; the counts are of even ones, and
+docs/validation.md shows both. A test holds them against that page.
 """
 
 from __future__ import annotations
@@ -9,13 +11,19 @@ from __future__ import annotations
 from trustbed.diagnose.calibration import Place
 
 NEAR, WANTED_SHARE = 0.10, 0.90
-"""An estimate is shown when it is within this error in this share of the validated transfers that it is available for."""
+"""Reports show an estimate while it is within ``NEAR`` for this share of validated transfers."""
 
 LOW, HIGH = 0.92, 1.10
-"""What undisturbed transfers of the same networks gave, over the estimate: 95 % of the odd seeds lie between, rounded outwards."""
+"""What undisturbed transfers of the same networks gave, over the estimate.
+
+95 % of the odd seeds lie between, rounded outwards.
+"""
 
 WITHIN: dict[Place, tuple[int, int]] = {"beside_with_host": (106, 110), "beside": (81, 85)}
-"""How many estimates were within :data:`NEAR`, of how many, on even seeds: by the place of the capture and what was known besides."""
+"""How many estimates were within :data:`NEAR`, of how many, on even seeds.
+
+By the place of the capture and what was known besides.
+"""
 
 IS_SHOWN = all(hits >= WANTED_SHARE * of for hits, of in WITHIN.values())
 """Whether an estimate is shown at all."""

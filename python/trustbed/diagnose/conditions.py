@@ -1,10 +1,14 @@
-"""The conditions that rules and confidence are made of: words, a test and the number shown beside it.
+"""The conditions that rules and confidence are made of.
 
-A condition is asked about a :class:`Case` (evidence, derived numbers, thresholds) and answers yes or no. It does not know which rule asks.
+Words, a test and the number shown beside it.
+
+A condition is asked about a :class:`Case` (evidence, derived numbers, thresholds) and answers yes
+or no. It does not know which rule asks.
 
 Bias: an unknown number never fulfils a condition, except where the words say "or unknown".
 
-The words carry the thresholds' names in braces, so that the printed rule always states the value in use.
+The words carry the thresholds' names in braces, so that the printed rule always states the value in
+use.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence
-from trustbed.diagnose.numbers import Numbers, derive, withheld_share
+from trustbed.diagnose.numbers import Numbers, derive, idle_open_window_share
 from trustbed.diagnose.shapes import queue_inflation, queued_packets
-from trustbed.diagnose.thresholds import Thresholds, filled
-from trustbed.diagnose.units import number_words, percent_words, seconds_words
+from trustbed.diagnose.thresholds import Thresholds
+from trustbed.findings import filled
+from trustbed.findings.words import number_words, percent_words, seconds_words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +40,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """One test in words (with thresholds in braces) and in code; ``shown`` prints the numbers that were compared."""
+    """One test in words (with thresholds in braces) and in code.
+
+    ``shown`` prints the numbers that were compared.
+    """
 
     words: str
     holds: Callable[[Case], bool]
@@ -87,7 +95,7 @@ def _bounds(case: Case) -> str:
 
 def _pauses(case: Case) -> str:
     evidence, numbers = case.evidence, case.numbers
-    if evidence.oversize_fraction is None and evidence.withheld_fraction is None:
+    if evidence.long_pause_fraction is None and evidence.idle_open_window_fraction is None:
         mean, period = (
             seconds_words(evidence.spacing_mean_seconds),
             seconds_words(numbers.packet_period_seconds),
@@ -98,11 +106,17 @@ def _pauses(case: Case) -> str:
         if evidence.empty_fraction is None
         else f", empty = {percent_words(evidence.empty_fraction)}"
     )
-    return f"f = {percent_words(evidence.oversize_fraction)}, h = {percent_words(withheld_share(evidence))}{empty}"
+    return (
+        f"f = {percent_words(evidence.long_pause_fraction)}, h = "
+        f"{percent_words(idle_open_window_share(evidence))}{empty}"
+    )
 
 
 def _stalls(case: Case) -> str:
-    return f"stalled {seconds_words(case.numbers.stalled_seconds)} of {seconds_words(case.evidence.duration_seconds)}"
+    return (
+        f"stalled {seconds_words(case.numbers.stalled_seconds)} of "
+        f"{seconds_words(case.evidence.duration_seconds)}"
+    )
 
 
 def _gaps(case: Case) -> str:
@@ -144,7 +158,10 @@ def _said(name: str, value: Callable[[Case], object]) -> Callable[[Case], str]:
 def _capacity(case: Case) -> str:
     source = case.evidence.capacity_source
     inflation, packets = queue_inflation(case.evidence), queued_packets(case.evidence)
-    return f"capacity_source = {source or 'unknown'}, {number_words(inflation)} times base and own, {number_words(packets)} packets"
+    return (
+        f"capacity_source = {source or 'unknown'}, {number_words(inflation)} times base and "
+        f"own, {number_words(packets)} packets"
+    )
 
 
 def _is_loss(case: Case) -> bool:
@@ -198,7 +215,8 @@ STALLED = Condition(
     _stalls,
 )
 RESET_SIGNATURE = Condition(
-    "the kernel log shows a reset, or every stall lasts near a multiple of {reset_period_seconds:g} s",
+    "the kernel log shows a reset, or every stall lasts near a multiple of "
+    "{reset_period_seconds:g} s",
     lambda c: bool(c.evidence.kernel_reset) or c.numbers.stalls_near_reset_period,
     lambda c: f"{_gaps(c)}, {_said('kernel_reset', lambda k: k.evidence.kernel_reset)(c)}",
 )
@@ -247,28 +265,30 @@ CLEARLY_INFLATED = Condition(
     _inflation,
 )
 CAPACITY_MEASURED = Condition(
-    "the capacity was measured in the transfer itself (a steady delivery rate with a full pipe), and a queue stood before it: "
-    "RTT ≥ {link_queue_inflation:g} times base and own packets, and above its base by {link_queue_packets:g} packets (or unknown)",
+    "the capacity was measured in the transfer itself (a steady delivery rate with a full pipe), "
+    "and a queue stood before it: RTT ≥ {link_queue_inflation:g} times base and own packets, and "
+    "above its base by {link_queue_packets:g} packets (or unknown)",
     lambda c: c.evidence.capacity_source == DELIVERY_RATE and not c.numbers.capacity_refuted,
     _capacity,
 )
 CAPACITY_SMALLER = Condition("X₃ < X₁", _capacity_is_smaller, _bounds)
-OVERSIZE = Condition(
-    "oversize pauses: f ≥ {oversize_fraction:.0%}, h ≥ {withheld_fraction:.0%} or empty ≥ {empty_fraction:.0%} "
-    "(else mean pause > T_pkt, else as reported)",
-    lambda c: c.numbers.oversize is True,
+LONG_PAUSES = Condition(
+    "long pauses: f ≥ {long_pause_fraction:.0%}, h ≥ {idle_open_window_fraction:.0%} or empty ≥ "
+    "{empty_fraction:.0%} (else mean pause > T_pkt, else as reported)",
+    lambda c: c.numbers.long_pauses is True,
     _pauses,
 )
-CLEARLY_WITHHELD = Condition(
-    "h ≥ {withheld_clear:.0%}",
-    lambda c: at_least(withheld_share(c.evidence), c.thresholds.withheld_clear),
+CLEARLY_IDLE_OPEN_WINDOW = Condition(
+    "h ≥ {idle_open_window_clear:.0%}",
+    lambda c: at_least(idle_open_window_share(c.evidence), c.thresholds.idle_open_window_clear),
     _pauses,
 )
-NO_OVERSIZE = Condition(
-    "pauses known and not oversize", lambda c: c.numbers.oversize is False, _pauses
+NO_LONG_PAUSES = Condition(
+    "pauses known and not long", lambda c: c.numbers.long_pauses is False, _pauses
 )
 APPLICATION_IDLE = Condition(
-    "(app_limited ≥ {app_limited:.0%} or workload = interactive) and cpu_share ≥ {cpu_starved:g} or unknown",
+    "(app_limited ≥ {app_limited:.0%} or workload = interactive) and cpu_share ≥ {cpu_starved:g} "
+    "or unknown",
     _is_application,
     _application,
 )
@@ -293,7 +313,8 @@ WINDOW_SATURATED = Condition(
     _saturated,
 )
 LOSS = Condition(
-    "loss ≥ {loss_decisive:.1%}, or X₂ < {loss_bound_margin:g} · min(X₁, X₃) with r ≥ {half_explained_ratio:g}",
+    "loss ≥ {loss_decisive:.1%}, or X₂ < {loss_bound_margin:g} · min(X₁, X₃) with r ≥ "
+    "{half_explained_ratio:g}",
     _is_loss,
     _loss_and_ratio,
 )
@@ -331,9 +352,9 @@ CPU_FREE = Condition(
     _cpu,
 )
 HEALTH_KNOWN = Condition(
-    "pauses known and not oversize, loss and i known",
+    "pauses known and not long, loss and i known",
     lambda c: (
-        c.numbers.oversize is False
+        c.numbers.long_pauses is False
         and c.evidence.loss is not None
         and c.numbers.rtt_inflation is not None
     ),

@@ -1,9 +1,10 @@
 """The score of a diagnosis: a base per cause and additions for what supports or contradicts it.
 
-Counted in integer hundredths, so that the verdict's comparison never depends on rounding, and clamped to 5…99.
+Counted in integer hundredths, so that the verdict's comparison never depends on rounding, and
+clamped to 5…99.
 
-Bias: the figures order the cases of the published measurements; they are no probabilities. What is stated as one is made of them in
-:mod:`trustbed.diagnose.calibration`.
+Bias: the figures order the cases of the published measurements; they are no probabilities. What is
+stated as one is made of them in :mod:`trustbed.diagnose.calibration`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
         "driver_stall": Confidence(70, ((20, on.KERNEL_RESET), (10, on.NEAR_RESET_PERIOD))),
         "host_stall": Confidence(60, ((20, on.CPU_STARVED),)),
         "network_loss": Confidence(
-            60, ((20, on.LOSS_HEAVY), (10, on.EXPLAINED), (10, on.NO_OVERSIZE))
+            60, ((20, on.LOSS_HEAVY), (10, on.EXPLAINED), (10, on.NO_LONG_PAUSES))
         ),
         "network_congestion": Confidence(
             60,
@@ -51,12 +52,12 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
                 (10, on.CLEARLY_INFLATED),
                 (10, on.LOSS_PRESENT),
                 (10, on.EXPLAINED),
-                (10, on.NO_OVERSIZE),
+                (10, on.NO_LONG_PAUSES),
             ),
         ),
-        "bandwidth_limited": Confidence(80, ((10, on.NO_OVERSIZE),)),
+        "bandwidth_limited": Confidence(80, ((10, on.NO_LONG_PAUSES),)),
         "window_limited": Confidence(
-            60, ((20, on.CONFIRMED), (10, on.NO_OVERSIZE), (10, on.WINDOW_SATURATED))
+            60, ((20, on.CONFIRMED), (10, on.NO_LONG_PAUSES), (10, on.WINDOW_SATURATED))
         ),
         "receiver_limited": Confidence(
             60, ((20, on.WINDOW_MOSTLY_CLOSED), (30, shape.WINDOW_SHRUNK))
@@ -67,7 +68,7 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
                 (20, on.CPU_STARVED),
                 (-20, on.CPU_FREE),
                 (10, on.WINDOW_SATURATED),
-                (10, on.CLEARLY_WITHHELD),
+                (10, on.CLEARLY_IDLE_OPEN_WINDOW),
                 (10, on.CLEAN_PATH),
                 (10, sender.ANSWERS_LATE),
                 (-10, sender.ELIMINATED),
@@ -76,10 +77,10 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
         "sender_application_limited": Confidence(
             60, ((20, on.APPLICATION_SEEN), (20, sender.WRITES_SEEN))
         ),
-        "slow_start": Confidence(70, ((10, on.NO_OVERSIZE),)),
+        "slow_start": Confidence(70, ((10, on.NO_LONG_PAUSES),)),
         "policed": Confidence(60, ((20, shape.LOSSES_AWAY_FROM_QUEUE), (10, on.LOSS_HEAVY))),
-        "shaped": Confidence(80, ((10, on.NO_OVERSIZE),)),
-        "reordering": Confidence(60, ((20, shape.CLEARLY_LATE), (10, on.NO_OVERSIZE))),
+        "shaped": Confidence(80, ((10, on.NO_LONG_PAUSES),)),
+        "reordering": Confidence(60, ((20, shape.CLEARLY_LATE), (10, on.NO_LONG_PAUSES))),
         "route_change": Confidence(90),
         "outage": Confidence(80),
         "send_buffer_limited": Confidence(60, ((20, sender.BUFFER_LIMITED),)),

@@ -1,7 +1,7 @@
 """One transfer's diagnosis: evidence in, cause, confidence, verdict, flags and words out.
 
-Joins the parts in their order: numbers, rule, score, limits of the capture's quality, confidence, verdict, flags, words. Pure: no file,
-no clock; the same evidence always gives the same diagnosis.
+Joins the parts in their order: numbers, rule, score, limits of the capture's quality, confidence,
+verdict, flags, words. Pure: no file, no clock; the same evidence always gives the same diagnosis.
 
 Bias: none of its own; see the rules and the limits.
 """
@@ -11,10 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trustbed.diagnose.ambiguity import Alternative, alternatives_of
-from trustbed.diagnose.both_ends import SENT_AT_OTHER_END
-from trustbed.diagnose.calibration import Calibration, Place, Stated, kind_of, place_of, stated
+from trustbed.diagnose.calibration import (
+    Calibration,
+    Place,
+    Stated,
+    capture_point_of,
+    kind_of,
+    stated,
+)
 from trustbed.diagnose.calibration_table import CALIBRATION
-from trustbed.diagnose.causes import Cause, Verdict
+from trustbed.diagnose.causes import Cause, Verdict, headline, next_step_of
 from trustbed.diagnose.compensation import Compensation, compensated
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import CONFIDENCE
@@ -24,22 +30,34 @@ from trustbed.diagnose.numbers import Numbers
 from trustbed.diagnose.quality import UNTOUCHED, Quality
 from trustbed.diagnose.rules import Rule, first_match
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
-from trustbed.diagnose.verdicts import headline, verdict_of
-from trustbed.diagnose.wording import next_step_of, reasons_of
+from trustbed.diagnose.two_point import SENT_AT_OTHER_END
+from trustbed.diagnose.verdicts import verdict_of
+from trustbed.diagnose.wording import reasons_of
 
 FLAGS: dict[str, str] = {
     "failed": "the transfer did not complete",
     "too_short": "shorter than 10 round trips, or less than 64 kB delivered",
-    "loss_model_refuted": "the loss model was left out: too few losses, or the transfer was faster than it allows",
-    "capacity_refuted": "a steady rate was not taken for a full link's: no queue stood before it",
-    "isolated_oversize_spacing": "one pause exceeded the base RTT, but pauses as a whole are not oversize",
-    "exceeds_window_bound": "faster than window and RTT allow: one of them is wrong, so trust becomes review",
-    "exceeds_capacity": "faster than the capacity given allows: it is wrong, so trust becomes review",
-    "mostly_idle": "less than one packet was in flight on average: a queue alone did not set the speed, so trust becomes review",
-    SENT_AT_OTHER_END: "its data were sent beside the capture that was named as the other end: judged at the wrong end, so review",
+    "loss_model_refuted": (
+        "the loss model was left out: too few losses, or the transfer was faster than it allows"
+    ),
+    "capacity_refuted": "a steady rate is no full link's: no queue stood in front of it",
+    "isolated_long_pause": "one pause exceeded the base RTT, but pauses as a whole are short",
+    "exceeds_window_bound": "faster than window and RTT allow: one is wrong, trust becomes review",
+    "exceeds_capacity": "faster than the capacity given: it is wrong, so trust becomes review",
+    "mostly_idle": (
+        "less than one packet was in flight on average: a queue alone did not set the speed, so "
+        "trust becomes review"
+    ),
+    SENT_AT_OTHER_END: (
+        "the other capture was taken at its sender: judged at the wrong end, so review"
+    ),
     "self_queueing": "the transfer filled the link and inflated its own RTT",
-    "kernel_rwnd_limited": "the sender's kernel says that the receive window limited it for half of its busy time or more",
-    "sndbuf_limited": "the sender's kernel says that the send buffer limited it for half of its busy time or more",
+    "kernel_rwnd_limited": (
+        "by the sender's kernel the receive window limited it for half of its busy time or more"
+    ),
+    "sndbuf_limited": (
+        "by the sender's kernel the send buffer limited it for half of its busy time or more"
+    ),
 }
 """Every flag that a diagnosis itself raises; the codes of applied limits come on top."""
 
@@ -69,10 +87,12 @@ class Shares:
 class Diagnosis:
     """Why a transfer ran at its speed and what may be done with the number.
 
-    ``score`` is what was counted for the cause, 0.05…0.99; the verdict follows from it. ``confidence`` is the same as a probability, where
-    enough is known: ``stated`` then holds what it rests on, and ``place`` is where the capture was taken. ``numbers`` is ``None`` for a
-    transfer that cannot be judged. ``limits`` are the weaknesses of the capture that concern this cause; their codes are also among
-    ``flags``. ``compensation`` says of a transfer that is discarded for stalls of its host what the network would have given.
+    ``score`` is what was counted for the cause, 0.05…0.99; the verdict follows from it.
+    ``confidence`` is the same as a probability, where enough is known: ``stated`` then holds what
+    it rests on, and ``place`` is where the capture was taken. ``numbers`` is ``None`` for a
+    transfer that cannot be judged. ``limits`` are the weaknesses of the capture that concern this
+    cause; their codes are also among ``flags``. ``compensation`` says of a transfer that is
+    discarded for stalls of its host what the network would have given.
     """
 
     cause: Cause
@@ -102,14 +122,18 @@ def diagnose(
     thresholds: Thresholds = THRESHOLDS,
     calibration: Calibration = CALIBRATION,
 ) -> Diagnosis:
-    """Judge one transfer. ``flags`` are those that came with the evidence (see :mod:`trustbed.diagnose.kernel`). Never raises."""
+    """Judge one transfer.
+
+    ``flags`` are those that came with the evidence (see :mod:`trustbed.diagnose.kernel`). Never
+    raises.
+    """
     case = Case.of(evidence, thresholds)
     rule = first_match(case)
     if rule.cause == "insufficient":
         return _insufficient(rule, case, shares)
     limits = limits_of(rule.cause, quality, evidence, thresholds)
     score = capped(CONFIDENCE[rule.cause].hundredths(case), limits)
-    place = place_of(quality.at, evidence)
+    place = capture_point_of(quality.at, evidence)
     known = stated(
         calibration, place, kind_of(rule.name, (applied.limit.code for applied in limits)), score
     )
@@ -170,11 +194,11 @@ def _flags(case: Case, rule: Rule) -> tuple[str, ...]:
     if numbers.capacity_refuted:
         raised.append("capacity_refuted")
     if (
-        numbers.oversize is False
+        numbers.long_pauses is False
         and evidence.rtt_base_seconds
         and (evidence.spacing_max_seconds or 0.0) > evidence.rtt_base_seconds
     ):
-        raised.append("isolated_oversize_spacing")
+        raised.append("isolated_long_pause")
     if (
         numbers.x1_bytes_per_second
         and throughput > thresholds.window_exceeded * numbers.x1_bytes_per_second
@@ -194,4 +218,7 @@ def _flags(case: Case, rule: Rule) -> tuple[str, ...]:
 
 
 TOO_SHORT = diagnose(Evidence(too_short=True))
-"""The diagnosis of every transfer that is too short to judge: one shared object, however many of them there are."""
+"""The diagnosis of every transfer that is too short to judge.
+
+One shared object, however many of them there are.
+"""

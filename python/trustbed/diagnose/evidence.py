@@ -1,19 +1,20 @@
 """What is known about one transfer: the input of the diagnosis.
 
-Takes numbers as they are, from a row of the transfers table or under the names that published cases use. Computes nothing beyond units;
-reads no file. Unknown stays ``None`` and is never replaced by zero.
+A number of the evidence is declared once, as a field of :class:`Evidence`: its name, unit, meaning,
+the column of the transfers table that gives it, and its name in published cases. :data:`SOURCES` is
+made from the fields. Computes nothing beyond units; reads no file. Unknown stays ``None`` and is
+never replaced by zero.
 
-Bias: a transfer whose window the capture does not show has an unknown window bound. Only published cases, which were made when windows
-could not be larger, borrow the classic 65535 bytes.
+Bias: a transfer whose window the capture does not show has an unknown window bound. Only published
+cases, which were made when windows could not be larger, borrow the classic 65535 bytes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self, TypeAlias
-
-from trustbed.diagnose.sources import SOURCES
 
 Workload: TypeAlias = Literal["bulk", "interactive", "unknown"]
 Row: TypeAlias = Mapping[str, Any]
@@ -24,77 +25,276 @@ CLASSIC_PACKET_BYTES = 1500.0
 DELIVERY_RATE = "delivery_rate"
 GIVEN = "given"
 
+_UNITS = (("_bytes_per_second", "bytes/second"), ("_bytes", "bytes"), ("_seconds", "seconds"))
+_HOST = "null until something measures the host"
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What a field says of itself; ``None`` for what follows from its name."""
+
+    meaning: str
+    unit: str | None
+    column: str | None
+    published: str | None
+    note: str
+
+
+def _known(
+    meaning: str,
+    *,
+    unit: str | None = None,
+    column: str | None = None,
+    published: str | None = None,
+    note: str = "",
+    default: object = None,
+) -> Any:  # noqa: ANN401 - as dataclasses.field
+    """Declares one number of the evidence.
+
+    Args:
+        meaning: What it is.
+        unit: Unless the name ends in one: ``ratio`` is the default, ``""`` for flags and text.
+        column: Column of the transfers table, ``""`` for none; unless given it has the name of the
+            field, in nanoseconds where the field is in seconds.
+        published: Name in published cases, unless it is the field's with a short unit.
+        note: How else the number is found.
+        default: What it is while unknown.
+    """
+    declared = _Declared(meaning, unit, column, published, note)
+    return field(default=default, metadata={"declared": declared})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The evidence vector: SI base units, shares 0…1, ``None`` = unknown. :data:`SOURCES` says what each field means."""
+    """The evidence vector: SI base units, shares 0…1, ``None`` = unknown.
 
-    throughput_bytes_per_second: float | None = None
-    window_bytes: float | None = None
-    payload_bytes: float | None = None
-    packet_bytes: float | None = None
-    rtt_base_seconds: float | None = None
-    rtt_seconds: float | None = None
-    loss: float | None = None
-    capacity_bytes_per_second: float | None = None
-    capacity_source: str | None = None
-    spacing_mean_seconds: float | None = None
-    spacing_max_seconds: float | None = None
-    oversize_fraction: float | None = None
-    withheld_fraction: float | None = None
-    oversize_reported: bool | None = None
-    window_saturated: float | None = None
-    window_closed: float | None = None
-    rwnd_limited: float | None = None
-    cpu_share: float | None = None
-    cpu_utilisation: float | None = None
-    steal: float | None = None
-    stall_gaps_seconds: tuple[float, ...] = ()
-    kernel_reset: bool | None = None
-    workload: Workload = "unknown"
-    app_limited_fraction: float | None = None
-    loss_events: float | None = None
-    slow_start: bool | None = None
-    duration_seconds: float | None = None
-    failed: bool | None = None
-    too_short: bool | None = None
-    data_segments: float | None = None
-    rate_low_bytes_per_second: float | None = None
-    rate_middle_bytes_per_second: float | None = None
-    rate_high_bytes_per_second: float | None = None
-    rtt_high_seconds: float | None = None
-    rtt_before_loss_seconds: float | None = None
-    loss_level_rank: float | None = None
-    floor_before_seconds: float | None = None
-    floor_after_seconds: float | None = None
-    floor_left: float | None = None
-    floor_flight_ratio: float | None = None
-    burst_rate_bytes_per_second: float | None = None
-    burst_left_rate_bytes_per_second: float | None = None
-    burst_left_floor_seconds: float | None = None
-    window_shrunk: float | None = None
-    window_least_bytes: float | None = None
-    withheld_at_rate_fraction: float | None = None
-    empty_fraction: float | None = None
-    outage_seconds: float | None = None
-    unanswered_seconds: float | None = None
-    interrupted_seconds: float | None = None
-    spurious_retransmissions: float | None = None
-    fast_retransmissions: float | None = None
-    late_segments: float | None = None
-    delayed_answers: float | None = None
-    outstanding_mean_bytes: float | None = None
-    outstanding_max_bytes: float | None = None
-    pipe_full: float | None = None
-    send_buffer_limited: float | None = None
-    send_buffer_bytes: float | None = None
-    send_buffer_declared: bool | None = None
-    processor_missed: float | None = None
-    pauses_estimated: bool | None = None
-    answer_seconds: float | None = None
-    answer_least_seconds: float | None = None
-    way_rise_seconds: float | None = None
-    unfilled_per_train: float | None = None
+    :data:`SOURCES` has the meaning of each field.
+    """
+
+    throughput_bytes_per_second: float | None = _known(
+        "X: unique payload per second of the transfer"
+    )
+    window_bytes: float | None = _known(
+        "W: largest window that the receiver advertised", column="window_max_bytes"
+    )
+    payload_bytes: float | None = _known(
+        "p: payload of a full packet", column="payload_bytes_per_packet", note="1448 where unknown"
+    )
+    packet_bytes: float | None = _known("P: IP length of a full packet", note="1500 where unknown")
+    rtt_base_seconds: float | None = _known(
+        "R₀: round-trip time without queues: given, else the minimum"
+    )
+    rtt_seconds: float | None = _known(
+        "R: mean round-trip time between sender and receiver", column="rtt_path_ns"
+    )
+    loss: float | None = _known(
+        "lost / sent data segments, without spurious retransmissions",
+        column="loss_rate_genuine",
+        note=(
+            "`loss_receiver` at the receiver, `loss_upstream` + the genuine ones behind it in "
+            "the middle"
+        ),
+    )
+    capacity_bytes_per_second: float | None = _known(
+        "C: bottleneck capacity at IP level", note="--capacity"
+    )
+    capacity_source: str | None = _known(
+        "where C comes from: given, or delivery_rate (measured in the transfer)", unit=""
+    )
+    spacing_mean_seconds: float | None = _known(
+        "mean pause between receiving and sending the next data"
+    )
+    spacing_max_seconds: float | None = _known("longest such pause")
+    long_pause_fraction: float | None = _known(
+        "f: share of the transfer spent in pauses longer than R₀", published="oversize_fraction"
+    )
+    idle_open_window_fraction: float | None = _known(
+        "h: share spent idle with an open window: data could have been sent",
+        published="withheld_fraction",
+    )
+    long_pauses_reported: bool | None = _known(
+        "long pauses were reported without a number",
+        unit="",
+        column="",
+        published="oversize_reported",
+        note="published cases only",
+    )
+    window_saturated: float | None = _known(
+        "share of time with the advertised window near its maximum"
+    )
+    window_closed: float | None = _known(
+        "share of time with the advertised window below two segments"
+    )
+    rwnd_limited: float | None = _known("share of time with the window full")
+    cpu_share: float | None = _known(
+        "share of one core that an always-ready thread obtained", column="", note=_HOST
+    )
+    cpu_utilisation: float | None = _known(
+        "share of the CPU in use; decides nothing by itself",
+        column="",
+        published="cpu_util",
+        note=_HOST,
+    )
+    steal: float | None = _known(
+        "share of the time that the hypervisor gave to others", column="", note=_HOST
+    )
+    stall_gaps_seconds: tuple[float, ...] = _known(
+        "lengths of the stalls of the whole sending host", default=()
+    )
+    kernel_reset: bool | None = _known(
+        "the kernel log shows a transmit-queue reset during the transfer",
+        unit="",
+        column="",
+        note=_HOST,
+    )
+    workload: Workload = _known(  # noqa: RUF009 - Any stands for a field
+        "bulk, interactive or unknown",
+        unit="",
+        column="",
+        note="--workload, else unknown",
+        default="unknown",
+    )
+    app_limited_fraction: float | None = _known(
+        "share of time idle after a short, acknowledged segment"
+    )
+    loss_events: float | None = _known("number of losses", unit="count")
+    slow_start: bool | None = _known(
+        "ended without loss before slow start could reach its bound", unit=""
+    )
+    duration_seconds: float | None = _known("D: first data sent until last byte acknowledged")
+    failed: bool | None = _known(
+        "the transfer did not complete", unit="", column="", note="null for a lone capture"
+    )
+    too_short: bool | None = _known(
+        "shorter than 10 round trips, or less than 64 kB delivered", unit=""
+    )
+    data_segments: float | None = _known(
+        "data segments as they are on the wire", unit="segments", column="segments_wire"
+    )
+    rate_low_bytes_per_second: float | None = _known(
+        "P10(d): delivery rate that nine in ten moments exceed",
+        column="rate_p10_bytes_per_second",
+        published="rate_p10_Bps",
+    )
+    rate_middle_bytes_per_second: float | None = _known(
+        "P50(d): median delivery rate", column="rate_p50_bytes_per_second", published="rate_p50_Bps"
+    )
+    rate_high_bytes_per_second: float | None = _known(
+        "P90(d): delivery rate that one in ten moments exceeds",
+        column="rate_p90_bytes_per_second",
+        published="rate_p90_Bps",
+    )
+    rtt_high_seconds: float | None = _known("99th percentile of the round-trip time")
+    rtt_before_loss_seconds: float | None = _known("median round-trip time just before losses")
+    loss_level_rank: float | None = _known(
+        "share of the packets at which a token bucket of the mean rate was emptier than at the lost"
+    )
+    floor_before_seconds: float | None = _known(
+        "RTT floor before its largest step", column="rtt_min_before_step_ns"
+    )
+    floor_after_seconds: float | None = _known(
+        "RTT floor after its largest step", column="rtt_min_after_step_ns"
+    )
+    floor_left: float | None = _known(
+        "share of the RTT floor's variation that one step leaves unexplained",
+        column="rtt_min_step_residual",
+    )
+    floor_flight_ratio: float | None = _known(
+        "rate · RTT floor before the step over the same after it",
+        column="rtt_min_step_flight_ratio",
+    )
+    burst_rate_bytes_per_second: float | None = _known(
+        "mean delivery rate until the bend of the delivered bytes over time"
+    )
+    sustained_rate_bytes_per_second: float | None = _known("mean delivery rate from that bend on")
+    sustained_rtt_min_seconds: float | None = _known("median RTT floor from that bend on")
+    window_shrunk: float | None = _known(
+        "share of time with the window below nine tenths of what it had been"
+    )
+    window_least_bytes: float | None = _known(
+        "smallest window that the receiver advertised after the handshake",
+        column="window_min_bytes",
+    )
+    idle_open_window_at_rate_fraction: float | None = _known(
+        "h′: as h, with P90(d) in place of X where it is larger",
+        published="withheld_at_rate_fraction",
+    )
+    empty_fraction: float | None = _known(
+        "share of time with nothing outstanding and an open window"
+    )
+    outage_seconds: float | None = _known("silences of two seconds or more with data outstanding")
+    unanswered_seconds: float | None = _known(
+        "time in which repeated timeouts went unanswered, in pieces of half a second or more"
+    )
+    interrupted_seconds: float | None = _known(
+        "silences that ended with a timeout of the sender, seen from elsewhere"
+    )
+    spurious_retransmissions: float | None = _known(
+        "retransmissions that were not needed",
+        unit="segments",
+        column="retransmitted_spurious",
+        published="spurious",
+    )
+    fast_retransmissions: float | None = _known(
+        "retransmissions triggered by acknowledgements",
+        unit="segments",
+        column="retransmitted_fast",
+    )
+    late_segments: float | None = _known(
+        "segments that arrived late without having been lost",
+        unit="segments",
+        column="",
+        note="`filled_reordered` + `filled_overtaken` + `reordering_dupack_series`",
+    )
+    delayed_answers: float | None = _known(
+        "share of the RTT samples that look delayed by a timer", column="", note="`delack_suspects`"
+    )
+    outstanding_mean_bytes: float | None = _known("mean of the outstanding data")
+    outstanding_max_bytes: float | None = _known("largest amount of outstanding data")
+    pipe_full: float | None = _known(
+        "share of time with nine tenths of P90(d)·R₀ or more outstanding"
+    )
+    send_buffer_limited: float | None = _known(
+        "share of its busy time in which the send buffer limited the socket",
+        column="",
+        published="sndbuf_limited",
+        note=_HOST,
+    )
+    send_buffer_bytes: float | None = _known(
+        "size of the socket's send buffer, by its kernel",
+        column="",
+        published="sndbuf_B",
+        note=_HOST,
+    )
+    send_buffer_declared: bool | None = _known(
+        "the workload fixed that size", unit="", column="", published="sndbuf_declared", note=_HOST
+    )
+    processor_missed: float | None = _known(
+        "share of the time that the sender's processes were ready, throttled or stopped",
+        column="",
+        note=_HOST,
+    )
+    pauses_estimated: bool | None = _known(
+        "pauses were inferred, because the capture was not taken at the sender",
+        unit="",
+        column="",
+        note="`spacing_source`",
+    )
+    answer_seconds: float | None = _known(
+        "median time from an acknowledgement to the first data that echo its timestamp",
+        column="echo_p50_ns",
+    )
+    answer_least_seconds: float | None = _known("smallest such time", column="echo_min_ns")
+    owd_increase_seconds: float | None = _known(
+        "median one-way delay from the sender above its minimum, by its TCP timestamps",
+        published="way_rise_s",
+    )
+    unfilled_per_train: float | None = _known(
+        "packets' worth missing to full packets, per train of packets",
+        unit="packets",
+        column="",
+        note="`data_packets` - `payload_bytes` / `payload_bytes_per_packet`, over `trains`",
+    )
 
     @classmethod
     def from_transfer(
@@ -106,14 +306,15 @@ class Evidence:
     ) -> Self:
         """Evidence from a row of the transfers table (nanosecond integers, ``None`` = unknown).
 
-        ``capacity_bits_per_second`` is what the person knows of the bottleneck, at IP level. A capacity measured in the transfer itself
-        wins when it is the smaller one: a link that was seen full is the bottleneck, whatever the label on it says.
+        ``capacity_bits_per_second`` is what the user knows of the bottleneck, at IP level. A
+        capacity measured in the transfer itself wins if it is smaller: a link that was seen full is
+        the bottleneck, whatever its label says.
         """
         values: dict[str, Any] = {}
-        for field, column, read in _COLUMNS:
-            value = row.get(column)
+        for known in _FROM_COLUMNS:
+            value = row.get(known.column)
             if value is not None:
-                values[field] = read(value)
+                values[known.field] = known.read(value)
         values["loss"] = _loss(row, values.get("loss"))
         values["loss_events"] = _loss_events(row, values.get("loss_events"))
         values["pauses_estimated"] = (
@@ -134,7 +335,7 @@ class Evidence:
 
     @classmethod
     def from_published(cls, names: Row) -> Self:
-        """Evidence under the names of published cases (``throughput_Bps``, ``window_B``, ``rtt_s`` …); other names are ignored."""
+        """Evidence under the names of published cases (``window_B`` …); ignores others."""
         values: dict[str, Any] = {
             "window_bytes": CLASSIC_WINDOW_BYTES,
             "payload_bytes": CLASSIC_PAYLOAD_BYTES,
@@ -143,17 +344,17 @@ class Evidence:
         for source in SOURCES:
             value = names.get(source.published)
             if value is not None:
-                values[source.field] = tuple(value) if source.published == "stall_gaps_s" else value
+                values[source.field] = tuple(value) if isinstance(value, list) else value
         return cls(**values)
 
 
 def _loss(row: Row, retransmitted: float | None) -> float | None:
-    """Beyond the place of a loss its retransmission is the first copy that comes by: there the filled holes are counted."""
+    """Behind a loss its retransmission is the first copy seen: there filled holes are counted."""
     at = row.get("at")
     if at == "receiver":
         return row.get("loss_receiver")
     if at == "middle":
-        # What was repeated in vain was not lost behind the capture, though it counts as repeated there.
+        # A needless retransmission was not lost behind the capture, though it counts as repeated.
         halves = [
             share
             for share in (row.get("loss_upstream"), row.get("loss_rate_genuine"))
@@ -164,7 +365,7 @@ def _loss(row: Row, retransmitted: float | None) -> float | None:
 
 
 def _loss_events(row: Row, recoveries: float | None) -> float | None:
-    """Beyond the place of a loss no recovery is seen: there the packets count that came late because they had been lost."""
+    """Behind a loss no recovery is seen: there packets count that were late because of a loss."""
     fills = (row.get("filled_lost_upstream") or 0) - (row.get("filled_overtaken") or 0)
     return (
         float(fills)
@@ -178,7 +379,7 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 
 def _unfilled(row: Row) -> float | None:
-    """How many packets' worth is missing to full packets, per train: a program's last write leaves one, a full queue of data none."""
+    """Packets' worth missing to full packets, per train; a full queue of data leaves none."""
     packets, payload, full, trains = (
         row.get(name)
         for name in ("data_packets", "payload_bytes", "payload_bytes_per_packet", "trains")
@@ -189,9 +390,10 @@ def _unfilled(row: Row) -> float | None:
 
 
 def _late(row: Row) -> float | None:
-    """Away from the sender duplicate acknowledgements also end when a packet comes that had been lost before the capture."""
+    """Late segments; away from the sender, packets lost before the capture do not count."""
     answers, lost, overtaken = (
-        row.get(name) for name in ("reordered_answers", "filled_lost_upstream", "filled_overtaken")
+        row.get(name)
+        for name in ("reordering_dupack_series", "filled_lost_upstream", "filled_overtaken")
     )
     if answers is not None and row.get("at") in ("receiver", "middle"):
         answers = max(0, answers - (lost or 0))
@@ -199,7 +401,7 @@ def _late(row: Row) -> float | None:
 
 
 def _sum(*parts: float | None) -> float | None:
-    """Of what is known; unknown when nothing is."""
+    """Sum of what is known; unknown if nothing is."""
     known = [part for part in parts if part is not None]
     return float(sum(known)) if known else None
 
@@ -215,6 +417,56 @@ def _capacity(
     return given, GIVEN
 
 
-_COLUMNS = tuple(
-    (source.field, source.column, source.read) for source in SOURCES if source.column is not None
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """One field of the evidence and where it comes from.
+
+    Attributes:
+        column: Of the transfers table; empty where no column alone gives it.
+        published: Its name in published cases.
+        note: How else it is found.
+    """
+
+    field: str
+    unit: str
+    meaning: str
+    column: str
+    published: str
+    note: str
+
+    def read(self, value: Any) -> Any:  # noqa: ANN401 - a cell of any column
+        """The value of the column in the unit of the field.
+
+        A number that is not finite is unknown: a table may carry NaN where a division had nothing
+        to divide.
+        """
+        if isinstance(value, list):
+            return tuple(one / 1e9 for one in value if one is not None)
+        if isinstance(value, (bool, str)):
+            return value
+        number = float(value)
+        if not math.isfinite(number):
+            return None
+        return number / 1e9 if self.column.endswith("_ns") else number
+
+
+def _source(name: str, declared: _Declared) -> Source:
+    suffix, unit = next((pair for pair in _UNITS if name.endswith(pair[0])), ("", "ratio"))
+    stem = name.removesuffix(suffix)
+    short = {"bytes/second": "_Bps", "bytes": "_B", "seconds": "_s"}
+    column = f"{stem}_ns" if unit == "seconds" else name
+    return Source(
+        field=name,
+        unit=unit if declared.unit is None else declared.unit,
+        meaning=declared.meaning,
+        column=column if declared.column is None else declared.column,
+        published=declared.published or stem + short.get(unit, ""),
+        note=declared.note,
+    )
+
+
+SOURCES: tuple[Source, ...] = tuple(
+    _source(one.name, one.metadata["declared"]) for one in fields(Evidence)
 )
+"""Every field of :class:`Evidence`, in order."""
+_FROM_COLUMNS = tuple(source for source in SOURCES if source.column)

@@ -1,8 +1,8 @@
-"""Explains one diagnosis: the rule that fired, the rules before it that did not and why, its confidence, and what would change it.
+"""Explains one diagnosis: the rule that fired, its evidence, its confidence, what would change it.
 
-Asks the same rules, conditions and tables as the diagnosis, so it cannot tell another story. What would change the verdict is not worded
-but tried: the evidence is changed in one respect and judged again. In the same way an unknown number is told only where knowing it could
-have changed the rule or the score.
+Uses the same rules, conditions and tables as the diagnosis, so the two cannot differ. What would
+change the verdict is tried, not worded: the evidence is changed in one respect and judged again. An
+unknown number is listed only where knowing it could change the rule or the score.
 
 Bias: changes are tried one at a time; two together may do what neither does alone.
 """
@@ -18,14 +18,13 @@ from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.conditions import Case, Condition
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.diagnosis import FLAGS, Diagnosis, diagnose
-from trustbed.diagnose.evidence import Evidence, Row, Workload
+from trustbed.diagnose.evidence import SOURCES, Evidence, Row, Workload
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.host import HostEvidence, with_host
 from trustbed.diagnose.quality import UNTOUCHED, CaptureQuality, Quality
 from trustbed.diagnose.rules import STAGES, Rule, Stage
-from trustbed.diagnose.sources import SOURCES
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
-from trustbed.diagnose.units import number_words, percent_words, rate_words, seconds_words
+from trustbed.findings.words import number_words, percent_words, rate_words, seconds_words
 
 
 def explain_row(
@@ -37,7 +36,10 @@ def explain_row(
     host: HostEvidence | None = None,
     thresholds: Thresholds = THRESHOLDS,
 ) -> list[str]:
-    """Explain the diagnosis of one row of the transfers table; arguments as for :func:`trustbed.diagnose.judge.judge_row`."""
+    """Explain the diagnosis of one row of the transfers table.
+
+    Arguments as for :func:`trustbed.diagnose.judge.judge_row`.
+    """
     flags: tuple[str, ...] = ()
     evidence = Evidence.from_transfer(row, workload=workload, capacity_bits_per_second=capacity)
     if host is not None:
@@ -57,25 +59,30 @@ def explain(
     flags: tuple[str, ...] = (),
     thresholds: Thresholds = THRESHOLDS,
 ) -> list[str]:
-    """Explain the diagnosis of this evidence, as lines of text without markup; ``flags`` are those that came with it."""
+    """Explain the diagnosis of this evidence, as lines of text without markup.
+
+    ``flags`` are those that came with it.
+    """
     case = Case.of(evidence, thresholds)
     diagnosis = diagnose(evidence, quality=quality, flags=flags, thresholds=thresholds)
     lines = [
         f"{diagnosis.headline}",
-        f"cause {diagnosis.cause} ({CAUSES[diagnosis.cause]}), confidence {diagnosis.confidence:.2f}, "
+        f"cause {diagnosis.cause} ({CAUSES[diagnosis.cause].meaning}), confidence "
+        f"{diagnosis.confidence:.2f}, "
         f"verdict {diagnosis.verdict} ({VERDICTS[diagnosis.verdict]})",
         *(f"  {reason}" for reason in diagnosis.reasons),
     ]
     for title, part in (
+        ("Rule that fired", _fired(case)),
         ("Evidence", (*_evidence(case), *_missing(evidence, diagnosis, thresholds, quality))),
-        ("Rules, in the order asked", _rules(case)),
         ("Confidence", _confidence(case, diagnosis)),
         ("Flags", _flags(diagnosis)),
-        ("What the capture leaves of it", _limits(diagnosis)),
+        ("What the capture limits", _limits(diagnosis)),
         ("Other readings", _alternatives(diagnosis)),
         ("Without the stalls", _without_stalls(evidence, diagnosis)),
         ("What would change it", _changes(evidence, diagnosis, case, quality)),
         ("Next step", iter((diagnosis.next_step,))),
+        ("Rules, in order", _rules(case)),
     ):
         body = [f"  {line}" for line in part]
         if body:
@@ -94,23 +101,33 @@ def _evidence(case: Case) -> Iterator[str]:
     ):
         if bound is not None:
             yield f"{name} {rate_words(bound)}"
-    yield f"r = throughput / expected = {number_words(numbers.ratio)}, i = RTT / base RTT = {number_words(numbers.rtt_inflation)}"
-    yield f"RTT {seconds_words(evidence.rtt_seconds)}, base {seconds_words(evidence.rtt_base_seconds)}, loss {percent_words(evidence.loss)}"
-    oversize = {None: "unknown", True: "oversize", False: "not oversize"}[numbers.oversize]
     yield (
-        f"pauses longer than the RTT f = {percent_words(evidence.oversize_fraction)}, data withheld h = "
-        f"{percent_words(evidence.withheld_fraction)}{_other_pauses(evidence)}: {oversize}"
+        f"r = throughput / expected = {number_words(numbers.ratio)}, i = RTT / base RTT = "
+        f"{number_words(numbers.rtt_inflation)}"
+    )
+    yield (
+        f"RTT {seconds_words(evidence.rtt_seconds)}, base "
+        f"{seconds_words(evidence.rtt_base_seconds)}, loss {percent_words(evidence.loss)}"
+    )
+    long = {None: "unknown", True: "long", False: "not long"}[numbers.long_pauses]
+    yield (
+        f"pauses longer than the RTT f = {percent_words(evidence.long_pause_fraction)}, "
+        f"idle with open window h = "
+        f"{percent_words(evidence.idle_open_window_fraction)}{_other_pauses(evidence)}: {long}"
     )
 
 
 def _other_pauses(evidence: Evidence) -> str:
-    at_rate, empty = evidence.withheld_at_rate_fraction, evidence.empty_fraction
-    withheld = "" if at_rate is None else f" (h′ = {percent_words(at_rate)})"
-    return withheld if empty is None else f"{withheld}, nothing outstanding {percent_words(empty)}"
+    at_rate, empty = evidence.idle_open_window_at_rate_fraction, evidence.empty_fraction
+    shown = "" if at_rate is None else f" (h′ = {percent_words(at_rate)})"
+    return shown if empty is None else f"{shown}, nothing outstanding {percent_words(empty)}"
 
 
 TRIED_FOR_UNKNOWN = (0.0, 1.0, 1e9)
-"""Nothing, all of a share (or yes), and more than can be: where none of these matters, no number does."""
+"""Nothing, all of a share (or yes), and more than can be.
+
+Where none of these matters, no number does.
+"""
 
 OF_LOSSES = frozenset({"rtt_before_loss_seconds", "loss_level_rank"})
 """Not unknown where nothing was lost: then there is nothing to measure."""
@@ -139,7 +156,17 @@ def _missing(
         if (evidence.loss_events or field not in OF_LOSSES) and matters(field)
     ]
     if asked:
-        yield "not known, though it could change the answer or its score: " + ", ".join(asked)
+        yield "unknown, and could change the cause or its score: " + ", ".join(asked)
+
+
+def _fired(case: Case) -> Iterator[str]:
+    for stage in STAGES:
+        if not stage.entered(case):
+            continue
+        for rule in stage.rules:
+            if rule.fires(case):
+                yield f"{rule.name}: {rule.cause}{_because(rule, case)}"
+                return
 
 
 def _rules(case: Case) -> Iterator[str]:
@@ -157,14 +184,14 @@ def _rules(case: Case) -> Iterator[str]:
 
 def _not_entered(stage: Stage, case: Case) -> str:
     assert stage.entered_when is not None
-    return f"{stage.title} Not asked: {_stated(stage.entered_when, case)}"
+    return f"{stage.title} Not entered: {_stated(stage.entered_when, case)}"
 
 
 def _entered(stage: Stage, case: Case) -> str:
     return (
         stage.title
         if stage.entered_when is None
-        else f"{stage.title} Asked: {_stated(stage.entered_when, case)}"
+        else f"{stage.title} Entered: {_stated(stage.entered_when, case)}"
     )
 
 
@@ -174,7 +201,7 @@ def _stated(condition: Condition, case: Case) -> str:
 
 def _because(rule: Rule, case: Case) -> str:
     if not rule.conditions:
-        return ", because nothing before it did"
+        return ", because no rule before it matched"
     return ", because " + " and ".join(_stated(condition, case) for condition in rule.conditions)
 
 
@@ -200,12 +227,15 @@ def _as_probability(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.place is None:
         return
     kind = kind_of(diagnosis.rule, (applied.limit.code for applied in diagnosis.limits))
-    validated = f"validated answers of {kind}, {PLACES[diagnosis.place]}"
+    validated = f"validated verdicts of {kind}, {PLACES[diagnosis.place]}"
     if diagnosis.stated is None:
-        yield f"stated as it is: there are no {validated}"
+        yield f"stated unchanged: there are no {validated}"
         return
     counted = diagnosis.stated.counted
-    yield f"stated as {diagnosis.confidence:.2f}: of {counted.of} {validated}, {counted.right} were right"
+    yield (
+        f"stated as {diagnosis.confidence:.2f}: of {counted.of} {validated}, {counted.right} "
+        f"were right"
+    )
 
 
 def _flags(diagnosis: Diagnosis) -> Iterator[str]:
@@ -243,7 +273,10 @@ def _changes(
             evidence, quality=replace(UNTOUCHED, at=quality.at), thresholds=case.thresholds
         )
         if other.verdict != diagnosis.verdict:
-            yield f"a capture without these weaknesses: confidence {other.confidence:.2f}, {other.verdict}"
+            yield (
+                f"a capture without these weaknesses: confidence {other.confidence:.2f}, "
+                f"{other.verdict}"
+            )
 
 
 WhatIf = tuple[str, Callable[[Case], Evidence | None]]
@@ -279,7 +312,12 @@ def _at_base(case: Case) -> Evidence | None:
 
 def _without_pauses(case: Case) -> Evidence:
     none = dict.fromkeys(
-        ("oversize_fraction", "withheld_fraction", "withheld_at_rate_fraction", "empty_fraction"),
+        (
+            "long_pause_fraction",
+            "idle_open_window_fraction",
+            "idle_open_window_at_rate_fraction",
+            "empty_fraction",
+        ),
         0.0,
     )
     return replace(case.evidence, **none)  # type: ignore[arg-type]
@@ -304,8 +342,8 @@ WHAT_IFS: tuple[WhatIf, ...] = (
     ),
     ("without pauses", _without_pauses),
     (
-        "with data withheld for half of the time",
-        lambda case: replace(case.evidence, withheld_fraction=0.5),
+        "idle with an open window for half of the time",
+        lambda case: replace(case.evidence, idle_open_window_fraction=0.5),
     ),
     ("with the throughput that is expected", _at_rate(lambda _thresholds: 1.0)),
     (
@@ -320,7 +358,7 @@ WHAT_IFS: tuple[WhatIf, ...] = (
         lambda case: replace(case.evidence, loss=0.01, loss_events=1000),
     ),
     (
-        "with losses that do not depend on what was sent",
+        "with losses that do not depend on the data rate",
         lambda case: replace(case.evidence, loss_level_rank=0.5),
     ),
     (
@@ -329,7 +367,7 @@ WHAT_IFS: tuple[WhatIf, ...] = (
     ),
     ("with a window that never shrank", lambda case: replace(case.evidence, window_shrunk=0.0)),
     (
-        "with samples that show a sender that never missed its processor",
+        "with samples that show a sender that always had its processor",
         lambda case: replace(case.evidence, processor_missed=0.0),
     ),
     (

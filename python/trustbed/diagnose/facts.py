@@ -1,7 +1,9 @@
-"""What the reader and the flow engine say about a capture as a whole: the input of the capture-quality findings.
+"""What the reader and the flow engine say about a capture as a whole.
 
-Only the shape of the ``capture`` dictionary; every key may be missing or ``None``, which means unknown and is never read as zero.
-Nanosecond integers, shares 0…1.
+The input of the capture-quality findings.
+
+Only the shape of the ``capture`` dictionary; every key may be missing or ``None``, which means
+unknown and is never read as zero. Nanosecond integers, shares 0…1.
 """
 # Without postponed annotations: a TypedDict would compile every one of them when it is imported.
 
@@ -47,7 +49,9 @@ class ProblemFacts(TypedDict, total=False):
 class SkipFacts(TypedDict, total=False):
     """Records that are no measurable packets, by reason."""
 
-    reason: str  # not_ip, other_protocol, tunnel, truncated, bad_header, fragment_without_first, unsupported_link, empty
+    # not_ip, other_protocol, tunnel, truncated, bad_header, fragment_without_first,
+    # unsupported_link, empty
+    reason: str
     records: int
     first_index: int | None
 
@@ -73,7 +77,7 @@ class CaptureFacts(TypedDict, total=False):
     equal_timestamp_share: float | None  # share of records stamped exactly like the record before
     bunched_share: (
         float | None
-    )  # share of records closer to the one before than a 10 Gbit/s link allows; equal stamps included
+    )  # share of records closer to the one before than 10 Gbit/s allow, equal timestamps included
     records_without_time: int  # simple packet blocks carry no timestamp
     snapped_records: int  # records stored shorter than they were
     capture_duplicates: int  # packets recorded twice

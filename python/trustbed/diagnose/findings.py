@@ -1,68 +1,22 @@
 """Findings about the capture as a whole, computed from its facts before any verdict.
 
-Each check looks at one weakness and yields at most a few findings; a key that is missing means unknown and yields none. Changes no
-verdict: that is done by the limits.
+Each check looks at one weakness and yields at most a few findings; a key that is missing means
+unknown and yields none. Changes no verdict: that is done by the limits.
 
-Bias: only what was counted can be found; a capture without counters (pcap has none) may have dropped packets and not show it here.
+Bias: only what was counted can be found; a capture without counters (pcap has none) may have
+dropped packets and not show it here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from trustbed.diagnose.catalogue import CATALOGUE, Severity
+from trustbed.diagnose.catalogue import finding
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.quality import NO_TIME, UNMEASURED, kernel_drops, records_without_time
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
-from trustbed.diagnose.units import bytes_words, count_words, percent_words, seconds_words
-
-CAPTURE = "capture"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A checked statement. ``scope`` is ``capture``, a host's address or a transfer; ``value`` and ``threshold`` are in ``unit``."""
-
-    code: str
-    severity: Severity
-    scope: str
-    message: str
-    value: float | None
-    threshold: float | None
-    unit: str
-    evidence: str
-    meaning: str
-    next_step: str
-
-
-def finding(
-    code: str,
-    message: str,
-    *,
-    value: float | None = None,
-    threshold: float | None = None,
-    scope: str = CAPTURE,
-    evidence: str = "",
-    severity: Severity | None = None,
-) -> Finding:
-    """A finding with the words of the catalogue."""
-    entry = CATALOGUE[code]
-    assert severity is None or severity in entry.severities, (
-        f"the catalogue does not know {code} as {severity}"
-    )
-    return Finding(
-        code=code,
-        severity=severity or entry.severity,
-        scope=scope,
-        message=message,
-        value=value,
-        threshold=threshold,
-        unit=entry.unit,
-        evidence=evidence,
-        meaning=entry.meaning,
-        next_step=entry.next_step.replace("`", ""),
-    )
+from trustbed.findings import Finding, Severity
+from trustbed.findings.words import bytes_words, count_words, percent_words, seconds_words
 
 
 def _softened(value: float, threshold: float) -> Severity | None:
@@ -104,7 +58,10 @@ def _duplicates(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Finding
         removed = bool(facts.get("deduplicated"))
         yield finding(
             "capture_duplicates",
-            f"{count_words(copies, 'packet')} ({percent_words(share)}) captured twice{'; the copies were removed' if removed else ''}",
+            (
+                f"{count_words(copies, 'packet')} ({percent_words(share)}) captured "
+                f"twice{'; the copies were removed' if removed else ''}"
+            ),
             value=share,
             threshold=thresholds.duplicate_share,
             evidence=f"{copies} copies within 1 ms among {packets} packets",
@@ -135,7 +92,10 @@ def _out_of_order(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Findi
         share = records / total if total else 1.0
         yield finding(
             "records_out_of_order",
-            f"{count_words(records, 'record')} ({percent_words(share)}) out of order, by up to {seconds_words(size)}",
+            (
+                f"{count_words(records, 'record')} ({percent_words(share)}) out of order, by "
+                f"up to {seconds_words(size)}"
+            ),
             value=size,
             threshold=None,
             evidence=f"{records} of {total} records",
@@ -159,10 +119,10 @@ def _bunched(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Finding]:
     severity: Severity | None
     equal, bunched = facts.get("equal_timestamp_share") or 0.0, facts.get("bunched_share") or 0.0
     if equal >= thresholds.equal_timestamp_share:
-        message = f"{percent_words(equal)} of the records carry the same time as the one before"
+        message = f"{percent_words(equal)} of the records have the timestamp of the one before"
         value, threshold, severity = equal, thresholds.equal_timestamp_share, None
     elif bunched >= thresholds.bunched_share:
-        message = f"{percent_words(bunched)} of the records were stamped in bunches"
+        message = f"{percent_words(bunched)} of the records were timestamped in bunches"
         value, threshold, severity = bunched, thresholds.bunched_share, "info"
     else:
         return
@@ -236,7 +196,10 @@ def _problems(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]
         if code != NO_TIME:
             yield finding(
                 "read_problem",
-                f"{file}: {problem.get('detail') or code} (byte {offset}, record {problem.get('record') or 0})",
+                (
+                    f"{file}: {problem.get('detail') or code} (byte {offset}, record "
+                    f"{problem.get('record') or 0})"
+                ),
                 value=float(offset),
                 evidence=code,
                 # A capture that was cut while it ran lacks its last record and nothing else.
@@ -254,7 +217,7 @@ def _problems(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]
 _SKIP_WORDS = {
     "not_ip": "no IP packets (ARP and the like)",
     "other_protocol": "IP packets that are neither TCP nor UDP",
-    "tunnel": "tunnelled packets, not looked into without --inner",
+    "tunnel": "tunnelled packets, not read without --inner",
     "truncated": "packets whose headers were cut by the snap length",
     "bad_header": "packets whose headers contradict themselves",
     "fragment_without_first": "fragments whose first part is missing",
@@ -273,7 +236,10 @@ def _skips(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Finding]:
         lost = reason in UNMEASURED or reason == "unsupported_link"
         yield finding(
             "skipped_records",
-            f"{count_words(records, 'record')} ({percent_words(share)}) not measured: {_SKIP_WORDS.get(reason, reason)}",
+            (
+                f"{count_words(records, 'record')} ({percent_words(share)}) not measured: "
+                f"{_SKIP_WORDS.get(reason, reason)}"
+            ),
             value=float(records),
             threshold=thresholds.skipped_share * total if lost else None,
             evidence=reason,
@@ -312,9 +278,9 @@ CHECKS: tuple[Callable[[CaptureFacts, Thresholds], Iterator[Finding]], ...] = (
         "wild_sequence_numbers",
         "wild_seq",
         "field",
-        "with a sequence number too far away to be meant",
+        "with an implausible sequence number",
     ),
-    _counted("ignored_holes", "ignored_holes", "hole", "beyond those that are remembered"),
+    _counted("ignored_holes", "ignored_holes", "hole", "beyond those that are tracked"),
 )
 
 

@@ -1,13 +1,15 @@
-"""Evidence from samples of the sending host: how long its processes wanted a processor and did not have one.
+"""Evidence from samples of the sending host: how long it was ready without a processor.
 
-What matters is not how the processor was shared while it was wanted, but what the transfer missed: a program that sleeps for most of
-the time and now and then waits for a millisecond is not starved, whatever the ratio of the two. So the measure is a share of the whole
-time: ready and waiting (Linux counts it per process as run delay), throttled by a quota, or stopped.
+The measure is a share of the whole time, not of the time in which the processor was wanted: a
+program that sleeps for most of the time and now and then waits for a millisecond is not starved.
+It adds up time ready and waiting (Linux counts it per process as run delay), time throttled by a
+quota, and time stopped.
 
-Reads no file: whoever has the samples passes their rows, with nanoseconds as the tables have them.
+Reads no file: the caller passes the rows of the samples, in nanoseconds as the tables have them.
 
-Bias: several processes are taken for alternatives, not for a sum: the one that missed most counts. A process that is stopped and
-continued in step with the samples is found stopped always or never. What a virtual machine's own processes miss inside is not seen here.
+Bias: several processes are alternatives, not a sum: the one that missed most counts. A process that
+is stopped and continued in step with the samples is found stopped always or never. What a virtual
+machine's own processes miss inside is invisible here.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trustbed.diagnose.both_ends import SENT_AT_OTHER_END, EndsEvidence, with_ends
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.kernel import KernelTimes, with_kernel_times
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.diagnose.two_point import SENT_AT_OTHER_END, TwoPointEvidence, with_two_point
+from trustbed.run.throttling import throttled_share
 
 STOPPED = frozenset("Tt")
 """States of a stopped process, as proc_pid_stat(5) has them."""
@@ -30,7 +33,9 @@ Rows = Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEvidence:
-    """What is known of one transfer beyond its capture beside the sender: of the sending host, and by a capture at the other end.
+    """What is known of one transfer beyond its capture beside the sender.
+
+    Of the sending host, and by a capture at the other end.
 
     ``None`` = nobody looked.
     """
@@ -39,19 +44,20 @@ class HostEvidence:
     processor_share: float | None = None
     kernel: KernelTimes | None = None
     kernel_reset: bool | None = None
-    ends: EndsEvidence | None = None
+    ends: TwoPointEvidence | None = None
 
 
 def processor_of(processes: Rows, cgroups: Rows = ()) -> HostEvidence:
     """From the samples of the sender's processes and of the cgroup that they run in.
 
-    ``processor_missed`` is a share of the time. ``processor_share`` is what an always-ready thread in their place obtained: of the time
-    in which the processor was wanted, where that is long enough to say; else what was not missed.
+    ``processor_missed`` is a share of the time. ``processor_share`` is what an always-ready thread
+    in their place obtained: of the time in which the processor was wanted, where that is long
+    enough to say; else what was not missed.
     """
     by_process: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
     for row in processes:
         by_process[row.get("process")].append(row)
-    throttled = _throttled(cgroups)
+    throttled = throttled_share(cgroups)
     found = [one for rows in by_process.values() if (one := _of_process(rows)) is not None]
     missed, share = max(found, default=(0.0, 1.0))
     missed = min(1.0, max(missed, throttled or 0.0))
@@ -82,17 +88,6 @@ def _of_process(rows: list[Mapping[str, Any]]) -> tuple[float, float] | None:
     return missed, share
 
 
-def _throttled(cgroups: Rows) -> float | None:
-    """The largest share of the time that one cgroup spent throttled."""
-    whole: dict[Any, int] = defaultdict(int)
-    throttled: dict[Any, int] = defaultdict(int)
-    for row in cgroups:
-        whole[row.get("cgroup")] += row.get("interval_ns") or 0
-        throttled[row.get("cgroup")] += row.get("throttled_ns") or 0
-    shares = [throttled[name] / time for name, time in whole.items() if time > 0]
-    return max(shares, default=None)
-
-
 def with_host(
     evidence: Evidence, host: HostEvidence, *, thresholds: Thresholds = THRESHOLDS
 ) -> tuple[Evidence, tuple[str, ...]]:
@@ -107,7 +102,7 @@ def with_host(
     if host.kernel_reset is not None:
         evidence = replace(evidence, kernel_reset=host.kernel_reset)
     if host.ends is not None:
-        evidence = with_ends(evidence, host.ends)
+        evidence = with_two_point(evidence, host.ends)
         flags = flags if host.ends.sent_here else (*flags, SENT_AT_OTHER_END)
     return evidence, flags
 
@@ -115,7 +110,9 @@ def with_host(
 def kernel_times(
     tcp: Mapping[str, Any], *, send_buffer_bytes: float | None = None, declared: bool = False
 ) -> KernelTimes | None:
-    """From a workload's report of ``tcp_info`` at the close (nanoseconds); ``None`` where the kernel did not say.
+    """From a workload's report of ``tcp_info`` at the close (nanoseconds).
+
+    ``None`` where the kernel did not say.
 
     ``declared``: the workload fixed the size of its send buffer.
     """

@@ -1,9 +1,10 @@
-"""Judges whole tables: rows of the transfers table and the capture's facts in, diagnoses and findings out.
+"""Judges whole tables: rows of the transfers table in, diagnoses and findings out.
 
-Streams: one row at a time, in the order given, one diagnosis per row. Transfers too short to judge share one diagnosis object, so a
-capture with millions of them costs a look at one field each.
+Reads one row at a time, in the order given, and makes one diagnosis per row. Transfers too short to
+judge share one diagnosis object, so a capture with millions of them stays cheap.
 
-Bias: findings of one kind about single transfers are listed up to a number and then folded into one that counts the rest.
+Bias: findings of one kind about single transfers are listed up to a number and then folded into one
+that counts the rest.
 """
 
 from __future__ import annotations
@@ -12,42 +13,28 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from trustbed.diagnose.catalogue import finding
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.compensation import NOTHING
 from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, Shares, diagnose
 from trustbed.diagnose.evidence import Evidence, Row, Workload
 from trustbed.diagnose.facts import CaptureFacts
-from trustbed.diagnose.findings import Finding, capture_findings, finding
+from trustbed.diagnose.findings import capture_findings
 from trustbed.diagnose.host import HostEvidence, with_host
 from trustbed.diagnose.quality import CaptureQuality, Quality
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
 from trustbed.diagnose.transfer_findings import host_findings, transfer_findings
-from trustbed.diagnose.units import count_words
+from trustbed.findings import Finding
+from trustbed.findings.words import count_words
 
 HostOf = Callable[[Row], HostEvidence | None]
-"""What a run knows of the host that sent a transfer; ``None`` for transfers that are not the run's own."""
+"""What a run knows of the host that sent a transfer.
+
+``None`` for transfers that are not the run's own.
+"""
 
 FINDINGS_SHOWN = 100
 """Findings of one code about single transfers that are listed before the rest is folded."""
-
-
-def judge(
-    rows: Iterable[Row],
-    capture: CaptureFacts,
-    *,
-    workload: Workload = "unknown",
-    capacity: float | None = None,
-    thresholds: Thresholds = THRESHOLDS,
-) -> Iterator[Diagnosis]:
-    """One diagnosis per row, in order. ``capacity`` is what the person knows of the bottleneck, in bit/s at IP level."""
-    quality = CaptureQuality.of(capture)
-    for row in rows:
-        if row.get("too_short"):
-            yield TOO_SHORT
-        else:
-            yield judge_row(
-                row, quality, workload=workload, capacity=capacity, thresholds=thresholds
-            )
 
 
 def judge_row(
@@ -59,7 +46,7 @@ def judge_row(
     host: HostEvidence | None = None,
     thresholds: Thresholds = THRESHOLDS,
 ) -> Diagnosis:
-    """The diagnosis of one row of the transfers table, with what is known of the host that sent it."""
+    """The diagnosis of one row of the transfers table; ``host`` is what is known of its sender."""
     flags: tuple[str, ...] = ()
     evidence = Evidence.from_transfer(row, workload=workload, capacity_bits_per_second=capacity)
     if host is not None:
@@ -74,14 +61,17 @@ def judge_row(
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
-    """Diagnoses in the order of the rows, and every finding: capture first, then hosts, then transfers in their order."""
+class Judgement:
+    """Diagnoses in the order of the rows, and every finding.
+
+    Capture first, then hosts, then transfers in their order.
+    """
 
     diagnoses: list[Diagnosis]
     findings: list[Finding]
 
 
-def examine(
+def judge(
     rows: Iterable[Row],
     capture: CaptureFacts,
     *,
@@ -89,13 +79,22 @@ def examine(
     capacity: float | None = None,
     host_of: HostOf | None = None,
     thresholds: Thresholds = THRESHOLDS,
-) -> Examination:
-    """Judge every row and gather every finding, in one pass over the rows."""
+) -> Judgement:
+    """Judges every row and collects every finding, in one pass over the rows.
+
+    Args:
+        rows: Rows of the transfers table.
+        capture: Facts about the capture.
+        workload: What the user declared of the sender.
+        capacity: What the user knows of the bottleneck, in bit/s at IP level.
+        host_of: What a run knows of the host that sent a transfer.
+        thresholds: Values to compare with.
+    """
     quality = CaptureQuality.of(capture)
     diagnoses: list[Diagnosis] = []
     about_transfers = _Folded()
     stalls: dict[str, tuple[float, ...]] = {}
-    placeless = misplaced = subflows = 0
+    without_capture_point = misplaced = subflows = 0
     for row in rows:
         if row.get("too_short"):
             diagnoses.append(TOO_SHORT)
@@ -106,14 +105,14 @@ def examine(
         )
         diagnoses.append(diagnosis)
         about_transfers.extend(transfer_findings(row, diagnosis, thresholds=thresholds))
-        placeless += row.get("at") == "unknown"
-        misplaced += bool(row.get("place_contradicted"))
+        without_capture_point += row.get("at") == "unknown"
+        misplaced += bool(row.get("capture_point_contradicted"))
         subflows += bool(row.get("multipath"))
         _note_stalls(row, stalls)
     findings = capture_findings(capture, thresholds=thresholds)
-    findings += _about_the_rows(diagnoses, placeless, misplaced, subflows)
+    findings += _about_the_rows(diagnoses, without_capture_point, misplaced, subflows)
     findings += host_findings(stalls, thresholds=thresholds)
-    return Examination(diagnoses, [*findings, *about_transfers.findings()])
+    return Judgement(diagnoses, [*findings, *about_transfers.findings()])
 
 
 class _Folded:
@@ -153,26 +152,32 @@ def _note_stalls(row: Row, stalls: dict[str, tuple[float, ...]]) -> None:
 
 
 def _about_the_rows(
-    diagnoses: Sequence[Diagnosis], placeless: int, misplaced: int, subflows: int
+    diagnoses: Sequence[Diagnosis], without_capture_point: int, misplaced: int, subflows: int
 ) -> Iterator[Finding]:
     if diagnoses and all(diagnosis.verdict == "not_judged" for diagnosis in diagnoses):
-        message = f"{'no transfer' if len(diagnoses) == 1 else f'none of {len(diagnoses)} transfers'} was long enough to be judged"
-        yield finding("nothing_judged", message, value=float(len(diagnoses)))
-    if placeless:
-        message = f"the capture place of {count_words(placeless, 'transfer')} is unknown"
-        yield finding("place_unknown", message, value=float(placeless))
-    if misplaced:
         message = (
-            f"{count_words(misplaced, 'transfer')} captured beside the other end than was said"
+            f"{'no transfer' if len(diagnoses) == 1 else f'none of {len(diagnoses)} transfers'} "
+            f"was long enough to be judged"
         )
-        yield finding("place_contradicted", message, value=float(misplaced))
+        yield finding("nothing_judged", message, value=float(len(diagnoses)))
+    if without_capture_point:
+        message = (
+            f"the capture point of {count_words(without_capture_point, 'transfer')} is unknown"
+        )
+        yield finding("capture_point_unknown", message, value=float(without_capture_point))
+    if misplaced:
+        message = f"{count_words(misplaced, 'transfer')} captured at the other end than given"
+        yield finding("capture_point_contradicted", message, value=float(misplaced))
     if subflows:
         message = f"{count_words(subflows, 'subflow')} of Multipath TCP among the transfers"
         yield finding("multipath", message, value=float(subflows))
 
 
 def verdict_columns(diagnoses: Sequence[Diagnosis]) -> dict[str, list[object]]:
-    """The columns that the transfers table gains: cause, confidence, verdict, rule, verdict_flags, and the estimates in B/s."""
+    """The columns that the transfers table gains.
+
+    Cause, confidence, verdict, rule, verdict_flags, and the estimates in B/s.
+    """
     estimates = [diagnosis.compensation or NOTHING for diagnosis in diagnoses]
     return {
         "cause": [diagnosis.cause for diagnosis in diagnoses],

@@ -1,8 +1,9 @@
 """Evidence from the sending kernel's own account of a socket, where something recorded it.
 
-Linux counts, per connection, how long data was outstanding or queued (``tcpi_busy_time``) and how much of that time the receive window
-(``tcpi_rwnd_limited``) or the send buffer (``tcpi_sndbuf_limited``) held it up. Does not read it: whoever recorded ``tcp_info`` at the
-close passes the times in seconds.
+Linux counts, per connection, how long data was outstanding or queued (``tcpi_busy_time``) and how
+much of that time the receive window (``tcpi_rwnd_limited``) or the send buffer
+(``tcpi_sndbuf_limited``) held it up. Does not read it: whoever recorded ``tcp_info`` at the close
+passes the times in seconds.
 
 Bias: busy time includes both limited times, so the shares can over-, never under-state them.
 """
@@ -29,7 +30,7 @@ class KernelTimes:
 def with_kernel_times(
     evidence: Evidence, times: KernelTimes, *, thresholds: Thresholds = THRESHOLDS
 ) -> tuple[Evidence, tuple[str, ...]]:
-    """The evidence corrected by the kernel's account, and the flags ``kernel_rwnd_limited`` and ``sndbuf_limited`` where they apply."""
+    """The evidence corrected by the kernel's account, and the flags that it raises."""
     flags: list[str] = []
     duration = evidence.duration_seconds
     if duration and duration > 0:

@@ -1,9 +1,11 @@
-"""What the capture's quality leaves of a diagnosis: a table "finding → what may still be concluded", applied after the rule.
+"""What the capture's quality leaves of a diagnosis: a table of limits, applied after the rule.
 
-A limit can cap the score and hold the verdict at *review*; it never changes the cause and never makes a verdict surer. The rule
-speaks about the packets seen, the limit about what was not, or not rightly, seen.
+A limit can cap the score and hold the verdict at *review*; it never changes the cause and never
+makes a verdict surer. The rule concerns the packets captured, the limit those that were not, or not
+rightly, captured.
 
-Bias: a limit may send a right verdict to a human, and lets a wrong one pass only where the fault left no trace in the capture.
+Bias: a limit may send a right verdict to review, and lets a wrong one pass only where the fault
+left no trace in the capture.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from trustbed.diagnose.conditions import at_least, below
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.quality import UNTOUCHED, Quality
 from trustbed.diagnose.shapes import late_part, queue_at_loss
-from trustbed.diagnose.thresholds import Thresholds, filled
+from trustbed.diagnose.thresholds import Thresholds
+from trustbed.findings import filled
 
 JUDGED: frozenset[Cause] = frozenset(CAUSES) - {"insufficient"}
 PAUSES: frozenset[Cause] = frozenset(
@@ -29,13 +32,19 @@ WINDOW: frozenset[Cause] = frozenset({"window_limited"})
 COMPARED: frozenset[Cause] = frozenset(
     {"window_limited", "bandwidth_limited", "route_change", "shaped"}
 )
-"""Causes that rest on rate, window and RTT alone, not on pauses: all of these are seen from afar as well."""
+"""Causes that rest on rate, window and RTT alone, not on pauses.
+
+All of these are seen from afar as well.
+"""
 QUEUES: frozenset[Cause] = frozenset({"network_congestion"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limit:
-    """One line of the table: applies when ``measure`` reaches the threshold of that name (without a name: when it is above zero).
+    """One line of the table.
+
+    Applies when ``measure`` reaches the threshold of that name (without a name: when it is
+    above zero).
 
     ``when`` carries thresholds in braces; ``remains`` says what may still be concluded.
     """
@@ -56,7 +65,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class AppliedLimit:
-    """A limit that concerns a diagnosis, with the value measured (``None`` where it is a yes or no) and its threshold."""
+    """A limit that applies, with value and threshold (``None`` where it is a yes or no)."""
 
     limit: Limit
     value: float | None
@@ -82,18 +91,20 @@ def _step(quality: Quality, evidence: Evidence, _thresholds: Thresholds) -> floa
 
 def _bunches(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> float:
     if (
-        evidence.oversize_fraction is None
-        or evidence.oversize_fraction >= thresholds.oversize_fraction
+        evidence.long_pause_fraction is None
+        or evidence.long_pause_fraction >= thresholds.long_pause_fraction
     ):
         return 0.0
     return quality.capture.equal_timestamp_share
 
 
 def _echoed(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> float:
-    """A machine that answers late loses nothing by it: losses while the RTT was high are a queue's.
+    """Whether the RTT may hold the sender's own delays.
 
-    Between the two hosts the capture sees the sender's half of the round trip apart: where only the other half grew, nobody answered late.
-    Its own clock clears nobody: a machine that stops between stamping a packet and sending it delays it on its way, as a queue does.
+    A host that responds late loses nothing by it: losses while the RTT was high are a queue's.
+    Between the two hosts the capture separates the sender's half of the round trip: where only the
+    other half grew, the sender was prompt. The sender's own clock clears nobody: a host that stops
+    between timestamping a packet and sending it delays it as a queue does.
     """
     if not quality.rtt_echoed or at_least(evidence.loss, thresholds.loss_decisive):
         return 0.0
@@ -121,7 +132,8 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "capture_loss",
-        "{capture_loss_share:.1%} or more of the transfer's bytes were acknowledged but never captured",
+        "{capture_loss_share:.1%} or more of the transfer's bytes were acknowledged but never "
+        "captured",
         "the throughput; a missing packet looks like a pause, and its retransmission like new data",
         JUDGED,
         lambda quality, _e, _t: quality.unseen_share,
@@ -130,7 +142,8 @@ LIMITS: tuple[Limit, ...] = (
     Limit(
         "capture_kernel_drops",
         "{kernel_drop_share:.0%} or more of the packets were dropped while capturing",
-        "throughput and losses of transfers without unseen bytes; a dropped packet looks like a pause",
+        "throughput and losses of transfers without unseen bytes; a dropped packet looks like a "
+        "pause",
         PAUSES,
         lambda quality, _e, _t: quality.capture.kernel_drop_share,
         "kernel_drop_share",
@@ -145,8 +158,10 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "capture_duplicates",
-        "{duplicate_share:.1%} or more of the transfer's packets were captured twice and the copies not removed",
-        "throughput and unique bytes; a copy looks like a retransmission and spoils the RTT of its bytes",
+        "{duplicate_share:.1%} or more of the transfer's packets were captured twice and the "
+        "copies not removed",
+        "throughput and unique bytes; a copy looks like a retransmission and invalidates the RTT "
+        "of its bytes",
         LOSSES,
         lambda quality, _e, _t: 0.0 if quality.capture.deduplicated else quality.duplicate_share,
         "duplicate_share",
@@ -154,7 +169,8 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "clock_step",
-        "the capture's clock stepped back during the transfer, by {clock_step_share:.0%} or more of its duration",
+        "the capture's clock stepped back during the transfer, by {clock_step_share:.0%} or more "
+        "of its duration",
         "counts; the duration and with it the throughput may be wrong by the step",
         JUDGED,
         _step,
@@ -172,7 +188,8 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "records_out_of_order",
-        "{reordered_share:.0%} or more of the records were out of order, by {timestamp_share:.0%} of the base RTT or more",
+        "{reordered_share:.0%} or more of the records were out of order, by "
+        "{timestamp_share:.0%} of the base RTT or more",
         "counts and throughput; RTT and pauses are off by the disorder",
         JUDGED,
         _disorder,
@@ -180,8 +197,10 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "bunched_timestamps",
-        "{equal_timestamp_share:.0%} or more of the records are stamped like the one before, and pauses stay below the RTT",
-        "throughput, losses and pauses longer than the RTT; shorter ones may be the capturing machine's own",
+        "{equal_timestamp_share:.0%} or more of the records have the timestamp of the one "
+        "before, and pauses stay below the RTT",
+        "throughput, losses and pauses longer than the RTT; shorter ones may be the capturing "
+        "host's own",
         PAUSES,
         _bunches,
         "equal_timestamp_share",
@@ -189,37 +208,40 @@ LIMITS: tuple[Limit, ...] = (
     Limit(
         "window_estimated",
         "the handshake was not captured, so the window's scale is the smallest that fits",
-        "deficits; the window bound is a lower one, so a throughput near it proves nothing",
+        "throughput gaps; the window bound is a lower one, so a throughput near it proves nothing",
         WINDOW,
         lambda quality, _e, _t: float(quality.window_estimated),
     ),
     Limit(
         "echoed_rtt",
-        "the RTT was measured through the sender's answers, {late_part:.0%} of its rise or more may be theirs, and less than "
-        "{loss_decisive:.1%} of the packets were lost, none of them while it was high",
-        "throughput and losses; a sender that answers late inflates this RTT just as a queue does",
+        "the RTT was measured by the sender's responses, {late_part:.0%} of its increase or more "
+        "may be theirs, and less than {loss_decisive:.1%} of the packets were lost, none of them "
+        "while it was high",
+        "throughput and losses; a sender that responds late inflates this RTT just as a queue does",
         QUEUES,
         _echoed,
     ),
     Limit(
-        "place_unknown",
-        "nothing tells where the capture was taken",
-        "throughput and losses; pauses were measured as if it were the sender's place and may be the network's",
+        "capture_point_unknown",
+        "the capture point is unknown",
+        "throughput and losses; pauses were measured as if it were at the sender and may be the "
+        "network's",
         PAUSES,
-        lambda quality, _e, _t: float(quality.place_unknown),
+        lambda quality, _e, _t: float(quality.capture_point_unknown),
     ),
     Limit(
-        "place_contradicted",
-        "the capture was taken beside the other end than was said",
-        "bytes and packets; the RTT is that of the near end, so nothing was compared with what the path allows",
+        "capture_point_contradicted",
+        "packets contradict the capture point that was given",
+        "bytes and packets; the RTT is that of the near end, so no bound of the path was compared",
         JUDGED,
-        lambda quality, _e, _t: float(quality.place_contradicted),
+        lambda quality, _e, _t: float(quality.capture_point_contradicted),
         cap=50,
     ),
     Limit(
         "multipath",
         "the connection is one subflow of a Multipath TCP connection",
-        "bytes, packets, RTT and losses of this subflow; its pauses, windows and rates are the scheduler's as well",
+        "bytes, packets, RTT and losses of this subflow; its pauses, windows and rates are the "
+        "scheduler's as well",
         JUDGED,
         lambda quality, _e, _t: float(quality.multipath),
     ),

@@ -1,13 +1,15 @@
 """The numbers derived from the evidence, computed once and shared by every rule.
 
-Gives the four bounds of the throughput, the expected throughput and how much of it was reached, the inflation of the RTT and whether the
-sender paused. Decides no cause.
+Gives the four bounds of the throughput, the expected throughput and how much of it was reached, the
+inflation of the RTT and whether the sender paused. Decides no cause.
 
-Bias: a bound that is unknown is missing from the minimum, so the expected throughput can be over-, never under-estimated. Without the
-window bound the ratio is therefore used only where the other bounds already explain the throughput.
+Bias: a bound that is unknown is missing from the minimum, so the expected throughput can be over-,
+never under-estimated. Without the window bound the ratio is therefore used only where the other
+bounds already explain the throughput.
 
-Formulas: window bounds as in *Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed*, Eq. 1; loss bound: Mathis,
-Semke, Mahdavi, Ott, *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, 1997, without delayed ACKs.
+Formulas: window bounds as in *Traffic Anomaly Analysis and Characteristics on a Virtualized Network
+Testbed*, Eq. 1; loss bound: Mathis, Semke, Mahdavi, Ott, *The Macroscopic Behavior of the TCP
+Congestion Avoidance Algorithm*, 1997, without delayed ACKs.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ Bound: TypeAlias = Literal["window", "loss", "capacity"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """Derived numbers; bytes per second of payload, seconds, ratios. ``None`` = unknown (for a bound: it bounds nothing)."""
+    """Derived numbers; bytes per second of payload, seconds, ratios.
+
+    ``None`` = unknown (for a bound: it bounds nothing).
+    """
 
     x0_bytes_per_second: float | None
     x1_bytes_per_second: float | None
@@ -38,7 +43,7 @@ class Numbers:
     rtt_inflation: float | None
     packet_period_seconds: float | None
     packets_in_flight: float | None
-    oversize: bool | None
+    long_pauses: bool | None
     loss_bound: bool
     loss_model_refuted: bool
     capacity_refuted: bool
@@ -48,11 +53,14 @@ class Numbers:
 
 
 REPEATED = 0.9
-"""A stall during which the host went on repeating packets: so much of it went by without an answer to them."""
+"""Share of a stall without a response from which the host went on retransmitting during it."""
 
 
 def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
-    """Compute every derived number of one transfer. Never fails: what cannot be computed is ``None``."""
+    """Compute every derived number of one transfer.
+
+    Never fails: what cannot be computed is ``None``.
+    """
     throughput = evidence.throughput_bytes_per_second
     rtt_base, rtt = _positive(evidence.rtt_base_seconds), _positive(evidence.rtt_seconds)
     window, payload, packet = (
@@ -89,7 +97,7 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
         packets_in_flight=_quotient(throughput * rtt, payload)
         if throughput and rtt and payload
         else None,
-        oversize=_oversize(evidence, period, thresholds),
+        long_pauses=_long_pauses(evidence, period, thresholds),
         loss_bound=_is_loss_bound(x1, x2, x3, thresholds),
         loss_model_refuted=refuted,
         capacity_refuted=empty,
@@ -103,7 +111,10 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
 
 
 def _quotient(over: float, under: float) -> float | None:
-    """A finite quotient, or unknown: products of absurdly small numbers can vanish, of large ones overflow."""
+    """A finite quotient, or unknown.
+
+    Products of absurdly small numbers can vanish, of large ones overflow.
+    """
     if under == 0:
         return None
     quotient = over / under
@@ -111,7 +122,10 @@ def _quotient(over: float, under: float) -> float | None:
 
 
 def _positive(value: float | None) -> float | None:
-    """A finite number above zero, or unknown: a window or delay of zero describes a fault, not a path."""
+    """A finite number above zero, or unknown.
+
+    A window or delay of zero describes a fault, not a path.
+    """
     return value if value is not None and 0 < value < math.inf else None
 
 
@@ -176,39 +190,43 @@ def _is_loss_bound(
     return x2 is not None and bool(others) and x2 < thresholds.loss_bound_margin * min(others)
 
 
-def _oversize(evidence: Evidence, period: float | None, thresholds: Thresholds) -> bool | None:
-    """Did the sender pause? The shares of time decide, else the mean pause, else what was reported."""
+def _long_pauses(evidence: Evidence, period: float | None, thresholds: Thresholds) -> bool | None:
+    """Whether the sender paused: by the shares of time, else the mean pause, else as reported."""
     longer, withheld, mean = (
-        evidence.oversize_fraction,
-        withheld_share(evidence),
+        evidence.long_pause_fraction,
+        idle_open_window_share(evidence),
         evidence.spacing_mean_seconds,
     )
     if (evidence.empty_fraction or 0.0) >= thresholds.empty_fraction:
         return True
     if longer is not None or withheld is not None:
-        return (longer or 0.0) >= thresholds.oversize_fraction or (
+        return (longer or 0.0) >= thresholds.long_pause_fraction or (
             withheld or 0.0
-        ) >= thresholds.withheld_fraction
+        ) >= thresholds.idle_open_window_fraction
     if mean is not None and period is not None:
         return mean > period
-    return evidence.oversize_reported
+    return evidence.long_pauses_reported
 
 
-def withheld_share(evidence: Evidence) -> float | None:
-    """The larger of h and h′: a sender whose pauses made it slow must not be excused by its own slowness."""
+def idle_open_window_share(evidence: Evidence) -> float | None:
+    """The larger of h and h′: a sender must not be excused by the slowness its own pauses cause."""
     known = [
         share
-        for share in (evidence.withheld_fraction, evidence.withheld_at_rate_fraction)
+        for share in (
+            evidence.idle_open_window_fraction,
+            evidence.idle_open_window_at_rate_fraction,
+        )
         if share is not None
     ]
     return max(known, default=None)
 
 
 def _near_reset_period(gap: float, evidence: Evidence, thresholds: Thresholds) -> bool:
-    """Whether a multiple of the period ends with the stall, or, where retransmissions went unanswered, since the last of them.
+    """Whether a multiple of the reset period ends with the stall.
 
-    A sender finds out that its queue works again when it next repeats a packet, and it waits twice as long each time (RFC 6298): the
-    last repetition that was in vain came when half of the stall had passed.
+    Or, where retransmissions went unanswered, since the last of them: a sender notices that its
+    queue works again when it next retransmits, and it waits twice as long each time (RFC 6298), so
+    the last unanswered retransmission came when half of the stall had passed.
     """
     if not math.isfinite(gap):
         return False

@@ -1,18 +1,17 @@
-"""The thresholds of what published measurements show: model, delay, loss, pauses, window, processor, stalls.
+"""The thresholds of what published measurements show.
 
-Holds values with their meaning and their source; decides nothing. Those of the shape of a transfer and of captures come on top in
-:mod:`trustbed.diagnose.thresholds`, which is what the rest of the package uses and which names the sources.
+Model, delay, loss, pauses, window, processor, stalls.
+
+Holds values with their meaning and their source; decides nothing. Those of the shape of a transfer
+and of captures come on top in :mod:`trustbed.diagnose.thresholds`, which is what the rest of the
+package uses and which names the sources.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-
-def value(default: float, meaning: str, source: str) -> Any:  # noqa: ANN401 - dataclasses.field is typed this way
-    """A threshold with its meaning and its source."""
-    return field(default=default, metadata={"meaning": meaning, "source": source})
+from trustbed.findings import value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,17 +20,20 @@ class PublishedThresholds:
 
     explained_ratio: float = value(
         0.8,
-        "throughput is explained when it reaches this share of what window, delay, loss and capacity allow",
+        "throughput is explained when it reaches this share of what window, delay, loss and "
+        "capacity allow",
         "VTN: the two explained pairs reach 0.94 and more, every anomalous run 0.57 or less",
     )
     half_explained_ratio: float = value(
         0.5,
-        "inside a deficit the loss bound is still believed when the throughput reaches this share of what is expected",
+        "inside a throughput gap the loss bound still counts when the throughput reaches this "
+        "share of what is expected",
         "VTN, EC2; provisional",
     )
     loss_bound_margin: float = value(
         0.9,
-        "loss bounds a transfer when the loss model allows less than this share of what window and capacity allow",
+        "loss bounds a transfer when the loss model allows less than this share of what window "
+        "and capacity allow",
         "keeps two nearly equal bounds from being told apart by noise",
     )
     loss_model_refuted_ratio: float = value(
@@ -41,7 +43,7 @@ class PublishedThresholds:
     )
     loss_events_minimum: float = value(
         5,
-        "the loss model needs at least so many losses",
+        "the loss model needs at least this many losses",
         "a rate counted from fewer events is off by 45 % or more (1/√n)",
     )
     inflation: float = value(
@@ -56,22 +58,24 @@ class PublishedThresholds:
     )
     inflation_thin: float = value(
         1.3,
-        "up to this inflation a congestion verdict with decisive loss names loss as the other reading",
+        "up to this inflation a congestion verdict with decisive loss names loss as the other "
+        "reading",
         "REC: 1.26 where the base RTT was itself measured in a standing queue",
     )
-    oversize_fraction: float = value(
+    long_pause_fraction: float = value(
         0.2,
-        "pauses are oversize when pauses longer than the base RTT make up this share of the transfer",
+        "pauses are long when pauses longer than the base RTT make up this share of the transfer",
         "REC: 0.00 for undisturbed senders, 0.41 and more for stopped ones",
     )
-    withheld_fraction: float = value(
+    idle_open_window_fraction: float = value(
         0.3,
-        "pauses are oversize when data was withheld under an open window for this share of the transfer",
+        "pauses are long when the sender was idle with an open window for this share of the "
+        "transfer",
         "REC: at most 0.15 for undisturbed senders, 0.50 and more for starved ones; provisional",
     )
-    withheld_clear: float = value(
+    idle_open_window_clear: float = value(
         0.45,
-        "withheld share at which the host verdict gains confidence",
+        "share idle with an open window at which the host verdict gains confidence",
         "REC: 0.50 and more; provisional",
     )
     window_closed: float = value(
@@ -84,12 +88,14 @@ class PublishedThresholds:
     )
     window_saturated: float = value(
         0.9,
-        "the advertised window stood near its maximum for this share of the time: flow control did not interfere",
+        "the advertised window stood near its maximum for this share of the time: flow control "
+        "did not interfere",
         "VTN",
     )
     window_exceeded: float = value(
         1.1,
-        "throughput above this multiple of the window bound shows that the assumed window or RTT is wrong",
+        "throughput above this multiple of the window bound shows that the assumed window or RTT "
+        "is wrong",
         "EC2: the published probe that beats a 16 KB window",
     )
     window_met: float = value(
@@ -99,17 +105,20 @@ class PublishedThresholds:
     )
     capacity_exceeded: float = value(
         1.1,
-        "throughput above this multiple of the capacity bound shows that the capacity given is wrong",
+        "throughput above this multiple of the capacity bound shows that the capacity given is "
+        "wrong",
         "as window_exceeded",
     )
     packets_in_flight_least: float = value(
         1.0,
-        "a sender with fewer packets in flight on average was idle most of the time, so a queue alone did not set its speed",
-        "Little's law: X·R bytes are in flight on average, and a sender that waits for the path has at least one packet there",
+        "a sender with fewer packets in flight on average was idle most of the time, so a queue "
+        "alone did not set its speed",
+        "Little's law: X·R bytes are in flight on average, and a sender that waits for the path "
+        "has at least one packet there",
     )
     loss_decisive: float = value(
         0.005,
-        "loss rate that explains a deficit by itself",
+        "loss rate that explains a throughput gap by itself",
         "EC2: 0.42 % to 1.7 % on lossy paths; provisional",
     )
     loss_heavy: float = value(0.01, "loss rate at which the loss verdict gains confidence", "EC2")
@@ -135,7 +144,8 @@ class PublishedThresholds:
     )
     rwnd_hint: float = value(
         0.2,
-        "a sender that fills the window for this share of the time had more to send: speaks for the machine",
+        "a sender that fills the window for this share of the time had more to send: suggests "
+        "the host",
         "REC: 0.43 for a stopped bulk sender, 0.00 for an application that pauses",
     )
     cpu_starved: float = value(

@@ -1,8 +1,9 @@
-"""How well a capture shows what happened: its weaknesses as numbers, for the capture as a whole and for one transfer.
+"""How well a capture shows what happened: its weaknesses as numbers, overall and per transfer.
 
-Only gathers them from the capture's facts and the transfer's row; what they leave of a diagnosis is in :mod:`trustbed.diagnose.limits`.
+Only collects them from the capture's facts and the transfer's row; what they leave of a diagnosis
+is in :mod:`trustbed.diagnose.limits`.
 
-Bias: a weakness that nobody counted is not there; the defaults say "none known".
+Bias: a weakness that nothing counted is missing; the defaults mean "none known".
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
 
 NO_TIME = "no_timestamp"
-# Records that would have been packets of some transfer; the other reasons concern traffic that is not measured anyway.
+# Records that would have been packets of some transfer; the other reasons concern traffic that is
+# not measured anyway.
 UNMEASURED = frozenset({"truncated", "bad_header", "fragment_without_first"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureQuality:
-    """The capture's weaknesses in numbers that a limit can compare; the defaults say "none known"."""
+    """Weaknesses of the capture as numbers that limits compare; the defaults mean "none known"."""
 
     kernel_drop_share: float = 0.0
     unmeasured_share: float = 0.0
@@ -64,7 +66,7 @@ def records_without_time(facts: CaptureFacts) -> int:
 
 
 def kernel_drops(facts: CaptureFacts) -> tuple[int, int]:
-    """Packets dropped while capturing and packets recorded, over the interfaces that count their drops."""
+    """Packets dropped and recorded, over the interfaces that count their drops."""
     dropped = recorded = 0
     for file in facts.get("files") or ():
         for interface in file.get("interfaces") or ():
@@ -83,13 +85,16 @@ def kernel_drop_share(facts: CaptureFacts) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """How well the capture shows one transfer; the defaults say "nothing against it". ``at``, the place, is not held against anything."""
+    """How well the capture shows one transfer; the defaults mean "nothing against it".
+
+    ``at`` is the capture point; it counts for nothing here.
+    """
 
     capture: CaptureQuality = CaptureQuality()
     spacing_estimated: bool = False
     one_sided: bool = False
-    place_unknown: bool = False
-    place_contradicted: bool = False
+    capture_point_unknown: bool = False
+    capture_point_contradicted: bool = False
     multipath: bool = False
     rtt_echoed: bool = False
     window_estimated: bool = False
@@ -107,12 +112,13 @@ class Quality:
         return cls(
             capture=capture,
             spacing_estimated=row.get("spacing_source") == "estimated",
-            # Every packet of the receiver carries its window: a row without one has seen no such packet.
+            # Every packet of the receiver carries its window: a row without one has seen no such
+            # packet.
             one_sided=bool(row.get("one_sided"))
             or "one_sided" in flags
             or row.get("window_max_bytes", 0) is None,
-            place_unknown=row.get("at") == "unknown",
-            place_contradicted=bool(row.get("place_contradicted")),
+            capture_point_unknown=row.get("at") == "unknown",
+            capture_point_contradicted=bool(row.get("capture_point_contradicted")),
             # Also where it fell back to plain TCP after the handshake (RFC 8684, section 3.7).
             multipath=bool(row.get("multipath")),
             # Away from the sender the RTT is, in part, the time that the sender took to answer.
@@ -125,25 +131,28 @@ class Quality:
         )
 
 
-PLACE_COLUMNS = (
-    "capture_place",
-    "capture_place_from",
-    "nearest_initiator_ns",
-    "nearest_responder_ns",
+CAPTURE_POINT_COLUMNS = (
+    "capture_point",
+    "capture_point_source",
+    "response_min_initiator_ns",
+    "response_min_responder_ns",
 )
 """What of a connection says where it was captured."""
 
 
-def is_place_contradicted(connection: Row, thresholds: Thresholds = THRESHOLDS) -> bool:
-    """Whether a connection's :data:`PLACE_COLUMNS` show a capture that was taken beside the other end than was said.
+def is_capture_point_contradicted(connection: Row, thresholds: Thresholds = THRESHOLDS) -> bool:
+    """Whether a connection shows that the capture was taken at the other end than given.
 
-    Bias: an end that answers late every single time looks far away; the fastest of its answers guards against it.
+    ``connection`` has the :data:`CAPTURE_POINT_COLUMNS`.
+
+    Bias: an end that responds late every single time looks far away; using its fastest responses
+    guards against it.
     """
-    place, ends = connection.get("capture_place"), ("initiator", "responder")
-    if connection.get("capture_place_from") != "given" or place not in ends:
+    place, ends = connection.get("capture_point"), ("initiator", "responder")
+    if connection.get("capture_point_source") != "given" or place not in ends:
         return False
     beside, other = (
-        connection.get(f"nearest_{end}_ns")
+        connection.get(f"response_min_{end}_ns")
         for end in (ends if place == "initiator" else ends[::-1])
     )
     if beside is None or other is None:

@@ -1,17 +1,23 @@
-"""The decision procedure: stages and rules in order, the first match wins. Read it from top to bottom.
+"""The decision procedure: stages and rules in order, the first match wins.
 
-A stage is entered when its condition holds. Inside a stage the first rule whose conditions all hold names the cause. Every stage ends with
-a rule without conditions, except the first, which only sorts out what cannot be judged.
+Read it from top to bottom.
 
-Why this order: silences, a new route and a burst before a lower rate make two transfers of one, whose mean compares with nothing, so
-they are asked before the throughput is compared; their conditions hold for hardly anything else. A deficit that window, measured delay
-and loss already explain needs no anomaly of a host, so the model is asked before the pauses. Inside an unexplained deficit pauses are
-direct evidence and come before weaker hints. Where loss and an inflated RTT meet, the RTT just before the losses decides between queue
-and loss; where it is unknown the queue is blamed. A window that shrank and is full is a slow reader even where its pace is so steady
-that it looks like a link's. No steady rate is a link's by itself: any sender with an even pace keeps outstanding what its round trip holds
-(Little's law), so a link that was full must show a queue before it.
+A stage is entered when its condition holds. Inside a stage the first rule whose conditions all hold
+names the cause. Every stage ends with a rule without conditions, except the first, which only sorts
+out what cannot be judged.
 
-Bias: the RTT's inflation is too small when its base was itself measured in a standing queue, so congestion can be missed, not invented.
+Why this order: silences, a new route and a burst before a lower rate make two transfers of one,
+whose mean compares with nothing, so they are asked before the throughput is compared; their
+conditions hold for hardly anything else. A throughput that window, measured delay and loss already
+explain needs no anomaly of a host, so the model comes before the pauses. Inside a throughput gap
+pauses are direct evidence and come before weaker hints. Where loss and an inflated RTT meet, the
+RTT just before the losses decides between queue and loss; where it is unknown the queue is blamed.
+A window that shrank and is full is a slow reader even where its pace is so steady that it looks
+like a link's. No steady rate is a link's by itself: any sender with an even pace keeps outstanding
+what its round trip holds (Little's law), so a link that was full must show a queue before it.
+
+Bias: the RTT's inflation is too small when its base was itself measured in a standing queue, so
+congestion can be missed, not invented.
 """
 
 from __future__ import annotations
@@ -27,7 +33,10 @@ from trustbed.diagnose.conditions import Case, Condition
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """A cause and the conditions that must all hold; ``flag`` is raised with it when ``flag_when`` holds, too."""
+    """A cause and the conditions that must all hold.
+
+    ``flag`` is raised with it when ``flag_when`` holds, too.
+    """
 
     name: str
     cause: Cause
@@ -57,7 +66,7 @@ class Stage:
 STAGES: tuple[Stage, ...] = (
     Stage(
         "usable",
-        "Can the transfer be judged at all?",
+        "Can the transfer be judged?",
         None,
         (
             Rule("failed", "insufficient", (on.FAILED,), flag="failed"),
@@ -75,19 +84,19 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "silent",
-        "Did nothing come back for a good part of the transfer?",
+        "Was there no response for a large part of the transfer?",
         shape.SILENT,
         (Rule("nothing_came_back", "outage"),),
     ),
     Stage(
         "rerouted",
-        "Did the delay of the path change for good?",
+        "Did the path's delay change for good?",
         shape.STEPPED,
         (Rule("delay_has_two_levels", "route_change"),),
     ),
     Stage(
         "bent",
-        "Did a token bucket let a burst pass and hold back the rest?",
+        "Did a token bucket pass a burst and delay the rest?",
         shape.BURST_FIRST,
         (Rule("burst_then_lower_rate", "shaped"),),
     ),
@@ -115,7 +124,7 @@ STAGES: tuple[Stage, ...] = (
             Rule("queue_explains", "network_congestion", (on.INFLATED,)),
             Rule("capacity_explains", "bandwidth_limited", (on.CAPACITY_SMALLER,)),
             Rule(
-                "withheld_yet_explained",
+                "idle_open_window_yet_explained",
                 "host_scheduling",
                 (sender.PROCESSOR_TOOK_PART, on.CLEAN_PATH),
             ),
@@ -123,8 +132,8 @@ STAGES: tuple[Stage, ...] = (
         ),
     ),
     Stage(
-        "deficit",
-        "The throughput stays below what they allow: what took the rest?",
+        "throughput_gap",
+        "There is a throughput gap: what took the rest?",
         on.UNEXPLAINED,
         (
             Rule("receiver_closed_its_window", "receiver_limited", (on.WINDOW_CLOSED,)),
@@ -140,21 +149,21 @@ STAGES: tuple[Stage, ...] = (
             Rule(
                 "application_slept",
                 "sender_application_limited",
-                (on.OVERSIZE, sender.MACHINE_CLEARED),
+                (on.LONG_PAUSES, sender.MACHINE_CLEARED),
             ),
             Rule(
                 "application_paused",
                 "sender_application_limited",
-                (on.OVERSIZE, on.APPLICATION_IDLE),
+                (on.LONG_PAUSES, on.APPLICATION_IDLE),
             ),
             Rule("buffer_was_filled", "send_buffer_limited", (sender.BUFFER_FILLED,)),
             Rule(
                 "flight_was_held",
                 "send_buffer_limited",
-                (on.OVERSIZE, sender.FLIGHT_HELD, shape.NO_LOSS),
+                (on.LONG_PAUSES, sender.FLIGHT_HELD, shape.NO_LOSS),
             ),
-            Rule("path_was_full", "bandwidth_limited", (on.OVERSIZE, shape.PIPE_FULL)),
-            Rule("sender_held_back", "host_scheduling", (on.OVERSIZE, sender.PAUSES_SURE)),
+            Rule("path_was_full", "bandwidth_limited", (on.LONG_PAUSES, shape.PIPE_FULL)),
+            Rule("sender_held_back", "host_scheduling", (on.LONG_PAUSES, sender.PAUSES_SURE)),
             Rule("machine_answered_late", "host_scheduling", (sender.ANSWERS_LATE, on.CLEAN_PATH)),
             Rule(
                 "writes_came_late",
@@ -180,7 +189,7 @@ STAGES: tuple[Stage, ...] = (
             Rule(
                 "flight_had_a_ceiling",
                 "send_buffer_limited",
-                (sender.FLIGHT_CAPPED, shape.NO_LOSS, on.NO_OVERSIZE),
+                (sender.FLIGHT_CAPPED, shape.NO_LOSS, on.NO_LONG_PAUSES),
             ),
             Rule("ran_now_and_then", "host_scheduling", (sender.ON_AND_OFF,)),
             Rule("processor_was_missing", "host_scheduling", (on.CPU_STARVED, on.CLEAN_PATH)),
@@ -190,10 +199,10 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "no_rate",
-        "The throughput cannot be compared with an expectation: what do the hints say?",
+        "The throughput cannot be compared with an expectation: what do the other signs show?",
         on.NO_RATIO,
         (
-            Rule("pauses_alone", "host_scheduling", (on.OVERSIZE,)),
+            Rule("pauses_alone", "host_scheduling", (on.LONG_PAUSES,)),
             Rule("loss_hint", "network_loss", (on.LOSS_BOUND, on.NOT_INFLATED)),
             Rule("queue_hint", "network_congestion", (on.INFLATED,)),
             Rule("nothing_unusual", "no_anomaly"),
@@ -209,7 +218,8 @@ RULES: tuple[Rule, ...] = tuple(rule for stage in STAGES for rule in stage.rules
 def first_match(case: Case) -> Rule:
     """The rule that decides this case.
 
-    The conditions of the last three stages exclude one another and leave nothing out, so there always is one.
+    The conditions of the last three stages exclude one another and leave nothing out, so there
+    always is one.
     """
     for stage in STAGES:
         if stage.entered(case):

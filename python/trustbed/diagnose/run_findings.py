@@ -1,7 +1,10 @@
-"""Findings about a repetition: what of its emulator, its generators, its workload and its machine makes its numbers mean less.
+"""Findings about a repetition.
 
-Input is the record that the run wrote (``repetition.json``) and a summary of its samples; captures are judged elsewhere. A repetition with
-an error among its findings is to be discarded, whatever its captures say.
+What of its emulator, its generators, its workload and its machine makes its numbers mean less.
+
+Input is the record that the run wrote (``repetition.json``) and a summary of its samples; captures
+are judged elsewhere. A repetition with an error among its findings is to be discarded, whatever its
+captures say.
 """
 
 from __future__ import annotations
@@ -9,37 +12,41 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trustbed.diagnose.findings import Finding, finding
-from trustbed.diagnose.units import count_words, percent_words, seconds_words
+from trustbed.diagnose.catalogue import finding
+from trustbed.findings import Finding
+from trustbed.findings.words import count_words, percent_words, seconds_words
 
 Record = Mapping[str, Any]
 Use: TypeAlias = Literal["trust", "review", "discard"]
 
 STANDSTILL_SHARE = 0.01
-"""Share of the time in which packets were overdue by more than a millisecond, from which on a repetition is discarded.
+"""Share of the time with packets overdue by more than 1 ms from which a repetition is discarded.
 
-Measured (docs/validation.md, "Lateness of the emulator"). Where the machine was held up, and with it the emulator, this one number finds
-98 % of the transfers whose throughput, median round trip or cause changed, and 73 % of what it discards was changed: as three thresholds
-that were set by argument before (p99, a single packet's lateness, the share later than a packet's own time) do together. p99 alone
-misses a tenth of a second of standstill in every second, when few packets are under way meanwhile. Undisturbed repetitions stay below
-0.5 %. The rule errs on the side of discarding: where nothing but the emulator stands still, queues bridge most of it.
+Measured (docs/validation.md, "Departure error of the emulator"). Where the machine stalled, and the
+emulator with it, this one number finds 98 % of the transfers whose throughput, median round trip or
+cause changed, and 73 % of what it discards was changed: no worse than p99, a single packet's
+departure error and the share later than a packet's own time together. p99 alone misses a stall of a
+tenth of a second in every second, when few packets are in flight meanwhile. Undisturbed repetitions
+stay below 0.5 %. The rule errs on the side of discarding: where only the emulator stalls, queues
+bridge most of it.
 """
 LATE_SECONDS = 1e-3
-"""The same for records of emulators that did not say it: p99, which finds 93 % there, 77 % of what it discards being changed."""
+"""The 99th percentile instead, for records without that share; finds 93 %, 77 % of it changed."""
 MEDIAN_SECONDS = 2.5e-4
-"""Or half of the packets this late: never overdue by a millisecond perhaps, but both ways of a round trip of 10 ms then add 5 % to it.
-By what harm means, not by measurement: a stop makes single packets late, a coarse timer all of them."""
+"""Or half of the packets this late: both directions then add 5 % to a round trip of 10 ms.
+By argument, not measured: a stop makes single packets late, a coarse timer all of them.
+"""
 BUSY_SHARE = 0.05
-"""Share of processor time that others took or withheld."""
+"""Share of processor time that others took."""
 
 
 def _lateness(record: Record) -> Iterator[Finding]:
-    lateness = (record.get("emulator") or {}).get("lateness") or {}
-    p50, p99, most = (lateness.get(key) for key in ("p50_ns", "p99_ns", "max_ns"))
+    departure_error = (record.get("emulator") or {}).get("departure_error") or {}
+    p50, p99, most = (departure_error.get(key) for key in ("p50_ns", "p99_ns", "max_ns"))
     if p50 is None or p99 is None or most is None:
         return
     standstill, share = (
-        lateness.get(key) for key in ("overdue_share", "late_by_more_than_a_packet_time")
+        departure_error.get(key) for key in ("overdue_share", "late_by_more_than_a_packet_time")
     )
     stood = p99 / 1e9 >= LATE_SECONDS if standstill is None else standstill >= STANDSTILL_SHARE
     late = stood or p50 / 1e9 >= MEDIAN_SECONDS
@@ -64,7 +71,7 @@ def _lateness(record: Record) -> Iterator[Finding]:
         value=standstill,
         threshold=STANDSTILL_SHARE,
         scope="emulator",
-        evidence=f"{lateness.get('packets')} packets",
+        evidence=f"{departure_error.get('packets')} packets",
         severity=None if late else "info",
     )
 
@@ -138,19 +145,22 @@ def _ledger(record: Record) -> Iterator[Finding]:
 
 def _generators(record: Record) -> Iterator[Finding]:
     for background in record.get("backgrounds") or ():
-        lateness = (background.get("send") or {}).get("lateness") or {}
-        if lateness.get(
+        departure_error = (background.get("send") or {}).get("departure_error") or {}
+        if departure_error.get(
             "generator_late"
         ):  # of all sources together: of one with a hundred packets a single one would be enough
-            share = lateness.get("over_1ms_share")
-            worst = seconds_words((lateness.get("max_ns") or 0) / 1e9)
+            share = departure_error.get("over_1ms_share")
+            worst = seconds_words((departure_error.get("max_ns") or 0) / 1e9)
             yield finding(
                 "run_generator_late",
-                f"{percent_words(share)} of the packets of {background['name']} left over 1 ms late, at most {worst}",
+                (
+                    f"{percent_words(share)} of the packets of {background['name']} left over "
+                    f"1 ms late, at most {worst}"
+                ),
                 value=share,
                 threshold=0.01,
                 scope=background["name"],
-                evidence=f"{lateness.get('packets')} packets",
+                evidence=f"{departure_error.get('packets')} packets",
             )
 
 
@@ -169,8 +179,11 @@ def _faults(record: Record) -> Iterator[Finding]:
         reason = fault.get("reason")
         if reason:
             yield finding(
-                "run_fault_not_made",
-                f"{fault['name']} ({fault['kind']} on {fault['host']}) cannot be made here: {reason}",
+                "run_fault_not_applied",
+                (
+                    f"{fault['name']} ({fault['kind']} on {fault['host']}) cannot be made "
+                    f"here: {reason}"
+                ),
                 scope=fault["host"],
                 evidence=str(fault.get("hint") or ""),
             )
@@ -199,7 +212,10 @@ def _workloads(record: Record) -> Iterator[Finding]:
         elif (transfers := (workload.get("report") or {}).get("transfers")) and all(
             one.get("payload_bytes") == 0 for one in transfers
         ):
-            message = f"{name} sent nothing: {count_words(len(transfers), 'connection')} without a byte of payload"
+            message = (
+                f"{name} sent nothing: {count_words(len(transfers), 'connection')} without a "
+                f"byte of payload"
+            )
             yield finding("run_workload_sent_nothing", message, value=0, scope=name)
 
 
@@ -241,7 +257,10 @@ def run_findings(record: Record) -> list[Finding]:
 
 
 def use(findings: Sequence[Finding], verdicts: Mapping[str, int]) -> tuple[Use, str]:
-    """What may be done with a repetition, and why: its own findings first, then the verdicts of the workload's transfers."""
+    """What may be done with a repetition, and why.
+
+    Its own findings first, then the verdicts of the workload's transfers.
+    """
     grave = next((found for found in findings if found.severity == "error"), None)
     if grave is not None:
         return "discard", grave.message

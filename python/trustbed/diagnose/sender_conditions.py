@@ -1,4 +1,6 @@
-"""Conditions about the sender: how soon it reacts, how it writes, what its buffer holds, and what its host's samples say.
+"""Conditions about the sender.
+
+How soon it reacts, how it writes, what its buffer holds, and what its host's samples say.
 
 Bias: as for all conditions, an unknown number fulfils none of them.
 """
@@ -6,10 +8,10 @@ Bias: as for all conditions, an unknown number fulfils none of them.
 from __future__ import annotations
 
 from trustbed.diagnose import shapes
-from trustbed.diagnose.conditions import NO_OVERSIZE, Case, Condition, at_least, below
-from trustbed.diagnose.numbers import withheld_share
+from trustbed.diagnose.conditions import NO_LONG_PAUSES, Case, Condition, at_least, below
+from trustbed.diagnose.numbers import idle_open_window_share
 from trustbed.diagnose.shown import inflation_shown, rates_shown, share_shown
-from trustbed.diagnose.units import bytes_words, number_words, percent_words, seconds_words
+from trustbed.findings.words import bytes_words, number_words, percent_words, seconds_words
 
 
 def _is_late(case: Case) -> bool:
@@ -31,30 +33,31 @@ def _misses_its_processor(case: Case) -> bool:
 
 def _has_taken_part(case: Case) -> bool:
     return _misses_its_processor(case) and at_least(
-        withheld_share(case.evidence), case.thresholds.withheld_yet_explained
+        idle_open_window_share(case.evidence), case.thresholds.idle_open_window_yet_explained
     )
 
 
 def _is_missing(case: Case) -> bool:
-    return _misses_its_processor(case) and (case.numbers.oversize is True or _is_late(case))
+    return _misses_its_processor(case) and (case.numbers.long_pauses is True or _is_late(case))
 
 
 def _is_late_from_afar(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     inflated = at_least(case.numbers.rtt_inflation, thresholds.inflation)
-    # A full window shows a sender that is ready, unless its own clock tells of pauses, or all of it comes in moments faster than the mean.
+    # A full window shows a sender that is ready, unless its own clock tells of pauses, or all of it
+    # comes in moments faster than the mean.
     rate = evidence.throughput_bytes_per_second or 0.0
     in_bursts = rate > 0 and at_least(
         evidence.rate_low_bytes_per_second, thresholds.on_and_off * rate
     )
-    in_bursts = in_bursts or at_least(evidence.oversize_fraction, thresholds.oversize_fraction)
+    in_bursts = in_bursts or at_least(evidence.long_pause_fraction, thresholds.long_pause_fraction)
     ready = at_least(evidence.rwnd_limited, thresholds.window_always_full) and not in_bursts
     lossy = at_least(evidence.loss, thresholds.loss_decisive)
     return (
         inflated
         and not ready
         and not lossy
-        and below(shapes.way_share(evidence), thresholds.way_share)
+        and below(shapes.owd_share(evidence), thresholds.owd_share)
     )
 
 
@@ -99,7 +102,10 @@ def _is_flight_held(case: Case) -> bool:
 
 
 def _is_written_late(case: Case) -> bool:
-    """Beside the sender: what it sends waits for something else than acknowledgements, and is not full."""
+    """Beside the sender.
+
+    What it sends waits for something else than acknowledgements, and is not full.
+    """
     evidence, thresholds = case.evidence, case.thresholds
     unfilled = (
         evidence.unfilled_per_train is not None
@@ -130,7 +136,9 @@ def _is_on_and_off(case: Case) -> bool:
 
 def _is_machine_cleared(case: Case) -> bool:
     missed, thresholds = case.evidence.processor_missed, case.thresholds
-    pauses = max(case.evidence.oversize_fraction or 0.0, withheld_share(case.evidence) or 0.0)
+    pauses = max(
+        case.evidence.long_pause_fraction or 0.0, idle_open_window_share(case.evidence) or 0.0
+    )
     harmless = max(thresholds.processor_missed, thresholds.processor_part * pauses)
     return case.evidence.workload != "bulk" and below(missed, harmless)
 
@@ -138,19 +146,26 @@ def _is_machine_cleared(case: Case) -> bool:
 def _reaction(case: Case) -> str:
     evidence = case.evidence
     return (
-        f"reaction {seconds_words(evidence.answer_seconds)} of {seconds_words(evidence.rtt_base_seconds)}, "
+        f"reaction {seconds_words(evidence.answer_seconds)} of "
+        f"{seconds_words(evidence.rtt_base_seconds)}, "
         f"unfilled per train = {number_words(evidence.unfilled_per_train)}"
     )
 
 
 def _writes(case: Case) -> str:
     evidence = case.evidence
-    return f"unfilled per train = {number_words(evidence.unfilled_per_train)}, rwnd_limited = {percent_words(evidence.rwnd_limited)}"
+    return (
+        f"unfilled per train = {number_words(evidence.unfilled_per_train)}, rwnd_limited = "
+        f"{percent_words(evidence.rwnd_limited)}"
+    )
 
 
 def _rise(case: Case) -> str:
-    way = seconds_words(case.evidence.way_rise_seconds)
-    return f"{inflation_shown(case)}, way from the sender + {way}: {percent_words(shapes.way_share(case.evidence))} of the rise"
+    way = seconds_words(case.evidence.owd_increase_seconds)
+    return (
+        f"{inflation_shown(case)}, way from the sender + {way}: "
+        f"{percent_words(shapes.owd_share(case.evidence))} of the rise"
+    )
 
 
 def _flight(case: Case) -> str:
@@ -159,89 +174,100 @@ def _flight(case: Case) -> str:
         bytes_words(evidence.outstanding_mean_bytes),
         bytes_words(evidence.outstanding_max_bytes),
     )
-    return f"outstanding {mean} on average, {most} at most, window {bytes_words(evidence.window_bytes)}"
+    return (
+        f"outstanding {mean} on average, {most} at most, window "
+        f"{bytes_words(evidence.window_bytes)}"
+    )
 
 
 ANSWERS_LATE = Condition(
-    "beside the sender: its median reaction to an acknowledgement takes {answer_late:.0%} of the base RTT or more, "
-    "and its packets are full (unfilled per train ≤ {unfilled_per_train:g})",
+    "at the sender: its median reaction to an acknowledgement takes {answer_late:.0%} of the "
+    "base RTT or more, and its packets are full (unfilled per train ≤ {unfilled_per_train:g})",
     _is_late,
     _reaction,
 )
 LATE_FROM_AFAR = Condition(
-    "seen from afar: i ≥ {inflation:g}, loss < {loss_decisive:.1%}, less than {way_share:.0%} of the rise on the way "
-    "from the sender (by its own clock), "
-    "and the window not full all the time (rwnd_limited < {window_always_full:.0%}, or f ≥ {oversize_fraction:.0%}, or P10 of the delivery "
-    "rate ≥ {on_and_off:g} times the mean rate all the same)",
+    "away from the sender: i ≥ {inflation:g}, loss < {loss_decisive:.1%}, less than "
+    "{owd_share:.0%} of the increase on the forward path (by the sender's own clock), and the "
+    "window not full all the time (rwnd_limited < {window_always_full:.0%}, or f ≥ "
+    "{long_pause_fraction:.0%}, or P10 of the delivery rate ≥ {on_and_off:g} times the mean rate "
+    "all the same)",
     _is_late_from_afar,
     _rise,
 )
 WRITES_SEEN = Condition(
-    "workload not declared as bulk, and trains end in short packets: unfilled per train ≥ {writes_end:g}, and the "
-    "window not full (rwnd_limited < {window_full:.0%})",
+    "workload not declared as bulk, and trains end in short packets: unfilled per train ≥ "
+    "{writes_end:g}, and the window not full (rwnd_limited < {window_full:.0%})",
     _is_in_small_writes,
     _writes,
 )
 WRITTEN_LATE = Condition(
-    "workload not declared as bulk, beside the sender: reaction ≥ {answer_late:.0%} of the base RTT, packets not full "
-    "(unfilled per train > {unfilled_per_train:g}), "
-    "i < {inflation:g}, and the window not full",
+    "workload not declared as bulk, beside the sender: reaction ≥ {answer_late:.0%} of the base "
+    "RTT, packets not full (unfilled per train > {unfilled_per_train:g}), i < {inflation:g}, and "
+    "the window not full",
     _is_written_late,
     _reaction,
 )
 FLIGHT_CAPPED = Condition(
-    "mean outstanding ≥ {flight_steady:.0%} of its maximum, which is below {flight_below_window:.0%} of the window",
+    "mean outstanding ≥ {flight_steady:.0%} of its maximum, which is below "
+    "{flight_below_window:.0%} of the window",
     lambda c: shapes.is_flight_capped(c.evidence, c.thresholds),
     _flight,
 )
 FLIGHT_HELD = Condition(
-    "that, and mean outstanding ≥ {flight_held:.0%} of its maximum: it was at its ceiling nearly always",
+    "that, and mean outstanding ≥ {flight_held:.0%} of its maximum: it was at its ceiling nearly "
+    "always",
     _is_flight_held,
     _flight,
 )
 BUFFER_LIMITED = Condition(
-    "the kernel says that the send buffer limited it for {kernel_time_share:.0%} of its busy time or more",
+    "by its kernel the send buffer limited it for {kernel_time_share:.0%} of its busy time or more",
     lambda c: at_least(c.evidence.send_buffer_limited, c.thresholds.kernel_time_share),
     share_shown("send_buffer_limited", lambda c: c.evidence.send_buffer_limited),
 )
 BUFFER_FILLED = Condition(
-    "X·R ≥ {buffer_filled:.0%} of the send buffer, which is smaller than the window, and was declared or, as its kernel "
-    "says, limited the socket "
-    "for {buffer_felt:.0%} of its busy time or more",
+    "X·R ≥ {buffer_filled:.0%} of the send buffer, which is smaller than the window, and was "
+    "declared or, by its kernel, limited the socket for {buffer_felt:.0%} of its busy time or "
+    "more",
     _is_buffer_filled,
     lambda c: (
-        f"send buffer {bytes_words(c.evidence.send_buffer_bytes)}, window {bytes_words(c.evidence.window_bytes)}"
+        f"send buffer {bytes_words(c.evidence.send_buffer_bytes)}, window "
+        f"{bytes_words(c.evidence.window_bytes)}"
     ),
 )
 PAUSES_SURE = Condition(
-    "measured beside the sender, or loss < {loss_decisive:.1%}: losses before the capture leave gaps that look like pauses",
+    "measured at the sender, or loss < {loss_decisive:.1%}: losses before the capture leave gaps "
+    "that look like pauses",
     lambda c: (
         not c.evidence.pauses_estimated or not at_least(c.evidence.loss, c.thresholds.loss_decisive)
     ),
     share_shown("loss", lambda c: c.evidence.loss),
 )
 ON_AND_OFF = Condition(
-    "loss < {loss_negligible:.1%}, i < {inflation:g}, and P90 of the delivery rate ≥ {on_and_off:g} times the mean rate",
+    "loss < {loss_negligible:.1%}, i < {inflation:g}, and P90 of the delivery rate ≥ "
+    "{on_and_off:g} times the mean rate",
     _is_on_and_off,
     rates_shown,
 )
 ELIMINATED = Condition(
-    "no pause is oversize and the sender reacts at once: nothing else explains the deficit, but nothing shows the machine either",
-    lambda c: NO_OVERSIZE.holds(c) and not _is_late(c) and not _is_late_from_afar(c),
+    "no long pauses, and the sender reacts at once: nothing else explains the gap, but nothing "
+    "shows the host either",
+    lambda c: NO_LONG_PAUSES.holds(c) and not _is_late(c) and not _is_late_from_afar(c),
     _reaction,
 )
 MACHINE_CLEARED = Condition(
-    "workload not declared as bulk, and processor_missed < {processor_missed:.0%} or {processor_part:.0%} of the pauses",
+    "workload not declared as bulk, and processor_missed < {processor_missed:.0%} or "
+    "{processor_part:.0%} of the pauses",
     _is_machine_cleared,
     share_shown("processor_missed", lambda c: c.evidence.processor_missed),
 )
 PROCESSOR_TOOK_PART = Condition(
-    "processor_missed ≥ {processor_mostly_missed:.0%} and h ≥ {withheld_yet_explained:.0%}",
+    "processor_missed ≥ {processor_mostly_missed:.0%} and h ≥ {idle_open_window_yet_explained:.0%}",
     _has_taken_part,
     share_shown("processor_missed", lambda c: c.evidence.processor_missed),
 )
 PROCESSOR_MISSING = Condition(
-    "processor_missed ≥ {processor_mostly_missed:.0%}, with oversize pauses or late reactions",
+    "processor_missed ≥ {processor_mostly_missed:.0%}, with long pauses or late reactions",
     _is_missing,
     share_shown("processor_missed", lambda c: c.evidence.processor_missed),
 )

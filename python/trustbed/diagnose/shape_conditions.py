@@ -1,6 +1,9 @@
-"""Conditions about the shape of a transfer over time: what changed in it, and what happened just before losses.
+"""Conditions about the shape of a transfer over time.
 
-Bias: as for all conditions, an unknown number fulfils none of them; only *losses away from the queue* falls back on the mean RTT.
+What changed in it, and what happened just before losses.
+
+Bias: as for all conditions, an unknown number fulfils none of them; only *losses away from the
+queue* falls back on the mean RTT.
 """
 
 from __future__ import annotations
@@ -9,9 +12,9 @@ import math
 
 from trustbed.diagnose import shapes
 from trustbed.diagnose.conditions import WINDOW_CLOSED, Case, Condition, at_least, below
-from trustbed.diagnose.sender_conditions import LATE_FROM_AFAR
+from trustbed.diagnose.sender_conditions import ANSWERS_LATE, LATE_FROM_AFAR
 from trustbed.diagnose.shown import inflation_shown, rates_shown, share_shown
-from trustbed.diagnose.units import number_words, percent_words, rate_words, seconds_words
+from trustbed.findings.words import number_words, percent_words, rate_words, seconds_words
 
 
 def _silent_seconds(case: Case) -> float:
@@ -52,17 +55,20 @@ def _is_stepped(case: Case) -> bool:
 
 
 def _is_burst(case: Case) -> bool:
-    """A high rate, then a lower one that is steady and behind a queue; or a mean above the steady rate it ended with."""
+    """A high rate, then a lower one that is steady and behind a queue.
+
+    Or a mean above the steady rate it ended with.
+    """
     evidence, thresholds = case.evidence, case.thresholds
     if LATE_FROM_AFAR.holds(case) or _is_shrunk(case):
         return False
     if at_least(shapes.mean_over_steady(evidence), thresholds.burst_mean_ratio):
         return True
     left, low, middle, floor, base = (
-        evidence.burst_left_rate_bytes_per_second,
+        evidence.sustained_rate_bytes_per_second,
         evidence.rate_low_bytes_per_second,
         evidence.rate_middle_bytes_per_second,
-        evidence.burst_left_floor_seconds,
+        evidence.sustained_rtt_min_seconds,
         evidence.rtt_base_seconds,
     )
     if not left or low is None or middle is None or floor is None or base is None:
@@ -92,7 +98,10 @@ def _is_window_full_and_slow(case: Case) -> bool:
 
 
 def _is_full_while_paced(case: Case) -> bool:
-    """A kernel does not count for the window what it waits for its own pacing; of a machine that was there the capture says the rest."""
+    """A kernel does not count for the window what it waits for its own pacing.
+
+    Of a machine that was there the capture says the rest.
+    """
     evidence, thresholds = case.evidence, case.thresholds
     there = below(evidence.processor_missed, thresholds.processor_missed)
     half = at_least(evidence.rwnd_limited, thresholds.kernel_time_share)
@@ -153,12 +162,21 @@ def _is_bucket_empty(case: Case) -> bool:
 
 
 def _is_pipe_full(case: Case) -> bool:
-    """What is full is measured by the rate; a sender that pauses beyond the RTT has a rate so low that its window always holds more."""
+    """Whether the path, not the sender's pace, kept the pipe full.
+
+    "Full" is relative to the transfer's own rate, so any even pace fills its pipe, that of a host
+    that is stopped for 35 ms of every 50 ms too. Three signs of such a pace rule a full path out:
+    pauses longer than the RTT, moments with nothing in flight, and a sender that reacts late.
+    """
     evidence, thresholds = case.evidence, case.thresholds
     full = at_least(evidence.pipe_full, thresholds.pipe_always_full) and at_least(
         case.numbers.rtt_inflation, thresholds.inflation
     )
-    return full and not at_least(evidence.oversize_fraction, thresholds.oversize_fraction)
+    return full and not (
+        at_least(evidence.long_pause_fraction, thresholds.long_pause_fraction)
+        or at_least(evidence.empty_fraction, thresholds.empty_fraction)
+        or ANSWERS_LATE.holds(case)
+    )
 
 
 def _is_overflowed(case: Case) -> bool:
@@ -170,7 +188,7 @@ def _is_overflowed(case: Case) -> bool:
 
 
 def _is_even_though_lossy(case: Case) -> bool:
-    """A sender that loses packets and slows down for them has no even rate, unless a queue keeps the link full meanwhile."""
+    """Loss makes a sender's rate uneven, unless a queue keeps the link full meanwhile."""
     evidence = case.evidence
     low, high = evidence.rate_low_bytes_per_second, evidence.rate_high_bytes_per_second
     return (
@@ -219,14 +237,19 @@ def _is_loss_possible(case: Case) -> bool:
 
 
 def _silence(case: Case) -> str:
-    return f"without an answer {seconds_words(_silent_seconds(case))} of {seconds_words(case.evidence.duration_seconds)}"
+    return (
+        f"without an answer {seconds_words(_silent_seconds(case))} of "
+        f"{seconds_words(case.evidence.duration_seconds)}"
+    )
 
 
 def _floors(case: Case) -> str:
     evidence = case.evidence
     return (
-        f"floor {seconds_words(evidence.floor_before_seconds)} then {seconds_words(evidence.floor_after_seconds)}, "
-        f"left = {percent_words(evidence.floor_left)}, flight ratio = {number_words(evidence.floor_flight_ratio)}"
+        f"floor {seconds_words(evidence.floor_before_seconds)} then "
+        f"{seconds_words(evidence.floor_after_seconds)}, "
+        f"left = {percent_words(evidence.floor_left)}, flight ratio = "
+        f"{number_words(evidence.floor_flight_ratio)}"
     )
 
 
@@ -236,50 +259,59 @@ def _before_losses(case: Case) -> str:
         seconds_words(case.evidence.rtt_before_loss_seconds),
         number_words(shapes.packets_at_loss(case.evidence)),
     )
-    return f"{inflation_shown(case)}, RTT before losses {before}, queue at loss = {place}, {packets} packets"
+    return (
+        f"{inflation_shown(case)}, RTT before losses {before}, queue at loss = {place}, "
+        f"{packets} packets"
+    )
 
 
 def _shrinking(case: Case) -> str:
-    return f"window_shrunk = {percent_words(case.evidence.window_shrunk)}, rwnd_limited = {percent_words(case.evidence.rwnd_limited)}"
+    return (
+        f"window_shrunk = {percent_words(case.evidence.window_shrunk)}, rwnd_limited = "
+        f"{percent_words(case.evidence.rwnd_limited)}"
+    )
 
 
 FULL_AND_SLOW = Condition(
-    "the window full for {window_saturated:.0%} of the time (for {kernel_time_share:.0%} by the sending kernel's account, where its "
-    "machine is cleared and window_saturated ≥ {window_saturated:.0%}) without loss or inflation, and yet X < {explained_ratio:g} · X₁: "
+    "the window full for {window_saturated:.0%} of the time (for {kernel_time_share:.0%} by the "
+    "sending kernel's account, where its host is cleared and window_saturated ≥ "
+    "{window_saturated:.0%}) without loss or inflation, and yet X < {explained_ratio:g} · X₁: "
     "acknowledgements came later than the RTT's samples say",
     _is_window_full_and_slow,
     lambda c: (
-        f"rwnd_limited = {percent_words(c.evidence.rwnd_limited)}, X₁ = {rate_words(c.numbers.x1_bytes_per_second)}"
+        f"rwnd_limited = {percent_words(c.evidence.rwnd_limited)}, X₁ = "
+        f"{rate_words(c.numbers.x1_bytes_per_second)}"
     ),
 )
 GROWING = Condition(
-    "at most {growing_round_trips:g} round trips without loss, P90 of the delivery rate ≥ {growing_ratio:g} times its "
-    "mean, and never a bend",
+    "at most {growing_round_trips:g} round trips without loss, P90 of the delivery rate ≥ "
+    "{growing_ratio:g} times its mean, and never a bend",
     _is_growing,
     rates_shown,
 )
 SILENT = Condition(
-    "nothing came back for {outage_share:.0%} of the transfer and {silent_round_trips:g} round trips, with data "
-    "outstanding, the window was open, and losses did not come all the time (more than {outage_loss_events:g} events beside the sender)",
+    "no response for {outage_share:.0%} of the transfer and {silent_round_trips:g} round trips "
+    "with data outstanding and the window open, and losses were not continual (more than "
+    "{outage_loss_events:g} events beside the sender)",
     _is_silent,
     _silence,
 )
 STEPPED = Condition(
-    "the RTT's floor stepped once by {floor_step:.0%} or more, the step leaves at most {floor_left:.0%} of its variation, "
-    "and the same data were in flight before and after",
+    "the RTT's floor stepped once by {floor_step:.0%} or more, the step leaves at most "
+    "{floor_left:.0%} of its variation, and the same data were in flight before and after",
     _is_stepped,
     _floors,
 )
 BURST_FIRST = Condition(
-    "{burst_ratio:g} times as fast until a bend as after it, its P10 and median within {burst_steadiness:.0%} of that "
-    "rate and queued afterwards; "
-    "or its mean is {burst_mean_ratio:g} times the steady rate seen",
+    "{burst_ratio:g} times as fast until a bend as after it, its P10 and median within "
+    "{burst_steadiness:.0%} of that rate and queued afterwards; or its mean is "
+    "{burst_mean_ratio:g} times the steady rate seen",
     _is_burst,
     rates_shown,
 )
 LOSSES_AWAY = Condition(
-    "i < {inflation:g} or unknown, or the RTT just before losses lies below {queue_at_loss:.0%} of its range, or less than "
-    "{packets_at_loss:g} packets above an empty path's",
+    "i < {inflation:g} or unknown, or the RTT just before losses lies below {queue_at_loss:.0%} "
+    "of its range, or less than {packets_at_loss:g} packets above an empty path's",
     _is_away,
     _before_losses,
 )
@@ -289,26 +321,28 @@ LOSSES_AWAY_FROM_QUEUE = Condition(
     _before_losses,
 )
 BUCKET_EMPTY = Condition(
-    "losses at a token bucket emptier than for all but {loss_level_rank:.0%} of the packets, not by chance "
-    "(rank + {rank_sureness:g} · 0.5/√(losses + 2) < 0.5); "
-    "or P10 ≥ {policed_steadiness:g} · P90 of the delivery rate in spite of loss ≥ {loss_policed:.0%}, or, not by chance, of "
-    "loss ≥ {loss_policed_ranked:.0%}; or P10 ≥ {policed_evenness:g} · P50 in spite of loss ≥ {loss_policed_even:.0%}",
+    "losses at a token bucket emptier than at all but {loss_level_rank:.0%} of the packets, not "
+    "by chance (rank + {rank_sureness:g} · 0.5/√(losses + 2) < 0.5); or P10 ≥ "
+    "{policed_steadiness:g} · P90 of the delivery rate in spite of loss ≥ {loss_policed:.0%}, "
+    "or, not by chance, of loss ≥ {loss_policed_ranked:.0%}; or P10 ≥ {policed_evenness:g} · P50 "
+    "in spite of loss ≥ {loss_policed_even:.0%}",
     _is_bucket_empty,
     share_shown("rank of losses", lambda c: c.evidence.loss_level_rank),
 )
 LATE = Condition(
-    "late or needlessly repeated segments ≥ {reordered_segments:.1%}, and more than were lost",
+    "late or needlessly retransmitted segments ≥ {reordered_segments:.1%}, and more than were lost",
     _is_reordered,
     share_shown("late", lambda c: shapes.late_share(c.evidence)),
 )
 CLEARLY_LATE = Condition(
-    "late or needlessly repeated segments ≥ {reordering_clear:.1%}",
+    "late or needlessly retransmitted segments ≥ {reordering_clear:.1%}",
     lambda c: at_least(shapes.late_share(c.evidence), c.thresholds.reordering_clear),
     share_shown("late", lambda c: shapes.late_share(c.evidence)),
 )
 WINDOW_SHRUNK = Condition(
-    "window_shrunk ≥ {window_shrunk:.0%}, its least ≤ {window_varied:g} of its largest, rwnd_limited ≥ {window_full:.0%}, and no "
-    "reordering whose segments wait in the receiver's buffer",
+    "window_shrunk ≥ {window_shrunk:.0%}, its least ≤ {window_varied:g} of its largest, "
+    "rwnd_limited ≥ {window_full:.0%}, and no reordering whose segments wait in the receiver's "
+    "buffer",
     _is_shrunk,
     _shrinking,
 )
@@ -323,20 +357,26 @@ ANSWERS_DELAYED = Condition(
     share_shown("delayed", lambda c: c.evidence.delayed_answers),
 )
 PIPE_FULL = Condition(
-    "i ≥ {inflation:g} and the path full for {pipe_always_full:.0%} of the time or more, and no pauses beyond the RTT (f < "
-    "{oversize_fraction:.0%})",
+    "i ≥ {inflation:g}, the path full for {pipe_always_full:.0%} of the time or more, few pauses "
+    "longer than the RTT (f < {long_pause_fraction:.0%}), data in flight (empty < "
+    "{empty_fraction:.0%}), and no late reactions (< {answer_late:.0%} of the base RTT) beside "
+    "the sender",
     _is_pipe_full,
-    lambda c: f"pipe_full = {percent_words(c.evidence.pipe_full)}, {inflation_shown(c)}",
+    lambda c: (
+        f"pipe_full = {percent_words(c.evidence.pipe_full)}, {inflation_shown(c)}, empty = "
+        f"{percent_words(c.evidence.empty_fraction)}, reaction = "
+        f"{percent_words(shapes.answer_share(c.evidence))} of the base RTT"
+    ),
 )
 STEADY_LINK = Condition(
-    "P10 ≥ {steady_link:g} · P90 of the delivery rate, and the RTT's 99th percentile ≥ {steady_link_inflation:g} times base and own "
-    "packets",
+    "P10 ≥ {steady_link:g} · P90 of the delivery rate, and the RTT's 99th percentile ≥ "
+    "{steady_link_inflation:g} times base and own packets",
     _is_steady_link,
     rates_shown,
 )
 QUEUE_OVERFLOWED = Condition(
-    "the RTT just before losses lies above {queue_overflowed:.0%} of its range, whose top is {steady_link_inflation:g} times base and own "
-    "packets or more",
+    "the RTT just before losses lies above {queue_overflowed:.0%} of its range, whose top is "
+    "{steady_link_inflation:g} times base and own packets or more",
     _is_overflowed,
     _before_losses,
 )

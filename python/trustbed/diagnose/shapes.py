@@ -1,11 +1,16 @@
-"""Numbers about the shape of a transfer over time: queue at losses, token buckets, steps of the base RTT, ceilings of the flight.
+"""Numbers about the shape of a transfer over time.
 
-Computed from the evidence alone, on demand. Decides nothing; see :mod:`trustbed.diagnose.shape_conditions`.
+Queue at losses, token buckets, steps of the base RTT, ceilings of the flight.
 
-Bias: every number is unknown where one of its parts is, so older tables and published cases have no shapes.
+Computed from the evidence alone, on demand. Decides nothing; see
+:mod:`trustbed.diagnose.shape_conditions`.
 
-Sources: policers: Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016; queue before loss: Sundaresan et al., *TCP
-Congestion Signatures*, IMC 2017, and Biaz and Vaidya, *Distinguishing Congestion Losses from Wireless Transmission Losses*, 1998.
+Bias: every number is unknown where one of its parts is, so older tables and published cases have no
+shapes.
+
+Sources: policers: Flach et al., *An Internet-Wide Analysis of Traffic Policing*, SIGCOMM 2016;
+queue before loss: Sundaresan et al., *TCP Congestion Signatures*, IMC 2017, and Biaz and Vaidya,
+*Distinguishing Congestion Losses from Wireless Transmission Losses*, 1998.
 """
 
 from __future__ import annotations
@@ -14,17 +19,21 @@ from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence
 from trustbed.diagnose.thresholds import Thresholds
 
 ACKNOWLEDGED_TOGETHER = 2
-"""Packets that a receiver acknowledges at once (RFC 5681): the first of them waits for the second to be sent."""
+"""Packets that a receiver acknowledges at once (RFC 5681).
+
+The first of them waits for the second to be sent.
+"""
 LATE_LEAST_SECONDS = 0.002
-"""Twice the tick of most senders' clocks: a smaller rise of the way cannot be told from nothing."""
+"""Twice the tick of most senders' clocks: a smaller increase is indistinguishable from none."""
 LATE_PART = 0.5
-"""Of the inflation of the RTT, this much lies on the sender's side of the capture if that side is to be blamed."""
+"""Share of the RTT's inflation on the sender's side of the capture from which it explains it."""
 
 
 def packets_own_seconds(evidence: Evidence) -> float:
-    """Time that the sender's own packets take at the bottleneck before an acknowledgement can follow; 0 where the rate is unknown.
+    """Time of the sender's own packets at the bottleneck before an acknowledgement can follow.
 
-    The base RTT often comes from the handshake, whose packets are small: on a slow link two full packets alone are a good part of an RTT.
+    0 where the rate is unknown. The base RTT often comes from the handshake, whose packets are
+    small: on a slow link two full packets alone are a good part of an RTT.
     """
     rate, payload, packet = (
         evidence.rate_high_bytes_per_second,
@@ -37,9 +46,12 @@ def packets_own_seconds(evidence: Evidence) -> float:
 
 
 def queue_inflation(evidence: Evidence) -> float | None:
-    """Mean RTT over what an empty path takes for the sender's own packets: above 1 only where these wait behind others.
+    """Mean RTT over what an empty path takes for the sender's own packets.
 
-    The RTT of a process that is stopped, of a slow reader or of a small buffer stays at 1, however steady their rate is.
+    Above 1 only where these wait behind others.
+
+    The RTT of a process that is stopped, of a slow reader or of a small buffer stays at 1, however
+    steady their rate is.
     """
     base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
     if not base or base <= 0 or rtt is None or not evidence.rate_high_bytes_per_second:
@@ -48,7 +60,10 @@ def queue_inflation(evidence: Evidence) -> float | None:
 
 
 def high_inflation(evidence: Evidence) -> float | None:
-    """The same of the 99th percentile of the RTT: a sender that empties the queue again and again still fills it at times."""
+    """The same of the 99th percentile of the RTT.
+
+    A sender that empties the queue again and again still fills it at times.
+    """
     base, high = evidence.rtt_base_seconds, evidence.rtt_high_seconds
     return (
         high / (base + packets_own_seconds(evidence))
@@ -58,7 +73,7 @@ def high_inflation(evidence: Evidence) -> float | None:
 
 
 def queued_packets(evidence: Evidence) -> float | None:
-    """How many packets the mean RTT lies above its base, at the rate of the transfer's fast moments (Little's law)."""
+    """By how many packets the mean RTT exceeds its base, at the rate of fast moments (Little)."""
     base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
     rate, payload = evidence.rate_high_bytes_per_second, evidence.payload_bytes
     return (
@@ -69,9 +84,12 @@ def queued_packets(evidence: Evidence) -> float | None:
 
 
 def is_capacity_refuted(evidence: Evidence, thresholds: Thresholds) -> bool:
-    """Whether a steady rate that fills what fits into the path is known not to be a link's: no queue stands before it.
+    """Whether a steady rate that fills what fits into the path is known not to be a link's.
 
-    By Little's law *any* steady rate keeps as much outstanding as its round trip holds. A link that limits also lets a queue grow.
+    No queue stands before it.
+
+    By Little's law *any* steady rate keeps as much outstanding as its round trip holds. A link that
+    limits also lets a queue grow.
     """
     if evidence.capacity_source != DELIVERY_RATE:
         return False
@@ -82,7 +100,10 @@ def is_capacity_refuted(evidence: Evidence, thresholds: Thresholds) -> bool:
 
 
 def packets_at_loss(evidence: Evidence) -> float | None:
-    """How many packets of the transfer's own the RTT just before losses lies above an empty path; unknown without losses."""
+    """How many packets of the transfer's own the RTT just before losses lies above an empty path.
+
+    Unknown without losses.
+    """
     before, base = evidence.rtt_before_loss_seconds, evidence.rtt_base_seconds
     rate, payload = evidence.rate_high_bytes_per_second, evidence.payload_bytes
     if before is None or not base or base <= 0 or not rate or not payload:
@@ -91,9 +112,9 @@ def packets_at_loss(evidence: Evidence) -> float | None:
 
 
 def queue_at_loss(evidence: Evidence) -> float | None:
-    """Where the RTT just before losses lies between an empty path (0) and the fullest that was seen (1).
+    """Where the RTT just before losses lies between an empty path (0) and the fullest seen (1).
 
-    Unknown without losses. 0 when the path was never full: then no queue can have overflowed.
+    Unknown without losses. 0 if the path was never full: then no queue can have overflowed.
     """
     before, base, high = (
         evidence.rtt_before_loss_seconds,
@@ -110,9 +131,10 @@ def queue_at_loss(evidence: Evidence) -> float | None:
 
 
 def silent_seconds(evidence: Evidence) -> float:
-    """The longest account of time in which nothing came back; from afar also silences that a timeout of the sender ended.
+    """The longest time without a response.
 
-    The latter only where something was lost: a sender that stood still repeats what had arrived, and nothing else.
+    Away from the sender also silences that ended with a timeout, but only where packets were lost:
+    a stalled sender retransmits what had arrived, and nothing else.
     """
     lost = evidence.loss is None or evidence.loss > 0
     afar = evidence.interrupted_seconds if evidence.pauses_estimated and lost else None
@@ -120,7 +142,7 @@ def silent_seconds(evidence: Evidence) -> float:
 
 
 def answer_share(evidence: Evidence) -> float | None:
-    """How long the sender takes to react to an acknowledgement, as a share of the base RTT; only a capture beside it tells."""
+    """The sender's reaction time over the base RTT; known at the sender only."""
     if (
         evidence.pauses_estimated is not False
         or evidence.answer_seconds is None
@@ -131,7 +153,7 @@ def answer_share(evidence: Evidence) -> float | None:
 
 
 def late_part(evidence: Evidence) -> float | None:
-    """How much of the RTT's rise lies on the sender's side of a capture elsewhere: near 0 where the queue is on the receiver's."""
+    """The sender's share of the RTT's increase; near 0 if the queue is on the receiver's side."""
     median, least, base, rtt = (
         evidence.answer_seconds,
         evidence.answer_least_seconds,
@@ -150,16 +172,17 @@ def late_part(evidence: Evidence) -> float | None:
     return (median - least) / (rtt - base)
 
 
-def way_share(evidence: Evidence) -> float | None:
-    """How much of the rise of the way to the sender and back lies on the way from it, seen from afar.
+def owd_share(evidence: Evidence) -> float | None:
+    """The forward path's share of the RTT's increase, away from the sender.
 
-    Near 1 (or above: what lies behind the capture counts, too) where a queue delays its packets, near 0 where it sends them late or where
-    the acknowledgements wait on their way to it. Unknown where the rise is no good part of the round trip.
+    Near 1 (or above: what lies behind the capture counts, too) where a queue delays its packets,
+    near 0 where it sends them late or where its acknowledgements wait on the reverse path. Unknown
+    where the increase is no good part of the round trip.
     """
     median, least, rise = (
         evidence.answer_seconds,
         evidence.answer_least_seconds,
-        evidence.way_rise_seconds,
+        evidence.owd_increase_seconds,
     )
     base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
     if (
@@ -189,7 +212,7 @@ def floor_step(evidence: Evidence) -> float | None:
 
 def burst_ratio(evidence: Evidence) -> float | None:
     """Rate before the bend over the rate after it."""
-    before, after = evidence.burst_rate_bytes_per_second, evidence.burst_left_rate_bytes_per_second
+    before, after = evidence.burst_rate_bytes_per_second, evidence.sustained_rate_bytes_per_second
     return before / after if before is not None and after is not None and after > 0 else None
 
 
@@ -202,10 +225,11 @@ def mean_over_steady(evidence: Evidence) -> float | None:
 
 
 def late_share(evidence: Evidence) -> float | None:
-    """Segments late without loss, or retransmitted in vain, per segment.
+    """Share of segments late without loss, or needlessly retransmitted.
 
-    What overtakes is acknowledged first, and that makes a sender retransmit. What was repeated in vain without an acknowledgement that
-    asked for it is of a sender whose timers expired before it looked at what had come: it stood still.
+    Segments that overtake are acknowledged first, which makes a sender retransmit. A needless
+    retransmission that no acknowledgement triggered is that of a stalled sender: its timers expired
+    before it read what had arrived.
     """
     vain, asked = evidence.spurious_retransmissions, evidence.fast_retransmissions
     if vain is not None and asked is not None:
@@ -215,7 +239,10 @@ def late_share(evidence: Evidence) -> float | None:
 
 
 def is_flight_capped(evidence: Evidence, thresholds: Thresholds) -> bool:
-    """Whether the outstanding data had a ceiling of their own, below the window's, that explains the rate: X · R is in flight (Little)."""
+    """Whether the flight has its own ceiling below the window that explains the rate.
+
+    X · R is in flight (Little's law).
+    """
     mean, most, window = (
         evidence.outstanding_mean_bytes,
         evidence.outstanding_max_bytes,

@@ -1,11 +1,11 @@
-"""The numbers that are printed beside a condition, where several conditions compare the same ones."""
+"""The numbers printed beside a condition, where several conditions compare the same ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from trustbed.diagnose.conditions import Case
-from trustbed.diagnose.units import number_words, percent_words, rate_words
+from trustbed.findings.words import number_words, percent_words, rate_words
 
 
 def inflation_shown(case: Case) -> str:
@@ -22,6 +22,8 @@ def rates_shown(case: Case) -> str:
     """Rates before and after the bend, and how steady the delivery was."""
     evidence = case.evidence
     return (
-        f"{rate_words(evidence.burst_rate_bytes_per_second)} then {rate_words(evidence.burst_left_rate_bytes_per_second)}, "
-        f"P10 = {rate_words(evidence.rate_low_bytes_per_second)}, P90 = {rate_words(evidence.rate_high_bytes_per_second)}"
+        f"{rate_words(evidence.burst_rate_bytes_per_second)} then "
+        f"{rate_words(evidence.sustained_rate_bytes_per_second)}, "
+        f"P10 = {rate_words(evidence.rate_low_bytes_per_second)}, P90 = "
+        f"{rate_words(evidence.rate_high_bytes_per_second)}"
     )

@@ -1,30 +1,33 @@
 """Every number the diagnosis compares against, in one place.
 
-Holds values with their meaning and their source; decides nothing. A calibration replaces the whole set:
-``dataclasses.replace(THRESHOLDS, withheld_fraction=0.4)`` is handed to :func:`trustbed.diagnose.diagnose` and nothing else changes.
+Holds values with their meaning and their source; decides nothing. A calibration replaces the whole
+set: ``dataclasses.replace(THRESHOLDS, idle_open_window_fraction=0.4)`` is handed to
+:func:`trustbed.diagnose.diagnose` and nothing else changes.
 
-Bias: the thresholds stand where the published cases and the recorded transfers lie far apart. They are provisional in between, and the
-confidence of a diagnosis says so.
+Bias: the thresholds stand where the published cases and the recorded transfers lie far apart. They
+are provisional in between, and the confidence of a diagnosis says so.
 
 Sources named below:
-  VTN  Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed (PlanetLab node pairs)
-  EC2  Internet Traffic Characteristics of Virtual Machine on Amazon EC2
-  VTS  Virtually the Same: Comparing Physical and Virtual Testbeds (e1000 transmit-queue resets)
-  REC  ten recorded transfers of real TCP stacks whose cause was made on purpose
+  VTN  Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed (PlanetLab node
+  pairs) EC2  Internet Traffic Characteristics of Virtual Machine on Amazon EC2 VTS  Virtually the
+  Same: Comparing Physical and Virtual Testbeds (e1000 transmit-queue resets) REC  ten recorded
+  transfers of real TCP stacks whose cause was made on purpose
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import dataclass
 
-from trustbed.diagnose.published_thresholds import PublishedThresholds, value
+from trustbed.diagnose.published_thresholds import PublishedThresholds
+from trustbed.findings import value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds(PublishedThresholds):
-    """All thresholds of rules, confidence, limits and findings. Shares are 0…1, times are seconds, scores are in hundredths."""
+    """All thresholds of rules, confidence, limits and findings.
+
+    Shares are 0…1, times are seconds, scores are in hundredths.
+    """
 
     outage_share: float = value(
         0.1,
@@ -33,8 +36,10 @@ class Thresholds(PublishedThresholds):
     )
     outage_loss_events: float = value(
         20.0,
-        "beside the sender: with more loss events than this, losses come all the time, and a silence is one of them",
-        "validation: at most 5 in outages, 67 where a bursty link lost its retransmissions too (odd seeds)",
+        "beside the sender: with more loss events than this, losses come all the time, and a "
+        "silence is one of them",
+        "validation: at most 5 in outages, 67 where a bursty link lost its retransmissions too "
+        "(odd seeds)",
     )
     floor_step: float = value(
         0.1,
@@ -44,67 +49,82 @@ class Thresholds(PublishedThresholds):
     floor_left: float = value(
         0.15,
         "a step explains the RTT's floor when it leaves at most this share of its variation",
-        "validation: 0.01 for changed routes, 0.25 and more for every queue and every other transfer (odd seeds)",
+        "validation: 0.01 for changed routes, 0.25 and more for every queue and every other "
+        "transfer (odd seeds)",
     )
     floor_flight: float = value(
         0.65,
-        "the same data were in flight before and after a step: a queue that fills after slow start is no change of route",
-        "validation: 0.68 and more for changed routes, at most 0.62 where slow start was a part (odd seeds)",
+        "the same data were in flight before and after a step: a queue that fills after slow "
+        "start is no change of route",
+        "validation: 0.68 and more for changed routes, at most 0.62 where slow start was a part "
+        "(odd seeds)",
     )
     burst_ratio: float = value(
         1.3,
-        "a shaper's burst passed when the rate before the bend is this multiple of the rate after it",
-        "validation: 1.6 and more for shapers with a burst, at most 1.22 for shared queues (odd seeds)",
+        "a shaper's burst passed when the rate before the bend is this multiple of the rate "
+        "after it",
+        "validation: 1.6 and more for shapers with a burst, at most 1.22 for shared queues (odd "
+        "seeds)",
     )
     burst_steadiness: float = value(
         0.05,
-        "the rate after the bend is a limit when P10 and median of the delivery rate lie this near to it",
+        "the rate after the bend is a limit when P10 and median of the delivery rate lie this "
+        "near to it",
         "validation: 0.005 and less behind shapers, 0.09 and more for all others (odd seeds)",
     )
     burst_mean_ratio: float = value(
         1.05,
-        "a transfer whose mean exceeds its own steady delivery rate by this factor began with a burst",
+        "a transfer whose mean exceeds its own steady delivery rate by this factor began with a "
+        "burst",
         "validation: 1.12 and more behind shapers, at most 1.00 on plain links (odd seeds)",
     )
     loss_level_rank: float = value(
         0.21,
-        "losses happen at an empty token bucket when at most this share of the packets met an emptier one",
+        "losses happen at an empty token bucket when at most this share of the packets met an "
+        "emptier one",
         "validation: 0.2 behind policers, about 0.5 for independent loss (odd seeds); provisional",
     )
     rank_sureness: float = value(
         1.64,
-        "the rank of losses is no chance when it lies this many of its standard deviations below one half",
+        "the rank of losses is no chance when it lies this many of its standard deviations below "
+        "one half",
         "one-sided 5 % of the normal distribution",
     )
     loss_policed: float = value(
         0.1,
-        "so many losses, and yet a steady rate, are a policer's",
+        "as many losses at a steady rate are a policer's",
         "validation: 0.16 behind policers with small buckets, at most 0.09 elsewhere (odd seeds)",
     )
     loss_policed_ranked: float = value(
         0.07,
-        "so many losses with a steady rate are enough when they are no chance, at whatever rank",
-        "validation: 0.08 and more behind policers, whose rank can be 0.43 seen from afar (odd seeds); provisional",
+        "as many losses at a steady rate suffice at any rank if they are no chance",
+        "validation: 0.08 and more behind policers, whose rank can be 0.43 seen from afar (odd "
+        "seeds); provisional",
     )
     policed_steadiness: float = value(
         0.65,
         "with so many losses a rate is steady when P10/P90 of the delivery rate reaches this",
-        "validation: 0.68 and more behind policers with so many losses, at most 0.60 in full queues (odd seeds); provisional",
+        "validation: 0.68 and more behind policers with so many losses, at most 0.60 in full "
+        "queues (odd seeds); provisional",
     )
     even_link: float = value(
         0.96,
-        "a rate that is even in spite of losses is a link's when P10/P90 of the delivery rate reaches this",
-        "validation: 0.97 and more where a link, a shaper or a policer gives the rate, at most 0.93 where losses slow (odd seeds)",
+        "a rate that is even in spite of losses is a link's when P10/P90 of the delivery rate "
+        "reaches this",
+        "validation: 0.97 and more where a link, a shaper or a policer gives the rate, at most "
+        "0.93 where losses slow (odd seeds)",
     )
     loss_policed_even: float = value(
         0.05,
-        "so many losses, and yet an even rate for half of the time, are a policer's",
-        "validation: 0.068 and more behind policers whose first burst lifts P90 (odd seeds); provisional",
+        "as many losses at an even rate for half of the time are a policer's",
+        "validation: 0.068 and more behind policers whose first burst lifts P90 (odd seeds); "
+        "provisional",
     )
     policed_evenness: float = value(
         0.95,
         "with so many losses a rate is even when P10/P50 of the delivery rate reaches this",
-        "validation: 0.98 and more behind such policers, at most 0.82 for independent losses (odd seeds); provisional",
+        "validation: 0.98 and more behind such policers, at most 0.82 for independent losses "
+        "(odd seeds); provisional",
     )
     buffer_filled: float = value(
         0.5,
@@ -118,52 +138,66 @@ class Thresholds(PublishedThresholds):
     )
     silent_round_trips: float = value(
         4.0,
-        "a silence counts from so many round trips on",
+        "a silence counts from this many round trips on",
         "a retransmission timeout lasts one to three of them (RFC 6298)",
     )
     pipe_always_full: float = value(
         0.95,
-        "the path was full when nine tenths of what fits into it were outstanding for this share of the time",
+        "the path was full when nine tenths of what fits into it were outstanding for this share "
+        "of the time",
         "at most 0.70 for stopped senders (odd seeds)",
     )
     steady_link: float = value(
         0.95,
-        "a link was full when P10/P90 of the delivery rate reaches this, and the RTT was high at times",
+        "a link was full when P10/P90 of the delivery rate reaches this, and the RTT was high at "
+        "times",
         "as burst_steadiness",
     )
     steady_link_inflation: float = value(
         1.5,
-        "and that RTT is this multiple of what an empty path takes for the transfer's own packets in one of a hundred samples",
-        "validation: 1.84 and more for full links, at most 1.37 for all other steady rates beside the sender (odd seeds)",
+        "and that RTT is this multiple of what an empty path takes for the transfer's own "
+        "packets in one of a hundred samples",
+        "validation: 1.84 and more for full links, at most 1.37 for all other steady rates "
+        "beside the sender (odd seeds)",
     )
     queue_at_loss: float = value(
         0.33,
-        "losses come from a full queue when the RTT just before them lies this high between its base and its 99th percentile",
-        "validation: 0.36 and more for all but one of the full queues, at most 0.31 for random loss and policers (odd seeds)",
+        "losses come from a full queue when the RTT just before them lies this high between its "
+        "base and its 99th percentile",
+        "validation: 0.36 and more for all but one of the full queues, at most 0.31 for random "
+        "loss and policers (odd seeds)",
     )
     queue_overflowed: float = value(
         0.8,
-        "losses are an overflow's, however low the mean RTT, when the RTT just before them lies this high between base and 99th percentile",
-        "validation: 0.92 and more for full queues, at most 0.59 for independent losses (odd seeds); provisional",
+        "losses are an overflow's, however low the mean RTT, when the RTT just before them lies "
+        "this high between base and 99th percentile",
+        "validation: 0.92 and more for full queues, at most 0.59 for independent losses (odd "
+        "seeds); provisional",
     )
     packets_at_loss: float = value(
         2.0,
-        "and when it lies above an empty path by so many packets of the transfer: a queue that overflows holds some of them",
-        "validation: 2.0 and more before full queues, at most 1.8 for policers (odd seeds); two packets go before an acknowledgement",
+        "and when it exceeds an empty path by this many packets of the transfer: an overflowing "
+        "queue holds some",
+        "validation: 2.0 and more before full queues, at most 1.8 for policers (odd seeds); two "
+        "packets go before an acknowledgement",
     )
     link_queue_inflation: float = value(
         1.1,
-        "a steady rate is a full link's when the mean RTT is this multiple of what an empty path takes for the transfer's own packets",
-        "validation: 1.14 and more for full links, at most 1.04 for stopped processes, slow readers and small writes (odd seeds)",
+        "a steady rate is a full link's when the mean RTT is this multiple of what an empty path "
+        "takes for the transfer's own packets",
+        "validation: 1.14 and more for full links, at most 1.04 for stopped processes, slow "
+        "readers and small writes (odd seeds)",
     )
     link_queue_packets: float = value(
         3.0,
-        "and when it lies above its base by the time of so many packets at that rate",
-        "validation: 3.2 and more for full links, at most 1.5 for stopped processes and programs (odd seeds)",
+        "and when it exceeds its base by the time of this many packets at that rate",
+        "validation: 3.2 and more for full links, at most 1.5 for stopped processes and programs "
+        "(odd seeds)",
     )
     reordered_segments: float = value(
         0.001,
-        "share of segments late without loss, or retransmitted in vain, from which reordering counts",
+        "share of segments late without loss, or retransmitted in vain, from which reordering "
+        "counts",
         "provisional",
     )
     reordering_clear: float = value(
@@ -173,14 +207,16 @@ class Thresholds(PublishedThresholds):
     )
     window_varied: float = value(
         0.75,
-        "a window that shrank was the reader's when its least was this share of its largest or less",
+        "a window that shrank was the reader's when its least was this share of its largest or "
+        "less",
         "validation: at most 0.72 for slow readers, 1.00 where a window is only small (odd seeds)",
     )
     window_shrunk: float = value(
         0.15,
-        "the receiver limits when its window was smaller than it had been for this share of the time, and full",
-        "validation: 0.24 and more for slow readers, at most 0.10 for all others but where reordered segments wait for those "
-        "before them, up to 0.41 (odd seeds)",
+        "the receiver limits when its window was smaller than it had been for this share of the "
+        "time, and full",
+        "validation: 0.24 and more for slow readers, at most 0.10 for all others but where "
+        "reordered segments wait for those before them, up to 0.41 (odd seeds)",
     )
     window_full: float = value(
         0.5,
@@ -189,13 +225,15 @@ class Thresholds(PublishedThresholds):
     )
     empty_fraction: float = value(
         0.2,
-        "pauses are oversize when nothing was outstanding under an open window for this share of the transfer",
+        "pauses are long when nothing was outstanding under an open window for this share of the "
+        "transfer",
         "the same share that counts for pauses longer than the RTT",
     )
     on_and_off: float = value(
         1.15,
         "a sender ran only now and then when its fast moments are this multiple of its mean",
-        "validation: 1.18 and more for starved senders, at most 1.1 for undisturbed ones in steady state (odd seeds); provisional",
+        "validation: 1.18 and more for starved senders, at most 1.1 for undisturbed ones in "
+        "steady state (odd seeds); provisional",
     )
     delayed_answers: float = value(
         0.5,
@@ -205,56 +243,69 @@ class Thresholds(PublishedThresholds):
     flight_steady: float = value(
         0.55,
         "the flight had a ceiling when its mean is this share of its maximum",
-        "Linux wakes a writer when a third of its buffer is free: the flight moves between two thirds of the ceiling and all of it",
+        "Linux wakes a writer when a third of its buffer is free: the flight moves between two "
+        "thirds of the ceiling and all of it",
     )
     flight_held: float = value(
         0.85,
-        "a flight that is this share of its maximum on average never drained: its sender was ready, whatever pauses seem to say",
-        "validation: 0.92 behind small buffers, at most 0.58 for starved machines and 0.70 for programs with full packets (odd seeds)",
+        "a flight that is this share of its maximum on average never drained: its sender was "
+        "ready, in spite of apparent pauses",
+        "validation: 0.92 behind small buffers, at most 0.58 for starved machines and 0.70 for "
+        "programs with full packets (odd seeds)",
     )
     flight_carried: float = value(
         0.52,
         "and X·R reaches this share of that maximum",
-        "validation: 0.53 and more behind small buffers, at most 0.49 for starved machines (odd seeds)",
+        "validation: 0.53 and more behind small buffers, at most 0.49 for starved machines (odd "
+        "seeds)",
     )
     flight_below_window: float = value(
         0.8, "and that ceiling is not the window's when it is below this share of it", "provisional"
     )
     answer_late: float = value(
         0.05,
-        "a sender reacts late when its median reaction to an acknowledgement takes this share of the base RTT",
-        "validation: 0.07 and more for most guests with a quota, at most 0.048 for undisturbed senders that fill their window (odd seeds)",
+        "a sender reacts late when its median reaction to an acknowledgement takes this share of "
+        "the base RTT",
+        "validation: 0.07 and more for most guests with a quota, at most 0.048 for undisturbed "
+        "senders that fill their window (odd seeds)",
     )
     unfilled_per_train: float = value(
         0.07,
-        "its packets are full when at most this much is missing to full ones, per train",
-        "validation: at most 0.053 for machines with a quota, 0.089 and more for programs that write now and then (odd seeds)",
+        "packets are full when at most this much is missing to full ones, per train",
+        "validation: at most 0.053 for machines with a quota, 0.089 and more for programs that "
+        "write now and then (odd seeds)",
     )
     writes_end: float = value(
         0.33,
-        "a program's writes set the pace when so much is missing to full packets, per train",
-        "validation: 0.58 and more for programs that write little at a time, at most 0.30 for others without a full window (odd seeds)",
+        "a program's writes set the pace when this much is missing to full packets, per train",
+        "validation: 0.58 and more for programs that write little at a time, at most 0.30 for "
+        "others without a full window (odd seeds)",
     )
-    way_share: float = value(
+    owd_share: float = value(
         0.4,
-        "the sender's side, not a queue on the way from it, inflates the RTT when that way makes up less than this share of the rise",
+        "the sender's side, not a queue on the forward path, inflates the RTT when the one-way "
+        "delay makes up less than this share of the increase",
         "validation: 0.82 and more for queues, mostly below 0.35 for starved machines (odd seeds)",
     )
     late_part: float = value(
         0.2,
-        "less than this share of the RTT's rise lies on the sender's side of a capture elsewhere: the sender did not answer late",
+        "less than this share of the RTT's increase lies on the sender's side of a capture "
+        "elsewhere: the sender did not respond late",
         "validation: 0.06 to 0.09 for queues on the receiver's side (odd seeds); provisional",
     )
     window_always_full: float = value(
         0.65,
-        "a window that is full for this share of the time shows a sender that is ready (its acknowledgements wait), unless P10 of the "
-        "delivery rate exceeds the mean rate as on_and_off says: it stands still in between",
-        "validation: 0.76 and more behind crowded ways back, at most 0.61 for stopped machines but for three views whose P10 is 2.8 "
-        "times the mean and more, against 0.97 (odd seeds)",
+        "a window that is full for this share of the time shows a sender that is ready (its "
+        "acknowledgements wait), unless P10 of the delivery rate exceeds the mean rate by "
+        "on_and_off: it stalls in between",
+        "validation: 0.76 and more behind a congested reverse path, at most 0.61 for stopped "
+        "machines but for three views whose P10 is 2.8 times the mean and more, against 0.97 "
+        "(odd seeds)",
     )
     growing_ratio: float = value(
         1.5,
-        "a rate still grew when its fast moments are this multiple of its mean, and its bytes never lay above a straight line",
+        "a rate still grew when its fast moments are this multiple of its mean, and its bytes "
+        "never lay above a straight line",
         "slow start doubles it every round trip; provisional",
     )
     growing_round_trips: float = value(
@@ -262,23 +313,27 @@ class Thresholds(PublishedThresholds):
     )
     processor_part: float = value(
         0.25,
-        "or below which part of the pauses: what was missed cannot have made four times as many",
+        "or below this part of the pauses: missed processor time cannot cause four times as long "
+        "pauses",
         "provisional",
     )
     processor_missed: float = value(
         0.05,
-        "share of the time without a wanted processor below which the machine is cleared",
+        "share of the time ready without a processor below which the host is cleared",
         "a cost below five percent; provisional",
     )
     processor_mostly_missed: float = value(
         0.5,
-        "share of the time without a wanted processor from which on the machine is to blame for what is missing",
-        "validation: 0.63 and more where stopped programs cost a fifth, at most 0.46 where they cost less than five percent (odd seeds)",
+        "share of the time ready without a processor from which the host explains the gap",
+        "validation: 0.63 and more where stopped programs cost a fifth, at most 0.46 where they "
+        "cost less than five percent (odd seeds)",
     )
-    withheld_yet_explained: float = value(
+    idle_open_window_yet_explained: float = value(
         0.2,
-        "share of the time during which data were withheld, from which on a missing processor took a part although the window explains",
-        "validation: 0.22 and more where it cost a fifth, at most 0.15 where it cost less than five percent (odd seeds)",
+        "share of the time idle with an open window from which a missing processor took a part "
+        "although the window explains",
+        "validation: 0.22 and more where it cost a fifth, at most 0.15 where it cost less than "
+        "five percent (odd seeds)",
     )
     kernel_time_share: float = value(
         0.5,
@@ -287,37 +342,40 @@ class Thresholds(PublishedThresholds):
     )
     capture_loss_share: float = value(
         0.001,
-        "share of a transfer's bytes acknowledged but missing in the capture from which its verdict is lowered",
+        "share of a transfer's bytes acknowledged but missing in the capture from which its "
+        "verdict is lowered",
         "the smallest loss rate that any rule weighs is of this size",
     )
     kernel_drop_share: float = value(
         0.01,
-        "share of packets dropped while capturing from which pauses are not believed",
+        "share of packets dropped while capturing from which pauses do not count",
         "one in a hundred packets; acknowledged-but-unseen bytes show smaller losses per transfer",
     )
     skipped_share: float = value(
         0.01,
-        "share of records that should have been measured and were not, from which pauses and losses are not believed",
+        "share of records that should have been measured and were not, from which pauses and "
+        "losses do not count",
         "as kernel_drop_share",
     )
     duplicate_share: float = value(
         0.001,
-        "share of packets captured twice from which losses are not believed",
+        "share of packets captured twice from which losses do not count",
         "a copy reads as a retransmission: as capture_loss_share",
     )
     timestamp_share: float = value(
         0.1,
-        "timestamps are too coarse, or too far out of order, when their error is this share of the base RTT",
+        "timestamps are too coarse, or too far out of order, when their error is this share of "
+        "the base RTT",
         "the causes lie about 0.1 apart in RTT inflation (1.125 against 1.2)",
     )
     coarse_timestamp_seconds: float = value(
         0.001,
         "timestamps of this granularity are reported for the whole capture",
-        "withheld time is counted from 1 ms on",
+        "idle time with an open window is counted from 1 ms on",
     )
     clock_step_share: float = value(
         0.01,
-        "a clock step of this share of a transfer's duration spoils its throughput",
+        "a clock step of this share of a transfer's duration invalidates its throughput",
         "one in a hundred",
     )
     reordered_share: float = value(
@@ -327,31 +385,37 @@ class Thresholds(PublishedThresholds):
     )
     equal_timestamp_share: float = value(
         0.5,
-        "share of records stamped like the one before, from which pauses below the RTT are not believed",
-        "full frames at 10 Gbit/s lie 1.2 µs apart, so a clock of 1 µs alone gives a fifth of them equal stamps; provisional",
+        "share of records with the timestamp of the one before, from which pauses below the RTT "
+        "do not count",
+        "full frames at 10 Gbit/s lie 1.2 µs apart, so a clock of 1 µs alone gives a fifth of "
+        "them equal timestamps; provisional",
     )
     bunched_share: float = value(
-        0.5, "share of records stamped in bunches from which that is reported", "provisional"
+        0.5, "share of records timestamped in bunches from which that is reported", "provisional"
     )
     far_share: float = value(
         0.8,
-        "a capture was not taken beside the end that was said where that end has this share of both ends' fastest answer times",
-        "the engine finds the place by the same share (crates/analyze/src/place.rs)",
+        "a capture was not taken at the end given where that end has this share of both ends' "
+        "fastest response times",
+        "the engine finds the capture point by the same share",
     )
     far_seconds: float = value(
         0.001,
         "and both of these times together are this long",
-        "below it both ends are at hand (crates/analyze/src/place.rs)",
+        "below it both ends are close",
     )
     compensated_filled: float = value(
         0.95,
-        "what a network would have given a stalled sender is estimated where outstanding data reached this share of the window",
-        "validation: 0.97 and more of windows that were felt; 0.77 and less, once 0.92, where the sender hardly ever ran (odd seeds)",
+        "the throughput without stalls is estimated where outstanding data reached this share of "
+        "the window",
+        "validation: 0.97 and more of windows that were felt; 0.77 and less, once 0.92, where "
+        "the sender hardly ever ran (odd seeds)",
     )
     compensated_inflation: float = value(
         1.1,
-        "and at an RTT of at most this multiple of the base: the rest is bursts that follow stalls",
-        "validation: 1.00 to 1.17 on undisturbed windows; 1.05 to 1.2 all serve more than nine in ten (odd seeds)",
+        "and at an RTT of at most this multiple of the base: beyond it, bursts follow stalls",
+        "validation: 1.00 to 1.17 on undisturbed windows; 1.05 to 1.2 all serve more than nine "
+        "in ten (odd seeds)",
     )
     compensated_start: float = value(
         0.2,
@@ -362,13 +426,3 @@ class Thresholds(PublishedThresholds):
 
 THRESHOLDS = Thresholds()
 """The values in use unless others are given."""
-
-
-@lru_cache(maxsize=8)
-def _values(thresholds: Thresholds) -> Mapping[str, float]:
-    return asdict(thresholds)
-
-
-def filled(words: str, thresholds: Thresholds) -> str:
-    """The words with every threshold named in braces replaced by its value; ``{name:.0%}`` gives ``20 %``."""
-    return words.format_map(_values(thresholds)).replace("%", " %")

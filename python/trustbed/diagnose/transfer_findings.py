@@ -1,20 +1,21 @@
-"""Findings about single transfers and about hosts, from the rows of the transfers table and their diagnoses.
+"""Findings about transfers and hosts, from rows of the transfers table and their diagnoses.
 
-Says what the flags and limits of a diagnosis mean for the reader; changes nothing.
+Reports what the flags and limits of a diagnosis mean; changes nothing.
 
-Bias: a host is named only when the engine found a stall on several of its connections at once.
+Bias: a host is named only if the engine found a stall on several of its connections at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trustbed.diagnose.both_ends import SENT_AT_OTHER_END
+from trustbed.diagnose.catalogue import finding
 from trustbed.diagnose.diagnosis import Diagnosis
 from trustbed.diagnose.evidence import Row
-from trustbed.diagnose.findings import Finding, finding
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
-from trustbed.diagnose.units import (
+from trustbed.diagnose.two_point import SENT_AT_OTHER_END
+from trustbed.findings import Finding
+from trustbed.findings.words import (
     count_words,
     number_words,
     percent_words,
@@ -37,7 +38,10 @@ def transfer_findings(
         held = ", and its verdict held at review" if applied.limit.review else ""
         yield finding(
             applied.limit.code,
-            f"score limited to {applied.limit.cap / 100:.2f}{held}: {applied.limit.wording(thresholds)}",
+            (
+                f"score limited to {applied.limit.cap / 100:.2f}{held}: "
+                f"{applied.limit.wording(thresholds)}"
+            ),
             value=applied.value,
             threshold=applied.threshold,
             scope=scope,
@@ -50,7 +54,7 @@ def _outage(row: Row, scope: str) -> Iterator[Finding]:
     if seconds >= OUTAGE_SECONDS:
         yield finding(
             "connection_outage",
-            f"stood still for {seconds_words(seconds)} with data outstanding",
+            f"stalled for {seconds_words(seconds)} with data outstanding",
             value=seconds,
             threshold=OUTAGE_SECONDS,
             scope=scope,
@@ -64,20 +68,23 @@ def _flagged(
     numbers = diagnosis.numbers
     if numbers is None:
         return
-    if "isolated_oversize_spacing" in diagnosis.flags:
+    if "isolated_long_pause" in diagnosis.flags:
         longest, base = (row.get("spacing_max_ns") or 0) / 1e9, (row.get("rtt_base_ns") or 0) / 1e9
         yield finding(
-            "isolated_oversize_spacing",
+            "isolated_long_pause",
             f"longest pause {seconds_words(longest)}, base RTT {seconds_words(base)}",
             value=longest,
             threshold=base,
             scope=scope,
-            evidence=f"all pauses longer than the RTT: {percent_words(row.get('oversize_fraction'))} of the time",
+            evidence=(
+                f"all pauses longer than the RTT: "
+                f"{percent_words(row.get('long_pause_fraction'))} of the time"
+            ),
         )
     if SENT_AT_OTHER_END in diagnosis.flags:
         yield finding(
             SENT_AT_OTHER_END,
-            "its data were sent beside the other capture, and its verdict is held at review",
+            "the other capture was taken at its sender; its verdict is held at review",
             scope=scope,
         )
     throughput = row.get("throughput_bytes_per_second") or 0.0
@@ -88,7 +95,10 @@ def _flagged(
         if code in diagnosis.flags and bound:
             yield finding(
                 code,
-                f"{rate_words(throughput)} is {number_words(throughput / bound)} times the possible {rate_words(bound)}",
+                (
+                    f"{rate_words(throughput)} is {number_words(throughput / bound)} times "
+                    f"the possible {rate_words(bound)}"
+                ),
                 value=throughput / bound,
                 threshold=limit,
                 scope=scope,
@@ -121,7 +131,10 @@ def host_findings(
         if stalls:
             yield finding(
                 "host_stall",
-                f"{host} stopped {count_words(len(stalls), 'time')}, for {seconds_words(sum(stalls))} in total",
+                (
+                    f"{host} stopped {count_words(len(stalls), 'time')}, for "
+                    f"{seconds_words(sum(stalls))} in total"
+                ),
                 value=sum(stalls),
                 threshold=thresholds.stall_seconds,
                 scope=host,

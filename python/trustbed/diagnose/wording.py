@@ -1,60 +1,15 @@
-"""The two or three short sentences that give a diagnosis its deciding numbers, and the step to take next.
+"""The two or three short sentences that give a diagnosis its deciding numbers.
 
-Words only: reads evidence and numbers, decides nothing. A number that is unknown is left out or called unknown.
+Words only: reads evidence and numbers, decides nothing. An unknown number is left out or called
+unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from trustbed.diagnose.causes import Cause, Verdict
+from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import MOSTLY_IDLE, UNEXPLAINED, Case, at_least
 from trustbed.diagnose.shape_words import SHAPES
-from trustbed.diagnose.units import count_words, percent_words, rate_words, seconds_words
-
-NEXT_STEP: Mapping[Cause, str] = MappingProxyType(
-    {
-        "insufficient": "repeat the transfer, for at least ten round trips and 64 kB",
-        "driver_stall": "read the kernel log of the sending host for transmit-queue resets, change driver or NIC model, and repeat",
-        "host_stall": "look at steal time and at what else ran on the sending host's machine, and repeat",
-        "network_loss": "capture at a second place to find where the packets are lost: on the path, or in the testbed's own fabric",
-        "network_congestion": "use the number as the path's under this load; repeat at another time for the idle path",
-        "bandwidth_limited": "use the number as the link's",
-        "window_limited": "use the number; a larger receive window would show more of the path",
-        "receiver_limited": "look at the receiving host: CPU share, and how fast the application reads",
-        "host_scheduling": "look at the sending host: CPU quota, steal, pinning, neighbours; free its CPU and repeat",
-        "sender_application_limited": "look at what the application waits for; measure the path with a bulk transfer",
-        "slow_start": "use the number for transfers of this size; measure the path with a longer one",
-        "policed": "use the number as the path's; a sender that paces below the policed rate loses nothing",
-        "shaped": "use the number for transfers of this length; the rate after the burst is the path's",
-        "reordering": "use the number as the path's; look for load balancing per packet where it is not wanted",
-        "route_change": "split the transfer at the change, or repeat it while the route stands",
-        "outage": "look whether others went on meanwhile: if so, it was the path or the receiver; repeat",
-        "send_buffer_limited": "give the sender a larger buffer (SO_SNDBUF, net.ipv4.tcp_wmem) and repeat",
-        "acknowledgements_delayed": "look at the receiver's delayed acknowledgements, or use larger windows",
-        "unexplained": "repeat with captures at both ends and with the CPU share of both hosts recorded",
-        "no_anomaly": "capture at the sender, from the handshake on, so that throughput can be compared with window and RTT",
-    }
-)
-
-BEFORE_USE = "before the number is used, rule out the other causes: capture at both ends and record the CPU share of both hosts"
-_USES = frozenset(
-    {
-        "network_congestion",
-        "bandwidth_limited",
-        "window_limited",
-        "slow_start",
-        "policed",
-        "shaped",
-        "reordering",
-    }
-)
-
-
-def next_step_of(cause: Cause, verdict: Verdict) -> str:
-    """What to do next; nobody is told to use a number that is not trusted."""
-    return BEFORE_USE if cause in _USES and verdict != "trust" else NEXT_STEP[cause]
+from trustbed.findings.words import count_words, percent_words, rate_words, seconds_words
 
 
 def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
@@ -76,14 +31,14 @@ def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
     if cause == "slow_start":
         return (
             _rate(case),
-            "no packet was lost, and it ended before slow start could reach its bound",
+            "no packet was lost, and it ended before slow start reached its bound",
             _path(case),
         )
     if cause == "network_congestion" and UNEXPLAINED.holds(case) and MOSTLY_IDLE.holds(case):
         return (
             _rate(case),
             _path(case),
-            "on average less than one packet was in flight: it was idle most of the time",
+            "less than one packet in flight on average: idle most of the time",
         )
     return (_rate(case), _path(case), _pauses(case))
 
@@ -93,7 +48,10 @@ def _window(case: Case) -> str:
     if at_least(closed, case.thresholds.window_closed) or shrunk is None:
         return f"for {percent_words(closed)} of the time the receiver's window was closed"
     full = percent_words(case.evidence.rwnd_limited)
-    return f"for {percent_words(shrunk)} of the time the window was smaller than it had been, and full for {full}"
+    return (
+        f"for {percent_words(shrunk)} of the time the window was smaller than it had been, "
+        f"and full for {full}"
+    )
 
 
 def _rate(case: Case) -> str:
@@ -128,7 +86,7 @@ def _unseen(case: Case) -> str:
         if not value
     ]
     return (
-        f"{' and '.join(missing)} cannot be seen in this capture"
+        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} unknown"
         if missing
         else "nothing bounds it"
     )
@@ -136,29 +94,34 @@ def _unseen(case: Case) -> str:
 
 def _pauses(case: Case) -> str:
     evidence, numbers, thresholds = case.evidence, case.numbers, case.thresholds
-    if numbers.oversize is None:
-        return "whether the sender paused cannot be seen in this capture"
-    longer, withheld = evidence.oversize_fraction, evidence.withheld_fraction
-    if longer is None and withheld is None:
+    if numbers.long_pauses is None:
+        return "this capture does not show whether the sender paused"
+    longer, idle = evidence.long_pause_fraction, evidence.idle_open_window_fraction
+    if longer is None and idle is None:
         mean, period = evidence.spacing_mean_seconds, numbers.packet_period_seconds
         if mean is None or period is None:
             return (
-                "long pauses were reported" if numbers.oversize else "no long pauses were reported"
+                "long pauses were reported"
+                if numbers.long_pauses
+                else "no long pauses were reported"
             )
         return (
             f"mean pause {seconds_words(mean)} where a packet was due every {seconds_words(period)}"
         )
-    if not numbers.oversize:
-        what = "withheld data" if withheld is not None else "paused for longer than a round trip"
-        return f"no pauses of its own: it {what} for {percent_words(withheld if withheld is not None else longer)} of the time"
-    if not at_least(withheld, thresholds.withheld_fraction):
-        return f"{percent_words(longer)} of the time went into pauses longer than a round trip"
+    if not numbers.long_pauses:
+        what = "idle with an open window" if idle is not None else "paused longer than the RTT"
+        return (
+            f"no pauses of its own: {what} for "
+            f"{percent_words(idle if idle is not None else longer)} of the time"
+        )
+    if not at_least(idle, thresholds.idle_open_window_fraction):
+        return f"{percent_words(longer)} of the time in pauses longer than the RTT"
     tail = (
-        f", {percent_words(longer)} in pauses longer than a round trip"
-        if at_least(longer, thresholds.oversize_fraction)
+        f", {percent_words(longer)} in pauses longer than the RTT"
+        if at_least(longer, thresholds.long_pause_fraction)
         else ""
     )
-    return f"for {percent_words(withheld)} of the time it was allowed to send and did not{tail}"
+    return f"idle with an open window for {percent_words(idle)} of the time{tail}"
 
 
 def _path(case: Case) -> str:
@@ -189,7 +152,10 @@ def _stalls(case: Case) -> str:
         else ""
     )
     reset = ", and the kernel log shows a reset" if case.evidence.kernel_reset else ""
-    return f"the whole host stopped {count_words(len(gaps), 'time')}, for {seconds_words(numbers.stalled_seconds)} in total{near}{reset}"
+    return (
+        f"the whole host stopped {count_words(len(gaps), 'time')}, for "
+        f"{seconds_words(numbers.stalled_seconds)} in total{near}{reset}"
+    )
 
 
 def _cpu(case: Case) -> tuple[str, ...]:
@@ -207,8 +173,12 @@ def _application(case: Case) -> tuple[str, ...]:
         return ()
     if idle < case.thresholds.app_hint:
         return (
-            "it did not run out of data: hardly a pause began after a short packet with everything acknowledged",
+            "it did not run out of data: few pauses followed a short segment with nothing in "
+            "flight",
         )
     return (
-        f"for {percent_words(idle)} of the time it was idle after a short packet with everything acknowledged",
+        (
+            f"for {percent_words(idle)} of the time it was idle after a short segment with "
+            f"nothing in flight"
+        ),
     )

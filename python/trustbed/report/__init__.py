@@ -1,9 +1,10 @@
 """What people and programs read: terminal, JSON, CSV, Parquet, JUnit, and the HTML page.
 
-Nothing here measures or judges: the engine's tables and the findings and diagnoses of ``trustbed.diagnose`` are put into words and
-files. The formats are modules of their own, loaded when they are asked for.
+Nothing here measures or judges: the engine's tables and the findings and diagnoses of
+``trustbed.diagnose`` are put into words and files. The formats are modules of their own, loaded
+when they are asked for.
 """
 
-from trustbed.report.overview import Overview
+from trustbed.report.transfer.overview import Overview
 
 __all__ = ["Overview"]

@@ -1,11 +1,13 @@
 """Columns as text files carry them: times in seconds, instants as ISO 8601, no NaN.
 
-Parquet and Arrow hold times as integer nanoseconds (``rtt_mean_ns``); JSON and CSV hold floats in seconds under the name
-``rtt_mean_seconds``. An instant becomes two columns: ``start`` (ISO 8601 with nanoseconds, exact) and ``start_seconds`` (since the
-Unix epoch, a float, so good to a quarter of a microsecond). A number that is not finite becomes null. Nothing else is changed:
-order, other names and values stay.
+Parquet and Arrow hold times as integer nanoseconds (``rtt_mean_ns``); JSON and CSV hold floats in
+seconds under the name ``rtt_mean_seconds``. An instant becomes two columns: ``start`` (ISO 8601
+with nanoseconds, exact) and ``start_seconds`` (since the Unix epoch, a float, so good to a quarter
+of a microsecond). A number that is not finite becomes null. Nothing else is changed: order, other
+names and values stay.
 
-Values reach Python by the buffer, not by one Arrow scalar each, and instants as integers: a scalar of nanoseconds would need pandas.
+Values reach Python by the buffer, not by one Arrow scalar each, and instants as integers: a scalar
+of nanoseconds would need pandas.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from trustbed.report.records import Json
 
 _SUFFIX = "_ns"
 _FORMATS = {
@@ -43,7 +47,7 @@ def text_names(field: pa.Field) -> list[str]:
 
 def text_unit(unit: str) -> str:
     """The unit of a column in JSON and CSV."""
-    return "seconds" if unit == "ns" else unit
+    return "seconds" if unit in ("ns", "nanoseconds") else unit
 
 
 def for_text(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -93,7 +97,7 @@ def _finite(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
 
 
-def text_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def text_rows(batch: pa.RecordBatch) -> Iterator[Json]:
     """The rows of a batch as dictionaries, as JSON carries them."""
     converted = for_text(batch)
     names = converted.schema.names
@@ -101,15 +105,21 @@ def text_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         yield dict(zip(names, row, strict=True))
 
 
-def plain_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows of a batch as dictionaries, as the table has them: durations and instants are integers of nanoseconds."""
+def plain_rows(batch: pa.RecordBatch) -> Iterator[Json]:
+    """The rows of a batch as dictionaries, as the table has them.
+
+    Durations and instants are integers of nanoseconds.
+    """
     names = batch.schema.names
     for row in zip(*map(values, batch.columns), strict=True):
         yield dict(zip(names, row, strict=True))
 
 
 def values(column: pa.Array) -> list[Any]:
-    """The values of a column as Python's own; null is ``None``, an instant the integer that stands in the column."""
+    """The values of a column as Python's own.
+
+    Null is ``None``, an instant the integer that stands in the column.
+    """
     if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
     if pa.types.is_boolean(column.type):
@@ -117,7 +127,7 @@ def values(column: pa.Array) -> list[Any]:
     if pa.types.is_string(column.type):
         encoded = column.dictionary_encode()
         words = encoded.dictionary.to_pylist()
-        return [None if place is None else words[place] for place in values(encoded.indices)]
+        return [None if index is None else words[index] for index in values(encoded.indices)]
     letter = _FORMATS.get(column.type)
     if letter is None:
         return column.to_pylist()  # type: ignore[no-any-return]
@@ -128,6 +138,6 @@ def values(column: pa.Array) -> list[Any]:
         struct.unpack_from(f"={len(column)}{letter}", column.buffers()[1], begin)
     )
     if column.null_count:
-        for place in values(pc.indices_nonzero(column.is_null())):
-            numbers[place] = None
+        for index in values(pc.indices_nonzero(column.is_null())):
+            numbers[index] = None
     return numbers

@@ -1,6 +1,7 @@
 """Facts as text files carry them: times in seconds, moments as ISO 8601 as well, no NaN.
 
-Apart from :mod:`trustbed.report.columns`, so that a summary in the terminal does not wait for Arrow to load.
+Apart from :mod:`trustbed.report.columns`, so that a summary in the terminal does not wait for Arrow
+to load.
 """
 
 from __future__ import annotations
@@ -8,16 +9,20 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from typing import Any
+
+from trustbed.report.records import Json, Row
 
 SUFFIX = "_ns"
 MOMENTS = frozenset({"first", "last", "start", "first_ts", "last_ts", "ts"})
 """Facts that are points in time; all others are lengths of time."""
 
 
-def for_text_mapping(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested facts as JSON carries them: integer nanoseconds become seconds, and moments become ISO 8601 as well."""
-    shown: dict[str, Any] = {}
+def for_text_mapping(facts: Row) -> Json:
+    """Nested facts as JSON carries them.
+
+    Integer nanoseconds become seconds, and moments become ISO 8601 as well.
+    """
+    shown: Json = {}
     for name, value in facts.items():
         if isinstance(value, Mapping):
             shown[name] = for_text_mapping(value)

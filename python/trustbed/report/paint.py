@@ -1,4 +1,7 @@
-"""Colour for terminals that want it. Without colour every line reads the same: no meaning is in the colour alone."""
+"""Colour for terminals that want it.
+
+Without colour every line reads the same: no meaning is in the colour alone.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Puts finished output under its name, or nothing at all.
 
-A file or folder is written beside its destination under a temporary name and renamed when it is complete, so that whoever finds the
-requested name finds a whole result. A folder that exists already is replaced only when it is one of ours; files of other people in
-it are never removed. Does not lock: two runs into one folder at the same time end with the tables of one of them.
+A file or directory is written beside its destination under a temporary name and renamed when it is
+complete, so that whoever finds the requested name finds a whole result. A directory that exists
+already is replaced only when it is one of ours; files of other people in it are never removed. Does
+not lock: two runs into one directory at the same time end with the tables of one of them.
 """
 
 from __future__ import annotations
@@ -14,50 +15,47 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-#: A folder that holds this file is one of ours. It is written last.
+from trustbed.errors import TrustbedError
+
+#: A directory that holds this file is one of ours. It is written last.
 MANIFEST = "trustbed.json"
 
 
-class OutputError(Exception):
+class OutputError(TrustbedError):
     """Output cannot go where it was asked to go."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message, hint)
-        self.message = message
-        self.hint = hint
-
-    def __str__(self) -> str:
-        return self.message
 
 
 def check_file(path: Path) -> None:
     """Finds out before a long analysis whether ``path`` can be written."""
     if path.is_dir():
         raise OutputError(
-            f"is a folder, not a file, {path}",
+            f"is a directory, not a file, {path}",
             f"name a file in it, for example {path / 'report.html'}",
         )
     _check_parent(path)
 
 
-def check_folder(path: Path, *, force: bool) -> None:
-    """Finds out before a long analysis whether ``path`` can become a folder of tables."""
+def check_directory(path: Path, *, force: bool) -> None:
+    """Finds out before a long analysis whether ``path`` can become a directory of tables."""
     if path.exists() and not path.is_dir():
-        raise OutputError(f"exists and is not a folder, {path}", "give --out another name")
+        raise OutputError(f"exists and is not a directory, {path}", "give --out another name")
     _check_parent(path)
     if path.is_dir() and not force and not (path / MANIFEST).is_file() and any(path.iterdir()):
         raise OutputError(
-            f"folder is not empty and holds no earlier result of trustbed, {path}",
-            "give --out another name, or --force to put the tables among the files there (none of them is removed)",
+            f"directory is not empty and holds no earlier result of trustbed, {path}",
+            (
+                "give --out another name, or --force to put the tables among the files there "
+                "(none of them is removed)"
+            ),
         )
 
 
 def _check_parent(path: Path) -> None:
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise OutputError(f"folder does not exist, {parent}", f"mkdir -p {parent}")
+        raise OutputError(f"directory does not exist, {parent}", f"mkdir -p {parent}")
     if not os.access(parent, os.W_OK | os.X_OK) and not path.exists():
-        raise OutputError(f"cannot write here, {parent}", "name a folder that you may write to")
+        raise OutputError(f"cannot write here, {parent}", "name a directory that you may write to")
 
 
 def _beside(path: Path, purpose: str) -> Path:
@@ -66,7 +64,7 @@ def _beside(path: Path, purpose: str) -> Path:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """A text file that appears under ``path`` when the block ends well, and not at all otherwise."""
+    """A text file that appears under ``path`` only when the block ends without an error."""
     if (
         path.exists() and not path.is_file()
     ):  # /dev/stdout, a named pipe: there is nothing to rename
@@ -84,8 +82,8 @@ def whole_file(path: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """An empty folder to write into, which becomes ``path`` when the block ends well, and vanishes otherwise."""
+def whole_directory(path: Path) -> Iterator[Path]:
+    """An empty directory that becomes ``path`` when the block ends well, and vanishes otherwise."""
     target = path.resolve()
     partial = _beside(target, "partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -99,7 +97,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 def _place(partial: Path, target: Path) -> None:
     if not target.exists() or not any(target.iterdir()):
-        partial.replace(target)  # rename(2) takes an empty folder's place in one step
+        partial.replace(target)  # rename(2) takes an empty directory's place in one step
         return
     earlier = _earlier_files(target)
     if all(entry.name in earlier for entry in target.iterdir()):
@@ -121,12 +119,12 @@ def _place(partial: Path, target: Path) -> None:
     (partial / MANIFEST).replace(target / MANIFEST)
 
 
-def _earlier_files(folder: Path) -> set[str]:
-    """The names that an earlier result in ``folder`` says are its own."""
+def _earlier_files(directory: Path) -> set[str]:
+    """The names that an earlier result in ``directory`` says are its own."""
     import json
 
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
         return {MANIFEST, *(str(name) for name in manifest["files"] if "/" not in str(name))}
     except (OSError, ValueError, KeyError, TypeError):
         return set()

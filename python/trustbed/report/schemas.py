@@ -1,7 +1,9 @@
-"""The tables that Python adds to the engine's: verdict columns, findings, skips. One source for type, unit and meaning of each column.
+"""The tables that Python adds to the engine's: verdict columns, findings, skips.
 
-The engine describes its own columns in the same way, in the ``unit`` and ``meaning`` of the Arrow field's metadata;
-``docs/tables.md`` is generated from both.
+One source for type, unit and meaning of each column.
+
+The engine describes its own columns in the same way, in the ``unit`` and ``meaning`` of the Arrow
+field's metadata; ``docs/tables.md`` is generated from both.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import pyarrow as pa
+
+from trustbed.report.records import Row
 
 
 def column(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
@@ -25,7 +29,10 @@ VERDICT_FIELDS = (
         "confidence",
         pa.float64(),
         "1",
-        "probability that the cause is right, 0.05 to 0.99: how often its rule was on validated transfers; see docs/diagnosis.md",
+        (
+            "probability that the cause is right, 0.05 to 0.99: how often its rule was on "
+            "validated transfers; see docs/diagnosis.md"
+        ),
     ),
     column(
         "verdict",
@@ -39,8 +46,9 @@ VERDICT_FIELDS = (
         "without_stalls_bytes_per_second",
         pa.float64(),
         "B/s",
-        "estimate, measured by nobody: what the network would have given a transfer that is discarded for stalls of its host; "
-        "null for all others and where no estimate is possible; see docs/diagnosis.md",
+        "estimate, measured by nobody: what the network would have given a transfer that is "
+        "discarded for stalls of its host; null for all others and where no estimate is possible; "
+        "see docs/diagnosis.md",
     ),
     column(
         "without_stalls_low_bytes_per_second",
@@ -81,18 +89,31 @@ SKIPS = pa.schema(
 
 ABOUT: Mapping[str, str] = {
     "connections": "One row per TCP or UDP connection, in the order of their first packets.",
-    "transfers": "One row per transfer: the data that one side of a TCP connection sends. The unit of diagnosis.",
-    "findings": "Checked statements: about the capture, then about hosts, then about single transfers.",
+    "transfers": (
+        "One row per transfer: the data that one side of a TCP connection sends. The unit of "
+        "diagnosis."
+    ),
+    "findings": "Checked statements: about the capture, then hosts, then single transfers.",
     "skips": "Records that were not measured, by reason. Nothing is skipped without a row here.",
-    "crossings": "One row per direction of a connection that was seen at both ends (`--sender`, `--receiver`).",
-    "rtt": "One row per RTT sample (`--samples`).",
-    "spacing": "One row per spacing sample: receiving a packet to sending the next data (`--samples`).",
+    "two_point": (
+        "One row per direction of a connection that was seen at both ends (`--sender`, "
+        "`--receiver`)."
+    ),
+    "rtt": (
+        "One row per RTT sample (`--samples`). `kind` tells how it was measured: handshake "
+        "(`syn`), data to acknowledgement (`ack`) or timestamp echo (`timestamp`); do not mix "
+        "kinds in one mean."
+    ),
+    "spacing": "One row per spacing sample: from receiving a packet to sending data (`--samples`).",
     "segments": "One row per data segment (`--samples`).",
 }
 
 
 def ordered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same rows, each field's metadata in one order: it arrives in any, and would make equal tables different files."""
+    """The same rows, each field's metadata in one order.
+
+    It arrives in any, and would make equal tables different files.
+    """
     fields = [
         field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True)))
         for field in reader.schema
@@ -103,7 +124,7 @@ def ordered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     )
 
 
-def from_rows(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+def from_rows(rows: Iterable[Row], schema: pa.Schema) -> pa.Table:
     """A table of plain rows; a missing key is null."""
     kept = list(rows)
     columns: Sequence[Any] = [

@@ -1,16 +1,19 @@
 """Quantities, endpoints and lists as the columns of a report show them.
 
-The shapes of single numbers are those of ``trustbed.diagnose.units``, so that a table and the sentence beneath it print the same
-value alike. What is added here is what only tables need: long times, separators in counts, addresses cut to a width, and ``?`` for
-an unknown cell. Nothing here is meant to be read back: files carry base units in full precision.
+The shapes of single numbers are those of ``trustbed.findings.words``, so that a table and the
+sentence beneath it print the same value alike. What is added here is what only tables need: long
+times, separators in counts, addresses cut to a width, and ``?`` for an unknown cell. Nothing here
+is meant to be read back: files carry base units in full precision.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import math
+from collections.abc import Sequence
 
-from trustbed.diagnose import units
+from trustbed.findings import words as units
+from trustbed.report.records import Row
 
 UNKNOWN = "?"
 
@@ -30,27 +33,14 @@ def size(octets: float | None) -> str:
     return _cell(units.bytes_words(octets))
 
 
-def buffer(octets: float | None) -> str:
-    """The depth of a queue or a buffer, in KB of 1024 bytes: 46.9 KB, 1.25 MB."""
-    if octets is None or not math.isfinite(octets):
-        return UNKNOWN
-    scale, name = next(
-        ((scale, name) for scale, name in ((2**30, "GB"), (2**20, "MB")) if octets >= scale),
-        (2**10, "KB"),
-    )
-    value = octets / scale
-    return (
-        f"{value:.0f} {name}"
-        if value == 0 or value >= 99.95
-        else f"{value:.1f} {name}"
-        if value >= 9.95
-        else f"{value:.2f} {name}"
-    )
-
-
 def rate(bytes_per_second: float | None) -> str:
     """A throughput, given in bytes per second, printed in bit/s as links are sold: 18.2 Mbit/s."""
     return _cell(units.rate_words(bytes_per_second))
+
+
+def bits(bits_per_second: float | None) -> str:
+    """A rate given in bit/s."""
+    return rate(None if bits_per_second is None else bits_per_second / 8)
 
 
 def percent(share: float | None) -> str:
@@ -59,7 +49,10 @@ def percent(share: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time in the unit that fits: 13.6 µs, 20.6 ms, 5.01 s, 3 min 20 s, 2 h 5 min, 4 d 7 h."""
+    """A length of time in the unit that fits.
+
+    13.6 µs, 20.6 ms, 5.01 s, 3 min 20 s, 2 h 5 min, 4 d 7 h.
+    """
     if seconds is None or not 120 <= abs(seconds) < math.inf:
         return _cell(units.seconds_words(seconds))
     whole, sign = round(abs(seconds)), "-" if seconds < 0 else ""
@@ -92,7 +85,10 @@ def _cell(text: str) -> str:
 
 
 def endpoint(address: str, port: int | None, width: int | None = None) -> str:
-    """``address:port``, IPv6 in brackets; cut in its middle to fit ``width`` characters, the port kept whole."""
+    """``address:port``, IPv6 in brackets.
+
+    Cut in its middle to fit ``width`` characters, the port kept whole.
+    """
     tail = "" if port is None else f":{port}"
     try:
         bracketed = ipaddress.ip_address(address).version == 6
@@ -104,3 +100,23 @@ def endpoint(address: str, port: int | None, width: int | None = None) -> str:
         keep = room - 1
         address = f"{address[: keep - keep // 2]}…{address[len(address) - keep // 2 :]}"
     return f"{left}{address}{right}{tail}"
+
+
+def endpoints(row: Row, width: int | None = None) -> str:
+    """``address:port → address:port`` of a transfer or a two-point row, cut to ``width``."""
+    half = None if width is None else (width - 4) // 2
+    source, target = ("src", "dst") if "src" in row else ("sender", "receiver")
+    return " → ".join(
+        endpoint(row[name], row.get(f"{name}_port"), half) for name in (source, target)
+    )
+
+
+def listed(parts: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop; empty stays empty."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".!?" else ".") if text else ""

@@ -1,1 +1,11 @@
-"""When things are done: the order of a run, its directory, its phases, and what is left of it."""
+"""Runs: a scenario carried out and judged, and everything between the two.
+
+The package is callable: ``trustbed.run("study.toml", out="study.run")`` is
+:func:`trustbed.run.api.run`, and ``import trustbed.run.directory`` imports the module as usual.
+"""
+
+import sys
+
+import trustbed.callable_package as _callable
+
+sys.modules[__name__].__class__ = _callable.CallablePackage

@@ -1,12 +1,13 @@
 """The run directory: the one contract between the half that makes data and the half that judges it.
 
-    manifest.json  scenario.toml  host.json
-    rep-000/captures  samples  ledger  logs  repetition.json     raw, written once
-    rep-000/done                                                 the marker: the raw part of this repetition is complete
-    rep-000/tables  findings.json                                derived, can be made again
+    manifest.json  scenario.toml  host.json rep-000/captures  samples  ledger  logs  repetition.json
+    raw, written once rep-000/done                                                 the marker: the
+    raw part of this repetition is complete rep-000/tables  findings.json
+    derived, can be made again
 
-Whatever moment the writer is killed at, a repetition with its marker is whole, and one without is begun again from nothing. Files that
-replace others are written beside them and renamed. Does not decide what goes into a repetition.
+Whatever moment the writer is killed at, a repetition with its marker is whole, and one without is
+begun again from nothing. Files that replace others are written beside them and renamed. Does not
+decide what goes into a repetition.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from trustbed.run.folder import (
+from trustbed.run.owned_directory import (
     MANIFEST,
     REPORT,
-    ManifestFolder,
+    OwnedDirectory,
     RunDirectoryError,
     as_text,
     flush,
@@ -43,12 +44,12 @@ RAW_FOLDERS = ("captures", "samples", "ledger", "logs")
 TABLES, FINDINGS = "tables", "findings.json"
 
 
-class RunDirectory(ManifestFolder):
-    """A folder that holds a run, or will."""
+class RunDirectory(OwnedDirectory):
+    """A directory that holds a run, or will."""
 
     kind = "run"
     maker = "trustbed run"
-    again = "run into a new folder"
+    again = "run into a new directory"
 
     def is_ours(self, name: str) -> bool:
         """Whether a run has made something of that name."""
@@ -57,53 +58,54 @@ class RunDirectory(ManifestFolder):
         )
 
     def begin(self, manifest: Mapping[str, Any], scenario: str, host: Mapping[str, Any]) -> None:
-        """Makes the folder a run directory. Files of others in it are an error."""
-        self.begin_folder(manifest, {SCENARIO: scenario, HOST: as_text(host)})
+        """Makes the directory a run directory. Files of others in it are an error."""
+        self.begin_directory(manifest, {SCENARIO: scenario, HOST: as_text(host)})
 
     # Repetitions.
 
-    def repetition(self, folder: str) -> Path:
+    def repetition(self, name: str) -> Path:
         """Where a repetition is, or will be."""
-        return self.path / folder
+        return self.path / name
 
-    def is_complete(self, folder: str) -> bool:
+    def is_complete(self, name: str) -> bool:
         """Whether its raw part is whole."""
-        return (self.path / folder / DONE).is_file()
+        return (self.path / name / DONE).is_file()
 
-    def is_judged(self, folder: str) -> bool:
+    def is_judged(self, name: str) -> bool:
         """Whether its derived part is whole."""
-        return (self.path / folder / FINDINGS).is_file()
+        return (self.path / name / FINDINGS).is_file()
 
-    def begin_repetition(self, folder: str) -> Path:
-        """An empty folder for a repetition; what a killed run left in its place is removed."""
-        path = self.path / folder
-        if self.is_complete(folder):
-            raise AssertionError(f"{folder} is complete: raw data are written once")
+    def begin_repetition(self, name: str) -> Path:
+        """An empty directory for a repetition; what a killed run left in its place is removed."""
+        path = self.path / name
+        if self.is_complete(name):
+            raise AssertionError(f"{name} is complete: raw data are written once")
         if path.exists():
             shutil.rmtree(path)
         for name in RAW_FOLDERS:
             (path / name).mkdir(parents=True)
         return path
 
-    def finish_repetition(self, folder: str, record: Mapping[str, Any]) -> None:
+    def finish_repetition(self, name: str, record: Mapping[str, Any]) -> None:
         """Writes what happened, makes sure that everything is on the disk, and sets the marker."""
-        path = self.path / folder
+        path = self.path / name
         write_whole(path / RECORD, as_text(record))
         flush_tree(path)
         write_whole(path / DONE, as_text({"outcome": record.get("outcome")}))
         flush(path)
 
-    def record(self, folder: str) -> dict[str, Any]:
+    def record(self, name: str) -> dict[str, Any]:
         """What happened in a complete repetition."""
-        found: dict[str, Any] = json.loads(
-            (self.path / folder / RECORD).read_text(encoding="utf-8")
-        )
+        found: dict[str, Any] = json.loads((self.path / name / RECORD).read_text(encoding="utf-8"))
         return found
 
     @contextmanager
-    def judging(self, folder: str) -> Iterator[Path]:
-        """A folder for the derived tables, which replaces the earlier one when the block ends well. Findings come last."""
-        path = self.path / folder
+    def judging(self, name: str) -> Iterator[Path]:
+        """A directory for derived tables, which replaces the earlier one when the block succeeds.
+
+        Findings come last.
+        """
+        path = self.path / name
         (path / FINDINGS).unlink(missing_ok=True)
         partial = path / (TABLES + ".partial")
         shutil.rmtree(partial, ignore_errors=True)
@@ -112,14 +114,14 @@ class RunDirectory(ManifestFolder):
         shutil.rmtree(path / TABLES, ignore_errors=True)
         partial.replace(path / TABLES)
 
-    def write_findings(self, folder: str, findings: Mapping[str, Any]) -> None:
+    def write_findings(self, name: str, findings: Mapping[str, Any]) -> None:
         """The last step of judging."""
-        write_whole(self.path / folder / FINDINGS, as_text(findings))
+        write_whole(self.path / name / FINDINGS, as_text(findings))
 
-    def findings(self, folder: str) -> dict[str, Any]:
+    def findings(self, name: str) -> dict[str, Any]:
         """What was found in a judged repetition."""
         found: dict[str, Any] = json.loads(
-            (self.path / folder / FINDINGS).read_text(encoding="utf-8")
+            (self.path / name / FINDINGS).read_text(encoding="utf-8")
         )
         return found
 
@@ -130,6 +132,6 @@ def open_directory(path: Path, *, must_exist: bool) -> RunDirectory:
     if must_exist and not directory.exists:
         raise RunDirectoryError(
             f"no run to continue, {path}",
-            "leave --resume out to begin one, or name its folder with --out",
+            "leave --resume out to begin one, or name its directory with --out",
         )
     return directory

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from trustbed.errors import TrustbedError
 
-class RunError(Exception):
+
+class RunError(TrustbedError):
     """A run that cannot go on. What was measured so far is complete."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint

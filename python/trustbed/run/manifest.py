@@ -1,4 +1,8 @@
-"""What a run is: tool, scenario, inputs by their hashes, matrix, order and seeds; and whether an earlier run is the same one."""
+"""The manifest of a run.
+
+Tool, scenario, inputs by their hashes, matrix, order and seeds; and whether an earlier run is the
+same one.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,10 @@ def describe(
     session: Mapping[str, Any],
     earlier: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The manifest. ``session`` says who runs it now (version, command, started); earlier sessions are kept."""
+    """The manifest.
+
+    ``session`` is the present one (version, command, started); earlier sessions stay.
+    """
     held_against = baselines(scenario.cells)
     first = scenario.first
     return {
@@ -55,7 +62,9 @@ def describe(
 def check_same(
     earlier: Mapping[str, Any], scenario: ScenarioFile, order: Sequence[Repetition], path: Path
 ) -> None:
-    """Only the same scenario with the same inputs may be continued: anything else would mix two experiments in one folder.
+    """Only the same scenario with the same inputs may be continued.
+
+    Anything else would mix two experiments in one directory.
 
     Raises:
         RunDirectoryError: It is another one, or cannot be told.
@@ -69,7 +78,7 @@ def check_same(
         _check_same(earlier, scenario, order, path)
     except (KeyError, TypeError, AttributeError) as error:
         message = f"manifest does not say what the run is, {path / MANIFEST}: {error}"
-        raise RunDirectoryError(message, "restore it, or run into a new folder") from None
+        raise RunDirectoryError(message, "restore it, or run into a new directory") from None
 
 
 def _check_same(
@@ -99,7 +108,7 @@ def _check_same(
 def rounds_begun(earlier: Mapping[str, Any], is_complete: Callable[[str], bool]) -> int:
     """How many rounds of an earlier run have a repetition that is complete."""
     return max(
-        (one["round"] + 1 for one in earlier["order"] if is_complete(one["folder"])), default=0
+        (one["round"] + 1 for one in earlier["order"] if is_complete(one["directory"])), default=0
     )
 
 
@@ -107,7 +116,7 @@ def _order(order: Sequence[Repetition]) -> list[dict[str, Any]]:
     return [
         {
             "number": one.number,
-            "folder": one.folder,
+            "directory": one.directory,
             "cell": one.cell,
             "round": one.round,
             "seed": one.seed,

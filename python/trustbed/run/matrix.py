@@ -1,8 +1,13 @@
-"""The order of a run: every cell once per round, the rounds one after the other, the cells of a round shuffled by the seed.
+"""The order of a run.
 
-Blocks of this kind keep slow changes of a machine (warmth, other load) from looking like differences between cells (the randomised complete
-block design of R. A. Fisher, *The Design of Experiments*, 1935). Order and seeds follow from hashes of names, not from a generator's state:
-more repetitions add rounds at the end and change nothing before them, and another level of a factor leaves the seeds of the other cells.
+Every cell once per round, the rounds one after the other, the cells of a round shuffled by the
+seed.
+
+Blocks of this kind keep slow changes of a machine (warmth, other load) from looking like
+differences between cells (the randomised complete block design of R. A. Fisher, *The Design of
+Experiments*, 1935). Order and seeds follow from hashes of names, not from a generator's state: more
+repetitions add rounds at the end and change nothing before them, and another level of a factor
+leaves the seeds of the other cells.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ _SEED_BITS = 63
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One execution of one cell. ``number`` is its place in the run and the name of its folder."""
+    """One execution of one cell. ``number`` is its index in the run and names its directory."""
 
     number: int
     cell: int
@@ -28,7 +33,7 @@ class Repetition:
     seed: int
 
     @property
-    def folder(self) -> str:
+    def directory(self) -> str:
         """``rep-000``."""
         return f"rep-{self.number:03d}"
 

@@ -1,156 +1,123 @@
-"""What a workload did, as tables: the outputs of known programs, the requests of our HTTP client, the transfers of ours.
+"""The results of a run, from its directory.
 
-The tables have the columns of :mod:`trustbed.workload` whoever did the work, so that ``ab`` and the built-in client can stand in one
-figure. A program whose output cannot be read has no tables; that is said, not raised: the repetition goes on to be judged.
+What its workloads measured, which repetitions may be used, and its report.
+
+Reading and showing are ``trustbed.report``'s; nothing here carries anything out.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from trustbed.report.run import words as run_words
+from trustbed.report.run.model import read_model
+from trustbed.report.run.reading import Run as _Reading
+from trustbed.run.directory import SCENARIO
+from trustbed.run.session_about import session_about
 
-from trustbed.run import rows
-from trustbed.workload import WorkloadError
-from trustbed.workload import read as read_output
-from trustbed.workload.iperf3 import SUMMARY
-from trustbed.workload.tables import REQUESTS, column
-from trustbed.workload.tables import table as table_of
-
-_FAULT = re.compile(r"(\d+) (\w+)")
-_KERNEL = {
-    "busy_ns": "how long the sender's kernel had something to send",
-    "receive_window_limited_ns": "of that: limited by the receiver's window",
-    "send_buffer_limited_ns": "of that: limited by the sender's own buffer",
-}
-TRANSFERS = pa.schema(
-    [
-        column("connection", pa.int64(), "1", "number of the connection"),
-        *SUMMARY,
-        *(column(name, pa.int64(), "ns", meaning) for name, meaning in _KERNEL.items()),
-    ]
-)
-"""One row per connection of a bulk transfer."""
-
-Tables = dict[str, pa.Table]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def tables_of(workload: Mapping[str, Any], folder: Path) -> tuple[Tables, str | None]:
-    """The tables of a workload by its record, and why there are none where there should be some."""
-    logs = folder / "logs"
-    report = workload.get("report") or {}
-    try:
-        if workload["kind"] == "bulk":
-            return {"summary": _transfers(report)}, None
-        if workload["kind"] == "http":
-            return {"requests": _requests(logs / f"{workload['name']}.requests.rows", report)}, None
-        if workload.get("tool"):
-            return _output(workload, logs), None
-    except (WorkloadError, rows.RowsError) as error:
-        return {}, error.message
-    except OSError as error:
-        return {}, f"{(error.strerror or str(error)).lower()}, {error.filename}"
-    return {}, None
+def open_run(path: str | os.PathLike[str]) -> Run:
+    """Opens a run directory, complete or not.
+
+    Raises:
+        RunDirectoryError: There is none, or its manifest is damaged.
+    """
+    run = Run(Path(path))
+    _ = run._reading  # an error comes now
+    return run
 
 
-def _output(workload: Mapping[str, Any], logs: Path) -> Tables:
-    name = workload["name"]
-    texts = {
-        key: (logs / file).read_text(encoding="utf-8", errors="replace")
-        for key, file in workload["files"].items()
-    }
-    out, err = (
-        (logs / f"{name}.{ending}").read_text(encoding="utf-8", errors="replace")
-        for ending in ("out", "err")
-    )
-    return read_output(workload["tool"], stdout=out, stderr=err, files=texts)
+@dataclass(frozen=True, repr=False)
+class Run:
+    """A run: its cells with their results, its repetitions with their use, and its report.
 
+    Attributes:
+        path: The run directory.
+    """
 
-def _transfers(report: Mapping[str, Any]) -> pa.Table:
-    found = []
-    for transfer in report.get("transfers") or ():
-        tcp = transfer.get("tcp") or {}
-        begun, ended = (
-            transfer.get("connected_ns"),
-            transfer.get("confirmed_ns") or transfer.get("last_byte_ns"),
+    path: Path
+
+    @cached_property
+    def _reading(self) -> _Reading:
+        return _Reading(self.path)
+
+    @cached_property
+    def model(self) -> dict[str, Any]:
+        """Everything that the report shows, as ``trustbed report --json`` prints it. Read once."""
+        return read_model(self.path)
+
+    @property
+    def cells(self) -> Sequence[Mapping[str, Any]]:
+        """One row per cell of the matrix, with the results of its workloads."""
+        cells: Sequence[Mapping[str, Any]] = self.model["cells"]
+        return cells
+
+    @property
+    def repetitions(self) -> Sequence[Mapping[str, Any]]:
+        """One row per repetition: its use (trust, review, discard), why, its findings."""
+        repetitions: Sequence[Mapping[str, Any]] = self.model["repetitions"]
+        return repetitions
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables that :meth:`rows` returns."""
+        return ("repetitions", "cells", "findings")
+
+    @property
+    def findings(self) -> Sequence[Mapping[str, Any]]:
+        """The findings of all repetitions, each with the ``repetition`` that it is from."""
+        return [
+            {"repetition": one["number"], **finding}
+            for one in self.repetitions
+            for finding in one["findings"]
+        ]
+
+    def rows(self, table: str = "repetitions") -> Iterator[Mapping[str, Any]]:
+        """The rows of a table as JSON carries them."""
+        found = {"repetitions": self.repetitions, "cells": self.cells, "findings": self.findings}
+        return iter(found[table])
+
+    def table(self, name: str, repetition: int) -> pa.Table | None:
+        """A derived table of a repetition by its number, for example ``fetch.requests``.
+
+        ``None`` if it has none.
+        """
+        return self._reading.repetitions[repetition].table(name)
+
+    def report(
+        self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None
+    ) -> None:
+        """Writes the report: one self-contained HTML page."""
+        from trustbed.report.run import page as run_page
+
+        file = self.path / SCENARIO
+        scenario = file.read_text(encoding="utf-8") if file.is_file() else ""
+        run_page.write(Path(path), self.model, about or session_about(), scenario=scenario)
+
+    def write_json(self, stream: TextIO, *, about: Mapping[str, Any] | None = None) -> None:
+        """Writes the model as one JSON document."""
+        json.dump(
+            {"trustbed": dict(about or session_about()), **self.model},
+            stream,
+            ensure_ascii=False,
+            allow_nan=False,
+            indent=1,
         )
-        duration = (
-            ended - begun if begun is not None and ended is not None and ended > begun else None
-        )
-        sent, received = transfer.get("payload_bytes"), tcp.get("acknowledged_bytes")
-        found.append(
-            {
-                "connection": transfer.get("connection"),
-                "direction": "upload",
-                "protocol": "TCP",
-                "streams": 1,
-                "duration_ns": duration,
-                "sent_bytes": sent,
-                "sent_bits_per_second": None
-                if duration is None or sent is None
-                else sent * 8e9 / duration,
-                "received_bytes": None if received is None or sent is None else min(received, sent),
-                "received_bits_per_second": transfer.get("goodput_bits_per_second"),
-                "retransmits": tcp.get("retransmitted_segments"),
-                "congestion_control": transfer.get("congestion_control"),
-                "error": transfer.get("error"),
-                **{name: tcp.get(name) for name in _KERNEL},
-            }
-        )
-    return table_of(TRANSFERS, found)
+        stream.write("\n")
 
+    def __repr__(self) -> str:
+        return f"<Run {self.path}: {run_words.standing(self.model)}>"
 
-def _requests(source: Path, report: Mapping[str, Any]) -> pa.Table:
-    """The rows of our HTTP client in the schema of all requests. Their times count from the start of the client."""
-    read = rows.read(source)
-    begun, sent, last = (read.column(f"{name}_ns") for name in ("begun", "sent", "last_byte"))
-    meaning = (read.schema.field("fault").metadata or {}).get(b"meaning", b"").decode()
-    faults = {int(code): name for code, name in _FAULT.findall(meaning)}
-    codes = read.column("fault").to_pylist()
-    good = pc.and_(
-        pc.equal(read.column("fault"), 0),
-        pc.fill_null(_between(read.column("status"), 200, 299), False),
-    )
-    start = report.get("start_ns")
-    never = pa.scalar(None, pa.int64())
+    def _repr_html_(self) -> str:
+        from trustbed.report.transfer import notebook
 
-    def where_good(times: pa.ChunkedArray) -> pa.ChunkedArray:
-        return pc.if_else(good, times, never)
-
-    columns: Mapping[str, Any] = {
-        "started": pa.nulls(len(read), pa.timestamp("ns", tz="UTC"))
-        if start is None
-        else _moments(begun, start),
-        "connect_ns": pc.fill_null(pc.subtract(read.column("connected_ns"), begun), 0),
-        "first_byte_ns": where_good(pc.subtract(read.column("first_byte_ns"), sent)),
-        "response_ns": where_good(pc.subtract(last, sent)),
-        "total_ns": where_good(pc.subtract(last, begun)),
-        "bytes": read.column("bytes"),
-        "status": read.column("status"),
-        "error": pa.array(
-            [
-                _error(code, faults, well)
-                for code, well in zip(codes, good.to_pylist(), strict=True)
-            ],
-            pa.string(),
-        ),
-    }
-    return pa.table([columns[field.name] for field in REQUESTS], schema=REQUESTS)
-
-
-def _between(values: pa.ChunkedArray, least: int, most: int) -> pa.ChunkedArray:
-    return pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
-
-
-def _moments(after: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
-    return pc.add(after, start).cast(pa.timestamp("ns")).cast(pa.timestamp("ns", tz="UTC"))
-
-
-def _error(code: int, faults: Mapping[int, str], well: bool) -> str | None:
-    if well:
-        return None
-    return "status" if code == 0 else faults.get(code, f"fault {code}")
+        return notebook.run(self.model)

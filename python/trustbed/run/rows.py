@@ -1,8 +1,9 @@
 """Rows of numbers as the agents write them, turned into Parquet.
 
-A file begins with one line of JSON that names every column with type, unit and meaning; records of one length follow, packed.
-The conversion goes through the file in pieces, so that a ledger of many millions of packets needs little memory. A last record that was cut
-(the disk was full, the agent was killed) is left out and counted.
+A file begins with one line of JSON that names every column with type, unit and meaning; records of
+one length follow, packed. The conversion goes through the file in pieces, so that a ledger of many
+millions of packets needs little memory. A last record that was cut (the disk was full, the agent
+was killed) is left out and counted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
+
+from trustbed.errors import TrustbedError
 
 _KINDS: Mapping[str, tuple[pa.DataType, int]] = {
     "i64": (pa.int64(), 8),
@@ -32,13 +35,8 @@ _LONGEST_HEADER = 1 << 20
 _PIECE = 65_536
 
 
-class RowsError(Exception):
+class RowsError(TrustbedError):
     """A file that does not hold what its first line says."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,10 @@ class Converted:
 def convert(
     source: Path, target: Path, *, names: Mapping[str, Sequence[str]] | None = None
 ) -> Converted:
-    """Writes the rows of ``source`` as Parquet. ``names`` gives words for the numbers of some columns."""
+    """Writes the rows of ``source`` as Parquet.
+
+    ``names`` gives words for the numbers of some columns.
+    """
     with source.open("rb") as stream:
         columns, record_bytes = _header(stream, source)
         rows = cut = 0

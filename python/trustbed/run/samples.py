@@ -1,18 +1,23 @@
-"""What was seen every second, from lines of JSON to Parquet: the machine, its quotas, and the interfaces and connections of each host.
+"""Samples of every second, from lines of JSON to Parquet.
 
-The machine is the same for all hosts of a testbed of namespaces, so its rows are taken from the first. What a kernel does not tell is null.
+The machine, its quotas, and the interfaces and connections of each host.
+
+The machine is the same for all hosts of a testbed of namespaces, so its rows are taken from the
+first. What a kernel does not report is null.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
+from trustbed.run.throttling import throttled_share
 from trustbed.workload.tables import column, table
 
 _TIMES = (
@@ -26,7 +31,7 @@ _SHARES = {
     "interrupt_share": "of the processors: in interrupts",
     "steal_share": "of the processors: taken by the hypervisor",
     "idle_share": "of the processors: nothing to do",
-    "waiting_for_disk_share": "of the processors: nothing to do but wait for a disk",
+    "iowait_share": "of the processors: nothing to do but wait for a disk",
 }
 _PRESSURES = {
     "processor_some_share": "of the time: some task waited for a processor (PSI)",
@@ -60,7 +65,7 @@ CGROUPS = pa.schema(
     [
         *_TIMES,
         column("interval_ns", pa.int64(), "ns", "since the look before"),
-        column("cgroup", pa.string(), "", "its folder"),
+        column("cgroup", pa.string(), "", "its directory"),
         column("periods", pa.int64(), "1", "periods of the quota since the look before"),
         column("throttled_periods", pa.int64(), "1", "those in which it was used up"),
         column("throttled_ns", pa.int64(), "ns", "how long tasks waited for the next one"),
@@ -96,7 +101,7 @@ _TCP = {
     "rtt_variance_ns": ("ns", "its variation"),
     "rtt_min_ns": ("ns", "least RTT of late"),
     "send_mss_bytes": ("B", "largest segment"),
-    "congestion_window_segments": ("1", "congestion window"),
+    "snd_cwnd": ("1", "congestion window"),
     "slow_start_threshold_segments": ("1", "slow-start threshold; null before the first loss"),
     "unacknowledged_segments": ("1", "segments under way"),
     "lost_segments": ("1", "segments that are taken for lost"),
@@ -128,41 +133,83 @@ SOCKETS = pa.schema(
 Row = Mapping[str, Any]
 
 
-def convert(folder: Path, hosts: Sequence[str], guests: Collection[str] = ()) -> dict[str, Any]:
-    """Turns ``HOST.jsonl`` into tables beside them and removes the former. Returns what the machine was like as a whole.
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What became of a repetition's samples.
 
-    A guest is a machine too: ``HOST.machine`` is what it saw of itself. How it was run is among the processes of this machine.
+    Attributes:
+        machine: Shares of the machine's processors over the whole time (:func:`summary`).
+        malformed: Lines that are no samples, by file, where there are any.
     """
-    machine: dict[str, Any] = {}
-    for place, host in enumerate(hosts):
-        source = folder / f"{host}.jsonl"
+
+    machine: Row
+    malformed: Mapping[str, int]
+
+
+def convert(directory: Path, hosts: Sequence[str], guests: Collection[str] = ()) -> Converted:
+    """Turns every ``HOST.jsonl`` into tables beside it, and removes it.
+
+    A guest is a machine of its own: ``HOST.machine`` is what it sampled of itself. The process that
+    runs it is among those of this machine.
+    """
+    machine: Row = {}
+    malformed: dict[str, int] = {}
+    for index, host in enumerate(hosts):
+        source = directory / f"{host}.jsonl"
         if not source.is_file():
             continue
-        lines = list(lines_of(source))
-        if place == 0:
-            _write(folder / "machine.parquet", MACHINE, (_machine(line) for line in lines))
-            _write(folder / "cgroups.parquet", CGROUPS, below(lines, "cgroups", ("interval_ns",)))
+        read = read_lines(source)
+        lines = read.rows
+        if read.malformed:
+            malformed[source.name] = read.malformed
+        if index == 0:
+            _write(directory / "machine.parquet", MACHINE, (_machine(line) for line in lines))
+            _write(
+                directory / "cgroups.parquet", CGROUPS, below(lines, "cgroups", ("interval_ns",))
+            )
             machine = summary(lines)
             _write(
-                folder / "processes.parquet", PROCESSES, below(lines, "processes", ("interval_ns",))
+                directory / "processes.parquet",
+                PROCESSES,
+                below(lines, "processes", ("interval_ns",)),
             )
         if host in guests:
-            _write(folder / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines))
-        _write(folder / f"{host}.interfaces.parquet", INTERFACES, below(lines, "interfaces"))
-        _write(folder / f"{host}.sockets.parquet", SOCKETS, _sockets(lines))
+            _write(
+                directory / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines)
+            )
+        _write(directory / f"{host}.interfaces.parquet", INTERFACES, below(lines, "interfaces"))
+        _write(directory / f"{host}.sockets.parquet", SOCKETS, _sockets(lines))
         source.unlink()
-    return machine
+    return Converted(machine, malformed)
 
 
-def lines_of(source: Path) -> Iterator[Row]:
-    """The samples; the first line says what they are, and a last one that was cut is left out."""
-    for text in source.read_text(encoding="utf-8").splitlines():
+@dataclass(frozen=True, slots=True)
+class SampleLines:
+    """What a file of samples holds.
+
+    Attributes:
+        rows: The samples, in order.
+        malformed: Lines that are neither a sample nor the header, a truncated last one included.
+    """
+
+    rows: Sequence[Row]
+    malformed: int
+
+
+def read_lines(source: Path) -> SampleLines:
+    """Reads a file of samples: a header, then one JSON object with ``at_ns`` a line."""
+    rows: list[Row] = []
+    malformed = 0
+    for number, text in enumerate(source.read_bytes().splitlines()):
         try:
             line = json.loads(text)
         except ValueError:
-            continue
-        if "at_ns" in line:
-            yield line
+            line = None
+        if isinstance(line, dict) and isinstance(line.get("at_ns"), int):
+            rows.append(line)
+        elif number > 0 or not isinstance(line, dict):
+            malformed += 1
+    return SampleLines(rows, malformed)
 
 
 def _machine(line: Row) -> Row:
@@ -177,7 +224,7 @@ def _machine(line: Row) -> Row:
 
 
 def below(lines: Iterable[Row], key: str, more: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows that every sample has under a key, each with its time and with more of what its sample says."""
+    """The rows under a key of every sample, with its time and the fields ``more`` of the sample."""
     for line in lines:
         for one in line.get(key) or ():
             yield {**_when(line), **{name: line.get(name) for name in more}, **one}
@@ -195,7 +242,6 @@ def _when(line: Row) -> Row:
 
 def summary(lines: Sequence[Row]) -> dict[str, Any]:
     """Shares over the whole time; null where the kernel does not say."""
-    whole = sum(line.get("interval_ns") or 0 for line in lines)
 
     def mean(key: str) -> float | None:
         seen = [
@@ -206,16 +252,12 @@ def summary(lines: Sequence[Row]) -> dict[str, Any]:
         weight = sum(interval for _, interval in told)
         return sum(share * interval for share, interval in told) / weight if weight else None
 
-    throttled = [
-        one.get("throttled_ns") or 0 for line in lines for one in line.get("cgroups") or ()
-    ]
     idle = mean("idle_share")
     return {
         "samples": len(lines),
         "steal_share": mean("steal_share"),
-        "busy_share": None if idle is None else 1 - idle - (mean("waiting_for_disk_share") or 0.0),
-        # Kernels count it for each processor that a group may run on.
-        "throttled_share": min(1.0, sum(throttled) / whole) if throttled and whole else None,
+        "busy_share": None if idle is None else 1 - idle - (mean("iowait_share") or 0.0),
+        "throttled_share": throttled_share(below(lines, "cgroups", ("interval_ns",))),
     }
 
 

@@ -1,4 +1,7 @@
-"""What is to be done: a scenario file, read into a frozen model, with every error naming file, line and key."""
+"""What is to be done.
+
+A scenario file, read into a frozen model, with every error naming file, line and key.
+"""
 
 from trustbed.scenario.error import ScenarioError
 from trustbed.scenario.factors import ANY, Cell, Factor, baselines

@@ -1,10 +1,14 @@
-"""Hosts out of an inventory that was written for Ansible, as YAML: the part of it that says how a host is reached.
+"""Hosts out of an inventory that was written for Ansible, as YAML.
 
-Read are groups with their hosts, children and vars, and of the variables ``ansible_host``, ``ansible_port``, ``ansible_user``,
-``ansible_ssh_private_key_file``, ``ansible_connection`` (``ssh`` or ``local``), ``ansible_ssh_common_args`` as far as it names jump
-hosts, and our own ``trustbed_…``. A host's own variables win over a group's, and a deeper group's over
-those above it; where Ansible would decide between groups of one depth by their names, this asks which is meant. Other variables that
-change how a host is reached are errors; whatever else there is, is named as ignored.
+The part of it that says how a host is reached.
+
+Read are groups with their hosts, children and vars, and of the variables ``ansible_host``,
+``ansible_port``, ``ansible_user``, ``ansible_ssh_private_key_file``, ``ansible_connection``
+(``ssh`` or ``local``), ``ansible_ssh_common_args`` as far as it names jump hosts, and our own
+``trustbed_…``. A host's own variables win over a group's, and a deeper group's over those above it;
+where Ansible would decide between groups of one depth by their names, this asks which is meant.
+Other variables that change how a host is reached are errors; whatever else there is, is named as
+ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from trustbed.scenario.inventory import (
     Ssh,
     Way,
 )
-from trustbed.scenario.outside import SOURCES, read_cloudwatch, read_prometheus
+from trustbed.scenario.metric_sources import SOURCES, read_cloudwatch, read_prometheus
 from trustbed.scenario.positions import Path as Key
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.yaml_text import NotReadable, read_yaml
@@ -43,7 +47,7 @@ _USED = (
     "ansible_ssh_common_args",
     "trustbed_measure",
     "trustbed_private",
-    "trustbed_folder",
+    "trustbed_directory",
     "trustbed_prometheus",
     "trustbed_cloudwatch",
 )
@@ -156,7 +160,10 @@ class _Reader:
                 raise self._source.error(where, f"{variable} is not read here", _REFUSED[variable])
             if variable not in _USED:
                 if _REACHES.fullmatch(variable):
-                    hint = "put what it says into ~/.ssh/config, or describe the host in an inventory of our own (TOML)"
+                    hint = (
+                        "put what it says into ~/.ssh/config, or describe the host in an "
+                        "inventory of our own (TOML)"
+                    )
                     raise self._source.error(
                         where,
                         f"{variable} is not read here, and changes how the host is reached",
@@ -193,7 +200,10 @@ class _Reader:
                     yield parent
 
     def _depths(self) -> dict[str, int]:
-        """How deep each group lies: the longest way from the group of all, and there are no circles."""
+        """How deep each group lies.
+
+        The longest way from the group of all, and there are no circles.
+        """
         depths = {name: int(name != ALL) for name in self._groups}
         changed = True
         while changed:
@@ -248,14 +258,16 @@ class _Reader:
             raise self._source.error(
                 private[1], "the address that stands for it outside is missing", hint
             )
-        folder = self._text(variables, "trustbed_folder")
+        directory = self._text(variables, "trustbed_directory")
         prometheus, cloudwatch = (self._table(variables, f"trustbed_{name}") for name in SOURCES)
         return InventoryHost(
             name=name,
             way=self._way(name, key, variables),
             measured=None if measured is None else self._checks.measured(measured[1], measured[0]),
             private=None if private is None else self._checks.measured(private[1], private[0]),
-            folder=None if folder is None else self._checks.folder(folder[1], folder[0]),
+            directory=None
+            if directory is None
+            else self._checks.directory(directory[1], directory[0]),
             prometheus=None if prometheus is None else read_prometheus(prometheus),
             cloudwatch=None if cloudwatch is None else read_cloudwatch(cloudwatch),
         )
@@ -265,7 +277,10 @@ class _Reader:
         if connection is not None and connection[0] == "local":
             return Local()
         if connection is not None and connection[0] not in ("ssh", "smart"):
-            hint = 'describe the host in an inventory of our own (TOML): command = ["docker", "exec", "-i", "web"]'
+            hint = (
+                'describe the host in an inventory of our own (TOML): command = ["docker", '
+                '"exec", "-i", "web"]'
+            )
             raise self._source.error(
                 connection[1], f"a connection by {connection[0]} is not made here", hint
             )
@@ -290,7 +305,10 @@ class _Reader:
                 key, f"must be a text, not {value!r:.60}", f'for example: {name}: "…"'
             )
         if "{{" in value or "{%" in value:
-            hint = f"write the value; `ansible-inventory --list --yaml --inventory {self._source.file}` fills in what it can"
+            hint = (
+                f"write the value; `ansible-inventory --list --yaml --inventory "
+                f"{self._source.file}` fills in what it can"
+            )
             raise self._source.error(key, "templates are not filled in here", hint)
         return value, key
 

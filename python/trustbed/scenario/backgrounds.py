@@ -23,7 +23,10 @@ _LEAST_PACKET, _MOST_PACKET = 64, 65_535
 
 
 def read_backgrounds(root: Table, hosts: Sequence[str]) -> tuple[Background, ...]:
-    """Every ``[background.NAME]``, the silent ones too: they are what the others are compared with."""
+    """Every ``[background.NAME]``, the silent ones too.
+
+    They are what the others are compared with.
+    """
     found = []
     for name, table in root.tables("background").items():
         check_name(table, None, name)
@@ -103,8 +106,14 @@ def _check_playback(table: Table, background: Background) -> None:
     if background.sources > 1:
         raise table.error(
             "sources",
-            f"each of {background.sources} sources would play all of the capture, at the same moments",
-            'leave sources out; parts of a capture can be tables of their own, each with its filter, for example filter = "tcp port 80"',
+            (
+                f"each of {background.sources} sources would play all of the capture, at the "
+                f"same moments"
+            ),
+            (
+                "leave sources out; parts of a capture can be tables of their own, each with "
+                'its filter, for example filter = "tcp port 80"'
+            ),
         )
     if background.heading == "both" and (
         background.filter is None or background.reverse_filter is None

@@ -1,7 +1,9 @@
-"""Reads a campaign file: pairs of hosts of an inventory, the rounds that they take part in, and what is kept.
+"""Reads a campaign file.
 
-What only the hosts can show (that they answer, that the receiver can be reached, that a disk is full) is found when the campaign runs.
-Sizes are binary here: KB is 1024 bytes, as in the papers that the tables are from.
+Pairs of hosts of an inventory, the rounds that they take part in, and what is kept.
+
+What only the hosts can show (that they answer, that the receiver can be reached, that a disk is
+full) is found when the campaign runs.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ from pathlib import Path
 
 from trustbed.scenario.campaign_model import (
     ARRANGEMENTS,
-    DATA_WINDOW,
+    BULK_WINDOW,
     ESTIMATORS,
     ORDERS,
     PINGS,
-    PROBE_WINDOW,
+    PUBLISHED_WINDOWS,
     TABLE_NAMES,
     Arrangement,
     Campaign,
@@ -82,7 +84,8 @@ def load(path: Path) -> CampaignFile:
     """Reads a campaign, and the inventory that it names.
 
     Raises:
-        ScenarioError: Something is wrong with one of them; it says where, and what to write instead.
+        ScenarioError: Something is wrong with one of them; it says where, and what to write
+            instead.
     """
     text = read_text(path, NATURE)
     values = read_toml(path, text, NATURE)
@@ -188,12 +191,13 @@ def _rounds(root: Table) -> Rounds:
     order: Order = table.choice("order", ORDERS, "cyclic")
     arrangement: Arrangement = table.choice("arrangement", ARRANGEMENTS, "concurrent")
     ping: Ping = table.choice("ping", PINGS, "auto")
-    probe_window, data_window = _windows(table)
+    sizes = _table(table)
+    probe_window, data_window = _windows(table, sizes)
     bandwidth, long_packets = _bandwidth(table)
     found = Rounds(
         count=_count(table, period),
         period_ns=period,
-        table=_table(table),
+        table=sizes,
         order=order,
         arrangement=arrangement,
         pairs_at_once=table.whole("pairs_at_once", 3, least=1, most=_MOST_PAIRS_AT_ONCE),
@@ -208,14 +212,20 @@ def _rounds(root: Table) -> Rounds:
         long_packets=long_packets,
     )
     if found.pinging_ns >= period:
-        message = f"{found.pings} pings take {_seconds(found.pinging_ns)}, and a period is {_seconds(period)}"
+        message = (
+            f"{found.pings} pings take {_seconds(found.pinging_ns)}, and a period is "
+            f"{_seconds(period)}"
+        )
         raise table.error(
             "pings" if "pings" in table else "period",
             message,
             "ask for fewer pings, or for a longer period",
         )
     if found.before_ns >= period:
-        message = f"what comes before the connections may take {_seconds(found.before_ns)}, and a period is {_seconds(period)}"
+        message = (
+            f"what comes before the connections may take {_seconds(found.before_ns)}, and a "
+            f"period is {_seconds(period)}"
+        )
         raise table.error(
             "bandwidth" if "bandwidth" in table else "delay",
             message,
@@ -253,22 +263,22 @@ def _count(table: Table, period: int) -> int:
 
 def _table(table: Table) -> TableName | tuple[Index, ...]:
     if "table" not in table or isinstance(table.raw("table"), str):
-        found: TableName = table.choice("table", TABLE_NAMES, "planetlab")
+        found: TableName = table.choice("table", TABLE_NAMES, "bulk")
         return found
-    example = 'table = [{ probe = "16KB", data = "8MB" }]'
-    rows = table.rows("table", f'table = "planetlab", or {example}')
+    example = 'table = [{ probe = "16KiB", data = "8MiB" }]'
+    rows = table.rows("table", f'table = "bulk", or {example}')
     if not 1 <= len(rows) <= _MOST_INDICES:
         raise table.error(
             "table", f"has {len(rows)} indices", f"give from 1 to {_MOST_INDICES}: {example}"
         )
     indices: dict[str, Index] = {}
     for number, row in enumerate(rows, 1):
-        for key, size in (("probe", "16KB"), ("data", "8MB")):
+        for key, size in (("probe", "16KiB"), ("data", "8MiB")):
             row.must(key, f'{key} = "{size}"')
         index = Index(
             name=row.text("name", str(number)),
-            probe_bytes=row.binary_size("probe", 0, least=1, most=_MOST_TRANSFER),
-            data_bytes=row.binary_size("data", 0, least=1, most=_MOST_TRANSFER),
+            probe_bytes=row.size("probe", 0, least=1, most=_MOST_TRANSFER),
+            data_bytes=row.size("data", 0, least=1, most=_MOST_TRANSFER),
         )
         if _INDEX_NAME.fullmatch(index.name) is None:
             raise row.error(
@@ -287,12 +297,15 @@ def _table(table: Table) -> TableName | tuple[Index, ...]:
     return tuple(indices.values())
 
 
-def _windows(outer: Table) -> tuple[int, int]:
+def _windows(outer: Table, sizes: TableName | tuple[Index, ...]) -> tuple[int, int]:
+    """What the receiver clamps the windows of probe and data to, in bytes."""
+    published = sizes in ("planetlab", "ec2")
+    usual_probe, usual_data = PUBLISHED_WINDOWS if published else (BULK_WINDOW, BULK_WINDOW)
     table = outer.table("windows")
     if table is None:
-        return PROBE_WINDOW, DATA_WINDOW
-    probe: int = table.binary_size("probe", PROBE_WINDOW, least=LEAST_CLAMP, most=MOST_BUFFER)
-    data: int = table.binary_size("data", DATA_WINDOW, least=LEAST_CLAMP, most=MOST_BUFFER)
+        return usual_probe, usual_data
+    probe: int = table.size("probe", usual_probe, least=LEAST_CLAMP, most=MOST_BUFFER)
+    data: int = table.size("data", usual_data, least=LEAST_CLAMP, most=MOST_BUFFER)
     table.close()
     return probe, data
 
@@ -355,7 +368,7 @@ def _recording(root: Table) -> Recording:
     found = Recording(
         capture=table.flag("capture", True),
         snap_bytes=table.whole("snap", 128, least=64, most=262_144),
-        disk_bytes=table.binary_size("disk", None, least=_LEAST_DISK, most=_MOST_DISK),
+        disk_bytes=table.size("disk", None, least=_LEAST_DISK, most=_MOST_DISK),
     )
     if not found.capture and "snap" in table:
         raise table.error("snap", "says nothing without a capture", "leave it out, or capture")
@@ -388,13 +401,22 @@ def _wanted(root: Table) -> Wanted:
 
 
 def _check_room(root: Table, campaign: Campaign) -> None:
-    """A host takes part in one round at a time: of all its pairs, at least the pings must fit into a period."""
+    """A host takes part in one round at a time.
+
+    Of all its pairs, at least the pings must fit into a period.
+    """
     rounds = campaign.rounds
     host, pairs = Counter(host for pair in campaign.pairs for host in pair.hosts).most_common(1)[0]
     needed, what = pairs * rounds.pinging_ns, "pings"
     if needed <= rounds.period_ns and rounds.before_ns > rounds.pinging_ns:
         needed, what = pairs * rounds.before_ns, "pings, probes and estimates"
     if needed > rounds.period_ns:
-        message = f"{host} is in {pairs} pairs, the {what} of which take {_seconds(needed)} of a period of {_seconds(rounds.period_ns)}"
-        hint = f"a host takes part in one round at a time: fewer pairs, fewer pings, or a period of at least {_seconds(needed)}"
+        message = (
+            f"{host} is in {pairs} pairs, the {what} of which take {_seconds(needed)} of a "
+            f"period of {_seconds(rounds.period_ns)}"
+        )
+        hint = (
+            f"a host takes part in one round at a time: fewer pairs, fewer pings, or a period "
+            f"of at least {_seconds(needed)}"
+        )
         raise root.error("pairs", message, hint)

@@ -1,8 +1,12 @@
-"""The frozen model of a campaign: which hosts exchange connection pairs, how often, of which sizes, and what is kept of it.
+"""The frozen model of a campaign.
 
-A connection pair is a short transfer, the probe, and a long one, the data, between the same two hosts; what the first says about the second
-is what pairs are for. Rounds, windows and sizes after C. Lee, H. Abe, T. Hirotsu, K. Umemura, *Traffic Anomaly Analysis and Characteristics
-on a Virtualized Network Testbed*, and the same authors' *Internet Traffic Characteristics of Virtual Machine on Amazon EC2*.
+Which hosts exchange connection pairs, how often, of which sizes, and what is stored.
+
+A connection pair is a short transfer, the probe, and a long one, the data, between the same two
+hosts; what the first says about the second is what pairs are for. Rounds, windows and sizes after
+C. Lee, H. Abe, T. Hirotsu, K. Umemura, *Traffic Anomaly Analysis and Characteristics on a
+Virtualized Network Testbed*, and the same authors' *Internet Traffic Characteristics of Virtual
+Machine on Amazon EC2*.
 """
 
 from __future__ import annotations
@@ -13,27 +17,36 @@ from typing import Literal
 from trustbed.scenario.inventory import Address, Inventory, InventoryHost
 from trustbed.scenario.model import SECOND
 
-TableName = Literal["planetlab", "ec2"]
+TableName = Literal["bulk", "planetlab", "ec2"]
 Order = Literal["cyclic", "random"]
 Arrangement = Literal["concurrent", "sequential"]
 Ping = Literal["icmp", "tcp", "auto"]
 Role = Literal["probe", "data"]
 Estimator = Literal["pathload", "pathchirp"]
 
-TABLE_NAMES: tuple[TableName, ...] = ("planetlab", "ec2")
+TABLE_NAMES: tuple[TableName, ...] = ("bulk", "planetlab", "ec2")
 ORDERS: tuple[Order, ...] = ("cyclic", "random")
 ARRANGEMENTS: tuple[Arrangement, ...] = ("concurrent", "sequential")
 PINGS: tuple[Ping, ...] = ("icmp", "tcp", "auto")
 ROLES: tuple[Role, ...] = ("probe", "data")
 ESTIMATORS: tuple[Estimator, ...] = ("pathload", "pathchirp")
 
-PROBE_WINDOW, DATA_WINDOW = 16 << 10, 64 << 10
+PUBLISHED_WINDOWS = 16 << 10, 64 << 10
+"""Windows of probe and data in the papers, which their tables of sizes bring along (bytes)."""
+BULK_WINDOW = 16 << 20
+"""The window otherwise (bytes).
+
+It limits no usual path; the receiver's ``net.core.rmem_max`` may limit it further.
+"""
 """In bytes: what the papers above clamp windows to, after the Network Weather Service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPair:
-    """Two hosts between which rounds take place. ``address`` is what the sender connects to, if it is another than the inventory says."""
+    """Two hosts between which rounds take place.
+
+    ``address`` is what the sender connects to, if it is another than the inventory says.
+    """
 
     name: str
     sender: str
@@ -61,7 +74,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Test packets that go there and back before the connections (STAMP, RFC 8762), at moments of a Poisson process."""
+    """STAMP test packets (RFC 8762) before the connections, at times of a Poisson process."""
 
     probes: int = 100
     mean_gap_ns: int = 20_000_000
@@ -90,18 +103,20 @@ class Rounds:
         ping: ICMP, a TCP handshake, or what of the two gets an answer.
         limit_ns: A connection that takes longer has failed.
         delay: One-way delays, measured behind the pings; none unless asked for.
-        bandwidth: Estimators of available bandwidth, one after the other behind those, each with the time that it may take.
-        long_packets: Whether those probe as cross traffic in long packets asks for, instead of as their authors have them.
+        bandwidth: Estimators of available bandwidth, one after the other behind those, each with
+            the time that it may take.
+        long_packets: Whether those probe as cross traffic in long packets asks for, instead of as
+            their authors have them.
     """
 
     count: int
     period_ns: int = 300 * SECOND
-    table: TableName | tuple[Index, ...] = "planetlab"
+    table: TableName | tuple[Index, ...] = "bulk"
     order: Order = "cyclic"
     arrangement: Arrangement = "concurrent"
     pairs_at_once: int = 3
-    probe_window_bytes: int = PROBE_WINDOW
-    data_window_bytes: int = DATA_WINDOW
+    probe_window_bytes: int = BULK_WINDOW
+    data_window_bytes: int = BULK_WINDOW
     pings: int = 10
     ping_interval_ns: int = SECOND
     ping: Ping = "auto"
@@ -126,7 +141,10 @@ class Rounds:
 
     @property
     def longest_ns(self) -> int:
-        """From the first ping until the last connection has met its time limit; establishing connections comes on top of it."""
+        """From the first ping until the last connection has met its time limit.
+
+        Establishing connections comes on top of it.
+        """
         return self.before_ns + self.limit_ns * (2 if self.arrangement == "sequential" else 1)
 
     def window_of(self, role: Role) -> int:
@@ -136,7 +154,7 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What is kept. ``disk_bytes`` is what all of it may take; ``None`` is no limit."""
+    """What is stored. ``disk_bytes`` is the limit of all of it; ``None`` is no limit."""
 
     capture: bool = True
     snap_bytes: int = 128
@@ -145,7 +163,10 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How well means are to be known: an interval at ``level`` that reaches ``half_width`` of the mean to either side."""
+    """How well means are to be known.
+
+    An interval at ``level`` that reaches ``half_width`` of the mean to either side.
+    """
 
     level: float = 0.95
     half_width: float = 0.05

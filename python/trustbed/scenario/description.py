@@ -1,6 +1,9 @@
-"""What the emulator and the generators are told: a scenario as the configurations that the agents take.
+"""What the emulator and the generators are told.
 
-A pure translation, one line per key. Numbers are plain and carry their unit in their names; defaults that the agents have are left to them.
+A scenario as the configurations that the agents take.
+
+A pure translation, one line per key. Numbers are plain and carry their unit in their names;
+defaults that the agents have are left to them.
 """
 
 from __future__ import annotations
@@ -11,13 +14,19 @@ from trustbed.scenario.model import Background, Bucket, Direction, Loss, Queue, 
 from trustbed.scenario.stalls import stalled
 
 BACKGROUND_PORT = 9000
-"""The first port of background traffic: whoever judges a capture knows by it which transfers are not the workload's."""
+"""The first port of background traffic.
+
+Whoever judges a capture knows by it which transfers are not the workload's.
+"""
 
 Description = dict[str, Any]
 
 
 def topology(scenario: Scenario) -> Description:
-    """The emulator's topology: hosts with their access links, routers, and a pipe for each direction of each link."""
+    """The emulator's topology.
+
+    Hosts with their access links, routers, and a pipe for each direction of each link.
+    """
     scenario = stalled(scenario)
     hosts = []
     for host in scenario.hosts:

@@ -6,9 +6,14 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+from trustbed.errors import TrustbedError
 
-class ScenarioError(Exception):
-    """A scenario that cannot be carried out. ``message`` says where and what, ``hint`` what to do."""
+
+class ScenarioError(TrustbedError):
+    """A scenario that cannot be carried out.
+
+    ``message`` says where and what, ``hint`` what to do.
+    """
 
     def __init__(
         self,
@@ -22,15 +27,10 @@ class ScenarioError(Exception):
         where = [str(file)] if file is not None else []
         where += [f"line {line}"] if line is not None else []
         where += [key] if key else []
-        super().__init__(message)
-        self.message = f"{', '.join(where)}: {message}" if where else message
-        self.hint = hint
+        super().__init__(f"{', '.join(where)}: {message}" if where else message, hint)
         self.file = file
         self.line = line
         self.key = key
-
-    def __str__(self) -> str:
-        return self.message
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
@@ -43,7 +43,10 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def misspelt(word: str, known: Iterable[str]) -> str | None:
-    """Which of the known words is meant by one that differs by a slip: a letter in six, or the order of letters."""
+    """Which of the known words is meant by one that differs by a slip.
+
+    A letter in six, or the order of letters.
+    """
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)
     return near[0] if near else next((name for name in names if sorted(name) == sorted(word)), None)

@@ -1,7 +1,7 @@
 """The matrix of a scenario: every combination of its factors' values, each a scenario of its own.
 
-A factor names a key of the file and the values to put there, one after the other. Combinations that come out the same (the rate of traffic
-that is switched off) are one cell.
+A factor names a key of the file and the values to put there, one after the other. Combinations that
+come out the same (the rate of traffic that is switched off) are one cell.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def _flat(
 
 
 def _factor(
-    names: tuple[str, ...], given: Any, origin: Path, values: dict[str, Any], source: Source
-) -> Factor:  # noqa: ANN401 - whatever the file holds
+    names: tuple[str, ...], given: object, origin: Path, values: dict[str, Any], source: Source
+) -> Factor:
     path = _resolved(names, values, origin, source)
     listed, unit = given, ""
     if isinstance(given, dict):
@@ -218,7 +218,7 @@ def _canonical(scenario: Scenario) -> Scenario:
 
 
 def baselines(cells: Sequence[Cell]) -> dict[int, int]:
-    """For every cell the one that is the same without background and faults, where the matrix has it."""
+    """For every cell the same one without background and faults, where the matrix has it."""
     quiet = {_undisturbed(cell): cell.number for cell in cells if _is_quiet(cell.scenario)}
     return {cell.number: quiet[key] for cell in cells if (key := _undisturbed(cell)) in quiet}
 

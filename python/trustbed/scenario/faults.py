@@ -1,6 +1,7 @@
 """Reads what is done to hosts on purpose: quotas, competitors, stops, stalled interfaces.
 
-What no machine can do is refused here; whether this one can do the rest is seen when it is to be done.
+What no machine can do is refused here; whether this one can do the rest is seen when it is to be
+done.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ MOST_REALTIME_SHARE = 0.9
 """Of the time, for whoever goes before everybody else: the rest of the machine must live."""
 LONGEST_REALTIME_NS = SECOND
 HANG_NS = 13 * SECOND
-"""A stalled interface unless it is said how long: what was observed of hardware that hangs and is reset."""
+"""A stalled interface unless it is said how long.
+
+What was observed of hardware that hangs and is reset.
+"""
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "cpu-quota": ("share", "period"),
     "spinner": ("busy", "every", "policy"),
@@ -37,7 +41,10 @@ _EXAMPLES = {
 
 
 def read_faults(root: Table, hosts: Sequence[str], occupied: Collection[str]) -> tuple[Fault, ...]:
-    """Every ``[faults.NAME]`` that is not switched off; ``occupied`` are the hosts on which something runs that can be disturbed."""
+    """Every ``[faults.NAME]`` that is not switched off.
+
+    ``occupied`` are the hosts on which something runs that can be disturbed.
+    """
     found: list[Fault] = []
     for name, table in root.tables("faults").items():
         check_name(table, None, name)
@@ -56,7 +63,7 @@ def read_faults(root: Table, hosts: Sequence[str], occupied: Collection[str]) ->
 
 
 def _accept_anything(table: Table) -> None:
-    """A fault that is switched off, as a level of a factor, keeps the keys of those that are not."""
+    """A fault that a factor switches off has the same keys as one that is on."""
     for key in ("start", "duration", *(key for keys in _KEYS.values() for key in keys)):
         table.raw(key)
 
@@ -93,7 +100,10 @@ def _quota(table: Table, fault: Fault) -> Fault:
             "period", f"{table.raw('period')} is no period of a quota", "kernels take 1ms to 1s"
         )
     if share * period < LEAST_QUOTA_NS:
-        message = f"{share:.3g} of a period of {period / MILLISECOND:g} ms is less than the 1 ms that kernels grant"
+        message = (
+            f"{share:.3g} of a period of {period / MILLISECOND:g} ms is less than the 1 ms "
+            f"that kernels grant"
+        )
         needed = (
             "a larger share"
             if share * LONGEST_PERIOD_NS < LEAST_QUOTA_NS
@@ -109,7 +119,10 @@ def _spinner(table: Table, fault: Fault) -> Fault:
     if busy > every:
         raise table.error("busy", "is more than every", "it is busy for a part of every turn")
     if policy == "realtime" and (busy > every * MOST_REALTIME_SHARE or busy > LONGEST_REALTIME_NS):
-        message = f"{table.raw('busy')} of every {table.raw('every')} with real-time priority would starve the whole machine"
+        message = (
+            f"{table.raw('busy')} of every {table.raw('every')} with real-time priority would "
+            f"starve the whole machine"
+        )
         raise table.error(
             "busy",
             message,

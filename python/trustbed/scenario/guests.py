@@ -1,7 +1,7 @@
 """Hosts that are machines of their own: what a scenario says of them.
 
-``guest = "e1000"`` names the model of the network card; a table says more. Whether this machine can run guests is found out before the run,
-elsewhere.
+``guest = "e1000"`` names the model of the network card; a table says more. Whether this machine can
+run guests is found out before the run, elsewhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ Accelerator: TypeAlias = Literal["auto", "kvm", "tcg"]
 NIC_MODELS: tuple[NicModel, ...] = get_args(NicModel)
 ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
 INSIDE = "-inside"
-"""Behind a guest's name: the point of capture inside it, where its own stack sees packets. Its name alone is the tap outside."""
+"""Behind a guest's name: the point of capture inside it, where its own stack sees packets.
+
+Its name alone is the tap outside.
+"""
 _LEAST_MEMORY = 128 << 20
 _MOST_MEMORY = 64 << 30
 _MOST_CPUS = 64
@@ -28,8 +31,9 @@ _MOST_CPUS = 64
 class Guest:
     """A host that is a machine of its own, run by QEMU.
 
-    ``offloads``: its kernel leaves segmentation and checksums to the card, as far as the model takes them. ``accelerator``: what runs its
-    processors; ``auto`` is KVM where a test boot works, and emulation (TCG) elsewhere.
+    ``offloads``: its kernel leaves segmentation and checksums to the card, as far as the model
+    takes them. ``accelerator``: what runs its processors; ``auto`` is KVM where a test boot works,
+    and emulation (TCG) elsewhere.
     """
 
     nic: NicModel = "virtio-net"
@@ -41,7 +45,10 @@ class Guest:
     def __str__(self) -> str:
         """For people."""
         processors = "1 processor" if self.cpus == 1 else f"{self.cpus} processors"
-        return f"{self.nic}, {processors}, {self.memory_bytes >> 20} MiB{'' if self.offloads else ', no offloads'}"
+        return (
+            f"{self.nic}, {processors}, {self.memory_bytes >> 20} "
+            f"MiB{'' if self.offloads else ', no offloads'}"
+        )
 
 
 def read_guest(host: Table) -> Guest | None:

@@ -1,8 +1,11 @@
-"""Which hosts there are to measure between, and how each is reached: a small TOML of our own, or an inventory that Ansible has.
+"""Which hosts there are to measure between, and how each is reached.
 
-Nothing is connected to here. A way is SSH (OpenSSH's configuration has the last word on what is not said), a command that runs others
-elsewhere (``docker exec -i web``), this machine, or a network namespace of it. What a file says and this does not understand is an error
-with file, line and key, or it is named in :attr:`Inventory.ignored`.
+A small TOML of our own, or an inventory that Ansible has.
+
+Nothing is connected to here. A way is SSH (OpenSSH's configuration has the last word on what is not
+said), a command that runs others elsewhere (``docker exec -i web``), this machine, or a network
+namespace of it. What a file says and this does not understand is an error with file, line and key,
+or it is named in :attr:`Inventory.ignored`.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trustbed.scenario.error import ScenarioError, nearest
-from trustbed.scenario.outside import (
+from trustbed.scenario.metric_sources import (
     CloudWatch,
     Outside,
     Prometheus,
@@ -55,12 +58,17 @@ class Jump:
     def __str__(self) -> str:
         """As OpenSSH writes it."""
         address = f"[{self.address}]" if ":" in self.address else self.address
-        return f"{'' if self.user is None else f'{self.user}@'}{address}{'' if self.port is None else f':{self.port}'}"
+        user = "" if self.user is None else f"{self.user}@"
+        port = "" if self.port is None else f":{self.port}"
+        return f"{user}{address}{port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ssh:
-    """A host that is reached by SSH. What is ``None`` or empty OpenSSH's configuration says; no jumps at all are ``()``."""
+    """A host that is reached by SSH.
+
+    What is ``None`` or empty OpenSSH's configuration says; no jumps at all are ``()``.
+    """
 
     address: str
     user: str | None = None
@@ -93,17 +101,21 @@ Way: TypeAlias = Ssh | Prefix | Local | Namespace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryHost:
-    """A host. ``measured`` is the address that experiments use, ``folder`` where it keeps what is copied to it, if they were given.
+    """A host.
 
-    ``private`` is its own address where that is another one: behind a translation of addresses (NAT, RFC 3022) that leads one to one.
-    ``prometheus`` and ``cloudwatch`` say what else the host's resources are told by.
+    ``measured`` is the address that experiments use, ``directory`` where it keeps what is copied
+    to it, if they were given.
+
+    ``private`` is its own address where that is another one: behind a translation of addresses
+    (NAT, RFC 3022) that leads one to one. ``prometheus`` and ``cloudwatch`` say what else the
+    host's resources are told by.
     """
 
     name: str
     way: Way
     measured: Address | None = None
     private: Address | None = None
-    folder: str | None = None
+    directory: str | None = None
     prometheus: Prometheus | None = None
     cloudwatch: CloudWatch | None = None
 
@@ -123,7 +135,10 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """Hosts in the order of their file, and groups of them by name. ``known_hosts`` takes the place of OpenSSH's files, if it is given."""
+    """Hosts in the order of their file, and groups of them by name.
+
+    ``known_hosts`` takes the place of OpenSSH's files, if it is given.
+    """
 
     file: Path
     hosts: tuple[InventoryHost, ...]
@@ -159,7 +174,10 @@ def load(path: Path) -> Inventory:
 
         return read_inventory(path, read_text(path, NATURE))
     if path.suffix != ".toml":
-        hint = f"{NATURE.hint}; Ansible writes any of its own as YAML: ansible-inventory --list --yaml --inventory {path} --output hosts.yaml"
+        hint = (
+            f"{NATURE.hint}; Ansible writes any of its own as YAML: ansible-inventory --list "
+            f"--yaml --inventory {path} --output hosts.yaml"
+        )
         raise ScenarioError(f"is neither TOML nor YAML, {path}", hint)
     text = read_text(path, NATURE)
     values = read_toml(path, text, NATURE)
@@ -170,7 +188,10 @@ def load(path: Path) -> Inventory:
 
 
 def described(root: Table) -> Inventory:
-    """The inventory that the keys of a table describe: a file's own, or one inside another file. Other keys are left to the caller."""
+    """The inventory that the keys of a table describe: a file's own, or one inside another file.
+
+    Other keys are left to the caller.
+    """
     hosts = _hosts(root)
     known_hosts = root.file("known_hosts")
     return Inventory(
@@ -190,7 +211,10 @@ class Checks:
     def name(self, key: Key, name: str) -> str:
         """A name that can be a file's."""
         if _NAME.fullmatch(name) is None or name == ALL:
-            hint = "up to 64 letters, digits, dots, dashes and underscores; what is connected to is said behind it"
+            hint = (
+                "up to 64 letters, digits, dots, dashes and underscores; what is connected to "
+                "is said behind it"
+            )
             raise self.source.error(key, f"{name!r} is no name for a host or a group", hint)
         return name
 
@@ -262,12 +286,12 @@ class Checks:
             )
         return path
 
-    def folder(self, key: Key, text: str) -> str:
-        """A folder of the host's, by its absolute name or from the user's home."""
+    def directory(self, key: Key, text: str) -> str:
+        """A directory of the host's, by its absolute name or from the user's home."""
         if not text.startswith(("/", "~/")) or "\n" in text:
             raise self.source.error(
                 key,
-                f"{text!r} is no folder of a host's",
+                f"{text!r} is no directory of a host's",
                 "begin with / or ~/, for example /var/tmp",
             )
         return text
@@ -281,7 +305,7 @@ class _Defaults:
     port: int | None = None
     keys: tuple[Path, ...] = ()
     jumps: tuple[Jump, ...] | None = None
-    folder: str | None = None
+    directory: str | None = None
 
 
 # TOML.
@@ -317,7 +341,7 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
                 private=None
                 if private is None
                 else checks.measured((*host.path, "private"), private),
-                folder=said.folder,
+                directory=said.directory,
                 prometheus=None if prometheus is None else read_prometheus(prometheus),
                 cloudwatch=None if cloudwatch is None else read_cloudwatch(cloudwatch),
             )
@@ -327,7 +351,7 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
 
 
 def _said(table: Table, checks: Checks, otherwise: _Defaults) -> _Defaults:
-    user, folder = table.text("user", None), table.text("folder", None)
+    user, directory = table.text("user", None), table.text("directory", None)
     port = table.whole("port", None, least=1, most=_LAST_PORT)
     keys = tuple(checks.key_file((*table.path, "keys"), name) for name in table.texts("keys"))
     jumps = (
@@ -340,9 +364,9 @@ def _said(table: Table, checks: Checks, otherwise: _Defaults) -> _Defaults:
         port=otherwise.port if port is None else port,
         keys=keys if "keys" in table else otherwise.keys,
         jumps=jumps,
-        folder=otherwise.folder
-        if folder is None
-        else checks.folder((*table.path, "folder"), folder),
+        directory=otherwise.directory
+        if directory is None
+        else checks.directory((*table.path, "directory"), directory),
     )
 
 

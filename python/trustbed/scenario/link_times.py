@@ -1,4 +1,7 @@
-"""Reads what of a link is described by times: delays that change in steps, and outages. Times are from the beginning of the workloads."""
+"""Reads what of a link is described by times: delays that change in steps, and outages.
+
+Times are from the beginning of the workloads.
+"""
 
 from __future__ import annotations
 

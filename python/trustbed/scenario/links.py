@@ -1,6 +1,9 @@
-"""Reads links: what each direction does with packets, with ``up`` and ``down`` where the directions differ.
+"""Reads links.
 
-A direction begins as the keys of the link say and is changed by those of its own table, so that ``up.loss = "1%"`` changes nothing else.
+What each direction does with packets, with ``up`` and ``down`` where the directions differ.
+
+A direction begins as the keys of the link say and is changed by those of its own table, so that
+``up.loss = "1%"`` changes nothing else.
 """
 
 from __future__ import annotations
@@ -195,7 +198,10 @@ def _delays(table: Table, key: str) -> Recorded:
 def _recorded(
     table: Table, key: str, read: Callable[[str], int], what: str, *, rises_by: int | None = None
 ) -> Recorded:
-    """A number on every line; where they have an order, each is at least so much above the one before it."""
+    """A number on every line.
+
+    Where they have an order, each is at least so much above the one before it.
+    """
     file = table.file(key)
     assert file is not None, "the key is there"
     values: list[int] = []
@@ -240,6 +246,12 @@ def _queue(outer: Table) -> Queue:
             return Queue(discipline="unlimited")
         packets, octets = outer.quantity_or_packets("queue", least_bytes=_FULL_BYTES)
         return Queue(packets=packets, bytes=octets)
+    if isinstance(depth := outer.raw("queue"), int):
+        raise outer.error(
+            "queue",
+            f"{depth} is no depth of a queue without its unit",
+            f'write packets like "{depth}p" or bytes like "64KiB"',
+        )
     table = outer.table("queue")
     assert table is not None, "the key is there"
     discipline: Discipline = table.choice("discipline", DISCIPLINES, "drop-tail")
@@ -318,7 +330,10 @@ def _loss(outer: Table) -> Loss | None:
 
 
 def _gilbert(table: Table) -> Loss:
-    """Two states, as of Gilbert (1960) and Elliott (1963): probabilities of changing, and of losing a packet in each."""
+    """Two states, as of Gilbert (1960) and Elliott (1963).
+
+    Probabilities of changing, and of losing a packet in each.
+    """
     for key in ("to_bad", "to_good"):
         table.must(
             key,

@@ -1,6 +1,9 @@
-"""What a scenario says, once it has been read and checked: frozen, complete, free of text that would still have to be understood.
+"""What a scenario says, once it has been read and checked.
 
-Rates are in bit/s, times in nanoseconds, depths in bytes or packets, probabilities shares of one. Every default has been put in.
+Frozen, complete, free of text that would still have to be understood.
+
+Rates are in bit/s, times in nanoseconds, depths in bytes or packets, probabilities shares of one.
+Every default has been put in.
 """
 
 from __future__ import annotations
@@ -53,7 +56,10 @@ TOOLS: frozenset[WorkloadKind] = frozenset({"iperf3", "ab", "wrk", "httperf", "c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """What waits in front of a link. ``None``: not limited in that unit, or the discipline's own default."""
+    """What waits in front of a link.
+
+    ``None``: not limited in that unit, or the discipline's own default.
+    """
 
     discipline: Discipline = "drop-tail"
     packets: int | None = None
@@ -68,7 +74,10 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """Numbers from a file: milliseconds of opportunities to send, delays in nanoseconds, or numbers of lost packets."""
+    """Numbers from a file.
+
+    Milliseconds of opportunities to send, delays in nanoseconds, or numbers of lost packets.
+    """
 
     file: Path
     values: tuple[int, ...]
@@ -110,7 +119,10 @@ class DelaySteps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """An interval in which nothing passes, counted from the beginning of the workloads; what would, is lost unless it is kept."""
+    """An interval in which nothing passes, counted from the beginning of the workloads.
+
+    What would, is lost unless it is kept.
+    """
 
     at_ns: int
     lasts_ns: int
@@ -179,7 +191,10 @@ class Direction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """What joins two places: hosts or routers. ``backward`` is ``None`` for a link of one direction."""
+    """What joins two places: hosts or routers.
+
+    ``backward`` is ``None`` for a link of one direction.
+    """
 
     name: str
     ends: tuple[str, str]
@@ -189,7 +204,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A machine of the experiment, or many alike: one per address. ``router`` is the place behind its own access link.
+    """A machine of the experiment, or many alike: one per address.
+
+    ``router`` is the place behind its own access link.
 
     ``guest`` is what it is if it is no namespace.
     """
@@ -204,7 +221,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """What answers on a host before any workload begins. Without a command it is the built-in HTTP server."""
+    """What answers on a host before any workload begins.
+
+    Without a command it is the built-in HTTP server.
+    """
 
     name: str
     host: str
@@ -216,7 +236,10 @@ class Service:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """What an application does that does not write, or read, all the time: bursts with pauses between them, or a rate in bit/s."""
+    """What an application does that does not write, or read, all the time.
+
+    Bursts with pauses between them, or a rate in bit/s.
+    """
 
     burst_bytes: int | None = None
     pause_ns: int | None = None
@@ -227,8 +250,9 @@ class Pace:
 class Workload:
     """The traffic that is measured.
 
-    ``command`` is what ``command`` says or the arguments of a known program; ``object_bytes`` is what HTTP workloads fetch;
-    ``bytes`` is what a bulk transfer sends (``None``: as much as fits into the duration).
+    ``command`` is what ``command`` says or the arguments of a known program; ``object_bytes`` is
+    what HTTP workloads fetch; ``bytes`` is what a bulk transfer sends (``None``: as much as fits
+    into the duration).
     """
 
     name: str
@@ -262,7 +286,7 @@ class Workload:
 
     @property
     def data_from(self) -> str | None:
-        """The host that sends most of the data, where the kind tells."""
+        """The host that sends most of the data, where the kind defines it."""
         if self.kind == "command":
             return None
         forward = self.heading == "forward" if self.kind in ("bulk", "iperf3") else False
@@ -271,7 +295,10 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """Traffic that the workload competes with. ``timer_hz`` 0 is paced release, ``None`` unpaced."""
+    """Traffic that the workload competes with.
+
+    ``timer_hz`` 0 is paced release, ``None`` unpaced.
+    """
 
     name: str
     model: BackgroundModel
@@ -296,10 +323,12 @@ class Background:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is done to a host on purpose, from ``start_ns`` after the beginning of the workloads on; ``duration_ns`` ``None``: to the end.
+    """A fault injected into a host, from ``start_ns`` after the start of the workloads.
 
-    A quota grants ``share`` of a processor in every period. A spinner wants the host's processor for ``busy_ns`` of every turn, a freeze
-    stops the host's processes for ``stopped_ns`` of it.
+    ``duration_ns`` ``None``: to the end.
+
+    A quota grants ``share`` of a processor in every period. A spinner wants the host's processor
+    for ``busy_ns`` of every turn, a freeze stops the host's processes for ``stopped_ns`` of it.
     """
 
     name: str
@@ -325,10 +354,13 @@ class CapturePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Who looks, as a process on a host, how much of a processor such a process has: one that naps, one that spins."""
+    """Who looks, as a process on a host, how much of a processor such a process has.
+
+    Wake-up latency, and the spin monitor.
+    """
 
     hosts: tuple[str, ...] = ()
-    naps_ns: int | None = None
+    wakeups_ns: int | None = None
     """How far apart the moments are for which a thread wakes up."""
     spin_ns: int | None = None
     """So much of every second a thread spins."""
@@ -375,7 +407,10 @@ class Scenario:
         return tuple(host for host in self.hosts if host.guest is not None)
 
     def beside(self, point: str) -> str:
-        """The place that a point of capture belongs to: itself, or the guest that it lies inside of."""
+        """The place that a point of capture belongs to.
+
+        Itself, or the guest that it lies inside of.
+        """
         return next((host.name for host in self.guests if point == f"{host.name}{INSIDE}"), point)
 
     @property

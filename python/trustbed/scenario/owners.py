@@ -9,7 +9,10 @@ from trustbed.scenario.model import Scenario
 def owner(
     scenario: Scenario, source: str, source_port: int, target: str, target_port: int
 ) -> str | None:
-    """The workload that a transfer belongs to, by its ends; none for background and whatever else passes."""
+    """The workload that a transfer belongs to, by its ends.
+
+    None for background and whatever else passes.
+    """
     hosts = {address: host.name for host in scenario.hosts for address in host.addresses}
     ends = {hosts.get(source), hosts.get(target)}
     ports = {source_port, target_port}

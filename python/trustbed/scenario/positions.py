@@ -1,7 +1,8 @@
 """On which line of a TOML file every key stands.
 
-The standard library's parser says what a file means and forgets where it was written. This scanner looks for nothing but keys and the ends
-of values; it reads files that :mod:`tomllib` has accepted, and complains about nothing. For other text its answers mean nothing.
+The standard library's parser says what a file means and forgets where it was written. This scanner
+looks for nothing but keys and the ends of values; it reads files that :mod:`tomllib` has accepted,
+and complains about nothing. For other text its answers mean nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Reads the keys of a scenario into the model: one cell, factors already put in.
 
-Everything that the file alone can show to be wrong is found here: kinds, units, names that do not exist, hosts that cannot reach each
-other. What only a machine can show (missing programs, missing rights, rates it cannot keep up with) is found before the run, elsewhere.
+Everything that the file alone can show to be wrong is found here: kinds, units, names that do not
+exist, hosts that cannot reach each other. What only a machine can show (missing programs, missing
+rights, rates it cannot keep up with) is found before the run, elsewhere.
 """
 
 from __future__ import annotations
@@ -99,7 +100,10 @@ def _inside(network: Network) -> list[str]:
 
 
 def _beside_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
-    """Where a capture tells most: beside whoever sends the data; at both ends where that is not known."""
+    """Where a capture tells most.
+
+    Beside whoever sends the data; at both ends where that is not known.
+    """
     points: list[str] = []
     for workload in workloads:
         sender = workload.data_from
@@ -157,7 +161,7 @@ def _samples(
     else:
         watch = Watch(
             hosts=tuple(dict.fromkeys(named)) or _beside_the_senders(workloads),
-            naps_ns=naps,
+            wakeups_ns=naps,
             spin_ns=spin,
         )
     table.close()
@@ -254,7 +258,10 @@ def _check_ways(root: Table, network: Network, scenario: Scenario) -> None:
     for path, here, there in pairs:
         for source, target in ((here, there), (there, here)):
             if target not in ways[source]:
-                hint = "add a link that joins them; hosts pass nothing on, routers do ([topology] routers)"
+                hint = (
+                    "add a link that joins them; hosts pass nothing on, routers do "
+                    "([topology] routers)"
+                )
                 raise root.source.error(path, f"no way leads from {source} to {target}", hint)
 
 

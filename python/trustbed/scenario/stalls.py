@@ -1,7 +1,9 @@
-"""Interfaces that stand still: to those around a host, its links pass nothing for a while, in both directions. Pure.
+"""Stalled interfaces.
 
-What is sent meanwhile is lost, as by hardware that hangs until it is reset: its sender goes on retransmitting, and gets further the moment
-it is over.
+To those around a host, its links pass nothing for a while, in both directions. Pure.
+
+What is sent meanwhile is lost, as by hardware that hangs until it is reset: its sender goes on
+retransmitting, and gets further the moment it is over.
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
-"""One table of a scenario while it is read: hands out values by kind, and complains with file, line and key.
+"""One table of a scenario while it is read.
 
-Nothing is taken silently: whoever reads a table closes it, and a key that nobody asked for is an error that names the nearest one.
-Quantities are read by the engine's grammar, so that a scenario writes them as the command line does.
+Hands out values by kind, and complains with file, line and key.
+
+Nothing is taken silently: whoever reads a table closes it, and a key that nobody asked for is an
+error that names the nearest one. Quantities are read by the engine's grammar, so that a scenario
+writes them as the command line does.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as File
 from typing import Any, NoReturn, TypeVar
 
 from trustbed import _core
-from trustbed.question import lacks_unit
+from trustbed.analysis.options import lacks_unit
 from trustbed.scenario.error import ScenarioError, misspelt, nearest
 from trustbed.scenario.positions import Path
 
@@ -28,7 +30,6 @@ _KINDS = {
     list: "a list",
     dict: "a table",
 }
-_DECIMAL_UNIT = re.compile(r"([kKMGT])B?$")
 _MOST = 10**12
 _MOST_PACKETS = 2**32 - 1
 """What an agent counts packets of a queue with."""
@@ -36,7 +37,11 @@ _MOST_PACKETS = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where values come from: the file, the lines of its keys, and for values that a factor replaced, where the factor has them."""
+    """Where values come from.
+
+    The file, the lines of its keys, and for values that a factor replaced, where the factor has
+    them.
+    """
 
     file: File
     lines: Mapping[Path, int] = field(default_factory=dict)
@@ -108,7 +113,10 @@ class Table:
             raise self.missing((key,), f"{where} lacks {key}", f"for example: {example}")
 
     def missing(self, keys: Sequence[str], message: str, hint: str) -> ScenarioError:
-        """The complaint that none of some keys is there. Where a key that nobody asked for yet looks like one of them, it is about that."""
+        """The complaint that none of some keys is there.
+
+        Where a key that nobody asked for yet looks like one of them, it is about that.
+        """
         for written in self._values:
             meant = misspelt(written, keys) if written not in self._asked else None
             if meant is not None:
@@ -220,19 +228,8 @@ class Table:
         return value
 
     def size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
-        """Bytes within limits."""
+        """Bytes within limits: ``64kB`` is 64,000 and ``64KiB`` 65,536."""
         value = self._quantity(key, _core.parse_size, "64KiB", default)
-        if key in self and isinstance(value, int) and not least <= value <= most:
-            raise self.error(
-                key,
-                f"{self._values[key]} is outside {least}B to {most}B",
-                f"give from {least}B to {most}B",
-            )
-        return value
-
-    def binary_size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
-        """Bytes within limits, where KB is 1024 bytes, as papers on transfers write it."""
-        value = self._quantity(key, _binary_size, "64KB", default)
         if key in self and isinstance(value, int) and not least <= value <= most:
             raise self.error(
                 key,
@@ -351,7 +348,7 @@ class Table:
         return tuple(listed)
 
     def file(self, key: str) -> File | None:
-        """A file that exists, named relative to the scenario's folder."""
+        """A file that exists, named relative to the scenario's directory."""
         name = self.text(key, None)
         if name is None:
             return None
@@ -393,12 +390,6 @@ class Table:
             f"must be {_KINDS[kind]}, not {_kind(self._values[key])}",
             f"write {key} = {_example(kind)}",
         )
-
-
-def _binary_size(text: str) -> int:
-    size = _core.parse_size(text)  # first, so that what is wrong is said about what was written
-    binary = _DECIMAL_UNIT.sub(lambda unit: f"{unit.group(1).upper()}iB", text.strip())
-    return _core.parse_size(binary) if binary != text.strip() else size
 
 
 def _kind(value: object) -> str:

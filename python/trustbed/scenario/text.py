@@ -1,4 +1,4 @@
-"""Reads the text of a file that people write, and says what is wrong with one that is no text, or no TOML."""
+"""Reads the text of a file that people write; reports one that is no text or no TOML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
-    """What a file is taken for: its name with the article, how it ends, and where something goes that is none."""
+    """What a file is taken for.
+
+    Its name with the article, how it ends, and where something goes that is none.
+    """
 
     name: str
     endings: Sequence[str]
@@ -43,10 +46,10 @@ def read_text(path: Path, nature: Nature) -> str:
     try:
         octets = path.read_bytes()
     except FileNotFoundError:
-        folder = path.parent
+        directory = path.parent
         siblings = (
-            [entry.name for ending in nature.endings for entry in folder.glob(f"*{ending}")]
-            if folder.is_dir()
+            [entry.name for ending in nature.endings for entry in directory.glob(f"*{ending}")]
+            if directory.is_dir()
             else []
         )
         raise ScenarioError(
@@ -83,5 +86,8 @@ def read_toml(path: Path, text: str, nature: Nature) -> dict[str, Any]:
     )
     message = _PLACE.sub("", said)
     message = message[:1].lower() + message[1:]
-    hint = f"{nature.name} is TOML (https://toml.io): texts and quantities in quotes, tables in brackets, every name once"
+    hint = (
+        f"{nature.name} is TOML (https://toml.io): texts and quantities in quotes, tables in "
+        f"brackets, every name once"
+    )
     raise ScenarioError(message, hint, file=path, line=line)

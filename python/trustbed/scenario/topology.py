@@ -1,6 +1,7 @@
-"""Reads hosts, routers and links, and puts the shorthands (two hosts and a link, a dumbbell, a chain) into the one form: links with ends.
+"""Reads hosts, routers and links; expands shorthands (dumbbell, chain) to links with ends.
 
-A host with an access link of its own gets a router behind it: in a dumbbell that router is the one of its side.
+A host with an access link of its own gets a router behind it: in a dumbbell that router is the one
+of its side.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from trustbed.scenario.model import Direction, Host, Link
 from trustbed.scenario.table import Table
 
 NETWORK = ipaddress.ip_network("10.77.0.0/16")
-"""Where addresses come from that nobody chose. Each run has its network to itself, so that two runs may use the same."""
+"""Where addresses come from that nobody chose.
+
+Each run has its network to itself, so that two runs may use the same.
+"""
 _BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 SHAPES = ("graph", "dumbbell", "chain")
 _NAME = re.compile(r"[a-z]([a-z0-9_-]{0,30}[a-z0-9])?")
@@ -26,7 +30,10 @@ _RESERVED = "net"
 """The place in the middle, where the links are."""
 _MOST_HOSTS = 20_000
 _MOST_ENDS = 1024
-"""The emulator keeps a way for every pair of ends: hosts, or the routers that hosts with links of their own are behind."""
+"""The emulator keeps a way for every pair of ends.
+
+Hosts, or the routers that hosts with links of their own are behind.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,10 @@ def read(root: Table) -> Network:
         table.close()
     ends = len({host.router or host.name for host in network.hosts})
     if ends > _MOST_ENDS:
-        hint = f"at most {_MOST_ENDS}: hosts that are alike can be one with a count, or behind one router of a dumbbell"
+        hint = (
+            f"at most {_MOST_ENDS}: hosts that are alike can be one with a count, or behind "
+            f"one router of a dumbbell"
+        )
         raise root.error("hosts", f"{ends} ends of the network are too many", hint)
     if not network.links:
         raise root.missing(

@@ -25,10 +25,16 @@ from trustbed.scenario.table import Table
 from trustbed.scenario.topology import check_name
 
 CONGESTION_CONTROL = "cubic"
-"""Set explicitly on every transfer of ours: what a kernel does by default differs from machine to machine."""
+"""Set explicitly on every transfer of ours.
+
+What a kernel does by default differs from machine to machine.
+"""
 _BULK_PORT, _HTTP_PORT, _IPERF_PORT = 5001, 8000, 5201
 LEAST_CLAMP = 2304
-"""The least receive buffer of Linux (SOCK_MIN_RCVBUF): a smaller clamp would not hold what was asked for."""
+"""The least receive buffer of Linux (SOCK_MIN_RCVBUF).
+
+A smaller clamp would not hold what was asked for.
+"""
 _MOST_CONNECTIONS = 4096
 """What one agent holds open, at either end."""
 MOST_BUFFER = 2**31 - 1
@@ -185,7 +191,8 @@ def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workl
     write = _pace(table, "write")
     return replace(
         workload,
-        # Who pauses between writes did not send all it could, and whether it is to be judged as if it had is not ours to guess.
+        # Who pauses between writes did not send all it could, and whether it is to be judged as if
+        # it had is not ours to guess.
         judged_as=workload.judged_as if write is None or "judge_as" in table else None,
         bytes=table.size("bytes", None, least=1),
         connections=table.whole("connections", 1, least=1, most=_MOST_CONNECTIONS),
@@ -243,7 +250,10 @@ def _pace(outer: Table, key: str) -> Pace | None:
         for name in ("burst", "pause"):
             table.must(
                 name,
-                f'{key} = {{ burst = "256KB", pause = "200ms" }}, or {key} = {{ rate = "2Mbit/s" }}',
+                (
+                    f'{key} = {{ burst = "256KB", pause = "200ms" }}, or {key} = {{ rate = '
+                    f'"2Mbit/s" }}'
+                ),
             )
         found = Pace(burst_bytes=table.size("burst", 0), pause_ns=table.span_above_zero("pause", 0))
         if found.burst_bytes == 0:

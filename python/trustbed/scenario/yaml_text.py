@@ -1,7 +1,8 @@
 """Reads YAML as plain values, and remembers on which line each stands.
 
-Less than YAML can do, on purpose: names are texts and stand once, there are no tags of a program's own, no merge keys, and no more values
-than a file of that size holds (aliases could stand for any number of them).
+Less than YAML can do, on purpose: names are texts and stand once, there are no tags of a program's
+own, no merge keys, and no more values than a file of that size holds (aliases could stand for any
+number of them).
 """
 
 from __future__ import annotations

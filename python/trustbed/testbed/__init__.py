@@ -1,16 +1,21 @@
-"""Where experiments run: hosts that are network namespaces of this machine, joined through a middle one where links are emulated.
+"""Where experiments run.
 
-:func:`plan` decides everything and touches nothing; :class:`Testbed` makes it and removes it. Names are ``tb-ID-HOST``, so that ``ip
-netns`` shows them, and every testbed is written down before it is made (:mod:`~trustbed.testbed.registry`), so that what a killed process
-has left is found and removed. Root makes testbeds where everybody sees them; anybody else in a user namespace (:func:`prepare`).
+Hosts that are network namespaces of this machine, joined through a middle one where links are
+emulated.
+
+:func:`plan` decides everything and touches nothing; :class:`Testbed` makes it and removes it. Names
+are ``tb-ID-HOST``, so that ``ip netns`` shows them, and every testbed is written down before it is
+made (:mod:`~trustbed.testbed.netns.registry`), so that what a killed process has left is found and
+removed. Root makes testbeds where everybody sees them; anybody else in a user namespace
+(:func:`prepare`).
 """
 
 from __future__ import annotations
 
-from trustbed.testbed.bed import Testbed
-from trustbed.testbed.error import TestbedError
-from trustbed.testbed.plan import Cable, Host, Plan, plan
-from trustbed.testbed.processes import Process
-from trustbed.testbed.rootless import prepare
+from trustbed.agent.processes import Process
+from trustbed.errors import TestbedError
+from trustbed.testbed.netns.plan import Host, Plan, VethLink, plan
+from trustbed.testbed.netns.rootless import prepare
+from trustbed.testbed.netns.testbed import Testbed
 
-__all__ = ["Cable", "Host", "Plan", "Process", "Testbed", "TestbedError", "plan", "prepare"]
+__all__ = ["Host", "Plan", "Process", "Testbed", "TestbedError", "VethLink", "plan", "prepare"]

@@ -1,7 +1,10 @@
-"""An interface measured while traffic passes: what is remembered of its windows, and the forms in which that is shown.
+"""An interface measured while traffic passes.
 
-The engine (``trustbed._core.Watch``) captures and measures; this package keeps totals and the latest windows (:class:`History`), draws them
-(:mod:`~trustbed.watch.view`, :mod:`~trustbed.watch.screen`) and serves them to scrapers (:mod:`~trustbed.watch.openmetrics`,
+What is remembered of its windows, and the forms in which that is shown.
+
+The engine (``trustbed._core.Watch``) captures and measures; this package keeps totals and the
+latest windows (:class:`History`), draws them (:mod:`~trustbed.watch.view`,
+:mod:`~trustbed.watch.screen`) and serves them to scrapers (:mod:`~trustbed.watch.openmetrics`,
 :mod:`~trustbed.watch.scrape`). It judges nothing.
 """
 

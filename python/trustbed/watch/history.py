@@ -1,7 +1,10 @@
-"""What is remembered of an interface that is watched: totals since the beginning, the latest windows, the worst ones.
+"""What is remembered of an interface that is watched.
 
-Memory does not grow with time. A window that the end of the watch cuts counts in totals and is left out of means and maxima, as in the
-results of a file; the one in which the watch begins is taken as a whole one, so its rate can under-, never overestimate.
+Totals since the beginning, the latest windows, the worst ones.
+
+Memory does not grow with time. A window that the end of the watch cuts counts in totals and is left
+out of means and maxima, as in the results of a file; the one in which the watch begins is taken as
+a whole one, so its rate can under-, never overestimate.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ import bisect
 import math
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-Window = Mapping[str, Any]
+from trustbed.report.records import Row
+
+Window = Row
 """A window as the engine hands it over; see ``trustbed._core.Watch.next``."""
 
 DIRECTIONS = ("in", "out", "all")
@@ -27,7 +31,7 @@ _NOW_SECONDS = 1.0
 _COLUMN_SECONDS = 0.1
 """A column of the sparkline stands for at least so much time."""
 BOUNDS = tuple(float(2**power) for power in range(10, 25))
-"""Upper bounds of the counted queues, in bytes: 1 KB to 16 MB, doubling."""
+"""Upper bounds of the counted queues, in bytes: 1 KiB to 16 MiB, doubling."""
 
 
 @dataclass(slots=True)
@@ -146,7 +150,10 @@ class Direction:
 
     @property
     def columns(self) -> list[float | None]:
-        """The longest queue in each of the latest columns of the sparkline; null where no packet came."""
+        """The longest queue in each of the latest columns of the sparkline.
+
+        Null where no packet came.
+        """
         return [height for _, height in self._columns]
 
     @property
@@ -155,7 +162,7 @@ class Direction:
 
     @property
     def abw_now(self) -> float | None:
-        """The rate over the last second of complete windows (or the last window, if that is longer), in bit/s."""
+        """The rate in bit/s over the last second of complete windows, or a longer last window."""
         return (
             8 * sum(window["bytes"] for window in self._recent) / self._seconds
             if self._recent
@@ -199,7 +206,10 @@ class Direction:
 
 
 class History:
-    """What is remembered of all directions. A scraper may look at it (:attr:`lock`) while windows are added."""
+    """What is remembered of all directions.
+
+    A scraper may look at it (:attr:`lock`) while windows are added.
+    """
 
     def __init__(self, length: float) -> None:
         self.length = length

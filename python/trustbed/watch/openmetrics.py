@@ -1,14 +1,16 @@
-"""The state of a watch as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/, version 1.0).
+"""The state of a watch as OpenMetrics text, version 1.0.
 
-Windows are shorter than the time between two scrapes, so that a gauge shows one of many: the histogram of queues counts them all, and the
-counters give mean rates over any time.
+See https://prometheus.io/docs/specs/om/open_metrics_spec/.
+
+Windows are shorter than the time between two scrapes, so that a gauge shows one of many: the
+histogram of queues counts them all, and the counters give mean rates over any time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
+from trustbed.report.records import Row
 from trustbed.watch.history import BOUNDS, Direction, History
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -18,9 +20,7 @@ _ABOUT = ("interface", "mode", "basis", "timestamps", "offload")
 Value = float | int | None
 
 
-def render(
-    history: History, facts: Mapping[str, Any], statistics: Mapping[str, Any], started: float
-) -> str:
+def render(history: History, facts: Row, statistics: Row, started: float) -> str:
     """The whole text, with ``# EOF`` at its end. What is unknown is left out."""
     interface = {"interface": facts["interface"]}
     lines = [*_about(facts, started, interface), *_kernel(statistics, interface)]
@@ -29,7 +29,7 @@ def render(
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _about(facts: Mapping[str, Any], started: float, interface: Mapping[str, str]) -> Iterable[str]:
+def _about(facts: Row, started: float, interface: Mapping[str, str]) -> Iterable[str]:
     yield from _family("interface", "info", "What is watched, and how.")
     yield _sample("interface_info", {name: str(facts[name]) for name in _ABOUT}, 1)
     yield from _gauge(
@@ -53,7 +53,7 @@ def _about(facts: Mapping[str, Any], started: float, interface: Mapping[str, str
         )
 
 
-def _kernel(statistics: Mapping[str, Any], interface: Mapping[str, str]) -> Iterable[str]:
+def _kernel(statistics: Row, interface: Mapping[str, str]) -> Iterable[str]:
     counters = [
         (
             "kernel_received_frames",
@@ -141,7 +141,10 @@ def _directions(directions: list[Direction], interface: Mapping[str, str]) -> It
     yield from each(
         "abw_bits_per_second", "gauge", "bits_per_second", rate, last("abw_bits_per_second")
     )
-    wait = "Longest queue that a packet of the last complete window would have found in front of the virtual bottleneck."
+    wait = (
+        "Longest queue that a packet of the last complete window would have found in front of the "
+        "virtual bottleneck."
+    )
     yield from each("max_q_bytes", "gauge", "bytes", wait, last("max_q_bytes"))
     yield from each(
         "max_q_sys_bytes",

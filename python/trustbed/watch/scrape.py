@@ -1,6 +1,7 @@
 """A small HTTP server for scrapers, in a thread of its own: ``/metrics`` and nothing else.
 
-It has neither encryption nor passwords: bind it to loopback, the default, or to a network whose hosts may know how much passes.
+It has neither encryption nor passwords: bind it to loopback, the default, or to a network whose
+hosts may know how much passes.
 """
 
 from __future__ import annotations

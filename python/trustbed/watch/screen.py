@@ -1,7 +1,10 @@
-"""A page that is redrawn in place, on a screen of its own: whatever stood on the terminal is there again when the watch is over.
+"""A page that is redrawn in place, on a screen of its own.
 
-Plain control sequences (ECMA-48, and the alternate screen of xterm). A frame is written at once and overwrites the one before
-without clearing it first, so that nothing flickers. Suspended (Ctrl-Z), it gives the terminal back until it is resumed.
+Whatever stood on the terminal is there again when the watch is over.
+
+Plain control sequences (ECMA-48, and the alternate screen of xterm). A frame is written at once and
+overwrites the one before without clearing it first, so that nothing flickers. Suspended (Ctrl-Z),
+it gives the terminal back until it is resumed.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
-"""What a person sees of a watch: a page that fits the terminal, a line per second where there is none, and a summary at the end.
+"""What a person sees of a watch.
 
-Queues are in KB of 1024 bytes, as burstiness is printed everywhere. No meaning is in the colour alone.
+A page that fits the terminal, a line per second where there is none, and a summary at the end.
+
+No meaning is in the colour alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from trustbed.report import words
 from trustbed.report.paint import Paint
+from trustbed.report.records import Row
 from trustbed.watch.history import Direction, History, Window
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -20,7 +22,10 @@ _NARROWEST = 40
 _CELL = 13
 _NAME = 5
 _COLUMNS = ("rate now", "queue now", "max ", "max", "packets/s", "mean ", "mean")
-"""Columns of the table, what matters most first; the second ``mean`` and ``max`` are those of the queue."""
+"""Columns of the table, what matters most first.
+
+The second ``mean`` and ``max`` are those of the queue.
+"""
 _BOTTLENECKS = {
     "dynamic-same": "bottleneck at the rate of each window",
     "dynamic-previous": "bottleneck at the rate of the window before",
@@ -32,8 +37,6 @@ _BASES = {
     "wire": "all bytes on the wire",
     "ip": "IP bytes",
 }
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,10 @@ def line(*parts: str | tuple[str, str]) -> Line:
 def page(
     state: State, *, columns: int, rows: int, paint: Paint, ascii_only: bool = False
 ) -> list[str]:
-    """At most ``rows`` lines of at most ``columns`` characters; what matters least is left out first."""
+    """At most ``rows`` lines of at most ``columns`` characters.
+
+    What matters least is left out first.
+    """
     width = max(columns, _NARROWEST)
     head = [line(("strong", _title(state))), line(("faint", _how(state.facts)))]
     table = [line(), *_table(state, width)]
@@ -129,8 +135,13 @@ def clock(seconds: float) -> str:
 
 def _how(facts: Row) -> str:
     rate = facts["rate_bits_per_second"]
-    bottleneck = f"bottleneck at {_rate(rate)}" if rate is not None else _BOTTLENECKS[facts["mode"]]
-    return f"windows of {words.duration(facts['window_seconds'])} · {bottleneck} · {_BASES[facts['basis']]} · {facts['timestamps']} timestamps"
+    bottleneck = (
+        f"bottleneck at {words.bits(rate)}" if rate is not None else _BOTTLENECKS[facts["mode"]]
+    )
+    return (
+        f"windows of {words.duration(facts['window_seconds'])} · {bottleneck} · "
+        f"{_BASES[facts['basis']]} · {facts['timestamps']} timestamps"
+    )
 
 
 def _table(state: State, width: int) -> Iterator[Line]:
@@ -149,22 +160,18 @@ def _cells(one: Direction) -> dict[str, str]:
     """A direction's row, from left to right."""
     packets = one.packets_now
     return {
-        "rate now": _rate(one.abw_now),
-        "mean": _rate(one.abw_mean),
-        "max": _rate(one.abw_max if one.windows else None),
-        "queue now": words.buffer(one.max_q_now),
-        "mean ": words.buffer(one.max_q_mean),
-        "max ": words.buffer(one.max_q_max),
+        "rate now": words.bits(one.abw_now),
+        "mean": words.bits(one.abw_mean),
+        "max": words.bits(one.abw_max if one.windows else None),
+        "queue now": words.size(one.max_q_now),
+        "mean ": words.size(one.max_q_mean),
+        "max ": words.size(one.max_q_max),
         "packets/s": "?" if packets is None else words.count(round(packets)),
     }
 
 
 def _directions(history: History) -> list[Direction]:
     return list(history.directions.values()) or [history.all]
-
-
-def _rate(bits_per_second: float | None) -> str:
-    return words.rate(None if bits_per_second is None else bits_per_second / 8)
 
 
 def _sparklines(state: State, width: int, ascii_only: bool) -> Iterator[Line]:
@@ -174,7 +181,7 @@ def _sparklines(state: State, width: int, ascii_only: bool) -> Iterator[Line]:
         default=None,
     )
     each = max(1, round(0.1 / state.history.length)) * state.history.length
-    scale = f", full height {words.buffer(highest)} (of 1024 B)" if highest else ""
+    scale = f", full height {words.size(highest)}" if highest else ""
     yield line(
         (
             "faint",
@@ -217,8 +224,11 @@ def _window(window: Window) -> Iterator[str | tuple[str, str]]:
     start = window["start_seconds"]
     moment = time.strftime("%H:%M:%S", time.localtime(start)) + f"{start % 1:.3f}"[1:]
     yield f"{moment:<{_NAME + _CELL - 3}}"
-    yield ("strong", f"{words.buffer(window['max_q_bytes']):>10}")
-    yield f"  at {_rate(window['abw_bits_per_second'])}, {words.counted(window['packets'], 'packet')}"
+    yield ("strong", f"{words.size(window['max_q_bytes']):>10}")
+    yield (
+        f"  at {words.bits(window['abw_bits_per_second'])}, "
+        f"{words.counted(window['packets'], 'packet')}"
+    )
     longest = window["train_packets_max"] or 0
     if longest > 1:
         yield f", longest train {longest:,}"
@@ -229,7 +239,10 @@ def _trains(state: State) -> Iterator[Line]:
     yield line(("faint", f"trains (gaps up to {gap}), packets"))
     for one in _directions(state.history):
         now = one.trains_now
-        text = f"now mean {_mean(now.packets_mean)}, longest {now.packets_max:,} · since the beginning mean "
+        text = (
+            f"now mean {_mean(now.packets_mean)}, longest {now.packets_max:,} · since the "
+            "beginning mean "
+        )
         yield line(
             f"{one.name:<{_NAME}}",
             f"{text}{_mean(one.trains.packets_mean)}, longest {one.trains.packets_max:,}",
@@ -275,7 +288,8 @@ def _asides(statistics: Row) -> Iterator[str]:
     texts = [f"{words.counted(count, noun)} {what}" for count, noun, what in counted if count]
     if statistics["clock_steps"]:
         texts.append(
-            f"the windows began anew {words.counted(statistics['clock_steps'], 'time')}: the clock had stepped back"
+            f"the windows began anew {words.counted(statistics['clock_steps'], 'time')}: the "
+            "clock had stepped back"
         )
     if texts:
         yield " · ".join(texts)
@@ -287,7 +301,9 @@ def ticker(state: State) -> str:
     for one in _directions(state.history):
         longest = one.trains_now.packets_max
         parts.append(
-            f"{one.name} {_rate(one.abw_now)}, queue {words.buffer(one.max_q_now)}, longest train {longest:,}"
+            f"{one.name} {words.bits(one.abw_now)}, queue {words.size(one.max_q_now)}, "
+            f"longest train "
+            f"{longest:,}"
         )
     received, dropped = state.statistics["kernel_received"], state.statistics["kernel_dropped"]
     return " · ".join([*parts, f"{words.count(received)} received, {words.count(dropped)} dropped"])
@@ -302,11 +318,11 @@ def summary(state: State, paint: Paint) -> list[str]:
         line(" " * _NAME + "".join(f"{title:>{_CELL}}" for title in titles)),
     ]
     for one in _directions(state.history):
-        rates = [_rate(one.abw_mean), _rate(one.abw_max if one.windows else None)]
+        rates = [words.bits(one.abw_mean), words.bits(one.abw_max if one.windows else None)]
         cells = [
             *rates,
-            words.buffer(one.max_q_mean),
-            words.buffer(one.max_q_max),
+            words.size(one.max_q_mean),
+            words.size(one.max_q_max),
             words.count(one.windows),
             words.count(one.packets),
         ]

@@ -1,7 +1,10 @@
-"""What a workload did: outputs of known programs as tables, response times against their baseline, confidence intervals.
+"""What a workload did.
 
-Pure functions on text, tables and numbers; nothing here runs a program or opens a file. :mod:`~trustbed.workload.tools` knows the programs
-(``ab``, ``wrk``, ``httperf``, ``iperf3``, ``curl``), :mod:`~trustbed.workload.http` what background traffic does to response times,
+Outputs of known programs as tables, response times against their baseline, confidence intervals.
+
+Pure functions on text, tables and numbers; nothing here runs a program or opens a file.
+:mod:`~trustbed.workload.tools` knows the programs (``ab``, ``wrk``, ``httperf``, ``iperf3``,
+``curl``), :mod:`~trustbed.workload.http` what background traffic does to response times,
 :mod:`~trustbed.workload.intervals` how far a number can be trusted.
 """
 

@@ -1,8 +1,11 @@
-"""What ``ab`` (ApacheBench) says: its summary, the file of ``-g`` (every request) and the file of ``-e`` (percentiles).
+"""What ``ab`` (ApacheBench) says.
 
-Precision: times of single requests are whole milliseconds and their starts whole seconds; percentiles have microseconds, of the *total*
-time with opening the connection. Requests are listed by their total time, not in the order in which they began, and whether one failed is
-not in the list: failures are known from the summary only. A request that breaks off ends the run.
+Its summary, the file of ``-g`` (every request) and the file of ``-e`` (percentiles).
+
+Precision: times of single requests are whole milliseconds and their starts whole seconds;
+percentiles have microseconds, of the *total* time with opening the connection. Requests are listed
+by their total time, not in the order in which they began, and whether one failed is not in the
+list: failures are known from the summary only. A request that breaks off ends the run.
 """
 
 from __future__ import annotations
@@ -137,14 +140,23 @@ def _broken(text: str) -> WorkloadError:
     if reason is not None:
         return WorkloadError(
             f"ab gave up: {reason.group()}",
-            "is the server up and reachable from this host? The log of the run has all of ab's output",
+            (
+                "is the server up and reachable from this host? The log of the run has all of "
+                "ab's output"
+            ),
         )
-    message = f'this is no summary of ab: no line "Complete requests" (it begins with: {first_line(text)})'
+    message = (
+        f'this is no summary of ab: no line "Complete requests" (it begins with: '
+        f"{first_line(text)})"
+    )
     return WorkloadError(message, "keep ab's standard output, and run it without -w (HTML)")
 
 
 def times(text: str) -> pa.Table:
-    """The connection times of the summary (:data:`TIMES`); no rows when no request was completed."""
+    """The connection times of the summary (:data:`TIMES`).
+
+    No rows when no request was completed.
+    """
     rows: list[Mapping[str, object]] = []
     for phase, *numbers in _PHASE.findall(text):
         values = [nanoseconds(float(number), _MILLISECOND) for number in numbers]
@@ -153,7 +165,7 @@ def times(text: str) -> pa.Table:
 
 
 def requests(text: str) -> pa.Table:
-    """The file of ``-g``, one row per completed request (:data:`~trustbed.workload.tables.REQUESTS`).
+    """Reads the file of ``-g`` as :data:`~trustbed.workload.tables.REQUESTS`, one row a request.
 
     Raises:
         WorkloadError: A line is not one of such a file.
@@ -188,10 +200,13 @@ def requests(text: str) -> pa.Table:
 
 
 def percentiles(text: str, *, completed: int) -> pa.Table:
-    """The file of ``-e``: total times at every percent (:data:`~trustbed.workload.tables.PERCENTILES`).
+    """The file of ``-e``.
 
-    ``ab`` takes the value of rank ⌊½ + n·i/100⌋, counted from 0, for i percent of n requests. With 50 requests or fewer the last of these
-    ranks do not exist, and what it prints there are leftovers of its memory: they become null.
+    Total times at every percent (:data:`~trustbed.workload.tables.PERCENTILES`).
+
+    ``ab`` takes the value of rank ⌊½ + n·i/100⌋, counted from 0, for i percent of n requests. With
+    50 requests or fewer the last of these ranks do not exist, and what it prints there are
+    leftovers of its memory: they become null.
 
     Args:
         text: The file.

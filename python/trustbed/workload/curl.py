@@ -1,7 +1,7 @@
 r"""What ``curl -w '%{json}\n'`` says of each transfer.
 
-Precision: microseconds. The request is taken as sent when ``time_pretransfer`` ends, "just before it is sent". ``curl`` does not say when a
-transfer began.
+Precision: microseconds. The request is taken as sent when ``time_pretransfer`` ends, "just before
+it is sent". ``curl`` does not say when a transfer began.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _WANTED = (
 def requests(text: str) -> pa.Table:
     """One row per transfer (:data:`~trustbed.workload.tables.REQUESTS`).
 
-    Lines that are not JSON are passed over: they are the messages of failed transfers, whose words are in ``error`` as well.
+    Lines that are not JSON are passed over: they are the messages of failed transfers, whose words
+    are in ``error`` as well.
 
     Raises:
         WorkloadError: There is no such line, or one is cut or lacks something.
@@ -48,7 +49,10 @@ def requests(text: str) -> pa.Table:
         message = f"curl said nothing of its transfers (its output begins with: {first_line(text)})"
         raise WorkloadError(
             message,
-            f"run it with -sS -w '{WRITE_OUT}', which needs curl 7.70 or newer, and keep its standard error",
+            (
+                f"run it with -sS -w '{WRITE_OUT}', which needs curl 7.70 or newer, and keep "
+                f"its standard error"
+            ),
         )
     return table(REQUESTS, rows)
 

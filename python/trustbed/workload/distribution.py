@@ -1,7 +1,8 @@
 """Quantiles, means and distributions of a few thousand numbers.
 
-Quantiles are those of R. J. Hyndman and Y. Fan, *Sample Quantiles in Statistical Packages*, The American Statistician 50 (1996), type 7:
-linear between the ordered values. Of nothing there is no quantile, mean or spread: ``None``, never 0.
+Quantiles are those of R. J. Hyndman and Y. Fan, *Sample Quantiles in Statistical Packages*, The
+American Statistician 50 (1996), type 7: linear between the ordered values. Of nothing there is no
+quantile, mean or spread: ``None``, never 0.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class Step:
 def cumulative(values: Sequence[float], *, most: int = 10_000) -> list[Step]:
     """The empirical distribution, right-continuous: one step per distinct value.
 
-    With more than ``most`` distinct values some steps are left out, at equal distances; those that stay are exact, and the last one is
-    always there.
+    With more than ``most`` distinct values some steps are left out, at equal distances; those that
+    stay are exact, and the last one is always there.
 
     >>> cumulative([2.0, 1.0, 2.0, 3.0])
     [Step(value=1.0, share=0.25), Step(value=2.0, share=0.75), Step(value=3.0, share=1.0)]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from trustbed.errors import TrustbedError
 
-class WorkloadError(Exception):
+
+class WorkloadError(TrustbedError):
     """A program's output that cannot be read, or that says that the program failed.
 
     Attributes:
         message: What is wrong, and where.
         hint: What to do about it.
     """
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
 
 
 def first_line(text: str) -> str:

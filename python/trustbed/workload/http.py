@@ -1,12 +1,14 @@
 """What background traffic does to response times.
 
-A response time is the time from the request that was sent to the last byte of the body. The first 5 s of a run are dropped, failed requests
-are counted and not timed. The baseline is the same set-up without background traffic; its distribution is narrow, so its median serves for
-every quantile of the slowdown. Definitions after K. V. Vishwanath and A. Vahdat, *Evaluating Distributed Systems: Does Background Traffic
-Matter?*, USENIX ATC 2008.
+A response time is the time from the request that was sent to the last byte of the body. The first 5
+s of a run are dropped, failed requests are counted and not timed. The baseline is the same set-up
+without background traffic; its distribution is narrow, so its median serves for every quantile of
+the slowdown. Definitions after K. V. Vishwanath and A. Vahdat, *Evaluating Distributed Systems:
+Does Background Traffic Matter?*, USENIX ATC 2008.
 
-Nothing here knows why a request was slow: closed-loop clients send fewer requests while the network is slow, so slow times count for
-less of the distribution than they lasted, and the slowdown under-, never overstates what a user would see who clicks at random moments.
+Nothing here knows why a request was slow: closed-loop clients send fewer requests while the network
+is slow, so slow times count for less of the distribution than they lasted, and the slowdown under-,
+never overstates what a user would see who clicks at random moments.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Responses:
     Attributes:
         seconds: Response times of the requests that succeeded, in the order in which they began.
         failed: Requests that failed.
-        warm_up: Requests that began in the first seconds, failed ones among them; neither timed nor counted as failed.
+        warm_up: Requests that began in the first seconds, failed ones among them; neither timed nor
+            counted as failed.
     """
 
     seconds: tuple[float, ...]
@@ -47,7 +50,9 @@ class Responses:
 def steady(
     starts: Sequence[float], seconds: Sequence[float | None], *, warm_up: float = WARM_UP_SECONDS
 ) -> Responses:
-    """What counts of a run's requests: those that began ``warm_up`` seconds after the first one, or later.
+    """What counts of a run's requests.
+
+    Those that began ``warm_up`` seconds after the first one, or later.
 
     Args:
         starts: When each request began, in seconds since any moment.
@@ -71,7 +76,8 @@ def steady_rows(requests: pa.Table, *, warm_up: float = WARM_UP_SECONDS) -> Resp
     """As :func:`steady`, of a table of requests (:data:`~trustbed.workload.tables.REQUESTS`).
 
     Raises:
-        ValueError: The program did not say when requests began, so what to drop is unknown. ``warm_up=0`` drops nothing.
+        ValueError: The program did not say when requests began, so what to drop is unknown.
+            ``warm_up=0`` drops nothing.
     """
     starts = requests["started"].cast(pa.int64()).to_pylist()
     took = [
@@ -82,7 +88,8 @@ def steady_rows(requests: pa.Table, *, warm_up: float = WARM_UP_SECONDS) -> Resp
         return steady([0.0] * len(took), took, warm_up=0)
     if None in starts:
         raise ValueError(
-            f"{starts.count(None)} requests have no start: the first {warm_up:g} s cannot be told from the rest"
+            f"{starts.count(None)} requests have no start: the first {warm_up:g} s cannot "
+            f"be told from the rest"
         )
     first = min(starts, default=0)
     return steady([(start - first) / 1e9 for start in starts], took, warm_up=warm_up)
@@ -95,13 +102,19 @@ def increases(seconds: Sequence[float], baseline: Sequence[float]) -> list[float
 
 
 def slowdown(seconds: Sequence[float], baseline: Sequence[float], share: float) -> float | None:
-    """A quantile of the response times over the baseline's median: 1 is as fast as without background traffic, more is slower."""
+    """A quantile of the response times over the baseline's median.
+
+    1 is as fast as without background traffic, more is slower.
+    """
     above, below = quantile(seconds, share), quantile(baseline, 0.5)
     return above / below if above is not None and below else None
 
 
 def noisy(baseline: Sequence[float]) -> bool:
-    """Whether the baseline varies too much to be compared with: its standard deviation is more than 5 % of its mean."""
+    """Whether the baseline varies too much to be compared with.
+
+    Its standard deviation is more than 5 % of its mean.
+    """
     middle, spread = mean(baseline), deviation(baseline)
     return middle is not None and spread is not None and spread > NOISY_SHARE * middle
 
@@ -151,7 +164,10 @@ class Comparison:
 
 
 def compare(responses: Responses, baseline: Responses, *, seed: int) -> Comparison:
-    """Response times under background traffic against those without. The seed is the bootstrap's."""
+    """Response times under background traffic against those without.
+
+    The seed is the bootstrap's.
+    """
     taken, quiet = responses.seconds, baseline.seconds
     grown = increases(taken, quiet)
     holds = {"noisy_baseline": noisy(quiet), "short_baseline": len(quiet) < BASELINE_REQUESTS}

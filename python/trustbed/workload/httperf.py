@@ -1,7 +1,8 @@
 """What ``httperf`` says: one summary.
 
-Precision: times have tenths of milliseconds. The time of a reply is split in two: *response*, request sent to first byte, and *transfer*,
-first to last byte; both are means. The connection times are of connections in which every call succeeded, from opening to closing.
+Precision: times have tenths of milliseconds. The time of a reply is split in two: *response*,
+request sent to first byte, and *transfer*, first to last byte; both are means. The connection times
+are of connections in which every call succeeded, from opening to closing.
 """
 
 from __future__ import annotations
@@ -65,19 +66,24 @@ SUMMARY = pa.schema(
 
 _LINES = (
     re.compile(
-        r"^Total: connections (?P<connections>\d+) requests (?P<requests>\d+) replies (?P<replies>\d+)"
+        r"^Total: connections (?P<connections>\d+) requests (?P<requests>\d+) replies "
+        r"(?P<replies>\d+)"
         r" test-duration (?P<seconds>[\d.]+) s$",
         re.M,
     ),
     re.compile(r"^Request rate: (?P<requests_per_second>[\d.]+) req/s ", re.M),
     re.compile(
-        r"^Connection time \[ms\]: min (?P<connection_min>[\d.]+) avg (?P<connection_mean>[\d.]+) max (?P<connection_max>[\d.]+)"
+        r"^Connection time \[ms\]: min (?P<connection_min>[\d.]+) avg "
+        r"(?P<connection_mean>[\d.]+) max (?P<connection_max>[\d.]+)"
         r" median (?P<connection_median>[\d.]+) stddev (?P<connection_sd>[\d.]+)$",
         re.M,
     ),
     re.compile(r"^Connection time \[ms\]: connect (?P<connect>[\d.]+)$", re.M),
     re.compile(
-        r"^Reply time \[ms\]: response (?P<first_byte_mean>[\d.]+) transfer (?P<transfer_mean>[\d.]+)$",
+        (
+            r"^Reply time \[ms\]: response (?P<first_byte_mean>[\d.]+) transfer "
+            r"(?P<transfer_mean>[\d.]+)$"
+        ),
         re.M,
     ),
     re.compile(r"^Reply size \[B\]: header [\d.]+ content (?P<body_bytes_mean>[\d.]+) ", re.M),
@@ -87,12 +93,16 @@ _LINES = (
         re.M,
     ),
     re.compile(
-        r"^Errors: total (?P<errors>\d+) client-timo (?P<timeouts>\d+) socket-timo (?P<socket_timeouts>\d+)"
+        r"^Errors: total (?P<errors>\d+) client-timo (?P<timeouts>\d+) socket-timo "
+        r"(?P<socket_timeouts>\d+)"
         r" connrefused (?P<refused>\d+) connreset (?P<reset>\d+)$",
         re.M,
     ),
     re.compile(
-        r"^Errors: fd-unavail (?P<descriptors>\d+) addrunavail (?P<addresses>\d+) ftab-full (?P<room>\d+) other (?P<other>\d+)$",
+        (
+            r"^Errors: fd-unavail (?P<descriptors>\d+) addrunavail (?P<addresses>\d+) "
+            r"ftab-full (?P<room>\d+) other (?P<other>\d+)$"
+        ),
         re.M,
     ),
 )
@@ -118,10 +128,16 @@ def summary(text: str) -> pa.Table:
         match = line.search(text)
         if match is None:
             wanted = line.pattern.removeprefix("^").split("(")[0].replace("\\", "").strip()
-            message = f'this is no summary of httperf: no line "{wanted} …" (it begins with: {first_line(text)})'
+            message = (
+                f'this is no summary of httperf: no line "{wanted} …" (it begins with: '
+                f"{first_line(text)})"
+            )
             raise WorkloadError(
                 message,
-                "is the server's name right? Keep httperf's standard output, and let it end by itself",
+                (
+                    "is the server's name right? Keep httperf's standard output, and let it "
+                    "end by itself"
+                ),
             )
         found |= match.groupdict()
     row: dict[str, object] = {

@@ -1,16 +1,20 @@
-"""Confidence intervals: how much a mean, a median or a ratio of quantiles could differ if everything were measured again.
+"""Confidence intervals.
+
+How much a mean, a median or a ratio of quantiles could differ if everything were measured again.
 
 - Of a mean: Student's t. Right for values that are roughly normal, or for many of them.
-- Of a median or another quantile: order statistics. The interval lies between two of the values; that it covers the quantile follows from
-  the binomial distribution alone, whatever the values' distribution is (W. J. Conover, *Practical Nonparametric Statistics*, 3.2). Below
-  six values there is none for the median at 95 %.
-- Of a share: that of E. B. Wilson (*Journal of the American Statistical Association* 22, 1927), which stays between 0 and 1 and is right
-  for small numbers too.
-- Of a ratio of two quantiles: the bootstrap of B. Efron (*Annals of Statistics* 7, 1979), percentile method. How a quantile of a resample
-  is distributed is known (the rank of an order statistic is beta distributed), so ranks are drawn instead of resamples.
+- Of a median or another quantile: order statistics. The interval lies between two of the values;
+  that it covers the quantile follows from the binomial distribution alone, whatever the values'
+  distribution is (W. J. Conover, *Practical Nonparametric Statistics*, 3.2). Below six values there
+  is none for the median at 95 %.
+- Of a share: that of E. B. Wilson (*Journal of the American Statistical Association* 22, 1927),
+  which stays between 0 and 1 and is right for small numbers too.
+- Of a ratio of two quantiles: the bootstrap of B. Efron (*Annals of Statistics* 7, 1979),
+  percentile method. How a quantile of a resample is distributed is known (the rank of an order
+  statistic is beta distributed), so ranks are drawn instead of resamples.
 
-All of them assume values that do not depend on each other. Requests of one run share its conditions: an interval over runs takes one value
-of each run, not every request.
+All of them assume values that do not depend on each other. Requests of one run share its
+conditions: an interval over runs takes one value of each run, not every request.
 """
 
 from __future__ import annotations
@@ -49,9 +53,10 @@ class Interval:
 def student(degrees: int, level: float = LEVEL) -> float:
     """The factor t of a two-sided interval with so many degrees of freedom.
 
-    The distribution for whole degrees of freedom is a finite sum (M. Abramowitz and I. A. Stegun, *Handbook of Mathematical Functions*,
-    26.7.3 and 26.7.4), and is inverted by halving. From 1000 degrees on, where the sum is long, three terms of the expansion around the
-    normal distribution (26.7.5) are good to a part in ten million.
+    The distribution for whole degrees of freedom is a finite sum (M. Abramowitz and I. A. Stegun,
+    *Handbook of Mathematical Functions*, 26.7.3 and 26.7.4), and is inverted by halving. From 1000
+    degrees on, where the sum is long, three terms of the expansion around the normal distribution
+    (26.7.5) are good to a part in ten million.
 
     >>> round(student(9), 6)
     2.262157
@@ -119,9 +124,12 @@ def share_interval(hits: int, of: int, *, level: float = LEVEL) -> Interval | No
 def quantile_interval(
     values: Sequence[float], share: float = 0.5, *, level: float = LEVEL
 ) -> Interval | None:
-    """Of a quantile, by order statistics, the median unless told otherwise. None when there are too few values for it.
+    """Of a quantile, by order statistics, the median unless told otherwise.
 
-    Each end is missed with a probability of at most half of what ``level`` leaves, so the interval is rather too wide than too narrow.
+    None when there are too few values for it.
+
+    Each end is missed with a probability of at most half of what ``level`` leaves, so the interval
+    is rather too wide than too narrow.
     """
     if not 0 < share < 1:
         raise ValueError(
@@ -164,9 +172,12 @@ def ratio_interval(
     level: float = LEVEL,
     rounds: int = ROUNDS,
 ) -> Interval | None:
-    """Of a quantile of ``values`` over the median of ``baseline``, by the bootstrap of both. The same seed gives the same interval.
+    """Of a quantile of ``values`` over the median of ``baseline``, by the bootstrap of both.
 
-    None when there are fewer than two values on either side, or when the baseline's median could be 0.
+    The same seed gives the same interval.
+
+    None when there are fewer than two values on either side, or when the baseline's median could be
+    0.
     """
     above, below = sorted(values), sorted(baseline)
     if len(above) < 2 or len(below) < 2 or below[0] <= 0:
@@ -180,7 +191,10 @@ def ratio_interval(
 
 
 def _redrawn(ordered: Sequence[float], share: float, draw: random.Random) -> float:
-    """A quantile of a resample: the order statistics next to it, of ranks whose shares are beta distributed."""
+    """A quantile of a resample.
+
+    The order statistics next to it, of ranks whose shares are beta distributed.
+    """
     count = len(ordered)
     place = (count - 1) * share
     rank = math.floor(place) + (draw.random() < place - math.floor(place))

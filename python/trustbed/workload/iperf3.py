@@ -1,6 +1,7 @@
 """What ``iperf3 --json`` says: a row per stream and interval, and a summary per direction.
 
-Rates are of the payload, without headers of TCP, UDP and IP. What a run that was interrupted received is not known to the sender: null.
+Rates are of the payload, without headers of TCP, UDP and IP. What a run that was interrupted
+received is not known to the sender: null.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ def _report(text: str) -> Mapping[str, Any]:
     if "error" in report and not report["end"].get("sum_sent"):
         raise WorkloadError(
             f"iperf3 gave up: {report['error']}",
-            "is a server (iperf3 -s) up and reachable from this host, and not busy with another client?",
+            (
+                "is a server (iperf3 -s) up and reachable from this host, and not busy with "
+                "another client?"
+            ),
         )
     return report
 
@@ -112,7 +116,8 @@ def _direction(
     sent = end[f"sum_sent{ending}"]
     error = report.get("error")
     received = {} if error else end.get(f"sum_received{ending}", {})
-    # With --bidir both ends send, and only this end's congestion control is known to be its sender's.
+    # With --bidir both ends send, and only this end's congestion control is known to be its
+    # sender's.
     control = end.get("sender_tcp_congestion") if not ending else end.get("receiver_tcp_congestion")
     return {
         "direction": direction,

@@ -1,4 +1,7 @@
-"""The programs whose results become tables: what they must be asked for, and who reads what they say."""
+"""The programs whose results become tables.
+
+What they must be asked for, and who reads what they say.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,11 @@ import pyarrow as pa
 from trustbed.workload import ab, curl, httperf, iperf3, wrk
 
 Tables = dict[str, pa.Table]
-"""Tables by name: ``summary``, ``times``, ``requests``, ``percentiles``, ``intervals``; those that the program's output holds."""
+"""Tables by name.
+
+``summary``, ``times``, ``requests``, ``percentiles``, ``intervals``; those that the program's
+output holds.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +51,11 @@ class Tool:
     read: Callable[[str, str, Mapping[str, str]], Tables]
 
 
-def prepare(command: Sequence[str], folder: Path) -> Prepared | None:
-    """The command with the options that make its results readable; files go to ``folder``.
+def prepare(command: Sequence[str], directory: Path) -> Prepared | None:
+    """The command with the options that make its results readable; files go to ``directory``.
 
-    None for programs that are not known, and for uses of known ones whose output says nothing of results (a server, a format of one's own).
+    None for programs that are not known, and for uses of known ones whose output says nothing of
+    results (a server, a format of one's own).
 
     >>> prepare(["wrk", "-d10s", "http://server/"], Path("logs")).command
     ('wrk', '--latency', '-d10s', 'http://server/')
@@ -55,7 +63,7 @@ def prepare(command: Sequence[str], folder: Path) -> Prepared | None:
     True
     """
     tool = TOOLS.get(PurePath(command[0]).name) if command else None
-    return tool.prepare(command, folder) if tool else None
+    return tool.prepare(command, directory) if tool else None
 
 
 def read(
@@ -91,12 +99,12 @@ def _value_of(command: Sequence[str], option: str) -> str | None:
     return None
 
 
-def _prepare_ab(command: Sequence[str], folder: Path) -> Prepared | None:
+def _prepare_ab(command: Sequence[str], directory: Path) -> Prepared | None:
     if "-w" in command:
         return None
     own = {
-        "requests": ("-g", folder / "ab-requests.tsv"),
-        "percentiles": ("-e", folder / "ab-percentiles.csv"),
+        "requests": ("-g", directory / "ab-requests.tsv"),
+        "percentiles": ("-e", directory / "ab-percentiles.csv"),
     }
     more: list[str] = []
     files = {}
@@ -118,7 +126,7 @@ def _read_ab(stdout: str, stderr: str, files: Mapping[str, str]) -> Tables:
     return tables
 
 
-def _prepare_wrk(command: Sequence[str], folder: Path) -> Prepared | None:
+def _prepare_wrk(command: Sequence[str], directory: Path) -> Prepared | None:
     return _with("wrk", command, *(() if {"--latency", "-L"} & set(command) else ("--latency",)))
 
 
@@ -126,7 +134,7 @@ def _read_wrk(stdout: str, stderr: str, files: Mapping[str, str]) -> Tables:
     return {"summary": wrk.summary(stdout or stderr), "percentiles": wrk.percentiles(stdout)}
 
 
-def _prepare_httperf(command: Sequence[str], folder: Path) -> Prepared | None:
+def _prepare_httperf(command: Sequence[str], directory: Path) -> Prepared | None:
     return _with("httperf", command)
 
 
@@ -134,7 +142,7 @@ def _read_httperf(stdout: str, stderr: str, files: Mapping[str, str]) -> Tables:
     return {"summary": httperf.summary(stdout or stderr)}
 
 
-def _prepare_iperf3(command: Sequence[str], folder: Path) -> Prepared | None:
+def _prepare_iperf3(command: Sequence[str], directory: Path) -> Prepared | None:
     if not any(word.startswith(("-c", "--client")) for word in command[1:]):
         return None
     return _with("iperf3", command, *(() if {"-J", "--json"} & set(command) else ("--json",)))
@@ -145,7 +153,7 @@ def _read_iperf3(stdout: str, stderr: str, files: Mapping[str, str]) -> Tables:
     return {"summary": iperf3.summary(text), "intervals": iperf3.intervals(text)}
 
 
-def _prepare_curl(command: Sequence[str], folder: Path) -> Prepared | None:
+def _prepare_curl(command: Sequence[str], directory: Path) -> Prepared | None:
     own = any(word.startswith(("-w", "--write-out")) for word in command[1:])
     return None if own else _with("curl", command, "-sS", "-w", curl.WRITE_OUT)
 

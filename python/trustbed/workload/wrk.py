@@ -1,8 +1,10 @@
 """What ``wrk`` says: one summary, and with ``--latency`` some percentiles.
 
-Precision: times have two decimals of the unit that is printed, sizes two decimals of KB, MB, GB of 1024. A response that takes longer than
-``--timeout`` (2 s unless told otherwise) is counted as a timeout and left out of the latencies, and a request that is still unanswered at
-the end is not counted at all, so they understate a slow network: look at the timeouts and at the number of requests first.
+Precision: times have two decimals of the unit that is printed, sizes two decimals of KB, MB, GB of
+1024. A response that takes longer than ``--timeout`` (2 s unless told otherwise) is counted as a
+timeout and left out of the latencies, and a request that is still unanswered at the end is not
+counted at all, so they understate a slow network: look at the timeouts and at the number of
+requests first.
 """
 
 from __future__ import annotations
@@ -148,5 +150,8 @@ def _broken(text: str) -> WorkloadError:
     )
     return WorkloadError(
         message,
-        "keep wrk's standard output; a script of wrk's (-s) that prints its own report cannot be read",
+        (
+            "keep wrk's standard output; a script of wrk's (-s) that prints its own report "
+            "cannot be read"
+        ),
     )

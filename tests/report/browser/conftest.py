@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.patience import PATIENCE
-from trustbed.report import html
+from trustbed.report.transfer import html
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -40,7 +40,7 @@ class Viewer:
         self.driver = driver
 
     def show(self, page: Path, *, width: int = 1280, scheme: str = "light") -> None:
-        """Opens the page as a device of that width shows it, after forgetting what earlier pages said and asked for."""
+        """Opens the page at a device's width; forgets messages and requests of earlier pages."""
         self.console()
         self.requests()
         command = self.driver.execute_cdp_cmd
@@ -64,7 +64,8 @@ class Viewer:
         while not self.run(CHARTS_DRAWN):
             assert time.monotonic() < deadline, "charts are not drawn"
             self.run(
-                "document.querySelector('.plot:not([data-drawn=done])')?.scrollIntoView({behavior: 'instant'})"
+                "document.querySelector('.plot:not([data-drawn=done])')?.scrollIntoView({behavior: "
+                "'instant'})"
             )
             time.sleep(0.05)
 
@@ -94,7 +95,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     control = shutil.which("chromedriver")
     if browser is None or control is None:
         pytest.skip(
-            f"{'chromium' if browser is None else 'chromedriver'} is not installed (Debian: apt install chromium chromium-driver)"
+            f"{'chromium' if browser is None else 'chromedriver'} is not installed (Debian: apt "
+            "install chromium chromium-driver)"
         )
     options = webdriver.ChromeOptions()
     options.binary_location = browser

@@ -1,4 +1,8 @@
-"""Burstiness in a browser: every chart drawn without a word on the console or a request, on a desktop, a phone, in the dark, on paper."""
+"""Burstiness in a browser.
+
+Every chart drawn without a word on the console or a request, on a desktop, a phone, in the dark, on
+paper.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report.browser.test_page import CONTRASTS, CUT_OFF, HOLLOW, OVERFLOWING
-from trustbed.report import burst_page, html
+from trustbed.report.burst import page as burst_page
+from trustbed.report.transfer import html
 
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Viewer
@@ -20,8 +25,14 @@ pytestmark = pytest.mark.timeout(600)
 Model = dict[str, Any]
 
 UNFOLD = "document.querySelectorAll('details').forEach((details) => { details.open = true; })"
-EMPTY = "return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length"
-STATES = "return [...new Set([...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn))]"
+EMPTY = (
+    "return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg "
+    "path')).length"
+)
+STATES = (
+    "return [...new Set([...document.querySelectorAll('.plot')].map((place) => "
+    "place.dataset.drawn))]"
+)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +111,8 @@ def test_a_fold_draws_its_charts_when_it_is_opened(viewer: Viewer, folded_file: 
     assert viewer.run(EMPTY) == 0
     assert (
         viewer.run(
-            "return Math.min(...[...document.querySelectorAll('.plot svg')].map((chart) => chart.clientWidth))"
+            "return Math.min(...[...document.querySelectorAll('.plot svg')].map((chart) => "
+            "chart.clientWidth))"
         )
         > 300
     )
@@ -115,7 +127,8 @@ def test_paper_shows_what_is_folded(viewer: Viewer, folded_file: Path) -> None:
     viewer.run(UNFOLD)
     assert (
         viewer.run(
-            "return Math.min(...[...document.querySelectorAll('.plot svg')].map((chart) => chart.clientWidth))"
+            "return Math.min(...[...document.querySelectorAll('.plot svg')].map((chart) => "
+            "chart.clientWidth))"
         )
         > 200
     )
@@ -124,9 +137,13 @@ def test_paper_shows_what_is_folded(viewer: Viewer, folded_file: Path) -> None:
 def test_the_comparison_sorts_by_numbers(viewer: Viewer, burst_file: Path) -> None:
     viewer.show(burst_file)
     viewer.run(
-        "[...document.querySelectorAll('#compared th button')].find((button) => button.textContent === 'Burstiness max').click()"
+        "[...document.querySelectorAll('#compared th button')].find((button) => "
+        "button.textContent === 'Burstiness max').click()"
     )
-    column = "return [...document.querySelectorAll('#compared tbody tr')].map((row) => Number(row.cells[5].dataset.value))"
+    column = (
+        "return [...document.querySelectorAll('#compared tbody tr')].map((row) => "
+        "Number(row.cells[5].dataset.value))"
+    )
     rising = viewer.run(column)
     assert rising == sorted(rising)
     assert len(set(rising)) == 2

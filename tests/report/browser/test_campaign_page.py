@@ -1,4 +1,7 @@
-"""The page of a campaign in a browser: drawn without a word on the console or a request, on a desktop, a phone, in the dark, on paper."""
+"""The page of a campaign in a browser.
+
+Drawn without a word on the console or a request, on a desktop, a phone, in the dark, on paper.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ import pytest
 
 from tests.report.browser.test_page import CONTRASTS, CUT_OFF, HOLLOW, OVERFLOWING
 from tests.report.campaign_directories import FOUR_DAYS, HOUR, Story, make_campaign
-from trustbed.campaign_report import open_campaign
-from trustbed.report import campaign_page
+from trustbed.campaign.results import read_model
+from trustbed.report.campaign import page as campaign_page
 
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Viewer
@@ -20,12 +23,17 @@ pytestmark = pytest.mark.timeout(600)
 
 # Where the axis of time of each chart of a pair begins and ends, from the left.
 SPANS = """
-return [...document.querySelectorAll(".series")].map((series) => [...series.querySelectorAll(".plot")].map((place) => {
-  const box = place.querySelector(".mark-group.role-frame.root .background").getBoundingClientRect();
+return [...document.querySelectorAll(".series")].map((series) =>
+  [...series.querySelectorAll(".plot")].map((place) => {
+  const box = place.querySelector(".mark-group.role-frame.root .background")
+    .getBoundingClientRect();
   return [Math.round(box.left), Math.round(box.right)];
 }));
 """
-LABELS = "return [...document.querySelectorAll('.series .events .role-axis-label text')].map((one) => one.textContent)"
+LABELS = (
+    "return [...document.querySelectorAll('.series .events .role-axis-label text')].map((one) => "
+    "one.textContent)"
+)
 ABOUT = {
     "version": "0.1.0",
     "command": "trustbed report out -o page.html",
@@ -36,7 +44,7 @@ ABOUT = {
 @pytest.fixture(scope="module")
 def campaign_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of three pairs over four days; one host was away."""
-    folder = tmp_path_factory.mktemp("campaign")
+    directory = tmp_path_factory.mktemp("campaign")
     pairs = (("alpha", "beta"), ("gamma", "delta"), ("epsilon", "zeta"))
     story = Story(
         pairs=pairs,
@@ -45,9 +53,9 @@ def campaign_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         always=FOUR_DAYS.always,
         down={"zeta": (30 * HOUR, 37 * HOUR)},
     )
-    path = folder / "page.html"
+    path = directory / "page.html"
     campaign_page.write(
-        path, open_campaign(make_campaign(folder / "out", story), timeline=True), ABOUT
+        path, read_model(make_campaign(directory / "out", story), timeline=True), ABOUT
     )
     return path
 
@@ -55,11 +63,11 @@ def campaign_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def short_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That of twenty rounds in as many seconds, each of them a mark, without captures."""
-    folder = tmp_path_factory.mktemp("short")
+    directory = tmp_path_factory.mktemp("short")
     story = Story(pairs=(("alpha", "beta"),), rounds=20, period_ns=10**9, captured=0)
-    path = folder / "page.html"
+    path = directory / "page.html"
     campaign_page.write(
-        path, open_campaign(make_campaign(folder / "out", story), timeline=True), ABOUT
+        path, read_model(make_campaign(directory / "out", story), timeline=True), ABOUT
     )
     return path
 
@@ -72,14 +80,16 @@ def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
     assert viewer.run("return document.querySelectorAll('.plot').length") == 3 * 9 + 1
     assert (
         viewer.run(
-            "return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length"
+            "return [...document.querySelectorAll('.plot')].filter((place) => "
+            "!place.querySelector('svg path')).length"
         )
         == 0
     )
     assert viewer.run(CUT_OFF) == []
     assert viewer.run(HOLLOW) == []
     named = viewer.run(
-        "return [...document.querySelectorAll('.plot')].map((place) => place.closest('[role=img]').ariaLabel)"
+        "return [...document.querySelectorAll('.plot')].map((place) => "
+        "place.closest('[role=img]').ariaLabel)"
     )
     assert all(len(name) > 20 for name in named)
     assert viewer.console() == []
@@ -146,16 +156,21 @@ def test_paper_shows_every_chart_and_what_is_folded(viewer: Viewer, campaign_fil
     printed = viewer.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(base64.b64decode(printed["data"])) > 100_000
     assert viewer.run(
-        "return [...new Set([...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn))]"
+        "return [...new Set([...document.querySelectorAll('.plot')].map((place) => "
+        "place.dataset.drawn))]"
     ) == ["done"]
 
 
 def test_the_table_sorts_by_its_numbers(viewer: Viewer, campaign_file: Path) -> None:
     viewer.show(campaign_file)
     viewer.run(
-        "[...document.querySelectorAll('#pair-1 th button')].find((button) => button.textContent === 'Mean').click()"
+        "[...document.querySelectorAll('#pair-1 th button')].find((button) => button.textContent "
+        "=== 'Mean').click()"
     )
-    column = "return [...document.querySelector('#pair-1 table').tBodies[0].rows].map((row) => Number(row.cells[4].dataset.value))"
+    column = (
+        "return [...document.querySelector('#pair-1 table').tBodies[0].rows].map((row) => "
+        "Number(row.cells[4].dataset.value))"
+    )
     rising = viewer.run(column)
     assert rising == sorted(rising)
     assert len(rising) == 6

@@ -1,4 +1,7 @@
-"""The page in a browser: drawn without errors or requests, on a desktop, a phone, in the dark, on paper, and without scripts."""
+"""The page in a browser.
+
+Drawn without errors or requests, on a desktop, a phone, in the dark, on paper, and without scripts.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 
-# Smallest contrast of any visible text with what lies behind it, as WCAG 2.2 computes it, with the text itself.
+# Smallest contrast of any visible text with what lies behind it, as WCAG 2.2 computes it, with the
+# text itself.
 CONTRASTS = """
 const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
-const luminance = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+const luminance = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+  .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
   .reduce((sum, v, place) => sum + v * [0.2126, 0.7152, 0.0722][place], 0);
 const behind = (element) => {
   for (let at = element; at; at = at.parentElement) {
@@ -33,10 +38,12 @@ const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {
   const element = walker.currentNode.parentElement;
   const text = walker.currentNode.textContent.trim();
-  if (!text || element.closest("script, style, noscript, title") || !element.checkVisibility()) continue;
+  if (!text || element.closest("script, style, noscript, title") ||
+    !element.checkVisibility()) continue;
   const svg = element.namespaceURI.endsWith("svg");
   const style = getComputedStyle(element);
-  const [one, other] = [luminance(channels(svg ? style.fill : style.color)), luminance(behind(element))];
+  const [one, other] = [luminance(channels(svg ? style.fill : style.color)),
+  luminance(behind(element))];
   found.push([(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), text]);
 }
 return found.sort((left, right) => left[0] - right[0]).slice(0, 3);
@@ -44,7 +51,8 @@ return found.sort((left, right) => left[0] - right[0]).slice(0, 3);
 OVERFLOWING = """
 const width = document.documentElement.clientWidth;
 return [document.documentElement.scrollWidth - width, ...[...document.querySelectorAll("body *")]
-  .filter((element) => !element.closest(".scroll, svg, .sprite") && element.getBoundingClientRect().right > width + 1)
+  .filter((element) => !element.closest(".scroll, svg, .sprite") &&
+    element.getBoundingClientRect().right > width + 1)
   .map((element) => element.outerHTML.slice(0, 80))];
 """
 
@@ -61,7 +69,8 @@ return [...document.querySelectorAll(".plot")].filter((place) => {
 # Charts that leave more than three lines of their place empty.
 HOLLOW = """
 return [...document.querySelectorAll(".plot")]
-  .filter((place) => place.getBoundingClientRect().height > place.querySelector("svg").getBoundingClientRect().height + 48)
+  .filter((place) => place.getBoundingClientRect().height >
+    place.querySelector("svg").getBoundingClientRect().height + 48)
   .map((place) => place.closest("[role=img]").ariaLabel);
 """
 
@@ -74,14 +83,16 @@ def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
     assert viewer.run("return document.querySelectorAll('.plot').length") >= 30
     assert (
         viewer.run(
-            "return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length"
+            "return [...document.querySelectorAll('.plot')].filter((place) => "
+            "!place.querySelector('svg path')).length"
         )
         == 0
     )
     assert viewer.run(CUT_OFF) == []
     assert viewer.run(HOLLOW) == []
     named = viewer.run(
-        "return [...document.querySelectorAll('.plot')].map((place) => place.closest('[role=img]').ariaLabel)"
+        "return [...document.querySelectorAll('.plot')].map((place) => "
+        "place.closest('[role=img]').ariaLabel)"
     )
     assert all(len(name) > 20 for name in named)
     assert viewer.console() == []
@@ -96,9 +107,9 @@ def test_an_intruding_script_can_neither_send_nor_evaluate(
     viewer: Viewer, page_file: Path, tmp_path: Path
 ) -> None:
     intruder = (
-        "<script>fetch('http://127.0.0.1:9/').catch((error) => { document.body.dataset.sent = error.name; });"
-        "try { document.body.dataset.evaluated = eval('1'); }"
-        "catch (error) { document.body.dataset.evaluated = error.name; }</script></body>"
+        "<script>fetch('http://127.0.0.1:9/').catch((error) => { document.body.dataset.sent = "
+        "error.name; });try { document.body.dataset.evaluated = eval('1'); }catch (error) { "
+        "document.body.dataset.evaluated = error.name; }</script></body>"
     )
     worse = tmp_path / "worse.html"
     worse.write_text(
@@ -148,7 +159,10 @@ def test_all_text_can_be_read(scheme: str, viewer: Viewer, page_file: Path) -> N
 def test_charts_follow_the_scheme_without_being_drawn_again(
     viewer: Viewer, page_file: Path
 ) -> None:
-    colour = "return getComputedStyle(document.querySelector('.plot .mark-rule line, .plot .mark-rule path')).stroke"
+    colour = (
+        "return getComputedStyle(document.querySelector('.plot .mark-rule line, .plot .mark-rule "
+        "path')).stroke"
+    )
     viewer.show(page_file)
     viewer.draw_all()
     light = viewer.run(colour)
@@ -197,11 +211,18 @@ def test_the_table_sorts_by_the_column_that_is_clicked_unknowns_last(
     viewer: Viewer, page_file: Path
 ) -> None:
     viewer.show(page_file)
-    column = "return [...document.querySelectorAll('table.all tbody tr')].map((row) => row.cells[1].textContent.trim())"
-    click = "[...document.querySelectorAll('table.all th button')].find((button) => button.textContent === 'Silent').click()"
+    column = (
+        "return [...document.querySelectorAll('table.all tbody tr')].map((row) => "
+        "row.cells[1].textContent.trim())"
+    )
+    click = (
+        "[...document.querySelectorAll('table.all th button')].find((button) => "
+        "button.textContent === 'Silent').click()"
+    )
     viewer.run(click)
     rising = viewer.run(
-        "return [...document.querySelectorAll('table.all tbody tr')].map((row) => Number(row.cells[10].dataset.value))"
+        "return [...document.querySelectorAll('table.all tbody tr')].map((row) => "
+        "Number(row.cells[10].dataset.value))"
     )
     assert rising == sorted(rising)
     viewer.run(click)
@@ -211,8 +232,14 @@ def test_the_table_sorts_by_the_column_that_is_clicked_unknowns_last(
 
 def test_a_word_is_explained_one_click_away(viewer: Viewer, page_file: Path) -> None:
     viewer.show(page_file)
-    viewer.run("document.querySelector('.evidence a.term[href=\"#about-withheld\"]').click()")
-    visible = "const box = document.querySelector('#about-withheld').getBoundingClientRect(); return box.top >= 0 && box.top < innerHeight"
+    viewer.run(
+        "document.querySelector('.evidence a.term[href=\"#about-idle-open-window\"]').click()"
+    )
+    visible = (
+        "const box = document.querySelector('#about-idle-open-window').getBoundingClientRect(); "
+        "return "
+        "box.top >= 0 && box.top < innerHeight"
+    )
     wait_until(lambda: viewer.run(visible), "the explanation")
 
 
@@ -224,5 +251,5 @@ def test_without_scripts_everything_is_said_in_words(viewer: Viewer, page_file: 
     finally:
         viewer.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert "The charts need JavaScript" in text
-    assert "The sending machine stood still." in text
+    assert "The sending host stalled." in text
     assert "no queue grew on the path" in text

@@ -1,4 +1,7 @@
-"""The page of a run in a browser: drawn without a word on the console or a request, on a desktop, a phone, in the dark, on paper."""
+"""The page of a run in a browser.
+
+Drawn without a word on the console or a request, on a desktop, a phone, in the dark, on paper.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,19 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(600)
 
 STARTS = """
-return [...document.querySelectorAll(".pair")].map((pair) => [...pair.querySelectorAll(".plot")].map((place) =>
-  Math.round(place.querySelector(".mark-group.role-frame.root .background").getBoundingClientRect().left)));
+return [...document.querySelectorAll(".pair")].map((pair) =>
+  [...pair.querySelectorAll(".plot")].map((place) =>
+  Math.round(place.querySelector(".mark-group.role-frame.root .background")
+    .getBoundingClientRect().left)));
 """
 
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of seven cells, one repetition of which must be discarded."""
-    folder = tmp_path_factory.mktemp("run")
-    path = folder / "report.html"
-    trustbed.open_run(make_run(folder / "study").path).report(path)
+    directory = tmp_path_factory.mktemp("run")
+    path = directory / "report.html"
+    trustbed.open_run(make_run(directory / "study").path).report(path)
     return path
 
 
@@ -40,7 +45,8 @@ def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
     assert viewer.run("return document.querySelectorAll('.plot').length") == 3 + 1 + 2 * 7
     assert (
         viewer.run(
-            "return [...document.querySelectorAll('.plot')].filter((place) => !place.querySelector('svg path')).length"
+            "return [...document.querySelectorAll('.plot')].filter((place) => "
+            "!place.querySelector('svg path')).length"
         )
         == 0
     )
@@ -85,16 +91,21 @@ def test_paper_shows_every_chart_and_what_is_folded(viewer: Viewer, run_file: Pa
     printed = viewer.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(base64.b64decode(printed["data"])) > 100_000
     assert viewer.run(
-        "return [...new Set([...document.querySelectorAll('.plot')].map((place) => place.dataset.drawn))]"
+        "return [...new Set([...document.querySelectorAll('.plot')].map((place) => "
+        "place.dataset.drawn))]"
     ) == ["done"]
 
 
 def test_results_sort_by_their_numbers(viewer: Viewer, run_file: Path) -> None:
     viewer.show(run_file)
     viewer.run(
-        "[...document.querySelectorAll('#result-1 th button')].find((button) => button.textContent === 'Median').click()"
+        "[...document.querySelectorAll('#result-1 th button')].find((button) => "
+        "button.textContent === 'Median').click()"
     )
-    column = "return [...document.querySelector('#result-1 table').tBodies[0].rows].map((row) => Number(row.cells[4].dataset.value))"
+    column = (
+        "return [...document.querySelector('#result-1 table').tBodies[0].rows].map((row) => "
+        "Number(row.cells[4].dataset.value))"
+    )
     rising = viewer.run(column)
     assert rising == sorted(rising)
     assert len(rising) == 7

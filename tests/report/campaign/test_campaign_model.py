@@ -1,4 +1,7 @@
-"""What a campaign's folder comes to: what was done to its hosts is what is found, and weeks fit into memory."""
+"""What a campaign's directory comes to.
+
+What was done to its hosts is what is found, and weeks fit into memory.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import Any
 
 from tests.patience import PATIENCE
 from tests.report.campaign_directories import BEGAN, HOUR, Story, make_campaign
-from trustbed.campaign_report import open_campaign
+from trustbed.campaign.results import read_model
 
 Model = dict[str, Any]
 
@@ -54,7 +57,7 @@ def test_a_host_that_was_away_is_told_with_what_it_cost(model: Model) -> None:
 
 
 def test_the_timeline_is_for_who_asks(four_days: Path, model: Model) -> None:
-    assert all("timeline" not in pair for pair in open_campaign(four_days)["pairs"])
+    assert all("timeline" not in pair for pair in read_model(four_days)["pairs"])
     for pair in model["pairs"]:
         assert sum(pair["timeline"]["throughput"]["rounds"]) == pair["judged"]
         assert pair["timeline"]["slice_ns"] == HOUR // 4
@@ -65,27 +68,31 @@ def test_it_is_plain_json(model: Model) -> None:
 
 
 def test_a_campaign_without_captures_measures_and_judges_nothing(tmp_path: Path) -> None:
-    model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=20, captured=0)))
+    model = read_model(make_campaign(tmp_path / "out", Story(rounds=20, captured=0)))
     assert model["avoid"]["hosts"]["rounds"] == 0
     assert all(
-        pair["both_ends"] == [] and pair["statement"]["network"]["rounds"]
+        pair["two_point"] == [] and pair["statement"]["network"]["rounds"]
         for pair in model["pairs"]
     )
 
 
 def test_many_rounds_need_little_memory(tmp_path: Path) -> None:
-    """Two days of five pairs, in a process of their own; per round less than a tenth of what its file takes."""
-    folder = make_campaign(tmp_path / "out", Story(rounds=2 * 288))
+    """Two days of five pairs, in a process of their own.
+
+    Per round less than a tenth of what its file takes.
+    """
+    directory = make_campaign(tmp_path / "out", Story(rounds=2 * 288))
     code = """
         import re, sys
         from pathlib import Path
-        from trustbed.campaign_report import open_campaign
-        def most(): return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+        from trustbed.campaign.results import read_model
+        def most(): return int(
+            re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
         before = most()
-        model = open_campaign(sys.argv[1], timeline=True)
+        model = read_model(sys.argv[1], timeline=True)
         print(sum(pair["judged"] for pair in model["pairs"]), most() - before)
     """
-    words = [sys.executable, "-c", textwrap.dedent(code), str(folder)]
+    words = [sys.executable, "-c", textwrap.dedent(code), str(directory)]
     ended = subprocess.run(
         words,
         timeout=PATIENCE,

@@ -1,4 +1,8 @@
-"""The page of a campaign: what it says and in which order, that nothing in a campaign can break out of it, that weeks stay small."""
+"""The page of a campaign.
+
+What it says and in which order, that nothing in a campaign can break out of it, that weeks stay
+small.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,17 @@ from typing import Any
 
 import pytest
 
+from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, study_of
 from tests.report.campaign_directories import BEGAN, FOUR_DAYS, HOUR, Story, make_campaign
-from tests.rounds.conftest import PlayedHosts, PlayedRound, study_of
 from trustbed.campaign import SeenRound, timeline
-from trustbed.campaign_report import open_campaign
-from trustbed.campaigns import judge_round
-from trustbed.report import campaign_page, campaign_text, campaign_words
-from trustbed.report.charts import campaign as charts
-from trustbed.report.html.campaign_definitions import DEFINITIONS
-from trustbed.rounds import CampaignDirectory, Runner
+from trustbed.campaign.judge import judge_round
+from trustbed.campaign.results import read_model
+from trustbed.campaign.runner import CampaignDirectory, Runner
+from trustbed.report import definitions
+from trustbed.report.campaign import charts as charts
+from trustbed.report.campaign import page as campaign_page
+from trustbed.report.campaign import text as campaign_text
+from trustbed.report.campaign import words as campaign_words
 
 Model = dict[str, Any]
 
@@ -60,16 +66,17 @@ def test_it_says_first_what_the_network_gives_then_what_to_avoid(page: str, mode
     )
     assert (
         said.index("epsilon-zeta: epsilon → zeta")
-        < said.index("Both ends")
+        < said.index("Two-point captures")
         < said.index("How it was made")
     )
     assert re.search(
-        r"19\.\d Mbit/s \(1[89]\.\d Mbit/s to 19\.\d Mbit/s\) per data connection, from 1,0\d\d rounds",
+        (
+            r"19\.\d Mbit/s \(1[89]\.\d Mbit/s to 19\.\d Mbit/s\) per data connection, from "
+            r"1,0\d\d rounds"
+        ),
         said,
     )
-    assert (
-        "measured a host instead, and must not be used: the sending machine stood still (" in said
-    )
+    assert "measured a host instead, and must not be used: the sending host stalled (" in said
     assert "The interval asked for (± 5 % at 95 %) is reached." in said
 
 
@@ -82,7 +89,8 @@ def test_hours_and_hosts_to_avoid_are_named(page: str) -> None:
 
 
 def test_every_pair_has_its_charts_in_line(page: str) -> None:
-    # Data, probes, stolen, busy, late wake-ups, withheld, pings, absences, causes; and the hours.
+    # Data, probes, stolen, busy, late wake-ups, idle with open window, pings, absences, causes;
+    # and the hours.
     assert charts_of(page) == 5 * 9 + 1
     assert "Nothing is known of: throttled." in text_of(page)
     assert "A mark stands for the rounds of 15 min with the same verdict" in text_of(page)
@@ -91,7 +99,7 @@ def test_every_pair_has_its_charts_in_line(page: str) -> None:
 def test_every_link_to_a_definition_finds_one(page: str) -> None:
     asked = set(re.findall(r'href="#about-([a-z-]+)"', page))
     assert asked
-    assert asked <= {definition.anchor for definition in DEFINITIONS}
+    assert asked <= definitions.titles("campaign").keys()
 
 
 def test_the_table_of_both_ends_has_a_line_per_pair_and_role(page: str) -> None:
@@ -105,7 +113,7 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     asked_for = {
         "rounds": 12,
         "failed_rounds": 1,
-        "clock_set_rounds": 2,
+        "clock_stepped_rounds": 2,
         "sent_probes": 1200,
         "answered_probes": 1176,
     }
@@ -142,19 +150,23 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     asked = copy.deepcopy(model)
     asked["pairs"][0]["path"] = {"delay": delay, "bandwidth": bandwidth}
     told = [
-        "round trip 20.0 ms at least; there 1.20 ms above the least, jitter 4.00 ms, 1 % lost, back 1.20 ms above the least, "
-        "jitter 4.00 ms, 1 % lost; 1,200 test packets in 12 rounds; the question failed in 1; a clock was set in 2, of which no delay is "
-        "told",
-        "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 7 of 12 rounds; at least 1.20 Gbit/s, mean of 2; at most 10.0 kbit/s, mean of 1; "
-        "nothing found in 1; ended early because its time was over (2); 30 of 100 runs could be used; the question failed in 1",
-        "pathchirp found nothing in 11 of 12 rounds; 30 of 100 runs could be used; the question failed in 1",
+        "round trip 20.0 ms at least; there 1.20 ms above the least, jitter 4.00 ms, 1 % lost, "
+        "back 1.20 ms above the least, jitter 4.00 ms, 1 % lost; 1,200 test packets in 12 rounds; "
+        "the measurement failed in 1; a clock was stepped in 2, which have no delays",
+        "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 7 of 12 rounds; at least 1.20 Gbit/s, "
+        "mean of 2; at most 10.0 kbit/s, mean of 1; nothing found in 1; ended early because its "
+        "time was over (2); 30 of 100 runs could be used; the measurement failed in 1",
+        (
+            "pathchirp found nothing in 11 of 12 rounds; 30 of 100 runs could be used; the "
+            "measurement failed in 1"
+        ),
     ]
     page = text_of(campaign_page.render(asked, ABOUT, text=""))
     text = re.sub(r"\s+", " ", campaign_text.render(asked, now_ns=BEGAN))
     for words in told:
         assert words in page
         assert words in text
-    whole = {**delay, "failed_rounds": 0, "clock_set_rounds": 0}
+    whole = {**delay, "failed_rounds": 0, "clock_stepped_rounds": 0}
     assert (
         campaign_words.delay({**whole, "answered_probes": 0})
         == "of 1,200 test packets none came back in 12 rounds"
@@ -167,26 +179,29 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
     assert campaign_words.delay(
         {
             **whole,
-            "clock_set_rounds": 12,
+            "clock_stepped_rounds": 12,
             "round_trip_least_seconds": None,
             "forward": unknown,
             "backward": unknown,
         }
     ) == (
-        "there 1 % lost, back 1 % lost; 1,200 test packets in 12 rounds; a clock was set in 12, of which no delay is told"
+        "there 1 % lost, back 1 % lost; 1,200 test packets in 12 rounds; "
+        "a clock was stepped in 12, which have no delays"
     )
     assert (
-        campaign_words.delay({**whole, "failed_rounds": 12}) == "the question failed in 12 rounds"
+        campaign_words.delay({**whole, "failed_rounds": 12})
+        == "the measurement failed in 12 rounds"
     )
     assert (
         campaign_words.available({**nothing, "estimator": "pathload", "failed_rounds": 12})
-        == "the question of pathload failed in 12 rounds"
+        == "pathload failed in 12 rounds"
     )
     unusable = [{"ending": "unusable", "rounds": 12, "early": True}]
     assert campaign_words.available(
         {**nothing, "estimator": "pathload", "failed_rounds": 0, "endings": unusable}
     ) == (
-        "pathload found nothing in 12 rounds; ended early because fewer than half of its streams could be used (12)"
+        "pathload found nothing in 12 rounds; ended early because fewer than half of its streams "
+        "could be used (12)"
     )
     assert campaign_words.available(
         {**nothing, **bounds, "at_most_rounds": 0, "estimator": "pathchirp", "endings": []}
@@ -199,7 +214,10 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
         (
             5,
             5,
-            "5 more rounds that may be used would give the interval asked for (± 5 % at 95 %): that takes 25 min",
+            (
+                "5 more rounds that may be used would give the interval asked for (± 5 % at 95 "
+                "%): that takes 25 min"
+            ),
         ),
         (
             1,
@@ -265,32 +283,38 @@ def test_the_text_says_the_same_in_short(model: Model, columns: int) -> None:
 
 
 def test_a_single_day_says_that_nothing_can_be_said_of_hours(tmp_path: Path) -> None:
-    model = open_campaign(
+    model = read_model(
         make_campaign(tmp_path / "out", Story(rounds=288, hours=FOUR_DAYS.hours)), timeline=True
     )
     rounds = model["avoid"]["hours"]["rounds"]
-    said = f"Nothing can be said of hours yet: {rounds:,} rounds on 1 day. An hour counts from 12 rounds on 3 days on."
+    said = (
+        f"Nothing can be said of hours yet: {rounds:,} rounds on 1 day. An hour counts from 12 "
+        "rounds on 3 days on."
+    )
     assert campaign_words.hours(model["avoid"]) == [said]
     assert "Nothing can be said of hours yet" in text_of(campaign_page.render(model, ABOUT))
 
 
 def test_two_hosts_only_have_nobody_to_be_compared_with(tmp_path: Path) -> None:
     story = Story(pairs=[("alpha", "beta")], rounds=100, always={"alpha": 0.5}, finished=False)
-    model = open_campaign(make_campaign(tmp_path / "out", story), timeline=True)
+    model = read_model(make_campaign(tmp_path / "out", story), timeline=True)
     said = text_of(campaign_page.render(model, ABOUT))
     assert (
-        "Nothing can be said of hosts yet: two that only met each other have nobody to be compared with."
-        in said
-    )
+        "Nothing can be said of hosts yet: two that only met each other have nobody to be "
+        "compared with."
+    ) in said
     assert re.search(
-        r"Mbit/s\) per data connection from alpha to beta; \d+ of 100 rounds measured a host instead\.",
+        (
+            r"Mbit/s\) per data connection from alpha to beta; \d+ of 100 rounds measured a "
+            r"host instead\."
+        ),
         said,
     )
     assert "A mark stands for" not in said, "every round is a mark"
 
 
 def test_no_round_discarded_is_said(tmp_path: Path) -> None:
-    model = open_campaign(make_campaign(tmp_path / "out", Story(rounds=10)), timeline=True)
+    model = read_model(make_campaign(tmp_path / "out", Story(rounds=10)), timeline=True)
     assert campaign_words.headline(model).startswith("All ")
     assert "No hour is to be avoided so far: none of " in text_of(
         campaign_page.render(model, ABOUT)
@@ -298,7 +322,7 @@ def test_no_round_discarded_is_said(tmp_path: Path) -> None:
 
 
 def test_a_handful_of_rounds_says_nothing_though_none_is_discarded(tmp_path: Path) -> None:
-    avoid = open_campaign(make_campaign(tmp_path / "out", Story(rounds=2)))["avoid"]
+    avoid = read_model(make_campaign(tmp_path / "out", Story(rounds=2)))["avoid"]
     assert avoid["hosts"]["rounds"] == 10
     assert campaign_words.hosts(avoid) == [
         "Nothing can be said of hosts yet: 10 rounds, none of them to be discarded."
@@ -307,13 +331,11 @@ def test_a_handful_of_rounds_says_nothing_though_none_is_discarded(tmp_path: Pat
 
 
 def test_a_campaign_without_captures_has_a_page(tmp_path: Path) -> None:
-    model = open_campaign(
-        make_campaign(tmp_path / "out", Story(rounds=30, captured=0)), timeline=True
-    )
+    model = read_model(make_campaign(tmp_path / "out", Story(rounds=30, captured=0)), timeline=True)
     said = text_of(campaign_page.render(model, ABOUT))
     assert "nothing was captured that would say whether they measured the network." in said
     assert "Nothing can be said of hours: no round was judged." in said
-    assert "Nothing is known of: throttled, withheld." in said
+    assert "Nothing is known of: throttled, idle with open window." in said
     assert "nan" not in said.lower().split()
 
 
@@ -321,13 +343,16 @@ def test_a_campaign_that_has_just_begun_has_a_page(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a-b", count=3)
     directory = CampaignDirectory(tmp_path / "out")
     directory.begin(study, began_ns=BEGAN, about={"version": "1"})
-    said = text_of(campaign_page.render(open_campaign(directory.path, timeline=True), ABOUT))
+    said = text_of(campaign_page.render(read_model(directory.path, timeline=True), ABOUT))
     assert "No round has been judged yet." in said
     assert "0 of" not in said
 
 
 def test_a_campaign_that_was_played_has_a_page(tmp_path: Path) -> None:
-    """As the runner leaves it: rounds without captures that could be read, a host that was never there."""
+    """As the runner leaves it.
+
+    Rounds without captures that could be read, a host that was never there.
+    """
     study = study_of(tmp_path, "a-b", "c-d", count=20, period='"100ms"', pings=0)
     options: dict[str, Any] = {
         "judge": judge_round,
@@ -337,11 +362,11 @@ def test_a_campaign_that_was_played_has_a_page(tmp_path: Path) -> None:
     Runner(
         study, CampaignDirectory(tmp_path / "out"), PlayedHosts(study, down=("d",)), **options
     ).carry_out()
-    model = open_campaign(tmp_path / "out", timeline=True)
+    model = read_model(tmp_path / "out", timeline=True)
     # A machine that stood still for a period has missed a round besides.
     assert "unreachable" in model["pairs"][1]["timeline"]["absent"]["kind"]
     page = campaign_page.render(model, ABOUT)
-    assert "d is not there since" in text_of(page)
+    assert "d is unreachable since" in text_of(page)
     assert "d down" in page
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.report.run_directories import make_run
-from trustbed.report.run_model import read_model
+from trustbed.report.run.model import read_model
 
 Model = dict[str, Any]
 

@@ -6,16 +6,24 @@ from typing import Any
 
 import pytest
 
-from trustbed.report.run_factors import groups, key_words, number, others, scale_of, shared, short
+from trustbed.report.run.factors import groups, key_words, number, others, scale_of, shared, short
 
 
 @pytest.mark.parametrize(
     ("level", "value", "unit"),
     [
-        ("3.3Mbit/s", 3.3e6, "bit/s"), ("20 Mbit/s", 20e6, "bit/s"), ("20p", 20, "p"), ("64KiB", 65536, "B"), ("1MB", 1e6, "B"),
-        ("10ms", 0.01, "s"), ("2s", 2, "s"), ("0.1%", 0.1, "%"), ("5", 5, ""), ("100 µs", 1e-4, "s"),
+        ("3.3Mbit/s", 3.3e6, "bit/s"),
+        ("20 Mbit/s", 20e6, "bit/s"),
+        ("20p", 20, "p"),
+        ("64KiB", 65536, "B"),
+        ("1MB", 1e6, "B"),
+        ("10ms", 0.01, "s"),
+        ("2s", 2, "s"),
+        ("0.1%", 0.1, "%"),
+        ("5", 5, ""),
+        ("100 µs", 1e-4, "s"),
     ],
-)  # fmt: skip
+)
 def test_a_level_with_a_unit_is_a_number(level: str, value: float, unit: str) -> None:
     assert number(level) == (pytest.approx(value), unit)
 
@@ -51,8 +59,8 @@ def test_the_factor_with_the_most_numbers_is_the_scale() -> None:
     )
     assert found is not None
     assert (found.key, found.unit) == ("a.rate", "bit/s")
-    assert found.place(cells[2]) == 10e6
-    assert found.place(cell(9, {"a.rate": "–"})) is None
+    assert found.position(cells[2]) == 10e6
+    assert found.position(cell(9, {"a.rate": "–"})) is None
 
 
 def test_levels_of_different_kinds_are_no_scale() -> None:
@@ -71,9 +79,11 @@ def test_levels_of_different_kinds_are_no_scale() -> None:
 
 def test_cells_of_one_baseline_are_a_group_which_it_begins() -> None:
     cells = [
-        cell(0, {"rate": "5", "model": "cbr"}, baseline=1), cell(1, {"rate": "5", "model": "none"}, baseline=1),
-        cell(2, {"rate": "9", "model": "cbr"}, baseline=3), cell(3, {"rate": "9", "model": "none"}, baseline=3),
-    ]  # fmt: skip
+        cell(0, {"rate": "5", "model": "cbr"}, baseline=1),
+        cell(1, {"rate": "5", "model": "none"}, baseline=1),
+        cell(2, {"rate": "9", "model": "cbr"}, baseline=3),
+        cell(3, {"rate": "9", "model": "none"}, baseline=3),
+    ]
     found = groups(cells)
     assert [[one["number"] for one in group] for group in found] == [[1, 0], [3, 2]]
     assert [shared(group) for group in found] == ["5", "9"]

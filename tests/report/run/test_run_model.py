@@ -1,4 +1,7 @@
-"""The model of a run against numbers found with paper and pencil; runs that are half done, not judged, or damaged."""
+"""The model of a run against numbers found with paper and pencil.
+
+Runs that are half done, not judged, or damaged.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.report.run_directories import LATE, STUDY, make_run
-from trustbed.report.run_model import read_model
+from trustbed.report.run.model import read_model
 from trustbed.run.directory import RunDirectoryError
 
 Model = dict[str, Any]
@@ -36,8 +39,14 @@ def slowdown(model: Model, label: str, share: float) -> Model:
 
 def test_the_cells_and_their_baseline(model: Model) -> None:
     assert [one["label"] for one in model["cells"]] == [
-        "none", "poisson, 3.3Mbit/s", "poisson, 6.6Mbit/s", "poisson, 13.2Mbit/s", "cbr, 3.3Mbit/s", "cbr, 6.6Mbit/s", "cbr, 13.2Mbit/s",
-    ]  # fmt: skip
+        "none",
+        "poisson, 3.3Mbit/s",
+        "poisson, 6.6Mbit/s",
+        "poisson, 13.2Mbit/s",
+        "cbr, 3.3Mbit/s",
+        "cbr, 6.6Mbit/s",
+        "cbr, 13.2Mbit/s",
+    ]
     assert {one["baseline"] for one in model["cells"]} == {0}
     assert model["run"]["name"] == "study"
     assert (model["run"]["planned"], model["run"]["complete"], model["run"]["judged"]) == (
@@ -51,9 +60,11 @@ def test_the_median_is_that_of_all_requests_and_its_interval_that_of_the_repetit
     model: Model,
 ) -> None:
     found = fetch(model, "none")
-    # Of the 15 times of 0.40, 0.40, 0.40, 0.41, 0.42 s, each also times 1.02 and 0.99, the eighth is 0.408.
+    # Of the 15 times of 0.40, 0.40, 0.40, 0.41, 0.42 s, each also times 1.02 and 0.99, the eighth
+    # is 0.408.
     assert found["median_seconds"] == pytest.approx(0.408)
-    # Medians 0.400, 0.408 and 0.396 s: their standard deviation is sqrt((0.001333² + 0.006667² + 0.005333²) / 2).
+    # Medians 0.400, 0.408 and 0.396 s: their standard deviation is sqrt((0.001333² + 0.006667² +
+    # 0.005333²) / 2).
     deviation = math.sqrt((0.00133333**2 + 0.00666667**2 + 0.00533333**2) / 2)
     reach = STUDENT_2 * deviation / math.sqrt(3)
     assert found["median_low_seconds"] == pytest.approx(0.408 - reach, rel=1e-5)
@@ -165,7 +176,7 @@ def test_a_cell_of_nothing_but_discarded_repetitions_shows_them_and_says_so(tmp_
 def test_the_transfers_of_the_workloads_are_counted_by_cause(tmp_path: Path) -> None:
     directory = make_run(tmp_path / "run", repetitions=1)
     rows = [
-        {"workload": workload, "verdict": verdict, "cause": cause}
+        {"workload": workload, "verdict": verdict, "cause": cause, "rtt_mean_ns": 20e6}
         for workload, verdict, cause, count in (
             ("fetch", "trust", "slow_start", 3),
             ("fetch", "review", "network_loss", 2),
@@ -184,7 +195,9 @@ def test_the_transfers_of_the_workloads_are_counted_by_cause(tmp_path: Path) -> 
     ]
     first = found["repetitions"][0]
     assert first["transfers"] == wanted
-    assert found["cells"][first["cell"]]["workloads"][0]["transfers"] == wanted
+    (workload,) = found["cells"][first["cell"]]["workloads"]
+    assert workload["transfers"] == wanted
+    assert workload["rtt_mean_seconds"] == 0.02
     assert found["repetitions"][1]["transfers"] == []
 
 

@@ -1,4 +1,7 @@
-"""The page of a run: what it says, that every word is explained, that nothing in a run can break out of it."""
+"""The page of a run.
+
+What it says, that every word is explained, that nothing in a run can break out of it.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ import pytest
 
 import trustbed
 from tests.report.run_directories import make_run
-from trustbed.report import notebook, run_page
-from trustbed.report.charts import run as charts
-from trustbed.report.html import run as run_html
+from trustbed.report import definitions
 from trustbed.report.html.payload import Payload
-from trustbed.report.html.run_definitions import DEFINITIONS
-from trustbed.report.run_model import read_model
+from trustbed.report.run import charts as charts
+from trustbed.report.run import page as run_page
+from trustbed.report.run.model import read_model
+from trustbed.report.transfer import notebook
 
 Model = dict[str, Any]
 
@@ -73,13 +76,14 @@ def test_the_discarded_repetition_is_named_with_its_reason(page: str) -> None:
 def test_every_link_to_a_definition_finds_one(page: str) -> None:
     asked = set(re.findall(r'href="#about-([a-z-]+)"', page))
     assert asked
-    assert asked <= {definition.anchor for definition in DEFINITIONS}
+    assert asked <= definitions.titles("run").keys()
 
 
 def test_the_charts_are_those_that_there_is_data_for(page: str) -> None:
     found = re.search(r'id="payload">(.*?)</script>', page, flags=re.S)
     assert found is not None
-    # Slowdown, against the factor, distribution; loss against the factor; seven cells over time, two charts each.
+    # Slowdown, against the factor, distribution; loss against the factor; seven cells over time,
+    # two charts each.
     assert len(json.loads(found[1])["charts"]) == 3 + 1 + 2 * 7
     assert page.count("How to read it.") == 3 + 1 + 1
 
@@ -136,7 +140,7 @@ def test_more_lines_than_colours_are_counted(model: Model) -> None:
                 "levels": {"background.cross.model": f"m{number}"},
             }
         )
-    section = run_html.sections(changed, Payload())[0]
+    section = run_page.sections(changed, Payload())[0]
     captions = {figure.title: figure.caption for figure in section.figures}
     assert captions["Distribution of the response times"].endswith(
         "2 more cells are in the table and not drawn."
@@ -160,7 +164,7 @@ def test_cells_that_are_compared_with_nothing_get_a_chart_of_their_values(model:
     for number, cell in enumerate(changed["cells"]):
         cell |= {"baseline": None, "levels": {"link.loss": f"kind {number}"}}
         cell["workloads"][0]["slowdown"] = []
-    section = run_html.sections({**changed, "factors": []}, Payload())[0]
+    section = run_page.sections({**changed, "factors": []}, Payload())[0]
     assert [figure.title for figure in section.figures] == [
         "Median response time, cell by cell",
         "Distribution of the response times",

@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from tests.report.run_directories import EPOCH, MS, PACKETS, ledger, make_run, requests
-from trustbed.report import run_queue
-from trustbed.report.run_reading import Run
+from trustbed.report.run import queue as run_queue
+from trustbed.report.run.reading import Run
 from trustbed.run.directory import RunDirectory
 
 
@@ -33,7 +33,8 @@ def test_slices_hold_the_deepest_queue_the_mean_and_what_was_lost(directory: Run
     down = pipes[0]
     assert sum(down["lost"]) == PACKETS // 100
     assert max(down["packets_max"]) == 20
-    # Packets come every 10 ms and slices last 13.3 ms: the first holds the packets that found 0 and 1.
+    # Packets come every 10 ms and slices last 13.3 ms: the first holds the packets that found 0 and
+    # 1.
     assert (down["t"][0], down["packets_max"][0], down["packets_mean"][0]) == (0.0, 1, 0.5)
     assert down["slice_seconds"] == pytest.approx(0.0133, rel=1e-3)
     assert all(
@@ -107,9 +108,9 @@ def test_rates_of_intervals_are_summed_over_streams(directory: RunDirectory) -> 
 
 
 def test_a_bulk_transfer_is_what_its_receiver_got_each_second(directory: RunDirectory) -> None:
-    folder = directory.path / "rep-000"
-    (folder / "tables" / "fetch.requests.parquet").unlink()
-    record = json.loads((folder / "repetition.json").read_text())
+    subdirectory = directory.path / "rep-000"
+    (subdirectory / "tables" / "fetch.requests.parquet").unlink()
+    record = json.loads((subdirectory / "repetition.json").read_text())
     sent = {"start_ns": EPOCH + 10**9, "transfers": [{"payload_bytes_per_second": [9, 9, 9]}]}
     taken = {
         "start_ns": EPOCH,
@@ -120,7 +121,7 @@ def test_a_bulk_transfer_is_what_its_receiver_got_each_second(directory: RunDire
     }
     record["workloads"] = [{"name": "bulk", "kind": "bulk", "outcome": "complete", "report": sent}]
     record["services"] = [{"verb": "bulk", "where": "server", "report": taken}]
-    (folder / "repetition.json").write_text(json.dumps(record))
+    (subdirectory / "repetition.json").write_text(json.dumps(record))
     application = over_time(directory)["applications"]
     assert isinstance(application, list)
     assert (application[0]["t"], application[0]["bits_per_second"]) == (
@@ -128,7 +129,7 @@ def test_a_bulk_transfer_is_what_its_receiver_got_each_second(directory: RunDire
         [0, 1200, 1600],
     )
     record["services"] = []
-    (folder / "repetition.json").write_text(json.dumps(record))
+    (subdirectory / "repetition.json").write_text(json.dumps(record))
     application = over_time(directory)["applications"]
     assert isinstance(application, list)
     assert (application[0]["t"], application[0]["bits_per_second"]) == (

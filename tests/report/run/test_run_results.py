@@ -1,4 +1,7 @@
-"""Results of programs that tell less than every request: percentiles, means, rates; one repetition; failures."""
+"""Results of programs that tell less than every request.
+
+Percentiles, means, rates; one repetition; failures.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import pyarrow.parquet
 import pytest
 
 from tests.report.run_directories import EPOCH, requests
-from trustbed.report.run_reading import Repetition
-from trustbed.report.run_results import result
+from trustbed.report.run.reading import Repetition
+from trustbed.report.run.results import result
 from trustbed.run.directory import RunDirectory
 
 Rows = list[dict[str, Any]]
@@ -29,25 +32,25 @@ class Bench:
         self, this_round: int, workload: dict[str, Any] | None = None, **tables: pa.Table | Rows
     ) -> Repetition:
         place = {
-            "folder": f"rep-{self._number:03d}",
+            "directory": f"rep-{self._number:03d}",
             "cell": 0,
             "round": this_round,
             "seed": 1,
             "number": self._number,
         }
         self._number += 1
-        folder = str(place["folder"])
-        self._directory.begin_repetition(folder)
+        directory = str(place["directory"])
+        self._directory.begin_repetition(directory)
         self._directory.finish_repetition(
-            folder,
+            directory,
             {"outcome": "complete", "workloads": [{"name": "w", "kind": "x", **(workload or {})}]},
         )
-        with self._directory.judging(folder) as inside:
+        with self._directory.judging(directory) as inside:
             for name, table in tables.items():
                 held = table if isinstance(table, pa.Table) else pa.Table.from_pylist(table)
                 pa.parquet.write_table(held, inside / f"w.{name}.parquet")
         self._directory.write_findings(
-            folder, {"use": "trust", "why": "", "verdicts": {}, "findings": []}
+            directory, {"use": "trust", "why": "", "verdicts": {}, "findings": []}
         )
         return Repetition(self._directory, place)
 
@@ -69,7 +72,8 @@ def test_of_a_single_repetition_the_interval_is_within_it(bench: Bench) -> None:
     )
     assert found["median_seconds"] == pytest.approx(0.149)
     assert found["median_basis"] == "requests"
-    # Of 99 values the interval of the median lies between the 40th and the 60th: binomial with n = 99 and 1/2.
+    # Of 99 values the interval of the median lies between the 40th and the 60th: binomial with n =
+    # 99 and 1/2.
     assert found["median_low_seconds"] == pytest.approx(0.1 + 0.001 * 39)
     assert found["median_high_seconds"] == pytest.approx(0.1 + 0.001 * 59)
     place = found["slowdown"][1]

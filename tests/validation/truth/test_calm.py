@@ -1,4 +1,6 @@
-"""Waiting for a machine that is nobody else's: what a spin sees, how long is waited, and when not at all.
+"""Waiting for a machine that is nobody else's.
+
+What a spin sees, how long is waited, and when not at all.
 
 No clock is read, and nothing sleeps.
 """

@@ -1,4 +1,7 @@
-"""How the estimates for discarded transfers are held against twins; that the page says so, and the package no more than the page."""
+"""How the estimates for discarded transfers are held against twins.
+
+That the page says so, and the package no more than the page.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,8 @@ def test_the_page_holds_estimates_against_twins() -> None:
         kept("guest-freeze.0", "guest-freeze", "guest-frozen"),
         kept("guest-quota-and-loss.0", "guest-quota-and-loss", "guest-quota"),
     )
-    # Three are discarded; of one the path was disturbed as well. 30.1 and 28.3 Mbit/s were estimated, 29.9 Mbit/s were given.
+    # Three are discarded; of one the path was disturbed as well. 30.1 and 28.3 Mbit/s were
+    # estimated, 29.9 Mbit/s were given.
     found = result.compensation(VIEWS[0], "even")
     assert (
         found.discarded,

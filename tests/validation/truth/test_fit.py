@@ -1,4 +1,7 @@
-"""What the fit makes of made-up answers: curves that rise, counts that are right, and a table that is written the same each time."""
+"""What the fit makes of made-up answers.
+
+Curves that rise, counts that are right, and a table that is written the same each time.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +122,10 @@ def test_of_many_answers_the_share_is_stated_and_it_holds() -> None:
 
 
 def test_an_answer_is_held_out_with_its_whole_network() -> None:
-    """Each network has one rule of its own, always wrong: with its network left out nothing is known, and the score stays."""
+    """Each network has one rule of its own, always wrong.
+
+    With its network left out nothing is known, and the score stays.
+    """
     given = [
         sample(f"rule {number}", 80, False, network=f"network {number}")
         for number in range(10)
@@ -148,8 +154,8 @@ def test_the_brier_score() -> None:
     assert brier([Said(0.8, True), Said(0.5, False)]) == pytest.approx((0.04 + 0.25) / 2)
 
 
-def executed(text: str, folder: Path) -> Calibration:
-    file = folder / "table.py"
+def executed(text: str, directory: Path) -> Calibration:
+    file = directory / "table.py"
     file.write_text(text, encoding="utf-8")
     return runpy.run_path(str(file))["CALIBRATION"]  # type: ignore[no-any-return]
 
@@ -263,7 +269,7 @@ def test_the_command_writes_the_table_and_says_how_good_it_is(
     )
     seen = tmp_path / "seen"
     Store(seen).write({"name": "a.199"})
-    assert command.main(["--folder", str(tmp_path), "--fit", "--seen", str(seen)]) == 0
+    assert command.main(["--directory", str(tmp_path), "--fit", "--seen", str(seen)]) == 0
     assert "fitted without the network" in capsys.readouterr().out
     text = table.read_text(encoding="utf-8")
     assert text == written(fit(many("a", 60, 190, 200)[:199]), 199)
@@ -279,7 +285,7 @@ def test_the_command_says_that_there_is_nothing_to_fit_to_and_leaves_the_table(
         "validation.truth.command.Result",
         SimpleNamespace(of=lambda _store: SimpleNamespace(made=[None])),
     )
-    assert command.main(["--folder", str(tmp_path), "--fit"]) == 2
+    assert command.main(["--directory", str(tmp_path), "--fit"]) == 2
     assert "nothing to fit to" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

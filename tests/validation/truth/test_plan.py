@@ -132,9 +132,7 @@ def test_a_part_of_the_plan_brings_the_twins_that_it_needs() -> None:
     assert {one.network for one in chosen} == {one.network for one in ordered if not one.needs_twin}
 
 
-def test_window_limited_networks_cannot_fill_their_path_and_link_limited_ones_do_not_end_while_starting() -> (
-    None
-):
+def test_window_limited_networks_cannot_fill_their_path_and_others_leave_slow_start() -> None:
     for one in PLAN.transfers:
         network = one.network
         if network.limit == "window":

@@ -56,8 +56,8 @@ def name(
     view: View = BESIDE,
     cost: float | None = 0.6,
     network: Network = NETWORK,
-    **answer: Any,
-) -> str:  # noqa: ANN401 - fields of an answer
+    **answer: Any,  # noqa: ANN401
+) -> str:
     return class_of(
         Mistake(one=judged(kind, replace(ANSWER, **answer), cost=cost, network=network), view=view)
     ).name

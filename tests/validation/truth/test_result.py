@@ -1,4 +1,7 @@
-"""From kept transfers to answers, tables and pictures, on the shipped recordings: no network is made."""
+"""From kept transfers to answers, tables and pictures, on the shipped recordings.
+
+No network is made.
+"""
 
 from __future__ import annotations
 
@@ -81,15 +84,15 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_a_folder_belongs_to_the_first_plan_that_comes(tmp_path: Path) -> None:
-    folder = Store(tmp_path / "new")
-    folder.belong_to({"seed": 1, "scenarios": "a"})
-    folder.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
-    folder.belong_to({"seed": 1, "scenarios": "a"})
+    directory = Store(tmp_path / "new")
+    directory.belong_to({"seed": 1, "scenarios": "a"})
+    directory.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
+    directory.belong_to({"seed": 1, "scenarios": "a"})
     with pytest.raises(
         StoreError, match="seed 1, scenarios a; this one is seed 2, scenarios b"
     ) as raised:
-        folder.belong_to({"seed": 2, "scenarios": "b"})
-    assert "--folder" in raised.value.hint
+        directory.belong_to({"seed": 2, "scenarios": "b"})
+    assert "--directory" in raised.value.hint
 
 
 def test_transfers_without_a_plan_are_of_an_earlier_one_and_are_still_judged(
@@ -97,9 +100,9 @@ def test_transfers_without_a_plan_are_of_an_earlier_one_and_are_still_judged(
 ) -> None:
     with pytest.raises(StoreError, match="an earlier plan"):
         store.belong_to({"seed": 1})
-    assert command.main(["--folder", str(store.folder), "--limit", "0"]) == 2
+    assert command.main(["--directory", str(store.directory), "--limit", "0"]) == 2
     assert "an earlier plan" in capsys.readouterr().err
-    assert command.main(["--folder", str(store.folder), "--score-only"]) == 0
+    assert command.main(["--directory", str(store.directory), "--score-only"]) == 0
 
 
 def test_a_plan_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
@@ -174,7 +177,7 @@ def test_every_picture_that_the_page_names_can_be_drawn(store: Store, tmp_path: 
     pictures.write(found, tmp_path / "drawn")
     section = page.render(result)
     for file in (tmp_path / "drawn").glob("*.svg"):
-        assert f"({page.FOLDER}/{file.name})" in section
+        assert f"({page.DIRECTORY}/{file.name})" in section
         assert "<text" in file.read_text(encoding="utf-8")
     assert len(list((tmp_path / "drawn").iterdir())) == len(found) == section.count("![")
 
@@ -213,15 +216,15 @@ def test_shares_of_time_are_compared_where_both_sides_know_them() -> None:
 def test_the_command_scores_what_a_folder_holds(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command.main(["--folder", str(store.folder), "--score-only"]) == 0
+    assert command.main(["--directory", str(store.directory), "--score-only"]) == 0
     assert "3 transfers made, 1 not" in capsys.readouterr().out
-    assert (store.folder / "result.json").is_file()
+    assert (store.directory / "result.json").is_file()
 
 
 def test_the_command_says_that_there_is_nothing_to_score(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command.main(["--folder", str(tmp_path), "--score-only"]) == 2
+    assert command.main(["--directory", str(tmp_path), "--score-only"]) == 2
     assert "nothing to score" in capsys.readouterr().err
 
 

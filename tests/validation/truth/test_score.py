@@ -58,9 +58,7 @@ def test_an_accepted_name_counts_for_the_cause_that_was_made() -> None:
     assert score(cases).confusion == {("link", "link"): 1, ("queue", "queue"): 1}
 
 
-def test_a_cause_that_was_named_and_never_made_costs_the_one_that_was_made_and_has_no_f1_of_its_own() -> (
-    None
-):
+def test_a_cause_named_but_never_made_costs_the_one_that_was_made_and_has_no_f1() -> None:
     cases = [case("loss", "loss"), case("loss", "strange")]
     assert score(cases).macro_f1 == pytest.approx(2 / 3)
     assert [each.cause for each in score(cases).causes] == ["loss"]
@@ -187,7 +185,7 @@ def test_a_page_marks_what_was_wanted_and_says_which_causes_cost_it() -> None:
     assert said.startswith(f"\n**Missed**: {known.words}, 0.733 where 0.95 was wanted.")
     assert "The lowest are `loss` 0.67 (of 2), `queue` 0.80 (of 2)." in said
     assert (
-        f"the 1.000 of the {alone.words}: worse is `loss`, 0.67 instead of 1.00 (of 2), `queue`, 0.80 instead of 1.00 (of 2)."
-        in said
-    )
+        f"the 1.000 of the {alone.words}: worse is `loss`, 0.67 instead of 1.00 (of 2), "
+        f"`queue`, 0.80 instead of 1.00 (of 2)."
+    ) in said
     assert page._short_of(Scored(sender_known=good, sender=good, receiver=good, middle=good)) == ""

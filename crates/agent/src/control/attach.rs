@@ -1,4 +1,5 @@
-//! What leads from the standard streams to the socket of a session (`lasting.rs`), and back. It knows nothing of what passes.
+//! Connects the standard streams to the socket of a control listener (`listener.rs`), in both
+//! directions. It does not interpret the bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,15 +15,15 @@ use super::port::Options;
 
 /// Exit code when there is no session.
 const NO_SESSION: u8 = 3;
-/// Exit code when the session goes on without us.
+/// Exit code when the session continues without this process.
 const LOST: u8 = 5;
 const PIECE: usize = 64 << 10;
 
-/// Moves bytes both ways until the session, or whoever is outside, has closed its end.
+/// Moves bytes in both directions until the session or the controller closes its end.
 pub(super) fn run(options: &Options) -> Result<ExitCode, Error> {
     let failed = |source| Error::Port { path: options.port.clone(), source };
     let Ok(socket) = connect(&options.port) else {
-        // Whoever closed standard error sees the exit code.
+        // Where standard error is closed, the exit code remains.
         let _ = writeln!(
             io::stderr().lock(),
             "error: the session has ended, {}",
@@ -44,12 +45,12 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Error> {
     Ok(if Path::new(&options.port).exists() { ExitCode::from(LOST) } else { ExitCode::SUCCESS })
 }
 
-/// The name of a socket may have 107 bytes, and that of its folder more: it is opened from there.
+/// A socket's name is limited to 107 bytes, its directory's path is not: connects from there.
 fn connect(path: &Path) -> io::Result<UnixStream> {
-    match (path.parent().filter(|folder| !folder.as_os_str().is_empty()), path.file_name()) {
-        (Some(folder), Some(name)) => {
+    match (path.parent().filter(|directory| !directory.as_os_str().is_empty()), path.file_name()) {
+        (Some(directory), Some(name)) => {
             let before = std::env::current_dir()?;
-            std::env::set_current_dir(folder)?;
+            std::env::set_current_dir(directory)?;
             let socket = UnixStream::connect(name);
             std::env::set_current_dir(before)?;
             socket

@@ -1,4 +1,4 @@
-//! A command on this host: its standard streams, each moved by a thread of its own, and its end.
+//! A command on this host: its standard streams, each with a thread of its own, and its end.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -32,7 +32,7 @@ pub(super) struct Order {
     /// What it has around it besides what we have.
     environment: BTreeMap<String, String>,
     /// Where it begins.
-    folder: Option<String>,
+    directory: Option<String>,
     /// It gets a terminal of this size instead of pipes.
     terminal: Option<Size>,
 }
@@ -72,7 +72,8 @@ struct Streams {
 }
 
 impl Running {
-    /// Starts a command, whose frames are those of a channel. It belongs to the calling thread, which must live on.
+    /// Starts a command, whose frames are those of a channel. It belongs to the calling thread,
+    /// which must live on.
     pub(super) fn start(order: &Order, channel_number: u32, port: &Arc<Port>) -> io::Result<Self> {
         let (mut child, streams) = spawn(order)?;
         let group = i32::try_from(child.id())
@@ -143,7 +144,7 @@ impl Running {
     /// Its terminal has another size.
     pub(super) fn resize(&self, size: Size) {
         if let Some(terminal) = &self.terminal {
-            // A terminal whose programs have gone keeps the size it had.
+            // A terminal without programs keeps its size.
             let _ = tcsetwinsize(terminal, size.of_window());
         }
     }
@@ -153,8 +154,8 @@ fn spawn(order: &Order) -> io::Result<(Child, Streams)> {
     let (name, arguments) = order.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(name);
     command.args(arguments).envs(&order.environment);
-    if let Some(folder) = &order.folder {
-        command.current_dir(folder);
+    if let Some(directory) = &order.directory {
+        command.current_dir(directory);
     }
     if let Some(size) = order.terminal {
         return spawn_on_terminal(command, size);
@@ -180,7 +181,8 @@ fn spawn_on_terminal(mut command: Command, size: Size) -> io::Result<(Child, Str
     command.stdin(its.try_clone()?).stdout(its.try_clone()?).stderr(its);
     kernel::begin_session_on_terminal(&mut command);
     let child = command.spawn()?;
-    // The command holds the other end: ours must be the last one here, or the terminal would never hang up.
+    // The command holds the other end: ours must be the last one here, or the terminal would never
+    // hang up.
     drop(command);
     let streams = Streams {
         input: Some(File::from(ours.try_clone()?)),
@@ -203,13 +205,13 @@ fn feed(port: &Port, channel_number: u32, mut input: File, pieces: &Receiver<Vec
     }
 }
 
-/// Hands on what it writes, until it has closed the stream or nobody reads any more.
+/// Forwards its output, until it closes the stream or the controller shuts it.
 fn listen(port: &Port, channel_number: u32, mut stream: File, kind: Kind, window: &Window) {
     let mut piece = vec![0; PIECE];
     while let Some(room) = window.wait(PIECE) {
         match stream.read(&mut piece[..room]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // A terminal whose last program has gone says so by an error (EIO).
+            // A terminal whose last program has ended returns EIO.
             Ok(0) | Err(_) => break,
             Ok(length) => {
                 if !window.spend(length) {
@@ -244,7 +246,7 @@ mod tests {
         Order {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             environment,
-            folder: None,
+            directory: None,
             terminal: None,
         }
     }
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_an_error() {
+    fn a_missing_command_is_an_error() {
         assert_eq!(
             spawn(&order(&["/no/such/program"])).unwrap_err().kind(),
             io::ErrorKind::NotFound
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_one() {
+    fn a_command_with_a_terminal_has_one() {
         let mut wanted = order(&["sh", "-c", "test -t 0 && test -t 2 && stty size"]);
         wanted.terminal = Some(Size { rows: 33, columns: 77 });
         let (mut child, streams) = spawn(&wanted).unwrap();

@@ -1,28 +1,29 @@
-//! What passes between a host and the machine outside: frames of a channel, a kind and some bytes. The same as `testbed/control/frames.py`.
+//! Frames between a host and the controller: a channel, a kind and some bytes. The counterpart of
+//! `python/trustbed/agent/control/frames.py`.
 //!
-//! A header of twelve bytes, little-endian: channel (4), kind (1), nothing (3), length of what follows (4). A channel is a command; its number
-//! is chosen outside. Channel 0 is the machine itself.
+//! A header of twelve bytes, little-endian: channel (4), kind (1), padding (3), length of the
+//! content (4). A channel is a command, numbered by the controller. Channel 0 is the host itself.
 //!
 //! | kind | from | content |
 //! |---|---|---|
-//! | open | outside | JSON: `words`, `environment`, `folder`, `terminal` (`rows`, `columns`) |
-//! | input, input end | outside | what the command reads |
-//! | room | both | how many more bytes may be sent: the stream (1; 0 input, 1 output, 2 errors), the number (4) |
-//! | shut | outside | nobody reads that stream any more (1) |
-//! | signal | outside | its number (1), for the command's group |
-//! | size | outside | rows (2), columns (2) of the terminal |
-//! | forget | outside | the channel is of no use any more |
-//! | clock | outside | bytes that come back with the time |
-//! | shift | outside | nanoseconds (8, signed) by which the real-time clock is moved |
-//! | leave | outside | everything may end: nobody comes back |
-//! | resume | both | where the way may be lost (`kept.rs`), the first on each: how many frames have come before it (8) |
-//! | kept | both | how many frames have come, so that they need not be kept any more (8) |
-//! | hello | host | JSON: `kernel`, `version`, `folder` (where commands begin unless they are told otherwise) |
-//! | started | host | number of the process (4) |
-//! | refused | host | error number (4), then what was to be done |
+//! | open | controller | JSON: `words`, `environment`, `directory`, `terminal: {rows, columns}` |
+//! | input, input end | controller | the command's standard input |
+//! | room | both | window: the stream (1; 0 input, 1 output, 2 errors), more bytes (4) |
+//! | shut | controller | a stream (1) that has no reader any more |
+//! | signal | controller | a number (1), for the command's group |
+//! | size | controller | rows (2), columns (2) of the terminal |
+//! | forget | controller | the channel is not needed any more |
+//! | clock | controller | bytes to return with the time |
+//! | shift | controller | nanoseconds (8, signed) to step the real-time clock by |
+//! | leave | controller | the session is over: everything ends |
+//! | resume | both | first on a transport: frames received so far (8); see `replay_buffer.rs` |
+//! | received | both | frames received so far (8): the sender may discard them |
+//! | hello | host | JSON: `kernel`, `version`, `directory` (the default one of commands) |
+//! | started | host | process number (4) |
+//! | refused | host | error number (4), then the failed step |
 //! | output, errors, output end, errors end | host | what the command writes |
-//! | ended | host | exit code as a shell has it (4) |
-//! | time | host | the real-time clock (8), then the bytes of the question |
+//! | ended | host | exit code as in a shell (4) |
+//! | time | host | the real-time clock (8), then the bytes of the request |
 
 use std::io::{self, Read, Write};
 
@@ -55,7 +56,7 @@ kinds! {
     InputEnd = 3,
     /// More may be sent.
     Room = 4,
-    /// Nobody reads a stream any more.
+    /// A stream has no reader any more.
     Shut = 5,
     /// A signal for the command.
     Signal = 6,
@@ -67,12 +68,12 @@ kinds! {
     Clock = 9,
     /// The clock is wrong by so much.
     Shift = 10,
-    /// Nobody comes back.
+    /// The session is over.
     Leave = 11,
-    /// What has come over the ways before this one.
+    /// Frames received over earlier transports.
     Resume = 12,
-    /// What has come.
-    Kept = 13,
+    /// Frames received.
+    Received = 13,
     /// The host is there.
     Hello = 16,
     /// The command runs.
@@ -134,7 +135,7 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// Whether all of it came before the end.
+/// Whether all bytes were read before the end.
 fn filled(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match from.read_exact(buffer) {
         Ok(()) => Ok(true),
@@ -143,7 +144,7 @@ fn filled(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-/// Writes a frame in one call, so that others do not come between.
+/// Writes a frame in one call, so that frames do not interleave.
 pub(super) fn write(
     to: &mut impl Write,
     channel: u32,
@@ -172,13 +173,13 @@ mod tests {
     #[test]
     fn a_frame_is_read_as_it_was_written() {
         let mut port = Vec::new();
-        write(&mut port, 7, Kind::Output, b"said").unwrap();
+        write(&mut port, 7, Kind::Output, b"text").unwrap();
         write(&mut port, 0, Kind::Hello, b"").unwrap();
         assert_eq!(port[..12], [7, 0, 0, 0, 19, 0, 0, 0, 4, 0, 0, 0]);
         let mut left = &port[..];
         assert_eq!(
             read(&mut left).unwrap(),
-            Some(Frame { channel: 7, kind: Kind::Output, content: b"said".to_vec() })
+            Some(Frame { channel: 7, kind: Kind::Output, content: b"text".to_vec() })
         );
         assert_eq!(
             read(&mut left).unwrap(),
@@ -190,14 +191,14 @@ mod tests {
     #[test]
     fn a_frame_that_was_cut_is_the_end() {
         let mut port = Vec::new();
-        write(&mut port, 7, Kind::Output, b"said").unwrap();
+        write(&mut port, 7, Kind::Output, b"text").unwrap();
         for length in [3, 12, 15] {
             assert_eq!(read(&mut &port[..length]).unwrap(), None, "{length} bytes");
         }
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn malformed_frames_are_refused() {
         let unknown = [0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0];
         assert!(matches!(
             read(&mut &unknown[..]),

@@ -1,24 +1,26 @@
-//! `trustbed-agent control PORT [--silence SECONDS] [--listen | --attach]`: one end of the only channel by which anything is said to a host that is another machine.
+//! `trustbed-agent control PORT [--silence SECONDS] [--listen | --attach]`: the host's end of the
+//! control channel to another machine.
 //!
-//! The port is a device (the virtio serial port of a guest), or `-` for the standard streams (of a program that was started over SSH, or in a
-//! container). Frames are read from it and written to it (`frame.rs` says which): commands are started, fed, heard, signalled; the clock is told
-//! and set. Any number of commands run at once. When the other end is gone, or has said nothing for `--silence`, this ends; whoever started it
-//! ends what is left: in a guest, the machine is switched off; elsewhere `trustbed-agent exec` around it sees to that.
+//! The port is a device (the virtio serial port of a guest), or `-` for the standard streams (over
+//! SSH, or in a container). It carries frames (`frame.rs`) that start, feed and signal commands,
+//! and read and set the clock. Any number of commands run at once. It ends when the controller is
+//! gone, or silent for `--silence`; its parent ends what is left: a guest is powered off; elsewhere
+//! `trustbed-agent exec` around it cleans up.
 //!
-//! With `--listen` the port is a socket that is made here, and the loss of whoever is connected ends nothing: it may come back, by a second process
-//! with `--attach` whose standard streams lead outside, and neither side has lost a byte.
+//! With `--listen` the port is a socket that outlives its connections: the controller may come back
+//! by a second process with `--attach`, and neither side loses a byte.
 //!
-//! Not done here: deciding what runs. Bias: everything passes one port, so an answer can wait behind the output of a command; a reading of the
-//! clock is therefore only as exact as the time between question and answer says.
+//! It does not decide what runs. Bias: everything shares one port, so an answer can wait behind a
+//! command's output; a clock reading is only as exact as the time between request and answer.
 
 mod attach;
 mod child;
 mod frame;
-mod kept;
 mod kernel;
-mod lasting;
+mod listener;
 mod port;
-mod vigil;
+mod replay_buffer;
+mod watchdog;
 mod window;
 
 use std::ffi::OsString;
@@ -29,27 +31,28 @@ use std::time::Duration;
 
 use port::{Mode, Options};
 
-const USAGE: &str = "trustbed-agent control PORT [--silence SECONDS] [--listen | --attach], where PORT is a device, - for the standard streams, \
+const USAGE: &str = "trustbed-agent control PORT [--silence SECONDS] [--listen | --attach], where \
+    PORT is a device, - for the standard streams, \
                      or the name of a socket";
 
 /// Why it ended before the other side did.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    /// The words make no sense.
+    /// The command line is invalid.
     #[error("{message}")]
     Usage { message: String },
-    /// The port to the machine outside.
+    /// The port to the controller.
     #[error("{path}: {source}")]
     Port { path: PathBuf, source: io::Error },
-    /// What came in is none of our frames.
+    /// The input is not a frame.
     #[error("a frame of kind {kind} and {length} bytes is impossible")]
     Frame { kind: u8, length: usize },
-    /// What came in as a frame does not hold what its kind says.
+    /// A frame's content does not match its kind.
     #[error("a frame of kind {kind}: {source}")]
     Content { kind: &'static str, source: serde_json::Error },
 }
 
-/// Runs the verb: the words behind `control`.
+/// Runs the verb with the arguments after `control`.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     match read(words).and_then(|options| serve(&options)) {
         Ok(code) => code,
@@ -60,7 +63,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
 fn serve(options: &Options) -> Result<ExitCode, Error> {
     match options.mode {
         Mode::Device => port::run(options).map(|()| ExitCode::SUCCESS),
-        Mode::Listen => lasting::run(options).map(|()| ExitCode::SUCCESS),
+        Mode::Listen => listener::run(options).map(|()| ExitCode::SUCCESS),
         Mode::Attach => attach::run(options),
     }
 }
@@ -96,9 +99,9 @@ fn complain(error: &Error) -> ExitCode {
     use io::Write;
     let (hint, code) = match error {
         Error::Usage { .. } => (USAGE, 2),
-        _ => ("the machine outside has to speak first, with the same version of trustbed", 1),
+        _ => ("the controller must be of the same version of trustbed", 1),
     };
-    // Whoever closed standard error sees the exit code.
+    // Where standard error is closed, the exit code remains.
     let _ = writeln!(io::stderr().lock(), "error: {error}\nhint: {hint}");
     ExitCode::from(code)
 }

@@ -1,4 +1,4 @@
-//! The port to the machine outside: what comes in is carried out in the order in which it came.
+//! The port to the controller: executes frames in the order of arrival.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::child::{Order, Running, Size};
 use super::frame::{self, Fault, Frame, Kind};
-use super::kept::Kept;
-use super::vigil::Vigil;
+use super::replay_buffer::ReplayBuffer;
+use super::watchdog::Watchdog;
 use super::{Error, kernel};
-use crate::clock;
+use crate::sys::clock;
 
 /// The way out, which all threads share.
 #[derive(Debug)]
@@ -26,10 +26,11 @@ struct Out {
     /// None while there is no way.
     to: Option<File>,
     /// Where the way may be lost and another comes.
-    kept: Option<Kept>,
+    kept: Option<ReplayBuffer>,
 }
 
-/// Which port, and how long the machine outside may be silent before it is taken to be gone; without end if none is given.
+/// Which port, and how long the controller may be silent before it is taken to be gone; without end
+/// if none is given.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) port: PathBuf,
@@ -42,9 +43,10 @@ pub(super) struct Options {
 pub(super) enum Mode {
     /// A device, or the standard streams: there is this way, and no other when it is lost.
     Device,
-    /// A socket that is made here: over whatever comes in on it, one after another.
+    /// A new socket, over its connections, one after another.
     Listen,
-    /// The socket that another process of ours has made: what passes the standard streams passes it.
+    /// The socket that another process of ours has made: what passes the standard streams passes
+    /// it.
     Attach,
 }
 
@@ -52,10 +54,10 @@ pub(super) enum Mode {
 pub(super) fn run(options: &Options) -> Result<(), Error> {
     let failed = |source| Error::Port { path: options.port.clone(), source };
     let (mut reader, writer) = open(options).map_err(failed)?;
-    let vigil = options.silence.map(Vigil::begin).transpose().map_err(failed)?;
+    let watchdog = options.silence.map(Watchdog::begin).transpose().map_err(failed)?;
     let port = Arc::new(Port { out: Mutex::new(Out { to: Some(writer), kept: None }) });
     port.say(0, Kind::Hello, &hello());
-    let mut served = Served::new(port, vigil);
+    let mut served = Served::new(port, watchdog);
     loop {
         match served.next(&mut reader) {
             Ok(Some(frame)) => served.carry_out(frame)?,
@@ -79,20 +81,23 @@ fn open(options: &Options) -> io::Result<(File, File)> {
 
 pub(super) fn hello() -> Vec<u8> {
     let system = rustix::system::uname();
-    let folder = std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
-    let about = serde_json::json!({ "kernel": system.release().to_string_lossy(), "version": env!("CARGO_PKG_VERSION"), "folder": folder });
+    let directory =
+        std::env::current_dir().ok().map(|directory| directory.to_string_lossy().into_owned());
+    let about = serde_json::json!({ "kernel": system.release().to_string_lossy(),
+        "version": env!("CARGO_PKG_VERSION"), "directory": directory });
     about.to_string().into_bytes()
 }
 
 impl Port {
     /// One whose way may be lost; there is none yet.
     pub(super) fn lasting() -> Self {
-        Self { out: Mutex::new(Out { to: None, kept: Some(Kept::default()) }) }
+        Self { out: Mutex::new(Out { to: None, kept: Some(ReplayBuffer::default()) }) }
     }
 
-    /// Says something. Once the port is broken, nothing can be said, and whoever reads it notices; where another way may come, it waits for it.
+    /// Sends a frame. Once the port is broken, nothing is sent, and its reader notices; where
+    /// another transport may follow, the frame waits for it.
     pub(super) fn say(&self, channel_number: u32, kind: Kind, content: &[u8]) {
-        // A frame that is too long is none: what is said here never is.
+        // A frame that is too long is malformed; none that is sent here is.
         let Ok(packed) = frame::packed(channel_number, kind, content) else { return };
         let mut out = self.out();
         out.pass(&packed);
@@ -101,14 +106,15 @@ impl Port {
         }
     }
 
-    /// Says what is of this way alone.
+    /// Sends a frame that concerns this transport only.
     pub(super) fn say_once(&self, kind: Kind, number: u64) {
         if let Ok(packed) = frame::packed(0, kind, &number.to_le_bytes()) {
             self.out().pass(&packed);
         }
     }
 
-    /// There is a way again, and over the ways before it so many frames have come. False if that cannot be.
+    /// A new transport, and the number of frames the controller received before. False if that is
+    /// impossible.
     pub(super) fn resume(&self, to: File, count: u64) -> bool {
         let mut out = self.out();
         let Out { to: way, kept: Some(kept) } = &mut *out else { return false };
@@ -122,7 +128,7 @@ impl Port {
         possible
     }
 
-    /// So many frames have come, and need not be kept. False if that cannot be.
+    /// So many frames have arrived and can be discarded. False if that is impossible.
     pub(super) fn forget(&self, count: u64) -> bool {
         self.out().kept.as_mut().is_some_and(|kept| kept.forget(count))
     }
@@ -143,7 +149,7 @@ impl Out {
     }
 }
 
-/// Behind a frame of which a part was written nothing more may come.
+/// Nothing may follow a partial frame.
 fn pass(to: &mut Option<File>, packed: &[u8]) {
     if to.as_mut().is_some_and(|file| file.write_all(packed).is_err()) {
         *to = None;
@@ -153,20 +159,20 @@ fn pass(to: &mut Option<File>, packed: &[u8]) {
 /// The commands of the port.
 pub(super) struct Served {
     port: Arc<Port>,
-    vigil: Option<Vigil>,
+    watchdog: Option<Watchdog>,
     commands: BTreeMap<u32, Running>,
 }
 
 impl Served {
-    pub(super) fn new(port: Arc<Port>, vigil: Option<Vigil>) -> Self {
-        Self { port, vigil, commands: BTreeMap::new() }
+    pub(super) fn new(port: Arc<Port>, watchdog: Option<Watchdog>) -> Self {
+        Self { port, watchdog, commands: BTreeMap::new() }
     }
 
-    /// The next frame; the machine outside is there.
+    /// The next frame; the controller is there.
     pub(super) fn next(&self, reader: &mut impl Read) -> Result<Option<Frame>, Fault> {
         let frame = frame::read(reader);
-        if let (Some(vigil), Ok(Some(_))) = (&self.vigil, &frame) {
-            vigil.heard();
+        if let (Some(watchdog), Ok(Some(_))) = (&self.watchdog, &frame) {
+            watchdog.heard();
         }
         frame
     }
@@ -212,10 +218,10 @@ impl Served {
         self.port.say(channel, Kind::Refused, &content);
     }
 
-    /// As late as possible: what was asked goes back behind the time.
-    fn tell_time(&self, channel: u32, asked: &[u8]) {
+    /// As late as possible: the bytes of the request follow the time.
+    fn tell_time(&self, channel: u32, requested: &[u8]) {
         let mut content = clock::realtime().0.to_le_bytes().to_vec();
-        content.extend(asked);
+        content.extend(requested);
         self.port.say(channel, Kind::Time, &content);
     }
 }
@@ -239,7 +245,7 @@ fn pass_on(command: &mut Running, kind: Kind, content: Vec<u8>) {
             rows: u16::from_le_bytes([*a, *b]),
             columns: u16::from_le_bytes([*c, *d]),
         }),
-        // What only a host says does not come in.
+        // Frames that only a host sends are invalid here.
         _ => {}
     }
 }

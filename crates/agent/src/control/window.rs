@@ -1,12 +1,12 @@
-//! How much of a stream may be sent before the other side has read what it has: a command that writes without end does not fill memory outside,
-//! nor does it keep others from the port.
+//! Flow control of a stream: how much may be sent before the other side has read more. A command
+//! that writes without end neither fills the controller's memory nor blocks the port.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// What may be under way of one stream from the beginning.
 pub(super) const INITIAL: usize = 256 << 10;
 
-/// The room that is left, or that nobody reads any more.
+/// The room that is left; or none, without a reader.
 #[derive(Debug)]
 pub(super) struct Window {
     left: Mutex<Option<usize>>,
@@ -18,7 +18,7 @@ impl Window {
         Self { left: Mutex::new(Some(INITIAL)), changed: Condvar::new() }
     }
 
-    /// Waits until something may be sent, at most `most`; none once nobody reads any more.
+    /// Waits until bytes may be sent, at most `most`; none once there is no reader.
     pub(super) fn wait(&self, most: usize) -> Option<usize> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let left = self
@@ -28,7 +28,7 @@ impl Window {
         left.map(|room| room.min(most))
     }
 
-    /// So much was sent. False once nobody reads any more.
+    /// So much was sent. False once there is no reader.
     pub(super) fn spend(&self, sent: usize) -> bool {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         *left = left.map(|room| room.saturating_sub(sent));
@@ -42,7 +42,7 @@ impl Window {
         self.changed.notify_all();
     }
 
-    /// Nobody reads any more.
+    /// There is no reader any more.
     pub(super) fn shut(&self) {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.changed.notify_all();
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sent_takes_room_until_it_was_read() {
+    fn sent_bytes_fill_the_window_until_they_are_read() {
         let window = Window::new();
         assert_eq!(window.wait(1000), Some(1000));
         assert!(window.spend(INITIAL - 10));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_woken_by_room_and_by_the_end() {
+    fn a_waiting_writer_wakes_for_room_and_for_the_end() {
         let window = Arc::new(Window::new());
         window.spend(INITIAL);
         let waiting = {

@@ -1,4 +1,4 @@
-//! What the emulator is told: the network, and which interface stands for which of its hosts.
+//! The emulator's configuration: the network, and the interface of each host.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use super::error::EmulatorError;
 use super::frame::{self, Mac};
 use super::tap::TapDescription;
 use super::times::TimesBegin;
-use crate::clock::Priority;
-use crate::idle::Idle;
+use crate::sys::clock::Priority;
+use crate::sys::idle::Idle;
 
 /// The configuration, as it is read.
 #[derive(Debug, Deserialize)]
@@ -34,7 +34,7 @@ pub(super) struct Configuration {
     /// How the moving thread is scheduled.
     #[serde(default)]
     pub(super) priority: Priority,
-    /// What processors do meanwhile that nobody wants.
+    /// What idle processors do meanwhile.
     #[serde(default)]
     pub(super) idle: Idle,
 }
@@ -87,7 +87,8 @@ pub(super) struct PortPlan {
     pub(super) mac: Mac,
 }
 
-/// The ports in the order of the topology's hosts: each host has one, each interface is that of one.
+/// The ports in the order of the topology's hosts: each host has one, each interface is that of
+/// one.
 pub(super) fn plan(
     ports: &[PortDescription],
     topology: &Topology,
@@ -124,7 +125,8 @@ pub(super) fn plan(
 mod tests {
     use super::*;
 
-    const TOPOLOGY: &str = r#"{"chain":{"ends":[{"name":"near","addresses":["10.0.0.1"]},{"name":"far","addresses":["10.0.0.2"]}],
+    const TOPOLOGY: &str = r#"{"chain":{"ends":[{"name":"near","addresses":["10.0.0.1"]},
+        {"name":"far","addresses":["10.0.0.2"]}],
                                        "up":[{"delay_ns":10}]}}"#;
 
     fn planned(ports: &str) -> Result<Vec<PortPlan>, EmulatorError> {
@@ -135,9 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn ports_stand_in_the_order_of_the_hosts() {
+    fn ports_are_in_the_order_of_the_hosts() {
         let found = planned(
-            r#"[{"host":"far","interface":"p1","mac":"02:00:00:00:00:02"},{"host":"near","interface":"p0","mac":"02:00:00:00:00:01"}]"#,
+            r#"[{"host":"far","interface":"p1","mac":"02:00:00:00:00:02"},
+                {"host":"near","interface":"p0","mac":"02:00:00:00:00:01"}]"#,
         );
         let names: Vec<String> = found.unwrap().into_iter().map(|port| port.interface).collect();
         assert_eq!(names, ["p0", "p1"]);

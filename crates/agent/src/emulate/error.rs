@@ -1,4 +1,4 @@
-//! Why there is no emulated network.
+//! Why the emulated network cannot be set up.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use trustbed_capture::WriteError;
 use trustbed_emulate::EmulateError;
 
-use crate::talk::Failure;
+use crate::session::Failure;
 
-/// What can be wrong before the first packet, and what can end the moving. [`Failure`] is made of it, with a hint.
+/// What can be wrong before the first packet, and what can end the moving. [`Failure`] is made of
+/// it, with a hint.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EmulatorError {
     /// The network cannot be.
@@ -80,10 +81,11 @@ pub(super) enum EmulatorError {
     },
     /// Packet sockets are not permitted.
     #[error(
-        "packet sockets are not permitted, which need CAP_NET_RAW in the user namespace that the network namespace belongs to: {source}"
+        "packet sockets are not permitted, which need CAP_NET_RAW in the user namespace that the \
+         network namespace belongs to: {source}"
     )]
     NotPermitted {
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The kernel refuses a step.
@@ -93,7 +95,7 @@ pub(super) enum EmulatorError {
         name: String,
         /// What was to be done.
         step: &'static str,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The ledger cannot be begun.
@@ -101,7 +103,7 @@ pub(super) enum EmulatorError {
     Ledger {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// There is no thread, or no more waiting.
@@ -109,7 +111,7 @@ pub(super) enum EmulatorError {
     System {
         /// What was to be done.
         step: &'static str,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
 }
@@ -117,27 +119,32 @@ pub(super) enum EmulatorError {
 impl EmulatorError {
     fn hint(&self) -> String {
         match self {
-            Self::Topology(_) => "correct the topology; what each key means is in the documentation of links and networks".to_owned(),
-            Self::UnknownHost(_) => "a port names a host of the topology".to_owned(),
-            Self::UnknownRouter(_) => "a tap names a router of the topology, each one once".to_owned(),
-            Self::Tap(error) => error.hint(),
-            Self::TimesBegun => r#"configure "times": "told" to say where they begin, and say it once"#.to_owned(),
-            Self::NoPort { .. } => "every host of the topology needs an interface that leads to it".to_owned(),
-            Self::PortTwice { .. } => "a host with several addresses needs one interface only".to_owned(),
-            Self::InterfaceTwice { .. } => "two hosts behind one interface are one host with two addresses and access pipes".to_owned(),
-            Self::NotAnAddress { .. } => "it is written like 02:00:00:00:00:01".to_owned(),
-            Self::NoSuchInterface { known, .. } if known.is_empty() => "there are no interfaces here at all".to_owned(),
-            Self::NoSuchInterface { known, .. } => format!("in this network namespace there are: {}", known.join(", ")),
-            Self::NotEthernet { .. } => "name one end of a veth pair".to_owned(),
-            Self::InterfaceDown { name } => format!("bring it up: ip link set {name} up"),
-            Self::NotPermitted { .. } => {
-                "run it as root; without root, make the network inside `unshare --user --map-root-user --net --mount` and run it there"
-                    .to_owned()
+            Self::Tap(error) => return error.hint(),
+            Self::NoSuchInterface { known, .. } if !known.is_empty() => {
+                return format!("this network namespace has: {}", known.join(", "));
             }
-            Self::Kernel { .. } => "Linux 4.20 or later, with AF_PACKET sockets, is needed".to_owned(),
-            Self::Ledger { .. } => "name a file in a folder that exists and may be written to".to_owned(),
-            Self::System { .. } => "raise the limits of this user (ulimit -a)".to_owned(),
+            Self::InterfaceDown { name } => return format!("bring it up: ip link set {name} up"),
+            Self::Topology(_) => "correct the topology: docs/scenario.md has its keys",
+            Self::UnknownHost(_) => "each port names a host of the topology",
+            Self::UnknownRouter(_) => "each tap names a router of the topology; one tap a router",
+            Self::TimesBegun => r#"configure "times": "told" and send where they begin, once"#,
+            Self::NoPort { .. } => "give every host of the topology an interface that leads to it",
+            Self::PortTwice { .. } => "give a host with several addresses one interface",
+            Self::InterfaceTwice { .. } => {
+                "describe two hosts behind one interface as one host with two addresses"
+            }
+            Self::NotAnAddress { .. } => "write it like 02:00:00:00:00:01",
+            Self::NoSuchInterface { .. } => "this network namespace has no interfaces",
+            Self::NotEthernet { .. } => "name one end of a veth pair",
+            Self::NotPermitted { .. } => {
+                "run it as root; without root, make the network inside `unshare --user \
+                 --map-root-user --net --mount` and run it there"
+            }
+            Self::Kernel { .. } => "Linux 4.20 or later with AF_PACKET sockets is needed",
+            Self::Ledger { .. } => "name a file in a writable directory",
+            Self::System { .. } => "raise the limits of this user (ulimit -a)",
         }
+        .to_owned()
     }
 
     /// Whether it is in the configuration that something has to change.

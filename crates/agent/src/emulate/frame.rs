@@ -1,7 +1,8 @@
-//! What a frame that comes in is, and whether it can be moved at all.
+//! Classifies an incoming frame, and says whether it can be forwarded.
 //!
-//! Packets are moved as they are: the Ethernet header is left behind where they come in and a new one is put before them where they leave; the
-//! time to live is not touched, since pipes stand for wires. Reasons why a frame is not moved are counted, each under its name.
+//! Packets are forwarded unchanged: the Ethernet header is removed where they arrive and a new one
+//! added where they leave; the TTL stays, since pipes model wires. Frames that are not forwarded
+//! are counted by reason.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
@@ -34,7 +35,7 @@ pub(super) enum Version {
     Six,
 }
 
-/// What a frame says of itself, and what the kernel says about it.
+/// A frame's own fields, and what the kernel reports about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrived<'a> {
     /// Its first bytes: all of them, unless it is longer than the interface's MTU allows.
@@ -58,7 +59,7 @@ pub(super) struct Addresses {
 /// Why a frame is not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// It came before the start.
+    /// It arrived before the start.
     BeforeStart,
     /// It asks for an Ethernet address: hosts are meant to know their neighbours.
     Arp,
@@ -68,7 +69,8 @@ pub(super) enum Reason {
     Vlan,
     /// It is for many: neighbour discovery, mDNS, broadcasts.
     Multicast,
-    /// It is longer than the interface's MTU: several packets that a host with segmentation offload made one.
+    /// It is longer than the interface's MTU: several packets that a host with segmentation offload
+    /// made one.
     Oversized,
     /// Its checksum is missing: a host with checksum offload left it to the card.
     ChecksumMissing,
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_that_is_not_moved_has_its_reason() {
+    fn every_frame_that_is_not_forwarded_has_a_reason() {
         assert_eq!(judge(&frame(ARP, &[0; 28])), Err(Reason::Arp));
         assert_eq!(judge(&frame(0x88cc, &[0; 46])), Err(Reason::NotIp));
         assert_eq!(judge(&frame(0x8100, &four([10, 0, 0, 2]))), Err(Reason::Vlan));

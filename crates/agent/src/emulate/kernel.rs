@@ -1,7 +1,7 @@
-//! Packet sockets: frames in with the time at which the kernel took them up, frames out, many with one call.
+//! Packet sockets: frames in with kernel timestamps, frames out, many with one call.
 //!
-//! Everything that goes in or out is bytes, numbers and moments. Pointers live only within one call: they are set before it from the buffers
-//! that are owned here, and not looked at after it.
+//! The interface has bytes, numbers and moments only. Pointers live within one call: they are set
+//! before it from buffers that are owned here, and not used after it.
 #![expect(unsafe_code, reason = "packet sockets are reached by system calls only")]
 
 use std::io;
@@ -12,17 +12,18 @@ use libc::{c_int, c_void, socklen_t};
 use trustbed_units::Ns;
 
 use super::frame::{Arrived, Mac};
-use crate::kernel::{checked, interface_name};
-use crate::net::ancillary::{messages, part, time};
+use crate::sys::ancillary::{messages, part, time};
+use crate::sys::kernel::{checked, interface_name};
 
 /// Frames that are received or sent with one call.
 pub(super) const BATCH: usize = 64;
 /// The same as the kernel takes it.
 const MESSAGES: libc::c_uint = 64;
 const _: () = assert!(MESSAGES as usize == BATCH);
-/// Room for the two messages beside a frame: its time (16 bytes and a header) and what was offloaded (20 and a header).
+/// Room for the two messages beside a frame: its time (16 bytes and a header) and what was
+/// offloaded (20 and a header).
 const CONTROL: usize = 96;
-/// What is asked for as a buffer of a socket: a second of small frames at 100 000 a second.
+/// What is requested as a buffer of a socket: a second of small frames at 100 000 a second.
 const BUFFER: c_int = 128 << 20;
 
 /// What is known about an interface.
@@ -35,7 +36,7 @@ pub(super) struct Interface {
     pub(super) mtu: usize,
 }
 
-/// What the kernel counted at a socket since it was last asked.
+/// What the kernel counted at a socket since it was last requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     /// Frames, dropped ones included.
@@ -66,7 +67,7 @@ impl PacketSocket {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no pointers are passed.
         let number = checked(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the descriptor is new, and nobody else knows it.
+        // SAFETY: the descriptor is new, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
     }
 
@@ -89,19 +90,21 @@ impl PacketSocket {
         }))
     }
 
-    /// Has frames stamped, nothing of what is sent received again, and what was offloaded said.
+    /// Requests timestamps and offload details, and no copies of sent frames.
     pub(super) fn prepare(&self) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         self.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         self.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)
     }
 
-    /// Makes the buffers as large as permitted, and returns how much can wait to be received (bytes, with what the kernel keeps beside frames).
+    /// Makes the buffers as large as permitted, and returns how much can wait to be received
+    /// (bytes, with what the kernel keeps beside frames).
     pub(super) fn enlarge(&self) -> io::Result<u32> {
         for (forced, plain) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
-            // The first is for who administers the network of the host; the second is cut at the host's limit.
+            // The first is for who administers the network of the host; the second is cut at the
+            // host's limit.
             self.set(libc::SOL_SOCKET, forced, BUFFER)
                 .or_else(|_| self.set(libc::SOL_SOCKET, plain, BUFFER))?;
         }
@@ -173,10 +176,10 @@ impl PacketSocket {
     }
 
     fn ask(&self, request: libc::c_ulong, name: &str) -> io::Result<[u8; 24]> {
-        let mut asked = Request { name: interface_name(name)?, value: [0; 24] };
+        let mut requested = Request { name: interface_name(name)?, value: [0; 24] };
         // SAFETY: the requests made here take an `ifreq`, and as much room is there.
-        checked(unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, &raw mut asked) })?;
-        Ok(asked.value)
+        checked(unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, &raw mut requested) })?;
+        Ok(requested.value)
     }
 }
 
@@ -186,7 +189,7 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Bytes in which the kernel puts messages beside a frame, aligned as it wants them.
+/// The buffer of ancillary messages, aligned as the kernel requires.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
@@ -235,8 +238,9 @@ impl Inbox {
             header.msg_hdr.msg_controllen = CONTROL;
         }
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: as many headers are there as are stated, and each leads to one vector and one control buffer of the stated lengths, none of
-        // which is used otherwise while the call lasts. No timeout is passed.
+        // SAFETY: as many headers are there as are stated, and each leads to one vector and one
+        // control buffer of the stated lengths, none of which is used otherwise while the call
+        // lasts. No timeout is passed.
         let result = unsafe {
             libc::recvmmsg(
                 socket.0.as_raw_fd(),
@@ -278,7 +282,7 @@ impl Inbox {
     }
 }
 
-/// What the kernel says beside a frame.
+/// What the kernel reports beside a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Beside {
     stamp: Option<Ns>,
@@ -315,7 +319,8 @@ impl Outbox {
         Self { vectors: vec![[vector; 2]; BATCH], headers: vec![header; BATCH] }
     }
 
-    /// Sends frames in their order, at most [`BATCH`]; how many were taken. An error is that of the first; it is not sent then. Does not wait.
+    /// Sends frames in their order, at most [`BATCH`]; how many were taken. An error is that of the
+    /// first; it is not sent then. Does not wait.
     pub(super) fn send<'a>(
         &mut self,
         socket: &PacketSocket,
@@ -334,7 +339,8 @@ impl Outbox {
             message.msg_hdr.msg_iovlen = 2;
             count += 1;
         }
-        // SAFETY: as many messages are there as are stated, and each leads to two vectors of bytes that are borrowed for `'a` and only read.
+        // SAFETY: as many messages are there as are stated, and each leads to two vectors of bytes
+        // that are borrowed for `'a` and only read.
         let sent = checked(unsafe {
             libc::sendmmsg(
                 socket.0.as_raw_fd(),

@@ -1,7 +1,8 @@
-//! The ledger on disk: a line of JSON that says what the columns are, then records of one length, one per packet and pipe.
+//! The ledger on disk: a line of JSON that describes the columns, then records of one length, one
+//! per packet and pipe.
 //!
-//! Records are collected in chunks, which a thread of its own writes. Whoever moves packets never waits for the disk: when all chunks are
-//! waiting to be written, or the disk is full, records are lost, and every one is counted.
+//! Records are collected in chunks, which a thread of its own writes. Forwarding never waits for
+//! the disk: when all chunks wait to be written, or the disk is full, records are lost and counted.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use serde::Serialize;
 use trustbed_emulate::{Column, Fate, Ledger, Record, Topology};
 
 use super::error::EmulatorError;
-use crate::records;
+use crate::output::append;
 
 /// Records in a chunk.
 const CHUNK: usize = 4096;
@@ -26,7 +27,7 @@ struct Head<'a> {
     columns: &'a [Column],
     byte_order: &'static str,
     record_bytes: usize,
-    /// What stands for a moment that there is not.
+    /// Marks a missing time.
     none: i64,
     pipes: Vec<&'a str>,
     fates: Vec<&'static str>,
@@ -63,7 +64,7 @@ struct Open {
     writer: JoinHandle<Tally>,
 }
 
-/// What the writing thread has done.
+/// The results of the writing thread.
 #[derive(Debug, Default)]
 struct Tally {
     records: u64,
@@ -77,7 +78,7 @@ impl Recorder {
         Self(None)
     }
 
-    /// Begins a file.
+    /// Creates the file.
     pub(super) fn create(
         path: &Path,
         topology: &Topology,
@@ -118,7 +119,8 @@ impl Recorder {
         })))
     }
 
-    /// Hands what has been collected to the writer: at times, so that little is lost when the program is killed.
+    /// Hands what has been collected to the writer: at times, so that little is lost when the
+    /// program is killed.
     pub(super) fn flush(&mut self) {
         if let Some(open) = &mut self.0
             && !open.chunk.is_empty()
@@ -178,20 +180,21 @@ fn records_in(chunk: &[u8]) -> u64 {
     (chunk.len() / Record::BYTES) as u64
 }
 
-/// Writes chunks until there are no more. After the first error nothing is written; the file ends behind its last whole record.
+/// Writes chunks until there are no more. After the first error nothing is written; the file ends
+/// behind its last whole record.
 fn write(mut file: File, filled: &Receiver<Vec<u8>>, give_back: &SyncSender<Vec<u8>>) -> Tally {
     let mut tally = Tally::default();
     for mut chunk in filled {
         if tally.error.is_some() {
             tally.lost += records_in(&chunk);
         } else {
-            let written = records::append(&mut file, &chunk, Record::BYTES);
+            let written = append::append(&mut file, &chunk, Record::BYTES);
             tally.records += written.records;
             tally.lost += records_in(&chunk) - written.records;
             tally.error = written.error.map(|error| error.to_string());
         }
         chunk.clear();
-        // Nobody takes more of them than are handed out; one too many is simply freed.
+        // No more are returned than were handed out; one too many is freed.
         let _ = give_back.try_send(chunk);
     }
     tally
@@ -206,7 +209,8 @@ mod tests {
     use super::*;
 
     fn topology() -> Topology {
-        let text = r#"{"chain":{"ends":[{"name":"near","addresses":["10.0.0.1"]},{"name":"far","addresses":["10.0.0.2"]}],"up":[{}]}}"#;
+        let text = r#"{"chain":{"ends":[{"name":"near","addresses":["10.0.0.1"]},
+            {"name":"far","addresses":["10.0.0.2"]}],"up":[{}]}}"#;
         Topology::new(&serde_json::from_str(text).unwrap()).unwrap()
     }
 
@@ -217,7 +221,7 @@ mod tests {
             arrived: Ns(number.cast_signed()),
             departed: None,
             due: None,
-            done: None,
+            actual: None,
             length: 60,
             found_packets: 0,
             found_bytes: 0,
@@ -227,9 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recorded_is_read_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ledger");
+    fn recorded_packets_are_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger");
         let mut recorder = Recorder::create(&path, &topology(), 7).unwrap();
         let count = CHUNK as u64 * 3 + 5;
         for number in 0..count {
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_costs_records_and_says_so() {
+    fn records_lost_to_a_full_disk_are_counted() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut recorder = Recorder::begin(Path::new("/dev/full"), full).unwrap();
         for number in 0..10 {
@@ -264,14 +268,14 @@ mod tests {
     }
 
     #[test]
-    fn nowhere_takes_everything_and_says_nothing() {
+    fn without_a_file_records_are_discarded_silently() {
         let mut recorder = Recorder::nowhere();
         recorder.on_record(&record(0));
         assert_eq!(recorder.finish(), None);
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn a_missing_directory_is_named() {
         let error = Recorder::create(Path::new("/nonexistent/ledger"), &topology(), 1).unwrap_err();
         assert!(error.to_string().contains("/nonexistent/ledger"));
     }

@@ -1,16 +1,20 @@
-//! Moves packets between interfaces through a network of pipes.
+//! The verb `emulate`: forwards packets between interfaces through a network of pipes.
 //!
-//! Each host of the topology lies behind one interface, usually one end of a veth pair. What comes in is stamped by the kernel, handed to
-//! `trustbed-emulate`, and sent to its destination's interface when the network says so, as exactly as waiting can be; how exactly is part of
-//! the report, and of the ledger for every packet.
+//! Each host of the topology lies behind one interface, usually one end of a veth pair. An incoming
+//! packet is timestamped by the kernel, handed to `trustbed-emulate`, and sent to its destination's
+//! interface when the network says so; the departure error is part of the report, and of the ledger
+//! for every packet.
 //!
-//! Links see packets as they are in a capture: with their Ethernet header, without a checksum. Hosts know their neighbours: whatever is not
-//! IPv4 or IPv6 to one host is counted under a reason and not moved. Pipes stand for wires, so the time to live is not touched. Frames that
-//! offloading made longer than the MTU are counted (`oversized`) and not moved either: no wire would take them.
+//! Links see packets as in a capture: with Ethernet header, without checksum. Hosts have static
+//! neighbour entries: anything but IPv4 or IPv6 to one host is counted by reason and not forwarded.
+//! Pipes model wires: the TTL stays. Frames that offloading made longer than the MTU are counted
+//! (`oversized`) and not forwarded either: no wire would take them.
 //!
-//! Links may be described by times: outages, steps of a delay. These count from the start, or from a moment that is told later (`"times": "told"`).
+//! Links may change over time: outages, delay steps. Those times count from the start, or from a
+//! moment that the controller sends later (`"times": "told"`).
 //!
-//! One thread moves, with real-time priority where permitted, while no processor halts; one writes the ledger, one each capture at a router; one talks.
+//! One thread forwards, with real-time priority where permitted, while no processor halts; one
+//! writes the ledger, one each capture at a router; one serves the session.
 
 mod configuration;
 mod error;
@@ -33,9 +37,9 @@ use std::time::Duration;
 use trustbed_emulate::{Network, Topology};
 use trustbed_units::{Ns, Span};
 
-use crate::clock;
-use crate::idle;
-use crate::talk::{Command, Failure, Stop, Talk};
+use crate::session::{Command, Failure, Session, Stop};
+use crate::sys::clock;
+use crate::sys::idle;
 use configuration::{Configuration, Detail};
 use error::EmulatorError;
 use ledger::Recorder;
@@ -44,13 +48,13 @@ use report::{Own, Progress, Ready, ReadyPort, Report, Started};
 use tap::Taps;
 use times::TimesBegin;
 
-/// How often it is said how it goes.
+/// The interval of progress events.
 const PROGRESS: Duration = Duration::from_secs(1);
 
 /// Runs the verb.
-pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
-    let configuration: Configuration = talk.configuration()?;
-    let (published, stop) = (Arc::new(Published::default()), talk.stop());
+pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
+    let configuration: Configuration = session.configuration()?;
+    let (published, stop) = (Arc::new(Published::default()), session.stop());
     let (tell, told) = sync_channel(1);
     let (start, started) = sync_channel(1);
     let shared = Arc::clone(&published);
@@ -58,17 +62,19 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
     let moving = thread::Builder::new()
         .name("mover".to_owned())
         .spawn(move || {
-            // Whatever ends the moving, nobody goes on as if packets were moved.
+            // When forwarding ends, for any reason, the verb stops.
             let _ended = stop.when_dropped();
             move_packets(&configuration, shared, &tell, &started, stop)
         })
         .map_err(|source| EmulatorError::System { step: "start a thread", source })?;
     let ended = match told.recv() {
-        Ok(ready) => talk.ready(&ready).and_then(|()| converse(talk, &published, &start, times)),
-        // It ended before it was ready, and its result says why.
+        Ok(ready) => {
+            session.ready(&ready).and_then(|()| converse(session, &published, &start, times))
+        }
+        // It ended before it was ready; its result has the reason.
         Err(_) => Ok(()),
     };
-    stop.ask();
+    stop.request();
     drop(start);
     let report = moving.join().map_err(|_| {
         Failure::running(
@@ -77,23 +83,23 @@ pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
         )
     })??;
     ended?;
-    report.map_or(Ok(()), |report| talk.report(&report))
+    report.map_or(Ok(()), |report| session.report(&report))
 }
 
-/// Waits for the start and then for the end, and says how it goes.
+/// Waits for the start and then for the stop, and reports progress.
 fn converse(
-    talk: &Talk,
+    session: &Session,
     published: &Published,
     start: &SyncSender<Option<Ns>>,
     mut times: TimesBegin,
 ) -> Result<(), Failure> {
-    let Some(asked) = talk.wait_for_start()? else { return Ok(()) };
+    let Some(requested) = session.wait_for_start()? else { return Ok(()) };
     // The thread waits for nothing else, and the channel has room for one.
-    let _ = start.send(asked.at);
-    talk.started(&Started { at_ns: asked.at.unwrap_or_else(clock::realtime).0 })?;
+    let _ = start.send(requested.at);
+    session.started(&Started { at_ns: requested.at.unwrap_or_else(clock::realtime).0 })?;
     let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
     loop {
-        match talk.next(PROGRESS)? {
+        match session.next(PROGRESS)? {
             Some(Command::Stop) => return Ok(()),
             Some(Command::Start { .. }) => {
                 return Err(Failure::configuration(
@@ -107,7 +113,7 @@ fn converse(
                 }
                 published.times.tell(at);
             }
-            None => talk.progress(&Progress {
+            None => session.progress(&Progress {
                 received_packets: read(&published.received),
                 sent_packets: read(&published.sent),
                 refused_packets: read(&published.refused),
@@ -126,7 +132,7 @@ fn move_packets(
     stop: Stop,
 ) -> Result<Option<Report>, EmulatorError> {
     let (mut mover, taps) = prepare(configuration, published)?;
-    let idle = idle::keep(configuration.idle);
+    let idle = idle::request(configuration.idle);
     let ready = Ready {
         verb: "emulate",
         agent_version: env!("CARGO_PKG_VERSION"),
@@ -136,7 +142,7 @@ fn move_packets(
         idle: idle.granted.clone(),
         ports: mover.ports.iter().map(ready_port).collect(),
     };
-    // Nobody listens when the other side has ended, and then nobody starts either.
+    // Fails only if the other thread has ended, which then starts nothing.
     let _ = tell.send(ready);
     let Ok(at) = started.recv() else { return Ok(None) };
     let (begun, used) = (clock::monotonic(), clock::thread_time());
@@ -164,7 +170,8 @@ fn prepare(
         network.hold_times();
     }
     let taps = Taps::open(&configuration.taps, &mut network)?;
-    // The threads of the ledger, of captures and of the conversation are there already: they do not inherit the priority.
+    // The threads of the ledger, of captures and of the conversation are there already: they do not
+    // inherit the priority.
     let granted = clock::take_priority_of(configuration.priority, clock::EMULATOR_PRIORITY);
     Ok((Mover::new(network, opened.into_iter().unzip(), granted, published), taps))
 }
@@ -180,7 +187,7 @@ fn ready_port(port: &port::Port) -> ReadyPort {
 
 fn finish(mut mover: Mover, taps: Taps, duration: Span, own: Own) -> Report {
     // From here on nothing is in a hurry, and others should run.
-    let _ = crate::kernel::schedule_normal();
+    let _ = crate::sys::kernel::schedule_normal();
     mover.network.close();
     for (socket, port) in mover.sockets.iter().zip(&mut mover.ports) {
         match socket.counts() {

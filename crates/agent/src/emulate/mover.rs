@@ -1,11 +1,14 @@
-//! The loop that moves packets: read what came, hand it to the network, send what is due, wait.
+//! The loop that forwards packets: read what arrived, hand it to the network, send what is due,
+//! wait.
 //!
-//! Every turn looks at the clock first and at the sockets second, and sends what was due at the first: so the network never runs ahead of a
-//! packet that has come but was not read. Waiting is sleeping until shortly before the next packet is due, then turning without sleep.
+//! Each turn reads the clock first and the sockets second, and sends what was due at the reading of
+//! the clock: the network never runs ahead of a packet that has arrived but is unread. It sleeps
+//! until shortly before the next packet is due and spins the rest.
 //!
-//! Bias: a packet counts as sent in the middle of the call that sent it, or of its share of the call when it sent several. The kernel brings it to
-//! the other end early in that time and then does much of what the receiving host does about it; so lateness is over-estimated by some
-//! microseconds, and by more when a receiver had to be woken.
+//! Bias: a packet counts as sent in the middle of the call that sent it, or of its share of a call
+//! that sent several. The kernel delivers it early in that time and then does much of the receiving
+//! host's work; so `departure_error` is over-estimated by some microseconds, and by more when a
+//! receiver had to be woken.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -22,17 +25,18 @@ use super::ledger::Recorder;
 use super::port::Port;
 use super::timeline::Timeline;
 use super::times::Times;
-use crate::clock::{self, Granted, Oversleep, Priority, Rest};
-use crate::kernel::{self, Poll};
-use crate::talk::Stop;
+use crate::session::Stop;
+use crate::sys::clock::{self, Granted, Oversleep, Priority, Rest};
+use crate::sys::kernel::{self, Poll};
 
 /// The longest sleep: counts are published and records written down at least this often.
 const LONGEST_SLEEP: Span = Span::from_millis(200);
 
-/// While frames come at shorter intervals than this, there is no sleep in between: to be woken for each would cost its sender more than the rest.
+/// While frames come at shorter intervals than this, there is no sleep in between: waking up for
+/// each would cost its sender more than the rest.
 const BUSY: Span = Span::from_micros(50);
 
-/// What others may look at while packets are moved.
+/// Counters that other threads may read meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Published {
     pub(super) received: AtomicU64,
@@ -47,11 +51,11 @@ pub(super) struct Published {
 pub(super) struct Fared {
     pub(super) turns: u64,
     pub(super) asleep: Span,
-    /// The longest time from one look at the sockets to the next, sleep aside.
+    /// The longest time between two readings of the sockets, sleep aside.
     pub(super) longest_turn: Span,
 }
 
-/// A packet that has come and is not in the network yet.
+/// A packet that has arrived and is not in the network yet.
 struct Came {
     at: Ns,
     host: usize,
@@ -60,7 +64,7 @@ struct Came {
     packet: Packet,
 }
 
-/// Moves packets: [`Mover::run`], which throws away what came before the start.
+/// Forwards packets: [`Mover::run`], which discards those that arrived before the start.
 pub(super) struct Mover {
     pub(super) network: Network<Packet, Recorder>,
     pub(super) sockets: Rc<[PacketSocket]>,
@@ -85,7 +89,7 @@ pub(super) struct Mover {
 }
 
 impl Mover {
-    /// A mover of what comes in through these ports.
+    /// A mover between these ports.
     pub(super) fn new(
         network: Network<Packet, Recorder>,
         (sockets, ports): (Vec<PacketSocket>, Vec<Port>),
@@ -117,7 +121,8 @@ impl Mover {
         }
     }
 
-    /// Moves packets from a moment of the real-time clock on (none: from now on) until the end is asked for; what came before is not moved.
+    /// Moves packets from a moment of the real-time clock on (none: from now on) until stop is
+    /// requested; earlier packets are not forwarded.
     pub(super) fn run(&mut self, start: Option<Ns>, stop: Stop) -> Result<(), EmulatorError> {
         // The time of the network is that of the real-time clock at the start.
         self.time = Timeline::begin();
@@ -132,8 +137,8 @@ impl Mover {
         let mut poll = Poll::new(&descriptors);
         let mut looked = now;
         loop {
-            // The last turn still reads what has come.
-            let last = stop.is_asked();
+            // The last turn still reads what has arrived.
+            let last = stop.is_requested();
             let slept = self.sleep(&mut poll)?;
             let now = self.time.now();
             self.fared.longest_turn = self.fared.longest_turn.max(now - looked - slept);
@@ -240,7 +245,7 @@ impl Mover {
         }
     }
 
-    /// Sends what is due, at most some, so that sockets are looked at in between.
+    /// Sends what is due, at most some, so that sockets are read in between.
     fn send_due(&mut self, now: Ns) {
         for _ in 0..BATCH {
             let Some(departure) = self.network.take_due(now) else { break };
@@ -273,7 +278,7 @@ impl Mover {
                     let (sent, later) = rest.split_at(sent.min(rest.len()));
                     let lasted = self.time.now() - begun;
                     for (place, (ticket, packet)) in (0..).zip(sent) {
-                        self.network.done(*ticket, begun + middle_of(lasted, place, sent.len()));
+                        self.network.sent(*ticket, begun + middle_of(lasted, place, sent.len()));
                         port.counts.sent_packets += 1;
                         port.counts.sent_bytes += u64::from(length(packet));
                     }
@@ -289,7 +294,7 @@ impl Mover {
         leaving.clear();
     }
 
-    /// What has to be done now and then.
+    /// Housekeeping, now and then.
     fn tend(&mut self, now: Ns) {
         if now < self.tend_at {
             return;
@@ -305,7 +310,8 @@ impl Mover {
     }
 }
 
-/// A packet's length on a link: with its Ethernet header, as captures and the kernel's queues have it.
+/// A packet's length on a link: with its Ethernet header, as captures and the kernel's queues have
+/// it.
 #[expect(clippy::cast_possible_truncation, reason = "a packet is shorter than an MTU")]
 fn length(packet: &Packet) -> u32 {
     (packet.bytes.len() + ETHERNET) as u32

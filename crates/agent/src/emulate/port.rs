@@ -1,4 +1,4 @@
-//! An interface of the emulator: the socket behind it, and what went through.
+//! An interface of the emulator: its socket, and its counters.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,7 +33,7 @@ pub(super) struct PortCounts {
     pub(super) received_bytes: u64,
     /// Frames that found no room in the socket's buffer: the emulator was too slow.
     pub(super) socket_drops: u64,
-    /// Frames that waited in the buffer when the end came.
+    /// Frames that waited in the buffer at the stop.
     pub(super) unread_packets: u64,
     /// Frames that were not moved, by reason.
     pub(super) refused: Reasons,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_read_is_what_the_kernel_counted_and_nobody_else() {
+    fn unread_frames_are_those_that_the_kernel_dropped() {
         let unread = |received_packets, frames, drops| {
             let mut counts = PortCounts { received_packets, ..PortCounts::default() };
             counts.add(Counts { frames, drops });

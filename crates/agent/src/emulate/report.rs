@@ -1,4 +1,4 @@
-//! What the emulator says of itself: before, meanwhile, and at the end.
+//! The emulator's events: ready, progress, report.
 
 use serde::Serialize;
 use trustbed_emulate::Summary;
@@ -8,10 +8,10 @@ use super::ledger::Written;
 use super::mover::{Fared, Mover};
 use super::port::PortCounts;
 use super::tap::Tapped;
-use crate::clock::Granted;
-use crate::idle;
+use crate::sys::clock::Granted;
+use crate::sys::idle;
 
-/// Everything stands.
+/// The `ready` event.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Ready {
     pub(super) verb: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct ReadyPort {
 /// Packets are moved.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Started {
-    /// The moment that was asked for, or the one at which it was asked.
+    /// The moment that was requested, or the one at which it was requested.
     pub(super) at_ns: i64,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Progress {
     pub(super) lost_records: u64,
 }
 
-/// What came out.
+/// The results.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) duration_ns: i64,
@@ -70,16 +70,17 @@ pub(super) struct Own {
     granted: Granted,
     #[serde(flatten)]
     idle: idle::Granted,
-    /// How often it slept although there was something to do, because real-time priority left no time for others.
+    /// How often it slept although there was something to do, because real-time priority left no
+    /// time for others.
     naps: u64,
     /// Of one core, by the moving thread.
     processor_share: f64,
     asleep_share: f64,
     turns: u64,
     longest_turn_ns: i64,
-    /// How often the real-time clock was set meanwhile.
+    /// How often the real-time clock was stepped meanwhile.
     clock_steps: u32,
-    /// Frames whose stamp could not be used.
+    /// Frames whose timestamp could not be used.
     restamped_packets: u64,
 }
 

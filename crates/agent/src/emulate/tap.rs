@@ -1,10 +1,11 @@
-//! Captures at routers: what passes there, with the moment at which it does in the emulated network, as a pcapng file.
+//! Captures at routers: packets with their times in the emulated network, as a pcapng file.
 //!
-//! Packets are collected in chunks, which a thread of its own writes. Whoever moves packets never waits for the disk: when all chunks are waiting
-//! to be written, frames are lost, and every one is counted, in the file as well.
+//! Packets are collected in chunks, which a thread of its own writes. Forwarding never waits for
+//! the disk: when all chunks wait to be written, frames are lost and counted, in the file as well.
 //!
-//! A router here has no interface: the Ethernet header of a frame is made up, so that lengths are those that links see. Moments are those that
-//! the pipe before the router asked for, by the real-time clock as it was at the start; the capture is never late, whatever the emulator is.
+//! A router here has no interface: the Ethernet header is made up, so that lengths are those that
+//! links see. Times are those that the pipe before the router scheduled, by the real-time clock as
+//! of the start; the capture has no departure error, whatever the emulator's is.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use trustbed_wire::LinkType;
 
 use super::error::EmulatorError;
 use super::frame::{ETHERNET, Headers, Packet};
-use crate::clock;
+use crate::sys::clock;
 
 /// Bytes in a chunk.
 const CHUNK: usize = 256 << 10;
@@ -32,7 +33,7 @@ const WAITING: usize = 64;
 const LONGEST: Span = Span::from_millis(200);
 /// Frames are held back for so long, so that those which are seen out of order can be put in order.
 const HELD: Span = Span::from_millis(50);
-/// The time, the length of the packet on the wire, and that of what is kept of it.
+/// The time, the length of the packet on the wire, and the captured length.
 const HEAD: usize = 16;
 
 /// A router whose packets are captured.
@@ -43,7 +44,7 @@ pub(super) struct TapDescription {
     pub(super) router: String,
     /// The file, which is replaced.
     pub(super) path: PathBuf,
-    /// Bytes that are kept of a frame, 0 for all.
+    /// Bytes captured of a frame, 0 for all.
     #[serde(default = "snap_length")]
     pub(super) snap_length: u32,
 }
@@ -52,7 +53,7 @@ const fn snap_length() -> u32 {
     128
 }
 
-/// What became of a capture: the keys are those of the verb `capture`.
+/// The results of a capture, with the keys of the verb `capture`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Tapped {
     router: String,
@@ -99,7 +100,7 @@ impl Taps {
             let tap = Rc::new(RefCell::new(None));
             let shown = Rc::clone(&tap);
             let watcher = move |passing: Passing<'_, Packet>| {
-                shown.borrow_mut().iter_mut().for_each(|tap: &mut Tap| tap.on_passing(&passing))
+                shown.borrow_mut().iter_mut().for_each(|tap: &mut Tap| tap.on_passing(&passing));
             };
             network.tap(&description.router, watcher).map_err(EmulatorError::UnknownRouter)?;
             // Behind that, so that no file is left of a router that there is not.
@@ -134,14 +135,14 @@ struct Tap {
     writer: JoinHandle<Ended>,
 }
 
-/// What the writing thread is told.
+/// An order to the writing thread.
 #[derive(Debug)]
 enum Order {
     Write(Vec<u8>),
     End(Counters),
 }
 
-/// What the writing thread has done.
+/// The results of the writing thread.
 #[derive(Debug)]
 struct Ended {
     written: Option<Written>,
@@ -225,7 +226,7 @@ impl Tap {
             self.hand_over();
         }
         let (start, end) = (self.start, clock::realtime());
-        // Nothing is in a hurry any more. A writer that has ended says so below.
+        // Waiting is fine now. A writer that has ended is noticed below.
         let _ = self.full.send(Order::End(Counters {
             start,
             end,
@@ -283,7 +284,7 @@ struct Waiting {
     bytes: Box<[u8]>,
 }
 
-/// Writes chunks, in order of time, until the end is told.
+/// Writes chunks, in order of time, until the end is ordered.
 fn write(mut writer: Writer, filled: &Receiver<Order>, give_back: &SyncSender<Vec<u8>>) -> Ended {
     let (mut waiting, mut troubles, mut index) = (Vec::new(), Vec::new(), 0);
     let mut counters = None;
@@ -292,7 +293,7 @@ fn write(mut writer: Writer, filled: &Receiver<Order>, give_back: &SyncSender<Ve
             Order::Write(mut chunk) => {
                 unpack(&chunk, &mut waiting);
                 chunk.clear();
-                // Nobody takes more of them than are handed out; one too many is simply freed.
+                // No more are returned than were handed out; one too many is freed.
                 let _ = give_back.try_send(chunk);
                 waiting
                     .iter()
@@ -338,7 +339,8 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
-/// Writes what is not later than a moment, in order of time. All of it is given to the file, whatever becomes of the first.
+/// Writes what is not later than a moment, in order of time. All of it is given to the file,
+/// whatever becomes of the first.
 fn put(
     writer: &mut Writer,
     waiting: &mut Vec<Waiting>,
@@ -398,18 +400,19 @@ mod tests {
             Reader::open(&[Input::Path(path.to_owned())], DecodeOptions::default()).unwrap();
         let mut found = Vec::new();
         while reader.frames(1000, |frame| {
-            found.push((frame.ts.0, frame.original_length, frame.bytes.to_vec()))
+            found.push((frame.ts.0, frame.original_length, frame.bytes.to_vec()));
         }) {}
         found
     }
 
     #[test]
-    fn what_passes_is_in_the_file_in_order_of_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("left.pcapng");
+    fn forwarded_packets_are_in_the_file_in_order_of_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("left.pcapng");
         let mut tap = tap(&path, 128);
         let second = 1_000_000_000;
-        // Two of them are seen out of order, one of these in another chunk than the one that it belongs before.
+        // Two of them are seen out of order, one of these in another chunk than the one that it
+        // belongs before.
         for at in [
             second,
             3 * second,
@@ -433,9 +436,9 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_packet_is_kept_where_that_is_asked_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("all.pcapng");
+    fn whole_packets_are_captured_if_configured() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("all.pcapng");
         let mut tap = tap(&path, 0);
         for number in 0..1000 {
             show(&mut tap, number, 1486);
@@ -446,13 +449,13 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_full_from_the_start_is_told_before_it() {
+    fn a_disk_that_is_full_at_the_start_is_an_error() {
         let refused = begin(Path::new("/dev/full"), "left", 128).unwrap_err();
         assert!(EmulatorError::Tap(refused).to_string().contains("/dev/full"));
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn a_missing_directory_is_named() {
         let description = TapDescription {
             router: "left".to_owned(),
             path: "/nonexistent/left.pcapng".into(),

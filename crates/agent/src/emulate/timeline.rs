@@ -1,16 +1,18 @@
-//! The time of the emulated network: the real-time clock at the start, and from then on the monotonic one.
+//! The time of the emulated network: the real-time clock at the start, and from then on the
+//! monotonic one.
 //!
-//! So moments compare with captures, and nobody can set the clock under packets that are on their way. The kernel stamps frames by the
-//! real-time clock; a stamp is translated, and one that cannot be (the clock was just set) is replaced by the moment at which the frame was read,
-//! which is later than when it came: such frames are counted.
+//! So its times compare with captures, and no step of the clock affects packets in flight. The
+//! kernel's timestamps are of the real-time clock and are translated; one that cannot be (the clock
+//! was just stepped) is replaced by the moment at which the frame was read, which is later than its
+//! arrival: such frames are counted.
 
 use trustbed_units::{Ns, Span};
 
-use crate::clock::{self, Offset};
+use crate::sys::clock::{self, Offset};
 
 /// How often both clocks are compared.
 const COMPARE: Span = Span::from_millis(10);
-/// How long the kernel may take to bring a frame it has stamped to the socket.
+/// How long the kernel may take to bring a frame it has timestamped to the socket.
 const ON_THE_WAY: Span = Span::from_millis(20);
 
 /// The time of the emulated network.
@@ -49,7 +51,7 @@ impl Timeline {
         }
     }
 
-    /// When a frame came that was read now from a socket which was last empty at a moment.
+    /// The arrival of a frame read now from a socket that was last empty at a moment.
     pub(super) fn arrival(&mut self, stamp: Option<Ns>, empty: Ns, now: Ns) -> Ns {
         let possible = |moment: &Ns| *moment <= now && *moment >= empty - ON_THE_WAY;
         if let Some(found) = stamp.map(|stamp| self.at(stamp)).filter(possible) {
@@ -63,12 +65,12 @@ impl Timeline {
         })
     }
 
-    /// How often the real-time clock was set meanwhile.
+    /// How often the real-time clock was stepped meanwhile.
     pub(super) fn steps(&self) -> u32 {
         self.current.steps()
     }
 
-    /// Frames whose stamp could not be used.
+    /// Frames whose timestamp could not be used.
     pub(super) fn restamped(&self) -> u64 {
         self.restamped
     }
@@ -79,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_is_believed_between_the_last_look_and_now() {
+    fn a_timestamp_between_the_last_reading_and_now_is_valid() {
         let mut time = Timeline::begin();
         let now = time.now();
         let empty = now - Span::from_millis(5);
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_from_elsewhere_is_not() {
+    fn a_timestamp_outside_that_range_is_not() {
         let mut time = Timeline::begin();
         let now = time.now();
         let empty = now - Span::from_millis(5);

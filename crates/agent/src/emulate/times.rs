@@ -1,14 +1,15 @@
-//! Where the times of links begin, said by one thread and heard by another: outages and steps of a delay count from there.
+//! The moment from which the times of links count (outages, delay steps), set by one thread and
+//! read by another.
 //!
-//! The emulator is started before anything else of an experiment, long before the workload that the times are meant for. So they can be held
-//! until somebody says when that workload begins, ahead of it.
+//! The emulator starts before everything else of an experiment, long before the workload that the
+//! times refer to. The moment can be sent later, ahead of the workload's start.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde::Deserialize;
 use trustbed_units::Ns;
 
-/// Nothing has been said, or it has been heard.
+/// Not set, or already read.
 const NONE: i64 = i64::MIN;
 
 /// From when on the times of links count.
@@ -18,7 +19,7 @@ pub(super) enum TimesBegin {
     /// From the emulator's start.
     #[default]
     Start,
-    /// From a moment that is told after the start.
+    /// From a moment that the controller sends after the start.
     Told,
 }
 
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_heard_once() {
+    fn the_moment_can_be_set_once() {
         let times = Times::default();
         assert_eq!(times.hear(), None);
         times.tell(Ns(7));

@@ -1,4 +1,4 @@
-//! The socket between exec and whoever started it: events out as lines of JSON; its end is the order to end.
+//! The control socket of `exec`: events out as lines of JSON; closing it orders the end.
 
 use std::fs::File;
 use std::io::Write;
@@ -59,7 +59,7 @@ impl Control {
     fn tell(&mut self, event: &Event<'_>) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
-        // Whoever has gone away does not want to know.
+        // A controller that is gone needs no event.
         let _ = self.0.write_all(&line);
     }
 }

@@ -1,6 +1,7 @@
-//! Which processes descend from one: parents as `/proc/PID/stat` names them (proc(5)).
+//! The descendants of a process, by the parents in `/proc/PID/stat` (proc(5)).
 //!
-//! Processes come and go while this looks: it can miss one that was started meanwhile, so it is called until there are none.
+//! Processes start and end during the scan: it can miss a new one, so it is repeated until it finds
+//! none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +9,8 @@ use std::io;
 
 use rustix::process::Pid;
 
-/// All processes below `ancestor`, those that have ended but were not waited for excepted; in order of their numbers.
+/// All processes below `ancestor`, those that have ended but were not waited for excepted; in order
+/// of their numbers.
 pub(super) fn of(ancestor: Pid) -> io::Result<Vec<Pid>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
@@ -38,7 +40,8 @@ fn below(ancestor: i32, children: &BTreeMap<i32, Vec<i32>>) -> BTreeSet<i32> {
     found
 }
 
-/// The parent's number: the second field behind the name, which may itself hold brackets and spaces. None for one that has ended.
+/// The parent's number: the second field behind the name, which may itself hold brackets and
+/// spaces. None for one that has ended.
 fn living_parent(stat: &[u8]) -> Option<i32> {
     let behind = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let mut fields = std::str::from_utf8(stat.get(behind..)?).ok()?.split_ascii_whitespace();
@@ -50,14 +53,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_brackets_and_spaces_is_no_trouble() {
+    fn process_names_may_contain_brackets_and_spaces() {
         assert_eq!(living_parent(b"12 (a) R (b)) S 7 12 12 0"), Some(7));
         assert_eq!(living_parent(b"12 (x) Z 7 12 12 0"), None);
         assert_eq!(living_parent(b"garbage"), None);
     }
 
     #[test]
-    fn grandchildren_are_found_and_strangers_are_not() {
+    fn grandchildren_are_found_and_other_processes_are_not() {
         let children = BTreeMap::from([(1, vec![2, 9]), (2, vec![3, 4]), (4, vec![5])]);
         assert_eq!(below(2, &children), BTreeSet::from([3, 4, 5]));
         assert_eq!(below(5, &children), BTreeSet::new());

@@ -1,8 +1,9 @@
-//! System calls of exec that the safe wrappers lack: signals as something to wait for, and what happens between fork and exec.
+//! System calls without safe wrappers: signalfd, and the steps between fork and exec.
 
 #![expect(
     unsafe_code,
-    reason = "signal masks, signalfd and the steps between fork and exec are reached by raw system calls only"
+    reason = "signal masks, signalfd and the steps between fork and exec are reached by raw \
+        system calls only"
 )]
 
 use std::ffi::OsString;
@@ -38,7 +39,7 @@ pub(super) struct Signals(OwnedFd);
 /// Why a wait ended.
 #[derive(Debug, Default)]
 pub(super) struct Woken {
-    /// The signals that came.
+    /// The signals received.
     pub(super) signals: Vec<Signal>,
     /// The other end of the control socket is closed.
     pub(super) hung_up: bool,
@@ -63,7 +64,7 @@ impl Signals {
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
     }
 
@@ -83,7 +84,7 @@ impl Signals {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // Nothing is ever said to us on the control socket, so whatever makes it readable is its end.
+        // Nothing is sent to us on the control socket: readable means end.
         let hung_up = polled.get(1).is_some_and(|socket| !socket.revents().is_empty());
         Ok(Woken { signals: self.read()?, hung_up })
     }
@@ -93,7 +94,8 @@ impl Signals {
         loop {
             let mut one = MaybeUninit::<libc::signalfd_siginfo>::uninit();
             let size = size_of::<libc::signalfd_siginfo>();
-            // SAFETY: the buffer has room for one record, which is what the kernel writes or nothing.
+            // SAFETY: the buffer has room for one record, which is what the kernel writes or
+            // nothing.
             let length = unsafe { libc::read(self.0.as_raw_fd(), one.as_mut_ptr().cast(), size) };
             if length < 0 {
                 let error = io::Error::last_os_error();
@@ -126,13 +128,15 @@ fn set_of(signals: &[Signal]) -> libc::sigset_t {
 
 /// Takes over a descriptor that we were started with. None if it is not open.
 pub(super) fn take_descriptor(number: i32) -> Option<OwnedFd> {
-    // SAFETY: asking for the flags of a number does no harm; setting close-on-exec keeps it from the command.
+    // SAFETY: asking for the flags of a number does no harm; setting close-on-exec keeps it from
+    // the command.
     let is_open = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
-    // SAFETY: it is open, above the standard streams, and nothing was opened in this process before.
+    // SAFETY: it is open, above the standard streams, and nothing was opened in this process
+    // before.
     is_open.then(|| unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// SIGTERM when whoever started us dies, or has died already.
+/// SIGTERM when the parent dies, or has died already.
 pub(super) fn end_with_parent() -> rustix::io::Result<()> {
     let parent = rustix::process::getppid();
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
@@ -148,13 +152,15 @@ pub(super) fn become_command(words: &[OsString]) -> io::Error {
     Command::new(&words[0]).args(&words[1..]).exec()
 }
 
-/// Starts the command in a group of its own, which holds the terminal if there is one, and dies with us.
+/// Starts the command in a group of its own, which holds the terminal if there is one, and dies
+/// with us.
 pub(super) fn start(words: &[OsString], terminal: Option<&Terminal>) -> io::Result<Pid> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).process_group(0);
     let terminal = terminal.map(|terminal| terminal.descriptor().as_raw_fd());
     let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec only system calls are made, nothing is allocated and no lock is taken.
+    // SAFETY: between fork and exec only system calls are made, nothing is allocated and no lock is
+    // taken.
     unsafe {
         command.pre_exec(move || between_fork_and_exec(parent, terminal));
     }
@@ -172,7 +178,8 @@ fn between_fork_and_exec(parent: Pid, terminal: Option<i32>) -> io::Result<()> {
         return Err(Errno::SRCH.into());
     }
     let taken = terminal.map_or(Ok(()), take_terminal);
-    // SAFETY: the set is made here. What waits for signals has blocked them, and a command would inherit that: SIGTERM would not end it.
+    // SAFETY: the set is made here. What waits for signals has blocked them, and a command would
+    // inherit that: SIGTERM would not end it.
     unsafe {
         let none = set_of(&[]);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
@@ -182,8 +189,9 @@ fn between_fork_and_exec(parent: Pid, terminal: Option<i32>) -> io::Result<()> {
 
 fn take_terminal(terminal: i32) -> io::Result<()> {
     let group = rustix::process::getpid();
-    // SAFETY: the descriptor is open in the parent until after the start, so it is here. A set made by `set_of` is blocked while the new group,
-    // which does not hold the terminal yet, takes it, and unblocked again.
+    // SAFETY: the descriptor is open in the parent until after the start, so it is here. A set made
+    // by `set_of` is blocked while the new group, which does not hold the terminal yet, takes it,
+    // and unblocked again.
     unsafe {
         let only = set_of(&[Signal::TTOU]);
         libc::sigprocmask(libc::SIG_BLOCK, &raw const only, std::ptr::null_mut());

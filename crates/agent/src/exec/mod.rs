@@ -1,15 +1,20 @@
-//! `trustbed-agent exec`: a command on one of the hosts of an experiment, and the end of everything it started.
+//! `trustbed-agent exec`: runs a command on a host of an experiment, and ends everything it
+//! started.
 //!
-//! It joins a network namespace, starts the command in a process group of its own with the standard streams it was given itself, and stays beside
-//! it. As a child subreaper (prctl(2)) it becomes the parent of whatever the command leaves behind, so that all of it can be found again: when the
-//! command ends, when the other end of the control socket is closed (which the kernel does for a runner that was killed), or on SIGTERM, every
-//! descendant is asked to end, and after a grace made to. SIGINT, SIGQUIT, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the command's group.
+//! It joins a network namespace, starts the command in a process group of its own with its own
+//! standard streams, and stays its parent. As a child subreaper (prctl(2)) it inherits whatever the
+//! command leaves behind: when the command ends, when the control socket is closed (by the kernel
+//! if the runner was killed), or on SIGTERM, it sends every descendant SIGTERM, and after a grace
+//! period SIGKILL. SIGINT, SIGQUIT, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the command's
+//! group.
 //!
-//! What happens is told on the control socket in lines of JSON: `started` with the `pid`, `ended` with the `code` or the `signal` and how many
-//! descendants had to be ended, or `error`. Without a control socket errors go to standard error.
+//! Events go to the control socket in lines of JSON: `started` with the `pid`, `ended` with the
+//! `code` or the `signal` and the number of descendants that had to be ended, or `error`. Without a
+//! control socket errors go to standard error.
 //!
-//! The command is not put into namespaces of processes or users: it sees the host as it is, except for its network. The price: whoever kills
-//! this process with SIGKILL ends the command with it, but not what the command has started; `trustbed testbed clean` finds that by its namespace.
+//! The command is not isolated in PID or user namespaces: it sees the host as it is, except for its
+//! network. The price: SIGKILL to this process ends the command, but not what the command has
+//! started; `trustbed testbed clean` finds that by its namespace.
 
 mod control;
 mod descendants;
@@ -36,11 +41,12 @@ use kernel::Signals;
 use options::Options;
 use terminal::Terminal;
 
-/// How long descendants have to end by themselves once they were asked to.
+/// The grace period of descendants between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long those that were killed are waited for: one that waits for a broken disk cannot be helped.
+/// How long those that were killed are waited for: one that waits for a broken disk cannot be
+/// helped.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often the processes are looked through for new descendants meanwhile.
+/// The interval of scans for new descendants meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Exit codes of exec itself, as env(1) and timeout(1) have them.
@@ -51,7 +57,7 @@ const NOT_FOUND: u8 = 127;
 /// Why the command was not run.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    /// The words make no sense.
+    /// The command line is invalid.
     #[error("{message}")]
     Usage { message: String },
     /// The namespace cannot be joined.
@@ -70,9 +76,13 @@ impl Error {
         match self {
             Self::Usage { .. } => options::USAGE.to_owned(),
             Self::Namespace { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                "joining one needs CAP_SYS_ADMIN where it was made: run as root, or in the user namespace that owns it".to_owned()
+                "joining one needs CAP_SYS_ADMIN where it was made: run as root, or in the user \
+                 namespace that owns it"
+                    .to_owned()
             }
-            Self::Namespace { .. } => "`trustbed testbed list` and `ip netns` name those that exist".to_owned(),
+            Self::Namespace { .. } => "`trustbed testbed list` and `ip netns` name those that \
+                exist"
+                .to_owned(),
             Self::System { .. } => "Linux 5.3 or later is needed".to_owned(),
             Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "check the spelling, and that it is installed and on the PATH".to_owned()
@@ -90,7 +100,7 @@ impl Error {
     }
 }
 
-/// What went wrong in words, without the number behind them.
+/// The error in words, without its number.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words);
@@ -101,7 +111,7 @@ fn system(what: &'static str) -> impl Fn(Errno) -> Error {
     move |error| Error::System { what, source: error.into() }
 }
 
-/// Runs the verb: the words behind `exec`.
+/// Runs the verb with the arguments after `exec`.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let mut control = None;
     let ended = options::read(words).and_then(|mut options| {
@@ -123,7 +133,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
 
 fn complain(error: &Error) {
     use io::Write;
-    // Whoever closed standard error sees the exit code.
+    // Where standard error is closed, the exit code remains.
     let _ = writeln!(io::stderr().lock(), "error: {error}\nhint: {}", error.hint());
 }
 
@@ -194,7 +204,7 @@ impl Attendant<'_> {
             control.started(self.command);
         }
         let waited = self.wait();
-        // Whatever went wrong while waiting: nothing is left behind.
+        // After any failure of the wait, nothing is left behind.
         let ended = self.end_descendants()?;
         if let Some(terminal) = &self.terminal {
             terminal.take_back(self.main.is_none_or(|end| matches!(end, End::Signal(_))));
@@ -255,29 +265,30 @@ impl Attendant<'_> {
         }
     }
 
-    /// Ctrl-Z in the command: whoever waits for us (a shell) has to learn of it, so we stop with it, and wake it when we are woken.
+    /// Ctrl-Z in the command: the parent (a shell) has to notice, so we stop with it, and wake it
+    /// when we are woken.
     fn stopped(&self) {
         let Some(terminal) = &self.terminal else { return };
         if terminal.somebody_waits() {
             terminal.take_back(true);
             let _ = kill_process_group(getpgrp(), Signal::STOP);
-            // Here somebody has sent SIGCONT.
+            // Here SIGCONT has arrived.
             terminal.hand_over_again(self.command);
         }
         let _ = kill_process_group(self.command, Signal::CONT);
     }
 
-    /// Asks all descendants to end, then makes them; how many there were besides the command.
+    /// SIGTERM, then SIGKILL to all descendants; how many there were besides the command.
     fn end_descendants(&mut self) -> Result<usize, Error> {
         self.ending = true;
-        let mut asked = HashSet::new();
+        let mut requested = HashSet::new();
         let begun = Instant::now();
         while self.reap()? {
             let found = descendants::of(getpid())
                 .map_err(|source| Error::System { what: "/proc cannot be read", source })?;
             for pid in found {
                 // Any of them may have ended by now, which is what is wanted.
-                if asked.insert(pid) {
+                if requested.insert(pid) {
                     let _ = kill_process(pid, Signal::TERM);
                     // One that is stopped hears nothing before it is woken.
                     let _ = kill_process(pid, Signal::CONT);
@@ -295,7 +306,7 @@ impl Attendant<'_> {
                 .wait(None, Some(LOOK))
                 .map_err(|source| Error::System { what: "waiting failed", source })?;
         }
-        asked.remove(&self.command);
-        Ok(asked.len())
+        requested.remove(&self.command);
+        Ok(requested.len())
     }
 }

@@ -1,4 +1,4 @@
-//! The words of `trustbed-agent exec`.
+//! The command line of `trustbed-agent exec`.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -7,24 +7,26 @@ use std::path::PathBuf;
 use super::{Error, kernel};
 
 /// How it is called.
-pub(super) const USAGE: &str = "trustbed-agent exec [--namespace PATH] [--control DESCRIPTOR] [--foreground] [--replace] -- COMMAND [ARGUMENT…]";
+pub(super) const USAGE: &str = "trustbed-agent exec [--namespace PATH] [--control DESCRIPTOR] \
+    [--foreground] [--replace] -- COMMAND [ARGUMENT…]";
 
-/// What was asked for.
+/// What was requested.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     /// The network namespace to join.
     pub(super) namespace: Option<PathBuf>,
-    /// The socket on which things are told, and whose end means: end.
+    /// The control socket: events out, and its end orders the end.
     pub(super) control: Option<OwnedFd>,
     /// The command gets the terminal, if there is one and it is ours.
     pub(super) foreground: bool,
-    /// Become the command instead of staying beside it: for programs that know themselves when to end.
+    /// Become the command instead of staying beside it: for programs that know themselves when to
+    /// end.
     pub(super) replace: bool,
     /// The command and its arguments; never empty.
     pub(super) command: Vec<OsString>,
 }
 
-/// Reads the words.
+/// Parses the arguments.
 pub(super) fn read(words: Vec<OsString>) -> Result<Options, Error> {
     let mut options = Options::default();
     let mut words = words.into_iter();
@@ -69,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_dashes_belongs_to_the_command() {
+    fn arguments_after_the_dashes_belong_to_the_command() {
         let options =
             read(words("--namespace /run/netns/x --foreground -- ls --replace -- y")).unwrap();
         assert_eq!(options.namespace, Some(PathBuf::from("/run/netns/x")));

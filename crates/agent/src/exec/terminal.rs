@@ -1,6 +1,8 @@
-//! The terminal is handed to the command and taken back: what a shell does for its jobs (tcsetpgrp(3)).
+//! Hands the terminal to the command and takes it back, as a shell does for its jobs
+//! (tcsetpgrp(3)).
 //!
-//! Keys like Ctrl-C go to the group that holds the terminal. While the command holds it, they reach the command alone.
+//! Keys like Ctrl-C signal the foreground group. While that is the command's, they reach the
+//! command alone.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -32,12 +34,14 @@ impl Terminal {
         self.file.as_fd()
     }
 
-    /// Whether somebody waits for us who could wake us again. Nobody does when our group began the session.
+    /// Whether a parent waits for us that could wake us again. None does when our group began the
+    /// session.
     pub(super) fn somebody_waits(&self) -> bool {
         getsid(None).is_ok_and(|session| session != self.own)
     }
 
-    /// We hold the terminal again; with the modes it had, if the command cannot have seen to that itself.
+    /// We hold the terminal again; with the modes it had, if the command cannot have seen to that
+    /// itself.
     ///
     /// SIGTTOU is blocked in this process, or this would stop it.
     pub(super) fn take_back(&self, with_modes: bool) {

@@ -1,8 +1,8 @@
-//! `trustbed-agent guest`: what an agent does for the network of a machine that was started for an experiment.
+//! `trustbed-agent guest`: the network of a virtual machine that was started for an experiment.
 //!
-//! `guest netlink` passes requests to the kernel's rtnetlink(7) and its answers back, so that the machine's network is described by the same
-//! messages as that of a host in a namespace. `guest offloads INTERFACE` has the interface leave nothing to the card. How anything is said to such
-//! a machine is `control`'s business.
+//! `guest netlink` passes requests to rtnetlink(7) and returns the answers, so that a guest's
+//! network is configured by the same messages as that of a namespace. `guest offloads INTERFACE`
+//! switches the card's offloads off. `control` transports both.
 
 mod netlink;
 mod offloads;
@@ -16,7 +16,7 @@ const USAGE: &str = "trustbed-agent guest netlink | guest offloads INTERFACE";
 /// Why it ended before the other side did.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    /// The words make no sense.
+    /// The command line is invalid.
     #[error("{message}")]
     Usage { message: String },
     /// The kernel's tables of the network.
@@ -27,7 +27,7 @@ enum Error {
     Offload { interface: String, what: &'static str, source: io::Error },
 }
 
-/// Runs the verb: the words behind `guest`.
+/// Runs the verb with the arguments after `guest`.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<String> =
         words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -49,11 +49,9 @@ fn complain(error: &Error) -> ExitCode {
     let (hint, code) = match error {
         Error::Usage { .. } => (USAGE, 2),
         Error::Offload { .. } => ("another model of network card may do without", 1),
-        Error::Netlink { .. } => {
-            ("the machine outside has to speak first, with the same version of trustbed", 1)
-        }
+        Error::Netlink { .. } => ("the controller must be of the same version of trustbed", 1),
     };
-    // Whoever closed standard error sees the exit code.
+    // Where standard error is closed, the exit code remains.
     let _ = writeln!(io::stderr().lock(), "error: {error}\nhint: {hint}");
     ExitCode::from(code)
 }

@@ -1,6 +1,7 @@
-//! Requests to rtnetlink(7) from standard input, and the kernel's answers to standard output, each behind its length (4 bytes, little-endian).
+//! Requests to rtnetlink(7) from standard input, and the kernel's answers to standard output, each
+//! after its length (4 bytes, little-endian).
 //!
-//! Nothing is understood here: whoever asks knows which answers belong to what was asked.
+//! Nothing is interpreted: the caller matches answers to requests.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -34,14 +35,14 @@ fn pass_on() -> io::Result<()> {
             PollFd::from_borrowed_fd(kernel.as_fd(), PollFlags::IN),
         ];
         poll(&mut both, None)?;
-        let [asked, answered] = both.map(|one| !one.revents().is_empty());
+        let [requested, answered] = both.map(|one| !one.revents().is_empty());
         if answered {
             let (length, _) = recv(&kernel, &mut answer[..], RecvFlags::empty())?;
             output.write_all(&u32::try_from(length).unwrap_or(0).to_le_bytes())?;
             output.write_all(&answer[..length])?;
             output.flush()?;
         }
-        if asked {
+        if requested {
             let Some(request) = request(&mut input)? else { return Ok(()) };
             send(&kernel, &request, SendFlags::empty())?;
         }

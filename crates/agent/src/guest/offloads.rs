@@ -1,11 +1,12 @@
-//! The switches of a guest's network card.
+//! The offload switches of a guest's network card.
 
 use std::io;
 
 use super::Error;
-use crate::ethtool::{Card, Switch};
+use crate::sys::ethtool::{Card, Switch};
 
-/// Offloads that are switched off, the same as those of a host in a namespace: segmentation before checksums, which it needs.
+/// Offloads that are switched off, the same as those of a host in a namespace: segmentation before
+/// checksums, which it needs.
 const OFFLOADS: [(Switch, &str); 4] = [
     (Switch::SendSegmentation, "TCP segmentation"),
     (Switch::GenericSegmentation, "generic segmentation"),

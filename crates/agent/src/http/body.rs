@@ -1,11 +1,11 @@
-//! The content of an answer: how long it is, and where it ends (RFC 9112, section 6).
+//! The content of a response: its length, and where it ends (RFC 9112, section 6).
 
 use super::{length, lists};
 
 /// The longest line that begins a chunk.
 const LONGEST_LINE: usize = 1024;
 
-/// How an answer says where its content ends.
+/// How a response delimits its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Framing {
     /// After so many bytes.
@@ -65,11 +65,11 @@ pub(super) fn read_head(bytes: &[u8]) -> Result<Option<Head>, NotUnderstood> {
     Ok(Some(Head { status, length: head, framing, keep }))
 }
 
-/// Where reading of a chunked content stands.
+/// The state of reading chunked content.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Chunks {
     state: Chunk,
-    /// A line that has not come as a whole.
+    /// An incomplete line.
     line: Vec<u8>,
 }
 
@@ -84,7 +84,8 @@ enum Chunk {
 }
 
 impl Chunks {
-    /// Takes the next bytes, and hands the content among them to `see`. True once the last chunk has come.
+    /// Takes the next bytes, and hands the content among them to `see`. True once the last chunk
+    /// has come.
     pub(super) fn take(
         &mut self,
         mut bytes: &[u8],
@@ -169,8 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_joined_however_they_are_cut() {
-        let text = b"4\r\nwiki\r\n6;name=value\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n0\r\nTrailer: x\r\n\r\n";
+    fn chunks_are_joined_wherever_reads_split_them() {
+        let text = b"4\r\nwiki\r\n6;name=value\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n0\r\n\
+            Trailer: x\r\n\r\n";
         for piece in [1, 2, 3, 7, text.len()] {
             let (mut chunks, mut content, mut done) = (Chunks::default(), Vec::new(), false);
             for part in text.chunks(piece) {

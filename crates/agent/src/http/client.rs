@@ -1,4 +1,4 @@
-//! One request and its answer.
+//! One request and its response.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -8,14 +8,14 @@ use trustbed_units::Span;
 
 use super::body::{self, Framing, Head, NotUnderstood};
 use super::object;
-use crate::net::attend::Start;
+use crate::session::workers::Start;
 
 /// What is read at once.
 const PIECE: usize = 64 << 10;
 /// How long a server may take to close a connection that is not used again.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What kept a request from being answered.
+/// Why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     Refused,
@@ -24,11 +24,11 @@ pub(super) enum Fault {
     Reset,
     /// The connection ended before the answer did.
     ClosedEarly,
-    /// What came is not HTTP.
+    /// The response is not HTTP.
     NotUnderstood,
-    /// What came is not the object that was asked for.
+    /// The response is not the requested object.
     WrongContent,
-    /// The end was asked for.
+    /// Stop was requested.
     Stopped,
     Other,
 }
@@ -62,7 +62,7 @@ impl Fault {
         }
     }
 
-    /// The number that stands for it in rows; 0 is none.
+    /// Its code in rows; 0 is none.
     pub(super) const fn code(self) -> i64 {
         self as i64 + 1
     }
@@ -88,18 +88,18 @@ impl From<NotUnderstood> for Fault {
     }
 }
 
-/// What is asked for.
+/// A request and the expected object.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct Request {
     /// The request as it is sent.
-    pub(super) request: Vec<u8>,
+    pub(super) head: Vec<u8>,
     /// How long the object should be.
     pub(super) bytes: Option<u64>,
     /// Whether its bytes should be those of the verb `serve`.
     pub(super) check: bool,
 }
 
-/// An exchange, as far as it came. Times are counted from the start.
+/// An exchange, as far as it got. Times count from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Exchange {
     /// When the request was given to the connection.
@@ -123,10 +123,11 @@ struct Reading<'a> {
     piece: Vec<u8>,
 }
 
-/// Asks and reads the answer, which must have come so long after the start. What is known of it stands in `exchange` also when it fails.
+/// Sends the request and reads the response, up to a deadline after the start. `exchange` has what
+/// is known of it also after a failure.
 pub(super) fn ask(
     stream: &TcpStream,
-    asked: &Asked,
+    request: &Request,
     (start, until): (&Start, Span),
     exchange: &mut Exchange,
 ) -> Result<(), Fault> {
@@ -134,7 +135,7 @@ pub(super) fn ask(
     stream.set_write_timeout(Some(reading.left()?)).map_err(|error| Fault::of(&error))?;
     exchange.sent = Some(start.elapsed());
     let mut out = stream;
-    out.write_all(&asked.request).map_err(|error| Fault::of(&error))?;
+    out.write_all(&request.head).map_err(|error| Fault::of(&error))?;
     let mut head = Vec::new();
     let answer = loop {
         match body::read_head(&head)? {
@@ -157,8 +158,8 @@ pub(super) fn ask(
     exchange.status = Some(answer.status);
     exchange.keep = answer.keep;
     let beginning = head.split_off(answer.length.min(head.len()));
-    content(&mut reading, answer, &beginning, asked, exchange)?;
-    let as_long = asked.bytes.is_none_or(|bytes| bytes == exchange.bytes);
+    content(&mut reading, answer, &beginning, request, exchange)?;
+    let as_long = request.bytes.is_none_or(|bytes| bytes == exchange.bytes);
     if answered(exchange) && (exchange.wrong || !as_long) {
         Err(Fault::WrongContent)
     } else {
@@ -176,12 +177,12 @@ fn content(
     reading: &mut Reading<'_>,
     answer: Head,
     beginning: &[u8],
-    asked: &Asked,
+    request: &Request,
     exchange: &mut Exchange,
 ) -> Result<(), Fault> {
     let mut framing = answer.framing;
     let see = |data: &[u8], exchange: &mut Exchange| {
-        exchange.wrong |= asked.check && !object::matches(data, exchange.bytes);
+        exchange.wrong |= request.check && !object::matches(data, exchange.bytes);
         exchange.bytes += data.len() as u64;
     };
     let mut part = beginning.to_vec();
@@ -238,10 +239,11 @@ impl Reading<'_> {
     }
 }
 
-/// Waits for the server to close a connection that is not used again: who closes first keeps the port for a minute.
+/// Waits for the server to close a connection that is not used again: who closes first keeps the
+/// port for a minute.
 pub(super) fn leave(mut stream: &TcpStream) {
     if stream.set_read_timeout(Some(FAREWELL)).is_ok() {
-        // Whatever comes or does not come: the connection is closed afterwards.
+        // The connection is closed afterwards in any case.
         let _ = stream.read(&mut [0; 16]);
     }
 }
@@ -251,20 +253,20 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::talk::Started;
+    use crate::session::Started;
 
     #[test]
-    fn what_has_no_time_left_is_not_sent() {
+    fn a_request_past_its_deadline_is_not_sent() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (start, mut exchange) = (Start::of(Started { at: None }), Exchange::default());
-        let asked = Asked {
-            request: b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(),
+        let request = Request {
+            head: b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(),
             bytes: None,
             check: false,
         };
-        // Connecting, or a connection that broke, took all of it.
-        assert_eq!(ask(&stream, &asked, (&start, Span(-1)), &mut exchange), Err(Fault::TimedOut));
+        // Connecting, or a connection that broke, took all.
+        assert_eq!(ask(&stream, &request, (&start, Span(-1)), &mut exchange), Err(Fault::TimedOut));
         assert_eq!(exchange, Exchange::default());
     }
 }

@@ -1,7 +1,9 @@
-//! The verb `fetch`: clients that ask for an object again and again, the next request behind the last answer.
+//! The verb `fetch`: clients that request an object repeatedly, each request after the last
+//! response.
 //!
-//! A request that fails is a row with its reason and does not end the work. After a connection that did not come about, a client waits,
-//! longer each time up to a second, so that a server that is away is not counted as thousands of failures.
+//! A failed request is a row with its reason and does not end the work. After a failed connection a
+//! client waits, longer each time up to a second, so that an absent server does not count as
+//! thousands of failures.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -12,15 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use trustbed_units::Span;
 
-use super::client::{self, Asked, Exchange, Fault};
+use super::client::{self, Exchange, Fault, Request};
 use super::fetch_rows::{self, Fetched, Tally, TallyReport};
-use crate::kernel::Poll;
-use crate::net::attend::{self, Start, span};
-use crate::net::open_streams::OpenStreams;
-use crate::net::rows::{Rows, RowsWritten};
-use crate::net::socket::{self, Granted, TcpOptions};
-use crate::send::Origin;
-use crate::talk::{Failure, Stop, Talk};
+use crate::output::rows::{Rows, RowsWritten};
+use crate::session::workers::{self, Start, span};
+use crate::session::{Failure, Session, Stop};
+use crate::sys::kernel::Poll;
+use crate::sys::open_streams::OpenStreams;
+use crate::sys::socket::{self, Granted, TcpOptions};
+use crate::traffic::send::Origin;
 
 const MOST_CONNECTIONS: usize = 4096;
 const SHORTEST_WAIT: Span = Span::from_millis(10);
@@ -30,22 +32,22 @@ const LONGEST_WAIT: Span = Span::from_secs(1);
 #[serde(deny_unknown_fields)]
 struct Configuration {
     to: SocketAddr,
-    /// Addresses that the clients take in turns. The kernel chooses unless given.
+    /// Addresses that the clients take in turns. The kernel chooses by default.
     #[serde(default)]
     from: Vec<Origin>,
-    /// `/bytes/N` unless given.
+    /// `/bytes/N` by default.
     path: Option<String>,
-    /// How long the object is; another length is a failure. Any length will do unless given.
+    /// How long the object is; another length is a failure. Any length will do by default.
     object_bytes: Option<u64>,
-    /// What the request says the server is called. The address unless given.
+    /// The `Host` field. The address by default.
     host: Option<String>,
     /// Clients at once.
     #[serde(default = "one")]
     connections: usize,
-    /// Whether a client keeps its connection. Yes unless given.
+    /// Whether a client keeps its connection. Yes by default.
     #[serde(default = "yes")]
     reuse: bool,
-    /// No request begins later. Without this and `count` it goes on until told to stop.
+    /// No request begins later. Without this and `count` it continues until stopped.
     duration_ns: Option<u64>,
     /// Requests of all clients together.
     count: Option<u64>,
@@ -58,7 +60,7 @@ struct Configuration {
     /// Whether the content should be that of the verb `serve`, byte for byte.
     #[serde(default)]
     check: bool,
-    /// Where every request is written down. Nowhere unless given.
+    /// Where every request is written down. Nowhere by default.
     rows: Option<PathBuf>,
     #[serde(default)]
     tcp: TcpOptions,
@@ -103,7 +105,7 @@ struct Report {
 /// What the clients share.
 struct Clients {
     configuration: Configuration,
-    asked: Asked,
+    request: Request,
     open: OpenStreams,
     stop: Stop,
     begun: AtomicU64,
@@ -120,37 +122,37 @@ struct Book {
 }
 
 /// Runs the verb.
-pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
-    let configuration: Configuration = talk.configuration()?;
+pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
+    let configuration: Configuration = session.configuration()?;
     let path = check(&configuration)?;
     socket::allow_many_files();
-    // What is wrong with the options or the own addresses is said before anything begins.
+    // Wrong options or own addresses fail before anything begins.
     for origin in configuration.from.iter().map(|origin| Some(origin.0)).chain([None]) {
         drop(configuration.tcp.socket(configuration.to, origin)?);
     }
     let rows = configuration.rows.as_deref().map(fetch_rows::create).transpose()?;
     let clients = Arc::new(Clients {
-        asked: asked(&configuration, &path),
+        request: request(&configuration, &path),
         open: OpenStreams::default(),
-        stop: talk.stop(),
+        stop: session.stop(),
         begun: AtomicU64::new(0),
         running: AtomicUsize::new(configuration.connections),
         book: Mutex::new(Book { rows, ..Book::default() }),
         configuration,
     });
-    talk.ready(&ReadyBody {
+    session.ready(&ReadyBody {
         to: clients.configuration.to,
         path: &path,
         connections: clients.configuration.connections,
     })?;
-    let begun = attend::wait_for_start(talk)?;
+    let begun = workers::wait_for_start(session)?;
     let outcome = match begun {
-        Some(start) => fetch_all(talk, &clients, start),
+        Some(start) => fetch_all(session, &clients, start),
         None => Ok(()),
     };
     let report = clients.report(begun);
     outcome?;
-    talk.report(&report)
+    session.report(&report)
 }
 
 fn check(configuration: &Configuration) -> Result<String, Failure> {
@@ -184,31 +186,32 @@ fn check(configuration: &Configuration) -> Result<String, Failure> {
     }
 }
 
-fn asked(configuration: &Configuration, path: &str) -> Asked {
+fn request(configuration: &Configuration, path: &str) -> Request {
     let host = configuration.host.clone().unwrap_or_else(|| configuration.to.to_string());
     let connection = if configuration.reuse { "" } else { "Connection: close\r\n" };
     let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: trustbed\r\nAccept: */*\r\n{connection}\r\n"
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: trustbed\r\nAccept: */*\r\n\
+         {connection}\r\n"
     );
-    Asked {
-        request: request.into_bytes(),
+    Request {
+        head: request.into_bytes(),
         bytes: configuration.object_bytes,
         check: configuration.check,
     }
 }
 
-fn fetch_all(talk: &Talk, clients: &Arc<Clients>, start: Start) -> Result<(), Failure> {
-    start.wait(talk);
+fn fetch_all(session: &Session, clients: &Arc<Clients>, start: Start) -> Result<(), Failure> {
+    let _ = session.stop().wait_until(start.monotonic);
     let spawn = |connection: usize| {
         let clients = Arc::clone(clients);
-        attend::spawn("fetch", move || clients.fetch(connection, &start))
+        workers::spawn("fetch", move || clients.fetch(connection, &start))
     };
     let mut threads = Vec::new();
     let spawned = (0..clients.configuration.connections)
         .try_for_each(|connection| spawn(connection).map(|thread| threads.push(thread)));
     let outcome = spawned.and_then(|()| {
-        attend::converse(
-            talk,
+        workers::supervise(
+            session,
             || clients.running.load(Ordering::Acquire) == 0,
             || ProgressBody {
                 requests: clients.book().tally.requests(),
@@ -216,9 +219,9 @@ fn fetch_all(talk: &Talk, clients: &Arc<Clients>, start: Start) -> Result<(), Fa
             },
         )
     });
-    clients.stop.ask();
+    clients.stop.request();
     clients.open.end();
-    let joined = threads.into_iter().try_for_each(|thread| attend::join("fetch", thread));
+    let joined = threads.into_iter().try_for_each(|thread| workers::join("fetch", thread));
     outcome.and(joined)
 }
 
@@ -238,7 +241,7 @@ impl Clients {
             let outcome = self.fetch_one(&mut kept, &mut fetched, start);
             fetched.fault = outcome
                 .err()
-                .map(|fault| if self.stop.is_asked() { Fault::Stopped } else { fault });
+                .map(|fault| if self.stop.is_requested() { Fault::Stopped } else { fault });
             self.write_down(&fetched);
             if fetched.exchange.sent.is_none() {
                 self.pause(wait);
@@ -257,7 +260,7 @@ impl Clients {
             .configuration
             .duration_ns
             .is_some_and(|duration| start.elapsed() >= span(duration));
-        if over || self.stop.is_asked() {
+        if over || self.stop.is_requested() {
             return None;
         }
         let request = self.begun.fetch_add(1, Ordering::Relaxed);
@@ -276,10 +279,11 @@ impl Clients {
     ) -> Result<(), Fault> {
         if let Some(stream) = kept.take() {
             let outcome = self.ask(&stream, fetched, start);
-            // The server had closed it meanwhile, and never saw the request: asking again is safe (RFC 9112, section 9.3.1).
+            // The server had closed it meanwhile, and never saw the request: asking again is safe
+            // (RFC 9112, section 9.3.1).
             let unseen = fetched.exchange.first_byte.is_none()
                 && matches!(outcome, Err(Fault::Reset | Fault::ClosedEarly));
-            if !unseen || self.stop.is_asked() {
+            if !unseen || self.stop.is_requested() {
                 return self.keep(stream, kept, fetched, outcome);
             }
             fetched.exchange = Exchange::default();
@@ -312,7 +316,7 @@ impl Clients {
     fn ask(&self, stream: &TcpStream, fetched: &mut Fetched, start: &Start) -> Result<(), Fault> {
         let _entry =
             self.open.add(fetched.connection, stream).map_err(|error| Fault::of(&error))?;
-        client::ask(stream, &self.asked, (start, self.until(fetched)), &mut fetched.exchange)
+        client::ask(stream, &self.request, (start, self.until(fetched)), &mut fetched.exchange)
     }
 
     /// Keeps a connection that can serve again, and leaves one that cannot.
@@ -325,7 +329,7 @@ impl Clients {
     ) -> Result<(), Fault> {
         if outcome.is_ok() && self.configuration.reuse && fetched.exchange.keep {
             *kept = Some(stream);
-        } else if outcome.is_ok() && !self.stop.is_asked() {
+        } else if outcome.is_ok() && !self.stop.is_requested() {
             client::leave(&stream);
         }
         outcome
@@ -339,7 +343,7 @@ impl Clients {
         }
     }
 
-    /// Sleeps; shorter when the end is asked for.
+    /// Sleeps; shorter when stop is requested.
     fn pause(&self, span: Span) {
         if span > Span::ZERO {
             // Where waiting fails the next request comes sooner.

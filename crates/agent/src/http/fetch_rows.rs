@@ -1,4 +1,4 @@
-//! Every request in a file, and all of them in a few numbers.
+//! Every request in a file, and their summary.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,15 +7,15 @@ use serde::Serialize;
 use trustbed_units::{Span, bins};
 
 use super::client::{Exchange, Fault, answered};
-use crate::net::rows::{Column, NONE, Rows};
-use crate::net::seconds::Seconds;
-use crate::talk::Failure;
+use crate::output::rows::{Column, NONE, Rows};
+use crate::output::seconds::Seconds;
+use crate::session::Failure;
 
 /// Bins per power of two, as a power of two: quantiles are off by at most 1/256 of their value.
 const FINENESS: u32 = 7;
 
 const COLUMNS: [Column; 10] = [
-    Column { name: "connection", unit: "", meaning: "which of the clients asked" },
+    Column { name: "connection", unit: "", meaning: "which client" },
     Column {
         name: "request",
         unit: "",
@@ -43,7 +43,8 @@ const COLUMNS: [Column; 10] = [
     Column {
         name: "fault",
         unit: "",
-        meaning: "0 none, 1 refused, 2 unreachable, 3 timed_out, 4 reset, 5 closed_early, 6 not_understood, 7 wrong_content, 8 stopped, 9 other",
+        meaning: "0 none, 1 refused, 2 unreachable, 3 timed_out, 4 reset, 5 closed_early, 6 \
+            not_understood, 7 wrong_content, 8 stopped, 9 other",
     },
 ];
 
@@ -51,7 +52,7 @@ pub(super) fn create(path: &Path) -> Result<Rows, Failure> {
     Rows::create(path, &COLUMNS)
 }
 
-/// A request and what came of it.
+/// A request and its outcome.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fetched {
     pub(super) connection: usize,
@@ -64,7 +65,7 @@ pub(super) struct Fetched {
 }
 
 impl Fetched {
-    /// Whether what was asked for came.
+    /// Whether the requested object arrived.
     pub(super) fn is_good(&self) -> bool {
         self.fault.is_none() && answered(&self.exchange)
     }
@@ -106,7 +107,7 @@ pub(super) struct Tally {
     payload: Seconds,
 }
 
-/// What is told of it.
+/// What is reported it.
 #[derive(Debug, Serialize)]
 pub(super) struct TallyReport {
     requests: u64,
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_as_the_column_says() {
+    fn codes_match_the_meaning_of_their_column() {
         let meaning = COLUMNS[9].meaning;
         for fault in Fault::ALL {
             assert!(

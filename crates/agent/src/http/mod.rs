@@ -1,7 +1,7 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112) as far as a workload of fixed objects needs it: the verb `serve` answers, the verb `fetch` asks, back to
-//! back.
+//! HTTP/1.1 (RFC 9110, RFC 9112) as far as a workload of fixed objects needs it: the verbs `serve`
+//! and `fetch`.
 //!
-//! Both sides work with other programs: any client can fetch from the one, the other can fetch from any server.
+//! Both work with other programs: any client can fetch from `serve`, and `fetch` from any server.
 
 mod body;
 mod client;
@@ -26,7 +26,7 @@ fn lists(value: &[u8], token: &str) -> bool {
         .any(|part| part.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
 }
 
-/// A length as it stands in a field.
+/// A length in a field.
 fn length(value: &[u8]) -> Option<u64> {
     let value = value.trim_ascii();
     let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);

@@ -1,4 +1,4 @@
-//! The objects that are served: any number of bytes, of which every one is known.
+//! The objects that are served: any number of bytes, each of them known.
 
 /// Numbers repeat after a prime, so that no shift by a power of two goes unnoticed.
 const PERIOD: u64 = 251;
@@ -14,7 +14,8 @@ impl Pattern {
         Self((0..BLOCK as u64).map(byte_at).collect())
     }
 
-    /// The bytes of an object from a place on: as many as lie in one piece, but no more than `most`.
+    /// The bytes of an object from a place on: as many as lie in one piece, but no more than
+    /// `most`.
     pub(super) fn from(&self, place: u64, most: u64) -> &[u8] {
         let begin = usize::try_from(place % PERIOD).unwrap_or(0);
         let room = BLOCK - begin;

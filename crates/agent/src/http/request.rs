@@ -1,16 +1,16 @@
-//! Requests: what is asked for, and what is answered to what cannot be.
+//! Parses requests, and chooses the status of those that cannot be served.
 
 use super::{LONGEST_HEAD, MOST_FIELDS, length, lists};
 
 /// A request, as far as it concerns the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) asked: Asked,
-    /// Whether only the head of the answer is asked for.
+    pub(super) target: Target,
+    /// Whether only the head of the answer is requested.
     pub(super) head_only: bool,
     /// Whether another request may follow on the connection.
     pub(super) keep: bool,
-    /// Whether the client spoke HTTP/1.0, to which keeping a connection has to be said.
+    /// Whether the client uses HTTP/1.0, which needs `Connection: keep-alive`.
     pub(super) old: bool,
     /// Bytes of its head.
     pub(super) head: usize,
@@ -18,9 +18,9 @@ pub(super) struct Request {
     pub(super) content: u64,
 }
 
-/// What is asked for.
+/// What is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Target {
     /// An object of so many bytes.
     Object { bytes: u64 },
     /// Nothing that there is.
@@ -50,8 +50,8 @@ impl Status {
     }
 }
 
-/// Reads the head of a request from the beginning of what has come; none when it is not complete. After a refusal that says nothing about
-/// the message's end, the connection cannot go on.
+/// Parses the head of a request; none when it is incomplete. After a refusal without a known end of
+/// the message, the connection closes.
 pub(super) fn read(bytes: &[u8]) -> Option<Request> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
@@ -68,7 +68,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Request> {
 
 fn refuse(status: Status, head: usize) -> Request {
     Request {
-        asked: Asked::Refused(status),
+        target: Target::Refused(status),
         head_only: false,
         keep: false,
         old: false,
@@ -94,13 +94,13 @@ fn judge(parsed: &httparse::Request<'_, '_>, head: usize) -> Request {
         return refuse(Status::NotImplemented, head);
     }
     let content = lengths.first().copied().flatten().unwrap_or(0);
-    let asked = match (parsed.method, parsed.path.map(object)) {
-        (Some("GET" | "HEAD"), Some(Some(bytes))) => Asked::Object { bytes },
-        (Some("GET" | "HEAD"), _) => Asked::Refused(Status::NotFound),
-        _ => Asked::Refused(Status::MethodNotAllowed),
+    let target = match (parsed.method, parsed.path.map(object)) {
+        (Some("GET" | "HEAD"), Some(Some(bytes))) => Target::Object { bytes },
+        (Some("GET" | "HEAD"), _) => Target::Refused(Status::NotFound),
+        _ => Target::Refused(Status::MethodNotAllowed),
     };
     Request {
-        asked,
+        target,
         head_only: parsed.method == Some("HEAD"),
         keep: !closes && (!old || keeps),
         old,
@@ -109,7 +109,8 @@ fn judge(parsed: &httparse::Request<'_, '_>, head: usize) -> Request {
     }
 }
 
-/// The size of the object that a path names: `/bytes/N`, also as an absolute URL, whatever its query.
+/// The size of the object that a path names: `/bytes/N`, also as an absolute URL, whatever its
+/// query.
 fn object(target: &str) -> Option<u64> {
     let path = target
         .strip_prefix("http://")
@@ -122,17 +123,17 @@ fn object(target: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn asked(text: &str) -> Request {
+    fn parsed(text: &str) -> Request {
         read(text.as_bytes()).expect("a whole head")
     }
 
     #[test]
     fn objects_are_named_by_their_size() {
-        let request = asked("GET /bytes/4096 HTTP/1.1\r\nHost: far\r\n\r\nGET");
+        let request = parsed("GET /bytes/4096 HTTP/1.1\r\nHost: far\r\n\r\nGET");
         assert_eq!(
             request,
             Request {
-                asked: Asked::Object { bytes: 4096 },
+                target: Target::Object { bytes: 4096 },
                 head_only: false,
                 keep: true,
                 old: false,
@@ -152,13 +153,13 @@ mod tests {
         ] {
             assert_eq!(object(wrong), None);
         }
-        let head = asked("HEAD /bytes/0 HTTP/1.1\r\nhost:\r\n\r\n");
-        assert_eq!((head.asked, head.head_only), (Asked::Object { bytes: 0 }, true));
+        let head = parsed("HEAD /bytes/0 HTTP/1.1\r\nhost:\r\n\r\n");
+        assert_eq!((head.target, head.head_only), (Target::Object { bytes: 0 }, true));
     }
 
     #[test]
-    fn connections_are_kept_as_both_versions_say() {
-        let keep = |text: &str| asked(text).keep;
+    fn connections_persist_as_both_versions_of_http_define() {
+        let keep = |text: &str| parsed(text).keep;
         assert!(keep("GET /bytes/1 HTTP/1.1\r\nHost: a\r\n\r\n"));
         assert!(!keep("GET /bytes/1 HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n"));
         assert!(!keep("GET /bytes/1 HTTP/1.0\r\n\r\n"));
@@ -166,10 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_refused() {
-        let refused = |text: &str| match asked(text).asked {
-            Asked::Refused(status) => status,
-            Asked::Object { .. } => panic!("{text} was answered"),
+    fn unsupported_requests_are_refused() {
+        let refused = |text: &str| match parsed(text).target {
+            Target::Refused(status) => status,
+            Target::Object { .. } => panic!("{text} was answered"),
         };
         assert_eq!(refused("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Status::NotFound);
         assert_eq!(
@@ -194,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn content_is_known_so_that_it_can_be_passed_over() {
-        let request = asked("POST /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+    fn request_content_is_measured_and_skipped() {
+        let request = parsed("POST /bytes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
         assert_eq!((request.content, request.keep), (3, true));
     }
 }

@@ -1,6 +1,7 @@
-//! The verb `serve`: objects of the size that a request names, `GET /bytes/N`, one thread for each connection.
+//! The verb `serve`: objects of any size, `GET /bytes/N`, one thread for each connection.
 //!
-//! What is served is computed and never read from a disk. There is no `Date` in the answers: nothing here may depend on the clock.
+//! Content is computed and never read from a disk. Responses have no `Date`: nothing here depends
+//! on the clock.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,12 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::LONGEST_HEAD;
 use super::object::Pattern;
-use super::request::{self, Asked, Request};
-use crate::net::attend;
-use crate::net::listening::Listeners;
-use crate::net::open_streams::OpenStreams;
-use crate::net::socket::{self, TcpOptions};
-use crate::talk::{Failure, Stop, Talk};
+use super::request::{self, Request, Target};
+use crate::session::workers;
+use crate::session::{Failure, Session, Stop};
+use crate::sys::listeners::Listeners;
+use crate::sys::open_streams::OpenStreams;
+use crate::sys::socket::{self, TcpOptions};
 
 /// Content of a refused request that is passed over; with more the connection is closed.
 const MOST_CONTENT: u64 = 1 << 20;
@@ -59,7 +60,7 @@ struct Counters {
     payload_bytes: AtomicU64,
     /// Connections that ended in the middle of a request or an answer.
     broken: AtomicU64,
-    /// Connections that were closed because nothing came.
+    /// Connections that were closed as idle.
     idle: AtomicU64,
 }
 
@@ -82,7 +83,7 @@ struct Report {
     accept_error: Option<String>,
 }
 
-/// What the threads share.
+/// Shared by the threads.
 struct Server {
     open: OpenStreams,
     counters: Counters,
@@ -92,44 +93,47 @@ struct Server {
 }
 
 /// Runs the verb.
-pub(crate) fn run(talk: &mut Talk) -> Result<(), Failure> {
-    let asked: Configuration = talk.configuration()?;
-    if asked.most_connections == 0 || asked.most_connections > MOST_CONNECTIONS {
-        let message = format!("most_connections: {} is out of range", asked.most_connections);
+pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
+    let configuration: Configuration = session.configuration()?;
+    if configuration.most_connections == 0 || configuration.most_connections > MOST_CONNECTIONS {
+        let message =
+            format!("most_connections: {} is out of range", configuration.most_connections);
         return Err(Failure::configuration(message, format!("give from 1 to {MOST_CONNECTIONS}")));
     }
     socket::allow_many_files();
-    let listeners = Listeners::open(&asked.listen, &asked.tcp)?;
-    let idle = Duration::from_nanos(asked.idle_timeout_ns.max(1));
+    let listeners = Listeners::open(&configuration.listen, &configuration.tcp)?;
+    let idle = Duration::from_nanos(configuration.idle_timeout_ns.max(1));
     let server = Server {
         open: OpenStreams::default(),
         counters: Counters::default(),
         pattern: Pattern::new(),
         idle,
-        stop: talk.stop(),
+        stop: session.stop(),
     };
     let server = Arc::new(server);
-    talk.ready(&ReadyBody { listening: listeners.addresses() })?;
+    session.ready(&ReadyBody { listening: listeners.addresses() })?;
     let (for_thread, stop) = (Arc::clone(&server), server.stop);
     // It answers from now on: those who fetch have their own start.
-    let thread = attend::spawn("accept", move || {
-        let begin = move |number, stream: TcpStream| {
+    let thread = workers::spawn("accept", move || {
+        let begin = move |number, stream: TcpStream, ended| {
             let server = Arc::clone(&for_thread);
-            attend::spawn("serve", move || server.serve(number, &stream))
+            workers::spawn_signalling("serve", ended, move || server.serve(number, &stream))
         };
-        listeners.serve(stop, asked.most_connections, begin, |()| {})
+        listeners.serve(stop, configuration.most_connections, begin, |()| {})
     })?;
-    let started = attend::wait_for_start(talk);
+    let started = workers::wait_for_start(session);
     let outcome = match &started {
-        Ok(Some(_)) => attend::converse(talk, || thread.is_finished(), || server.counters.read()),
+        Ok(Some(_)) => {
+            workers::supervise(session, || thread.is_finished(), || server.counters.read())
+        }
         _ => Ok(()),
     };
-    server.stop.ask();
+    server.stop.request();
     server.open.end();
-    let refused = attend::join("accept", thread)?;
+    let refused = workers::join("accept", thread)?;
     let start = started?;
     outcome?;
-    talk.report(&Report {
+    session.report(&Report {
         start_ns: start.map(|start| start.realtime.0),
         served: server.counters.read(),
         refused_connections: refused.connections,
@@ -166,10 +170,10 @@ impl Server {
         });
         match outcome {
             Ok(()) => {}
-            // At the end connections are cut, whatever they were doing.
-            Err(_) if self.stop.is_asked() => {}
+            // At the end connections are cut in any state.
+            Err(_) if self.stop.is_requested() => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                count(&self.counters.idle, 1)
+                count(&self.counters.idle, 1);
             }
             Err(_) => count(&self.counters.broken, 1),
         }
@@ -205,22 +209,26 @@ impl Server {
             (true, true) => "Connection: keep-alive\r\n",
             (true, false) => "",
         };
-        let bytes = match request.asked {
-            Asked::Object { bytes } => bytes,
-            Asked::Refused(status) => {
+        let bytes = match request.target {
+            Target::Object { bytes } => bytes,
+            Target::Refused(status) => {
                 count(&self.counters.refusals, 1);
                 let text = "objects are at /bytes/N, with N their size in bytes\n";
                 let line = status.line();
                 let answer = format!(
-                    "HTTP/1.1 {line}\r\nAllow: GET, HEAD\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n{connection}\r\n{}",
+                    "HTTP/1.1 {line}\r\nAllow: GET, HEAD\r\nContent-Type: text/plain\r\n\
+                     Content-Length: {}\r\n{connection}\r\n{}",
                     text.len(),
                     if request.head_only { "" } else { text }
                 );
                 return stream.write_all(answer.as_bytes());
             }
         };
-        let mut first = format!("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {bytes}\r\n{connection}\r\n")
-            .into_bytes();
+        let mut first = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\
+            Content-Length: {bytes}\r\n{connection}\r\n"
+        )
+        .into_bytes();
         let bytes = if request.head_only { 0 } else { bytes };
         // A small object leaves together with its head.
         let beginning = self.pattern.from(0, bytes.min(32 << 10));
@@ -262,7 +270,8 @@ fn pass_over(
     Ok(())
 }
 
-/// Closes so that the client gets the whole answer, even if it is still sending (RFC 9112, section 9.6).
+/// Closes so that the client gets the whole answer, even if it is still sending (RFC 9112, section
+/// 9.6).
 fn linger(mut stream: &TcpStream, piece: &mut [u8]) -> io::Result<()> {
     stream.shutdown(std::net::Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;

@@ -1,4 +1,4 @@
-//! The built agent as a process that is conversed with: what the tests of the verbs have in common.
+//! The built agent as a process with a session: shared by the tests of all verbs.
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part")]
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long a test waits for what must come, which only bounds a failure: a machine may be withheld for many seconds.
+/// How long a test waits for what must come, which only bounds a failure: a machine may be
+/// unavailable for many seconds.
 pub const PATIENCE: Duration = Duration::from_secs(100);
 /// No more events than this, a second each, come before a report.
 const MOST_EVENTS: usize = 100;
@@ -36,7 +37,7 @@ impl Agent {
         agent
     }
 
-    /// Starts a verb that refuses what it is asked for: its event, and its exit code.
+    /// Starts a verb that refuses what it is requested: its event, and its exit code.
     pub fn refused(verb: &str, configuration: &Value) -> (Value, i32) {
         let mut agent = Self::spawn(verb, configuration);
         let ready = std::mem::take(&mut agent.ready);
@@ -99,7 +100,7 @@ impl Agent {
         panic!("it does not end")
     }
 
-    /// Asks for the end and waits for the report; afterwards it must exit with success.
+    /// Requests stop and waits for the report; afterwards it must exit with success.
     pub fn stop(mut self) -> Value {
         self.say(&json!({"do": "stop"}));
         let report = self.report();
@@ -175,7 +176,8 @@ pub fn rows(path: &std::path::Path) -> (Vec<String>, Vec<Vec<i64>>) {
     (names, rows)
 }
 
-/// Whether a program is there; a test that needs it cannot run without, which in continuous integration is a failure.
+/// Whether a program is there; a test that needs it cannot run without, which in continuous
+/// integration is a failure.
 #[allow(clippy::print_stdout, reason = "a test that cannot run says why")]
 pub fn has(program: &str) -> bool {
     let version = if program == "ab" { "-V" } else { "--version" };

@@ -1,4 +1,4 @@
-//! Rounds of connection pairs over the loopback interface, and whoever else comes to their ports: what the tests of both have in common.
+//! Rounds of connection pairs over loopback, and uninvited clients: shared by two test files.
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
@@ -31,7 +31,8 @@ pub fn three_pairs(probe_bytes: u64, data_bytes: u64) -> Value {
 
 /// A receiver that has started, and where it listens.
 pub fn receiver(connections: &Value, more: &Value) -> (Agent, Value) {
-    let base = json!({"role": "receive", "listen": "127.0.0.1", "peer": "127.0.0.1", "round": ROUND, "nonce": NONCE,
+    let base = json!({"role": "receive", "listen": "127.0.0.1", "peer": "127.0.0.1",
+        "round": ROUND, "nonce": NONCE,
                       "connections": connections});
     let mut receiver = Agent::begin("pairs", &merged(base, more));
     receiver.start();
@@ -40,7 +41,8 @@ pub fn receiver(connections: &Value, more: &Value) -> (Agent, Value) {
 }
 
 pub fn send_configuration(to: &Value, connections: &Value, more: &Value) -> Value {
-    let base = json!({"role": "send", "from": "127.0.0.1", "to": to, "round": ROUND, "nonce": NONCE, "connections": connections});
+    let base = json!({"role": "send", "from": "127.0.0.1", "to": to, "round": ROUND,
+        "nonce": NONCE, "connections": connections});
     merged(base, more)
 }
 
@@ -115,7 +117,8 @@ pub fn answer(mut stream: &TcpStream) -> (u8, u64) {
 }
 
 pub fn reset(stream: TcpStream) {
-    // What is dropped with bytes that were not read is reset by the kernel; so is what does not linger.
+    // What is dropped with bytes that were not read is reset by the kernel; so is what does not
+    // linger.
     socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
     drop(stream);
 }

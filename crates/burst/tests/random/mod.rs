@@ -54,7 +54,8 @@ impl Random {
         cuts
     }
 
-    /// Columns of packets: sometimes equal times, sometimes neighbours within a bin of 1000 ns, sometimes long silence.
+    /// Columns of packets: sometimes equal times, sometimes neighbours within a bin of 1000 ns,
+    /// sometimes long silence.
     pub fn columns(&mut self, packets: usize) -> (Vec<i64>, Vec<u32>) {
         let mut time = i64::try_from(self.below(20_000)).unwrap() - 10_000;
         let column = |_| {

@@ -1,4 +1,5 @@
-//! The virtual bottleneck as its definition reads: one packet after the other, one window after the other, in exact fractions. Slow.
+//! The virtual bottleneck as its definition reads: one packet after the other, one window after the
+//! other, in exact fractions. Slow.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
@@ -28,7 +29,8 @@ impl Speed {
     }
 }
 
-/// (wait, with the packet) of every packet, and what is left after the last, in 1/denominator bytes.
+/// (wait, with the packet) of every packet, and what is left after the last, in 1/denominator
+/// bytes.
 pub fn serial(speed: Speed, initial: i128, packets: &[Packet]) -> (Vec<(i128, i128)>, i128) {
     let mut backlog = initial;
     let mut last = packets.first().map_or(0, |packet| packet.0);
@@ -44,13 +46,15 @@ pub fn serial(speed: Speed, initial: i128, packets: &[Packet]) -> (Vec<(i128, i1
 /// Whether a backlog is this fraction of a byte.
 pub fn same(backlog: Backlog, units: i128, denominator: i128) -> bool {
     let (found, per_byte) = backlog.fraction();
-    // Both are reduced to a whole and a rest first: the products of the tests' extremes do not fit otherwise.
+    // Both are reduced to a whole and a rest first: the products of the tests' extremes do not fit
+    // otherwise.
     let (found, per_byte) = (found.cast_signed(), i128::from(per_byte));
     found / per_byte == units / denominator
         && (found % per_byte) * denominator == (units % denominator) * per_byte
 }
 
-/// One window: start, packets, bytes, the largest wait and system backlog as fractions, and whether the capture ends in it.
+/// One window: start, packets, bytes, the largest wait and system backlog as fractions, and whether
+/// the capture ends in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     pub start: i64,
@@ -62,7 +66,7 @@ pub struct Window {
 
 /// What is asked of the windows.
 #[derive(Debug, Clone, Copy)]
-pub struct Question {
+pub struct Options {
     pub mode: Mode,
     /// Of the static mode.
     pub rate: Rate,
@@ -72,8 +76,8 @@ pub struct Question {
 }
 
 /// Window after window, from the one with the first packet to the one that `end` cuts.
-pub fn windows(question: Question, packets: &[Packet]) -> Vec<Window> {
-    let Question { mode, rate, origin, length, end } = question;
+pub fn windows(question: Options, packets: &[Packet]) -> Vec<Window> {
+    let Options { mode, rate, origin, length, end } = question;
     let Some(&(first, _)) = packets.first() else { return vec![] };
     let end = packets.last().map_or(end, |packet| packet.0.max(end));
     let mut start = origin + (first - origin).div_euclid(length) * length;

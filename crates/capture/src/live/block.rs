@@ -1,4 +1,5 @@
-//! What a block of the ring holds: frames, each behind a header of the kernel (`linux/if_packet.h`, version 3).
+//! What a block of the ring holds: frames, each behind a header of the kernel (`linux/if_packet.h`,
+//! version 3).
 
 use std::mem::{offset_of, size_of};
 
@@ -49,7 +50,8 @@ impl Cursor {
         self.left
     }
 
-    /// The next frame. None behind the last one, or where the block contradicts itself; then some are left.
+    /// The next frame. None behind the last one, or where the block contradicts itself; then some
+    /// are left.
     #[inline]
     pub(super) fn next<'a>(&mut self, block: &'a [u8]) -> Option<Stored<'a>> {
         if self.left == 0 {
@@ -102,7 +104,8 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// A block with a frame of four bytes, tagged and stamped by hardware, and one that reaches beyond the block.
+    /// A block with a frame of four bytes, tagged and stamped by hardware, and one that reaches
+    /// beyond the block.
     fn block() -> Vec<u8> {
         let mut block = vec![0; 400];
         let mut put =

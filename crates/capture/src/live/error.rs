@@ -66,18 +66,35 @@ impl LiveError {
     /// What can be done: one sentence without a full stop.
     pub fn hint(&self) -> String {
         match self {
-            Self::NoSuchInterface { name, .. } if name == "any" => "name one interface: `any` is not one".to_owned(),
-            Self::NoSuchInterface { known, .. } if known.is_empty() => "there are no interfaces here at all".to_owned(),
+            Self::NoSuchInterface { name, .. } if name == "any" => {
+                "name one interface: `any` is not one".to_owned()
+            }
+            Self::NoSuchInterface { known, .. } if known.is_empty() => {
+                "there are no interfaces here at all".to_owned()
+            }
             Self::NoSuchInterface { known, .. } => format!("there are: {}", known.join(", ")),
             Self::NotPermitted { program, .. } => {
-                format!("run it as root, or grant the program the right to capture: `sudo setcap cap_net_raw+ep {program}`")
+                format!(
+                    "run it as root, or capture with a `trustbed-agent` that has cap_net_raw \
+                    and a group of its own (docs/cli.md); do not give the capability to {program}"
+                )
             }
             Self::InterfaceDown { name } => format!("bring it up: `sudo ip link set {name} up`"),
-            Self::InterfaceGone { .. } => "what was captured until then is kept; `ip link` lists the interfaces that there are".to_owned(),
-            Self::UnsupportedLink { .. } => "name an Ethernet, loopback or tunnel (raw IP) interface".to_owned(),
-            Self::Kernel { source, .. } if source.kind() == io::ErrorKind::OutOfMemory => "ask for a smaller ring".to_owned(),
-            Self::Kernel { .. } => "Linux 3.19 or later, with AF_PACKET sockets, is needed".to_owned(),
-            Self::NotLinux { .. } => "capture with `tcpdump -w FILE` and analyse the file".to_owned(),
+            Self::InterfaceGone { .. } => "what was captured until then is kept; `ip link` lists \
+                the interfaces that there are"
+                .to_owned(),
+            Self::UnsupportedLink { .. } => {
+                "name an Ethernet, loopback or tunnel (raw IP) interface".to_owned()
+            }
+            Self::Kernel { source, .. } if source.kind() == io::ErrorKind::OutOfMemory => {
+                "ask for a smaller ring".to_owned()
+            }
+            Self::Kernel { .. } => {
+                "Linux 3.19 or later, with AF_PACKET sockets, is needed".to_owned()
+            }
+            Self::NotLinux { .. } => {
+                "capture with `tcpdump -w FILE` and analyse the file".to_owned()
+            }
         }
     }
 }

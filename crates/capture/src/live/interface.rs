@@ -1,4 +1,5 @@
-//! What is known about a network interface: its number, what its frames begin with, its speed, its clock.
+//! What is known about a network interface: its number, what its frames begin with, its speed, its
+//! clock.
 
 use std::io;
 
@@ -90,20 +91,22 @@ fn link(hardware_type: u16) -> Option<LinkType> {
     }
 }
 
-/// The speed, where the driver states one. Virtual interfaces state one that means nothing (veth: 10 Gbit/s).
+/// The speed, where the driver states one. Virtual interfaces state one that means nothing (veth:
+/// 10 Gbit/s).
 fn speed(socket: &PacketSocket, name: &str) -> Option<Rate> {
     let mut answer = [0; 16];
     answer[0] = ETHTOOL_GSET;
     socket.ask_at_length(libc::SIOCETHTOOL, name, &mut answer).ok()?;
-    // `ethtool_cmd`: the lower half of the speed is the first half of word 3, the upper one that of word 7.
+    // `ethtool_cmd`: the lower half of the speed is the first half of word 3, the upper one that of
+    // word 7.
     let half = |word: u32| u16::from_ne_bytes([word.to_ne_bytes()[0], word.to_ne_bytes()[1]]);
     let megabits = u32::from(half(answer[7])) << 16 | u32::from(half(answer[3]));
     (megabits != 0 && megabits != u32::MAX && megabits != 0xffff)
         .then(|| Rate(u64::from(megabits) * 1_000_000))
 }
 
-/// Whether the interface can stamp frames and has been told to stamp every one. Telling it is left to who owns it
-/// (`hwstamp_ctl`, `ptp4l`): it changes what other programs see.
+/// Whether the interface can stamp frames and has been told to stamp every one. Telling it is left
+/// to who owns it (`hwstamp_ctl`, `ptp4l`): it changes what other programs see.
 fn stamps(socket: &PacketSocket, name: &str) -> io::Result<bool> {
     let mut information = [0; 16];
     information[0] = ETHTOOL_GET_TS_INFO;

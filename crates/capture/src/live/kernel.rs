@@ -1,8 +1,9 @@
-//! The calls into the kernel, and the memory that is shared with it: all of the unsafe code of live capture.
+//! The calls into the kernel, and the memory that is shared with it: all of the unsafe code of live
+//! capture.
 //!
-//! Everything that goes in or out is plain bytes or numbers, of which every value is legal. Blocks of the ring are seen
-//! as bytes between the moment when the kernel hands them over and the one when they are given back; what the bytes mean
-//! is read by safe code (`block`).
+//! Everything that goes in or out is plain bytes or numbers, of which every value is legal. Blocks
+//! of the ring are seen as bytes between the moment when the kernel hands them over and the one
+//! when they are given back; what the bytes mean is read by safe code (`block`).
 #![expect(
     unsafe_code,
     reason = "packet sockets and their ring are reached by system calls and shared memory only"
@@ -121,7 +122,8 @@ impl PacketSocket {
 
     pub(super) fn get<T: Plain>(&self, level: c_int, name: c_int) -> io::Result<T> {
         let (mut value, mut length) = (T::default(), length_of::<T>());
-        // SAFETY: the kernel writes at most as many bytes as the value has, and every value of them is legal (`Plain`).
+        // SAFETY: the kernel writes at most as many bytes as the value has, and every value of them
+        // is legal (`Plain`).
         let result = unsafe {
             libc::getsockopt(
                 self.0.as_raw_fd(),
@@ -141,7 +143,8 @@ impl PacketSocket {
         };
         let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
         let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
-        // SAFETY: the pointer leads to as many instructions as are stated, which the kernel copies and checks.
+        // SAFETY: the pointer leads to as many instructions as are stated, which the kernel copies
+        // and checks.
         let result = unsafe {
             libc::setsockopt(
                 self.0.as_raw_fd(),
@@ -207,7 +210,8 @@ impl PacketSocket {
         Ok(asked.value)
     }
 
-    /// Asks for something about an interface that is put into `data`, which begins with what is asked.
+    /// Asks for something about an interface that is put into `data`, which begins with what is
+    /// asked.
     pub(super) fn ask_at_length(
         &self,
         request: c_ulong,
@@ -231,7 +235,8 @@ impl PacketSocket {
     }
 
     fn control(&self, request: c_ulong, asked: &mut InterfaceRequest) -> io::Result<()> {
-        // SAFETY: the request is one of those of `linux/sockios.h` that take an `ifreq`, and as much room is there.
+        // SAFETY: the request is one of those of `linux/sockios.h` that take an `ifreq`, and as
+        // much room is there.
         let result =
             unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, std::ptr::from_mut(asked)) };
         checked(result).map(|_| ())
@@ -250,8 +255,8 @@ fn request_for(name: &str) -> io::Result<InterfaceRequest> {
 
 /// The names of the interfaces that there are, in the order of their numbers.
 pub fn interface_names() -> Vec<String> {
-    // SAFETY: the list that is returned ends with an entry of number 0, each entry before it holds a string that ends
-    // with zero, and the list is given back once, after its last use.
+    // SAFETY: the list that is returned ends with an entry of number 0, each entry before it holds
+    // a string that ends with zero, and the list is given back once, after its last use.
     unsafe {
         let list = libc::if_nameindex();
         let mut names = Vec::new();
@@ -320,9 +325,10 @@ impl Ring {
         if self.status(number).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the bytes lie within the mapping, which lives as long as `self`. The kernel writes to a block only
-        // while it owns it: not after the status that was just read (with the ordering that makes what it wrote before
-        // visible), and not before `release`, which needs `self` for itself and so ends the borrow of these bytes.
+        // SAFETY: the bytes lie within the mapping, which lives as long as `self`. The kernel
+        // writes to a block only while it owns it: not after the status that was just read (with
+        // the ordering that makes what it wrote before visible), and not before `release`, which
+        // needs `self` for itself and so ends the borrow of these bytes.
         Some(unsafe { std::slice::from_raw_parts(self.begin(number), self.block_length) })
     }
 
@@ -342,8 +348,8 @@ impl Ring {
         reason = "blocks begin on pages, and the status stands at a multiple of four"
     )]
     fn status(&self, number: usize) -> &AtomicU32 {
-        // SAFETY: the word lies within the block and, blocks being pages, is aligned; kernel and program both access it
-        // as one word.
+        // SAFETY: the word lies within the block and, blocks being pages, is aligned; kernel and
+        // program both access it as one word.
         unsafe { AtomicU32::from_ptr(self.begin(number).add(STATUS).cast::<u32>()) }
     }
 }

@@ -1,13 +1,15 @@
-//! Frames from an interface while they pass: through the kernel's packet ring (`TPACKET_V3`), so that a packet costs
-//! neither a system call nor a copy of its payload.
+//! Frames from an interface while they pass: through the kernel's packet ring (`TPACKET_V3`), so
+//! that a packet costs neither a system call nor a copy of its payload.
 //!
-//! The kernel fills blocks of the ring and hands each over when it is full or some time old; a reader that does not keep
-//! up loses frames, and every one is counted ([`Statistics`]). Nothing is sent, no setting of the interface is changed
-//! but promiscuous mode, and that only while the capture lasts.
+//! The kernel fills blocks of the ring and hands each over when it is full or some time old; a
+//! reader that does not keep up loses frames, and every one is counted ([`Statistics`]). Nothing is
+//! sent, no setting of the interface is changed but promiscuous mode, and that only while the
+//! capture lasts.
 //!
-//! Bias: times are those at which the kernel took a frame up, which for a frame that leaves is before it waits in the
-//! queue of the card, and for one that comes in is after interrupt moderation; offloading makes several packets one
-//! frame. A frame's VLAN tag that the card took off is put back, and counts in its length.
+//! Bias: times are those at which the kernel took a frame up, which for a frame that leaves is
+//! before it waits in the queue of the card, and for one that comes in is after interrupt
+//! moderation; offloading makes several packets one frame. A frame's VLAN tag that the card took
+//! off is put back, and counts in its length.
 
 #[cfg(target_os = "linux")]
 mod block;
@@ -38,9 +40,11 @@ pub use ring::Live;
 pub struct LiveOptions {
     /// Bytes that are kept of a frame. 0 keeps as much as a block of the ring holds, 256 KiB.
     pub snap_length: u32,
-    /// Memory of the ring: what can wait while nobody reads. Rounded up to whole blocks, at most 1 GiB.
+    /// Memory of the ring: what can wait while nobody reads. Rounded up to whole blocks, at most 1
+    /// GiB.
     pub ring: Size,
-    /// How long a frame may wait in a block that is not full; the kernel's clock makes it at least some milliseconds.
+    /// How long a frame may wait in a block that is not full; the kernel's clock makes it at least
+    /// some milliseconds.
     pub block_timeout: Span,
     /// Whether to see frames that are for other hosts, as behind a mirroring port.
     pub promiscuous: bool,
@@ -80,13 +84,16 @@ pub struct LiveFacts {
     pub ring: Size,
     /// Memory of one block.
     pub block: Size,
-    /// How long a frame may wait in a block. Whoever has waited twice as long without being shown a frame has seen
-    /// every older one, unless the processor with the block's timer was withheld: [`Live::waiting`] tells.
+    /// How long a frame may wait in a block. Whoever has waited twice as long without being shown a
+    /// frame has seen every older one, unless the processor with the block's timer was withheld:
+    /// [`Live::waiting`] tells.
     pub block_timeout: Span,
-    /// Whether the interface stamps the frames that come in. Those that leave are stamped by the kernel all the same.
+    /// Whether the interface stamps the frames that come in. Those that leave are stamped by the
+    /// kernel all the same.
     pub hardware_timestamps: bool,
-    /// By how much the interface's clock was ahead of the system's, at the first frame that it stamped (too low by what
-    /// the frame had to wait). Where it is much, times of the two directions cannot be compared.
+    /// By how much the interface's clock was ahead of the system's, at the first frame that it
+    /// stamped (too low by what the frame had to wait). Where it is much, times of the two
+    /// directions cannot be compared.
     pub hardware_clock_ahead: Option<Span>,
 }
 
@@ -106,7 +113,8 @@ impl LiveFacts {
 /// What a live capture has counted since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
-    /// Frames that the kernel put into the ring; with the dropped ones, all that passed on the interface.
+    /// Frames that the kernel put into the ring; with the dropped ones, all that passed on the
+    /// interface.
     pub received: u64,
     /// Frames that found no room in the ring.
     pub dropped: u64,

@@ -1,4 +1,5 @@
-//! The capture itself: sets the ring up, waits for blocks, shows their frames, notices when the interface goes.
+//! The capture itself: sets the ring up, waits for blocks, shows their frames, notices when the
+//! interface goes.
 
 use std::fmt;
 use std::io;
@@ -18,7 +19,8 @@ const BLOCK_LENGTH: u32 = 256 * 1024;
 /// Blocks are whole pages; no page of a usual Linux is larger.
 const GRAIN: u32 = 64 * 1024;
 const LARGEST_RING: u64 = 1 << 30;
-/// What the kernel wants to hear and version 3 of the ring does not use: blocks hold frames of any size.
+/// What the kernel wants to hear and version 3 of the ring does not use: blocks hold frames of any
+/// size.
 const FRAME_SIZE: u32 = 2048;
 /// Bytes before the type of an Ethernet frame, where a tag stands.
 const ADDRESSES: usize = 12;
@@ -26,8 +28,8 @@ const ADDRESSES: usize = 12;
 const FAREWELL: Duration = Duration::from_millis(100);
 const PACKET_OUTGOING: u8 = 4;
 
-/// A capture of an interface: [`Live::open`], then [`Live::frames`] until it fails; [`Live::statistics`] and
-/// [`Live::facts`] at any time. It ends when it is dropped.
+/// A capture of an interface: [`Live::open`], then [`Live::frames`] until it fails;
+/// [`Live::statistics`] and [`Live::facts`] at any time. It ends when it is dropped.
 pub struct Live {
     facts: LiveFacts,
     index: i32,
@@ -60,12 +62,13 @@ impl fmt::Debug for Live {
 }
 
 impl Live {
-    /// Captures from now on what passes on an interface, in both directions; on a loopback interface each frame once.
+    /// Captures from now on what passes on an interface, in both directions; on a loopback
+    /// interface each frame once.
     ///
     /// # Errors
     ///
-    /// No such interface, no right to capture (`CAP_NET_RAW`), an interface that is down or whose frames cannot be
-    /// decoded, no memory for the ring; see [`LiveError`].
+    /// No such interface, no right to capture (`CAP_NET_RAW`), an interface that is down or whose
+    /// frames cannot be decoded, no memory for the ring; see [`LiveError`].
     pub fn open(name: &str, options: LiveOptions) -> Result<Self, LiveError> {
         let socket = PacketSocket::open().map_err(|source| not_open(name, source))?;
         let interface = Interface::look(&socket, name)?;
@@ -126,17 +129,18 @@ impl Live {
         })
     }
 
-    /// Shows up to `limit` frames to `see`, in the order in which the kernel took them up, and says how many there were.
-    /// If there is none it waits, at most for `timeout`; then, and when a signal comes, the answer is 0.
+    /// Shows up to `limit` frames to `see`, in the order in which the kernel took them up, and says
+    /// how many there were. If there is none it waits, at most for `timeout`; then, and when a
+    /// signal comes, the answer is 0.
     ///
-    /// Frames are numbered from 1 in the order in which they are shown. Their bytes lie in the ring: `see` should be
-    /// quick, for a block is given back when its last frame was seen.
+    /// Frames are numbered from 1 in the order in which they are shown. Their bytes lie in the
+    /// ring: `see` should be quick, for a block is given back when its last frame was seen.
     ///
     /// # Errors
     ///
     /// [`LiveError::InterfaceGone`] when the interface has vanished, from then on always;
-    /// [`LiveError::InterfaceDown`] when it went down, once: later calls go on and show frames when it is up again. Both
-    /// come after the frames that were captured before, and about 0.1 s late.
+    /// [`LiveError::InterfaceDown`] when it went down, once: later calls go on and show frames when
+    /// it is up again. Both come after the frames that were captured before, and about 0.1 s late.
     pub fn frames(
         &mut self,
         limit: usize,
@@ -196,8 +200,9 @@ impl Live {
 
     /// How many frames the kernel has taken up that were not shown yet: they wait in the ring.
     ///
-    /// A block is shown when it is full or a timer of the kernel's has run out. On a machine whose processors are withheld at times that
-    /// timer may come late by as much; this count does not depend on it.
+    /// A block is shown when it is full or a timer of the kernel's has run out. On a machine whose
+    /// processors are withheld at times that timer may come late by as much; this count does not
+    /// depend on it.
     ///
     /// # Errors
     ///
@@ -254,7 +259,8 @@ impl Live {
             Some(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {}
             Some(source) => return Err(self.failed("capture", source)),
         }
-        // An interface that is removed goes down first. Meanwhile the kernel hands over the last block.
+        // An interface that is removed goes down first. Meanwhile the kernel hands over the last
+        // block.
         let block_timeout = Duration::from_nanos(self.facts.block_timeout.0.unsigned_abs());
         thread::sleep(FAREWELL.max(2 * block_timeout));
         self.end =
@@ -280,8 +286,8 @@ fn not_open(name: &str, source: io::Error) -> LiveError {
     LiveError::NotPermitted { name, program, source }
 }
 
-/// A classic BPF program that keeps the first bytes of each frame. On a loopback interface every frame leaves and comes
-/// in: the one that leaves is left out, as libpcap does.
+/// A classic BPF program that keeps the first bytes of each frame. On a loopback interface every
+/// frame leaves and comes in: the one that leaves is left out, as libpcap does.
 fn filter(loopback: bool, snap_length: u32) -> Vec<libc::sock_filter> {
     const LOAD: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;

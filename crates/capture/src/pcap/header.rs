@@ -7,7 +7,8 @@ use crate::facts::ByteOrder;
 /// Bytes of the file header.
 pub(crate) const FILE_HEADER_LENGTH: usize = 24;
 
-/// What captures hold when their snap length says nothing else (libpcap's and Wireshark's largest: 256 KiB).
+/// What captures hold when their snap length says nothing else (libpcap's and Wireshark's largest:
+/// 256 KiB).
 pub(super) const LARGEST_USUAL: u32 = 256 * 1024;
 
 /// No record is longer, whatever the file header says.
@@ -31,8 +32,8 @@ fn dialect(start: &[u8]) -> Option<(ByteOrder, u32)> {
     little.or_else(|| known(u32::from_be_bytes(magic)).map(|number| (ByteOrder::Big, number)))
 }
 
-/// How the two lengths of a record are to be read: files before version 2.3 have them the other way round (libpcap,
-/// `sf-pcap.c`).
+/// How the two lengths of a record are to be read: files before version 2.3 have them the other way
+/// round (libpcap, `sf-pcap.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lengths {
     AsWritten,
@@ -141,7 +142,8 @@ impl RecordHeader {
             && self.fraction < units
     }
 
-    /// The moment. A fraction beyond a second carries over. Cannot overflow: 2³² s are half of what 63 bits of ns hold.
+    /// The moment. A fraction beyond a second carries over. Cannot overflow: 2³² s are half of what
+    /// 63 bits of ns hold.
     #[inline]
     pub(super) const fn ts(&self, nanos_per_unit: u64) -> Ns {
         Ns((self.seconds as u64 * 1_000_000_000 + self.fraction as u64 * nanos_per_unit)

@@ -45,9 +45,13 @@ impl Pcap {
             None if !complete => return Judgement::NeedMore(header_length),
             None if rest == 0 => return Judgement::End,
             None => {
-                return Judgement::Cut(
-                    self.cut(position, format!("the file ends within a record header: {rest} of {header_length} bytes are there")),
-                );
+                return Judgement::Cut(self.cut(
+                    position,
+                    format!(
+                        "the file ends within a record header: {rest} of \
+                        {header_length} bytes are there"
+                    ),
+                ));
             }
         };
         if let Some((code, why)) = self.impossible(header, &window[position..]) {
@@ -108,7 +112,8 @@ impl Pcap {
         None
     }
 
-    /// Whether a record begins, or the file ends, at a place. An odd header is believed when a regular one follows it.
+    /// Whether a record begins, or the file ends, at a place. An odd header is believed when a
+    /// regular one follows it.
     fn follows<const BIG: bool>(&self, window: &[u8], at: usize, complete: bool) -> Follows {
         let load = |at: usize| {
             RecordHeader::load::<BIG>(window, at, self.header.lengths == Lengths::Exchanged)
@@ -136,7 +141,8 @@ impl Pcap {
         let RecordHeader { captured, original, fraction, .. } = header;
         if captured > original {
             let detail = format!(
-                "a record states {captured} captured bytes of a frame of {original}; the frame is taken to have had {captured}"
+                "a record states {captured} captured bytes of a frame of {original}; the frame is \
+                 taken to have had {captured}"
             );
             let problem = self.found(Problem::BAD_RECORD_LENGTH, position, detail);
             return Judgement::Record {
@@ -147,14 +153,17 @@ impl Pcap {
         }
         let units = self.header.units;
         let problem = (fraction >= units).then(|| {
-            let detail = format!("a timestamp has {fraction} parts of a second where a second has {units}; the rest is carried over");
+            let detail = format!(
+                "a timestamp has {fraction} parts of a second where a second has \
+                {units}; the rest is carried over"
+            );
             self.found(Problem::BAD_TIMESTAMP, position, detail)
         });
         Judgement::Record { header, end, problem }
     }
 
-    /// What follows the record is no record, or the file ends before the record does: its length lies, the file is cut,
-    /// or the damage is behind it.
+    /// What follows the record is no record, or the file ends before the record does: its length
+    /// lies, the file is cut, or the damage is behind it.
     fn contradicted<const BIG: bool>(
         &self,
         window: &[u8],
@@ -172,7 +181,8 @@ impl Pcap {
             let captured = u32::try_from(next - body).unwrap_or(header.captured);
             let stated = header.captured;
             let detail = format!(
-                "a record states {stated} captured bytes, but the next one begins after {captured}; it is taken to have had those"
+                "a record states {stated} captured bytes, but the next one begins after \
+                 {captured}; it is taken to have had those"
             );
             let problem = Some(self.found(Problem::BAD_RECORD_LENGTH, position, detail));
             let original = header.original.max(captured);

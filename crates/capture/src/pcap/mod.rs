@@ -1,11 +1,12 @@
-//! The classic capture format (draft-ietf-opsawg-pcap): a file header, then records, each with a header of its own.
+//! The classic capture format (draft-ietf-opsawg-pcap): a file header, then records, each with a
+//! header of its own.
 //!
-//! The format has neither magic numbers nor checksums between its records, so a record is believed only when the header
-//! behind it makes sense too. Where that fails, the reader looks for the next place from which several headers follow
-//! one another (`resync`) and says what it left out.
+//! The format has neither magic numbers nor checksums between its records, so a record is believed
+//! only when the header behind it makes sense too. Where that fails, the reader looks for the next
+//! place from which several headers follow one another (`resync`) and says what it left out.
 //!
-//! Bias: a damaged length that still leads to a plausible header is believed. Runs of zeros are not: other readers
-//! count every 16 of them as an empty packet of 1970.
+//! Bias: a damaged length that still leads to a plausible header is believed. Runs of zeros are
+//! not: other readers count every 16 of them as an empty packet of 1970.
 
 mod header;
 mod judge;
@@ -55,7 +56,8 @@ enum Pause {
 }
 
 impl Pcap {
-    /// Reads the file header at the beginning of `window`; records follow after [`FILE_HEADER_LENGTH`] bytes.
+    /// Reads the file header at the beginning of `window`; records follow after
+    /// [`FILE_HEADER_LENGTH`] bytes.
     pub(crate) fn begin(window: &[u8]) -> Result<Self, HeaderError> {
         let header = FileHeader::read(window)?;
         let largest = header.snap_length.clamp(LARGEST_USUAL, LARGEST);
@@ -100,7 +102,8 @@ impl Pcap {
         }
     }
 
-    /// Emits the records of `window`, which is `complete` when nothing follows it. Returns how much of it is done with.
+    /// Emits the records of `window`, which is `complete` when nothing follows it. Returns how much
+    /// of it is done with.
     pub(crate) fn walk(
         &mut self,
         window: &[u8],
@@ -190,7 +193,8 @@ impl Pcap {
             let Some(header) = current else { break Pause::Doubt };
             let body = position + length;
             let end = body + header.captured as usize;
-            // The header behind a record vouches for its length. Loading it early also hides its latency.
+            // The header behind a record vouches for its length. Loading it early also hides its
+            // latency.
             let next = load(end);
             let (Some(_), Some(bytes)) = (next, window.get(body..end)) else { break Pause::Doubt };
             let ts = header.ts(scale);

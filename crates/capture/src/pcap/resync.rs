@@ -1,8 +1,9 @@
 //! Finding the next record where the one before it cannot be believed.
 //!
-//! A place is believed when several record headers follow one another from there: three within a day of the last known
-//! time, five otherwise, fewer when the last of them ends exactly with the file. Bias: a capture of a transfer of
-//! capture files holds such chains in its payload; after damage, the reader can take one of those for its own.
+//! A place is believed when several record headers follow one another from there: three within a
+//! day of the last known time, five otherwise, fewer when the last of them ends exactly with the
+//! file. Bias: a capture of a transfer of capture files holds such chains in its payload; after
+//! damage, the reader can take one of those for its own.
 
 use super::header::{LARGEST_USUAL, RecordHeader};
 use crate::hit::Hit;
@@ -22,7 +23,8 @@ const CHAIN_NEAR: usize = 3;
 const CHAIN_FAR: usize = 5;
 const DAY_SECONDS: u32 = 86_400;
 
-/// Bytes of a frame on the wire above which a header is not plausible: four times the largest offloaded packet.
+/// Bytes of a frame on the wire above which a header is not plausible: four times the largest
+/// offloaded packet.
 const LARGEST_ORIGINAL: u32 = 2 * 1024 * 1024;
 
 impl Pattern {
@@ -76,7 +78,8 @@ impl Pattern {
         Chain::Holds
     }
 
-    /// A chain that the window cuts: undecided, or, at the end of the file, believed when it has two whole links.
+    /// A chain that the window cuts: undecided, or, at the end of the file, believed when it has
+    /// two whole links.
     fn at_the_edge(&self, links: usize, complete: bool, at: usize) -> Chain {
         match (complete, links) {
             (false, _) => Chain::Reaches(at + self.header_length),

@@ -19,7 +19,8 @@ pub(super) const BYTE_ORDER_MAGIC_SWAPPED: u32 = 0x4d3c_2b1a;
 /// Bytes of the shortest block: type, length, length.
 pub(super) const SHORTEST: usize = 12;
 
-/// No block is longer. Blocks of other kinds than packets can be (decryption secrets, attachments), but not sensibly.
+/// No block is longer. Blocks of other kinds than packets can be (decryption secrets, attachments),
+/// but not sensibly.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 
 /// Bytes of an enhanced packet block before its packet, and the length after it.

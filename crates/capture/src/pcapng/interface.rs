@@ -1,8 +1,9 @@
 //! Interfaces: what a file says about each, and what is counted per interface.
 //!
-//! Sections number their interfaces from zero. An interface that stands at the same place of the next section and is
-//! described in the same words is taken for the same one, so that a capture whose parts were joined has as many
-//! interfaces as the capture itself. Bias: two machines with equal interfaces, joined in one file, become one.
+//! Sections number their interfaces from zero. An interface that stands at the same place of the
+//! next section and is described in the same words is taken for the same one, so that a capture
+//! whose parts were joined has as many interfaces as the capture itself. Bias: two machines with
+//! equal interfaces, joined in one file, become one.
 
 use trustbed_wire::LinkType;
 
@@ -35,7 +36,8 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// Reads the body of the block; also says whether its options overran it. None when the body is too short.
+    /// Reads the body of the block; also says whether its options overran it. None when the body is
+    /// too short.
     pub(super) fn read<const BIG: bool>(body: &[u8]) -> Option<(Self, bool)> {
         let link_number = u32::from(Words::<BIG>::half(body, 0)?);
         let snap_length = Words::<BIG>::word(body, 4)?;
@@ -50,11 +52,11 @@ impl Description {
                     resolution = option
                         .value
                         .first()
-                        .map_or(resolution, |value| Resolution::from_option(*value))
+                        .map_or(resolution, |value| Resolution::from_option(*value));
                 }
                 IF_OS => os = option.text(),
                 IF_TSOFFSET => {
-                    offset = Words::<BIG>::long(option.value, 0).map_or(offset, u64::cast_signed)
+                    offset = Words::<BIG>::long(option.value, 0).map_or(offset, u64::cast_signed);
                 }
                 IF_HARDWARE => hardware = option.text(),
                 _ => {}
@@ -123,7 +125,8 @@ pub(super) struct Interface {
     pub(super) number: u16,
     pub(super) records: u64,
     pub(super) description: Description,
-    /// Losses that packets themselves tell of (option `epb_dropcount`, field of the obsolete packet block).
+    /// Losses that packets themselves tell of (option `epb_dropcount`, field of the obsolete packet
+    /// block).
     told_by_packets: Option<u64>,
     /// Statistics of the section that is being read, and of those before.
     current: Counters,

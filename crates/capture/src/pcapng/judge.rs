@@ -80,7 +80,8 @@ impl Judgement {
             // The file is cut here, unless blocks follow within what the length claims.
             if let Hit::At(_) = resync::find::<BIG>(window, position + 1, window.len(), complete) {
                 return Judgement::Garbage(format!(
-                    "a block of type {kind:#x} states a length of {length} bytes, but others begin within it"
+                    "a block of type {kind:#x} states a length of {length} bytes, but others begin \
+                     within it"
                 ));
             }
             return Judgement::Cut(format!(
@@ -96,7 +97,8 @@ impl Judgement {
         }
     }
 
-    /// The lengths at the two ends of a block differ: the first one is right if it leads to another block.
+    /// The lengths at the two ends of a block differ: the first one is right if it leads to another
+    /// block.
     fn two_lengths<const BIG: bool>(
         window: &[u8],
         position: usize,
@@ -105,7 +107,8 @@ impl Judgement {
     ) -> Judgement {
         let end = position + length as usize;
         let what = format!(
-            "a block of type {kind:#x} states a length of {length} bytes at its beginning and of {trailer} at its end"
+            "a block of type {kind:#x} states a length of {length} bytes at its beginning and of \
+             {trailer} at its end"
         );
         if end == window.len() && complete {
             return Judgement::Block { kind, end, odd: Some(what) };

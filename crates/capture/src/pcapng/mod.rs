@@ -1,12 +1,13 @@
-//! The capture format pcapng (draft-ietf-opsawg-pcapng): sections of blocks, each with its own byte order and its own
-//! interfaces.
+//! The capture format pcapng (draft-ietf-opsawg-pcapng): sections of blocks, each with its own byte
+//! order and its own interfaces.
 //!
-//! Packets come from enhanced, simple and obsolete packet blocks; drop counters from interface statistics; blocks of
-//! other kinds are passed over. Simple packet blocks hold no time: their packets get that of the packet before, which is
-//! said once and makes them worthless for timing.
+//! Packets come from enhanced, simple and obsolete packet blocks; drop counters from interface
+//! statistics; blocks of other kinds are passed over. Simple packet blocks hold no time: their
+//! packets get that of the packet before, which is said once and makes them worthless for timing.
 //!
-//! A block is believed when its two lengths agree, or when a believable block follows it. Where neither holds, the reader
-//! looks for the next believable block (`resync`) and says what it left out.
+//! A block is believed when its two lengths agree, or when a believable block follows it. Where
+//! neither holds, the reader looks for the next believable block (`resync`) and says what it left
+//! out.
 
 pub(crate) mod block;
 mod interface;
@@ -99,7 +100,8 @@ impl Pcapng {
         [self.hardware.clone(), self.os.clone(), self.application.clone()]
     }
 
-    /// Emits the records of `window`, which is `complete` when nothing follows it. Returns how much of it is done with.
+    /// Emits the records of `window`, which is `complete` when nothing follows it. Returns how much
+    /// of it is done with.
     pub(crate) fn walk(
         &mut self,
         window: &[u8],
@@ -168,7 +170,8 @@ impl Pcapng {
         (position, None)
     }
 
-    /// The fast path: enhanced packet block after enhanced packet block, as long as there is nothing to think about.
+    /// The fast path: enhanced packet block after enhanced packet block, as long as there is
+    /// nothing to think about.
     #[inline]
     fn run<const BIG: bool>(
         &mut self,

@@ -17,7 +17,8 @@ pub(super) struct BlockOption<'a> {
 }
 
 impl BlockOption<'_> {
-    /// The value as a text for people: without what follows a zero byte, with replacements for what is no UTF-8.
+    /// The value as a text for people: without what follows a zero byte, with replacements for what
+    /// is no UTF-8.
     pub(super) fn text(&self) -> Option<String> {
         let value = self.value.split(|byte| *byte == 0).next().unwrap_or_default();
         let text = String::from_utf8_lossy(&value[..value.len().min(TEXT_LENGTH)]).into_owned();
@@ -95,11 +96,11 @@ impl PacketOptions {
             match option.code {
                 EPB_FLAGS => {
                     told.direction = Words::<BIG>::word(option.value, 0)
-                        .map_or(told.direction, Direction::from_flags)
+                        .map_or(told.direction, Direction::from_flags);
                 }
                 // The first one counts.
                 EPB_DROPCOUNT if told.drops.is_none() => {
-                    told.drops = Words::<BIG>::long(option.value, 0)
+                    told.drops = Words::<BIG>::long(option.value, 0);
                 }
                 _ => {}
             }

@@ -1,8 +1,9 @@
 //! Finding the next block where one cannot be believed.
 //!
-//! A block states its length at both ends. A known type, a possible length and an equal length at the other end are
-//! enough: damage fakes that once in 2³² places. Bias: a capture of a transfer of capture files holds blocks in its
-//! payload; after damage, the reader can take one of those for its own.
+//! A block states its length at both ends. A known type, a possible length and an equal length at
+//! the other end are enough: damage fakes that once in 2³² places. Bias: a capture of a transfer of
+//! capture files holds blocks in its payload; after damage, the reader can take one of those for
+//! its own.
 
 use super::block;
 use super::order::Words;

@@ -1,4 +1,5 @@
-//! What the blocks say: sections, interfaces, statistics, and the packets that the fast path did not take.
+//! What the blocks say: sections, interfaces, statistics, and the packets that the fast path did
+//! not take.
 
 use trustbed_units::Ns;
 
@@ -100,7 +101,8 @@ impl Pcapng {
         })
     }
 
-    /// Takes one whole block. Returns a reason to stop before it when it is a packet that is later than was asked for.
+    /// Takes one whole block. Returns a reason to stop before it when it is a packet that is later
+    /// than was asked for.
     pub(super) fn take<const BIG: bool>(
         &mut self,
         block: Block<'_>,
@@ -182,7 +184,9 @@ impl Pcapng {
             self.say(
                 Problem::BAD_BLOCK,
                 position,
-                "an option claims more bytes than its block has; it and those behind it were left out".to_owned(),
+                "an option claims more bytes than its block has; it and those behind it were left \
+                 out"
+                .to_owned(),
                 sink,
             );
         }
@@ -329,11 +333,13 @@ impl Pcapng {
         };
         let odd = if captured as usize > room {
             Some(format!(
-                "a packet states {captured} captured bytes in a block that has room for {room}; those were taken"
+                "a packet states {captured} captured bytes in a block that has room for {room}; \
+                 those were taken"
             ))
         } else if captured > original {
             Some(format!(
-                "a packet states {captured} captured bytes of a frame of {original}; the frame is taken to have had {captured}"
+                "a packet states {captured} captured bytes of a frame of {original}; the frame is \
+                 taken to have had {captured}"
             ))
         } else {
             None
@@ -362,7 +368,10 @@ impl Pcapng {
             .filter(|snap| *snap != 0);
         let captured = (original.min(snap_length.unwrap_or(u32::MAX)) as usize).min(body.len() - 4);
         let odd = (!self.timeless).then(|| {
-            let said = "packets are stored without a time (simple packet blocks); they get that of the packet before them".to_owned();
+            let said =
+                "packets are stored without a time (simple packet blocks); they get that of \
+                the packet before them"
+                    .to_owned();
             (Problem::NO_TIMESTAMP, said)
         });
         Ok(Some(Slow {
@@ -413,7 +422,8 @@ impl Pcapng {
             }
             None => {
                 let detail = format!(
-                    "a packet of interface {id}, which the file does not describe: how to read it is not known"
+                    "a packet of interface {id}, which the file does not describe: how to read it \
+                     is not known"
                 );
                 self.say(Problem::UNKNOWN_INTERFACE, position, detail, sink);
                 self.tally.count_unstamped(snapped);

@@ -1,4 +1,5 @@
-//! The blocks of a pcapng file, byte by byte (draft-ietf-opsawg-pcapng, section 4), little-endian, times in nanoseconds.
+//! The blocks of a pcapng file, byte by byte (draft-ietf-opsawg-pcapng, section 4), little-endian,
+//! times in nanoseconds.
 
 use trustbed_units::Ns;
 use trustbed_wire::LinkType;
@@ -53,7 +54,8 @@ fn end_of_options(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; 4]);
 }
 
-/// A moment as two words, the upper one first. What lies before 1970 cannot be said and becomes 1970.
+/// A moment as two words, the upper one first. What lies before 1970 cannot be said and becomes
+/// 1970.
 fn moment(ts: Ns) -> [u8; 8] {
     let count = u64::try_from(ts.0).unwrap_or(0);
     // Exchanging the halves of the number exchanges the words of its bytes.
@@ -135,7 +137,8 @@ const fn link_number(link: LinkType) -> u16 {
     }
 }
 
-/// How far whole blocks reach in the first `upto` bytes of blocks, and how many packets are among them.
+/// How far whole blocks reach in the first `upto` bytes of blocks, and how many packets are among
+/// them.
 pub(super) fn whole(blocks: &[u8], upto: usize) -> (usize, u64) {
     let word = |at: usize| {
         blocks.get(at..).and_then(|rest| rest.first_chunk()).map(|word| u32::from_le_bytes(*word))

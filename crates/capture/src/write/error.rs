@@ -17,7 +17,8 @@ pub enum WriteError {
     },
     /// Writing failed part of the way. What was kept is whole blocks, unless it went into a pipe.
     #[error(
-        "{name}: writing failed after {frames_kept} frames ({bytes_kept} bytes), which are kept: {source}"
+        "{name}: writing failed after {frames_kept} frames ({bytes_kept} bytes), which are kept: \
+         {source}"
     )]
     Write {
         /// The path as given, or what the stream is called.

@@ -1,8 +1,9 @@
 //! Writes frames as a pcapng file that can be read while it grows.
 //!
-//! Only whole blocks reach the file, in the order in which they were given; there is no temporary name. When the disk is
-//! full, the file is cut back to whole blocks, the first call that notices says so, and frames that come later are
-//! counted and left out, so that a measurement that goes on beside the file is not disturbed.
+//! Only whole blocks reach the file, in the order in which they were given; there is no temporary
+//! name. When the disk is full, the file is cut back to whole blocks, the first call that notices
+//! says so, and frames that come later are counted and left out, so that a measurement that goes on
+//! beside the file is not disturbed.
 //!
 //! It puts nothing in order, sets no time and keeps no more of a frame than it is given.
 
@@ -25,7 +26,8 @@ use target::{Pipe, Target};
 /// What is gathered before it is written.
 const BUFFER_LENGTH: usize = 256 * 1024;
 
-/// What is given up at the end of a full disk, so that the counters still fit: an interface statistics block, rounded up.
+/// What is given up at the end of a full disk, so that the counters still fit: an interface
+/// statistics block, rounded up.
 const SPARE: usize = 128;
 
 /// What a file says about an interface.
@@ -69,8 +71,9 @@ pub struct Written {
     pub complete: bool,
 }
 
-/// Writes a pcapng file: [`Writer::interface`] for each interface, then [`Writer::frame`], [`Writer::flush`] whenever the
-/// file should be up to date, [`Writer::statistics`] at the end, and [`Writer::finish`].
+/// Writes a pcapng file: [`Writer::interface`] for each interface, then [`Writer::frame`],
+/// [`Writer::flush`] whenever the file should be up to date, [`Writer::statistics`] at the end, and
+/// [`Writer::finish`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -82,7 +85,13 @@ pub struct Written {
 /// let path = directory.path().join("two.pcapng");
 /// let mut writer = Writer::create(&path, "example 1.0")?;
 /// let link = LinkType::Ethernet;
-/// let description = InterfaceDescription { name: "eth0".to_owned(), link, snap_length: 64, hardware_timestamps: false, speed: None };
+/// let description = InterfaceDescription {
+///     name: "eth0".to_owned(),
+///     link,
+///     snap_length: 64,
+///     hardware_timestamps: false,
+///     speed: None,
+/// };
 /// let interface = writer.interface(&description)?;
 /// for number in 1..=2 {
 ///     let frame = Frame {
@@ -100,7 +109,9 @@ pub struct Written {
 /// assert_eq!(writer.finish()?.frames, 2);
 ///
 /// let mut reader = Reader::open(&[Input::Path(path)], DecodeOptions::default())?;
-/// reader.frames(10, |frame| assert_eq!((frame.original_length, frame.direction()), (1514, Direction::Outbound)));
+/// reader.frames(10, |frame| {
+///     assert_eq!((frame.original_length, frame.direction()), (1514, Direction::Outbound))
+/// });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Writer {
@@ -111,8 +122,8 @@ pub struct Writer {
     interfaces: u16,
     /// What is in the file.
     end: Mark,
-    /// Where the file can be cut so that at least [`SPARE`] bytes become free: the second mark lies so far before the
-    /// first one.
+    /// Where the file can be cut so that at least [`SPARE`] bytes become free: the second mark lies
+    /// so far before the first one.
     marks: [Mark; 2],
     state: State,
     left_out: u64,
@@ -146,19 +157,21 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Begins a file, in place of what the path held before. `application` is what it says about its writer.
+    /// Begins a file, in place of what the path held before. `application` is what it says about
+    /// its writer.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Create`] when there can be no such file, [`WriteError::Write`] when it cannot take its first bytes.
+    /// [`WriteError::Create`] when there can be no such file, [`WriteError::Write`] when it cannot
+    /// take its first bytes.
     pub fn create(path: &Path, application: &str) -> Result<Self, WriteError> {
         let file = File::create(path)
             .map_err(|source| WriteError::Create { path: path.to_owned(), source })?;
         Self::begin(path.display().to_string(), Box::new(file), application)
     }
 
-    /// Begins a stream that is called `name` in errors: a pipe, standard output, memory. It cannot be cut back when
-    /// writing fails in the middle of a block.
+    /// Begins a stream that is called `name` in errors: a pipe, standard output, memory. It cannot
+    /// be cut back when writing fails in the middle of a block.
     ///
     /// # Errors
     ///
@@ -214,7 +227,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`WriteError::Write`] when writing fails, once: afterwards frames are counted as left out, without an error.
+    /// [`WriteError::Write`] when writing fails, once: afterwards frames are counted as left out,
+    /// without an error.
     ///
     /// # Panics
     ///
@@ -230,11 +244,13 @@ impl Writer {
         if self.buffer.len() < BUFFER_LENGTH { Ok(()) } else { self.flush() }
     }
 
-    /// Says what an interface lost so far. Of several statements of one interface, readers take the last one.
+    /// Says what an interface lost so far. Of several statements of one interface, readers take the
+    /// last one.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Write`], as [`Writer::frame`]. After a failure it is tried all the same: there may be room for this.
+    /// [`WriteError::Write`], as [`Writer::frame`]. After a failure it is tried all the same: there
+    /// may be room for this.
     ///
     /// # Panics
     ///
@@ -271,8 +287,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`WriteError::Write`] when the last frames cannot be written. A failure that was reported before is not reported
-    /// again: [`Written`] tells of it.
+    /// [`WriteError::Write`] when the last frames cannot be written. A failure that was reported
+    /// before is not reported again: [`Written`] tells of it.
     pub fn finish(mut self) -> Result<Written, WriteError> {
         self.flush()?;
         let Self { end: Mark { bytes, frames }, left_out: frames_left_out, .. } = self;
@@ -306,7 +322,8 @@ impl Writer {
         Mark { bytes: self.end.bytes + bytes as u64, frames: self.end.frames + frames }
     }
 
-    /// Writing failed behind a part of the buffer: keeps whole blocks, and gives up so much that the counters still fit.
+    /// Writing failed behind a part of the buffer: keeps whole blocks, and gives up so much that
+    /// the counters still fit.
     fn on_failure(&mut self, written: usize, source: io::Error) -> WriteError {
         let given = self.after(self.buffer.len()).frames;
         let reached = self.end.bytes + written as u64;
@@ -329,7 +346,8 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// What was given is written even if nobody called [`Writer::finish`]; whether that went well, nobody hears.
+    /// What was given is written even if nobody called [`Writer::finish`]; whether that went well,
+    /// nobody hears.
     fn drop(&mut self) {
         let _ = self.flush();
     }

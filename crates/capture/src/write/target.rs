@@ -1,4 +1,5 @@
-//! Where blocks go: something that can be written to and, if it is a file, cut back to where whole blocks ended.
+//! Where blocks go: something that can be written to and, if it is a file, cut back to where whole
+//! blocks ended.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};

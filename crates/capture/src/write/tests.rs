@@ -62,7 +62,8 @@ fn frame(number: u64, bytes: &[u8]) -> Frame<'_> {
     }
 }
 
-/// What a disk holds after an interface and `count` frames, flushed every `every`; and what was said.
+/// What a disk holds after an interface and `count` frames, flushed every `every`; and what was
+/// said.
 fn fill(
     room: usize,
     step: usize,
@@ -140,7 +141,8 @@ fn nothing_is_appended_behind_a_part_of_a_block() {
 }
 
 proptest! {
-    /// However little room there is, the file ends with a whole block, and every frame is accounted for.
+    /// However little room there is, the file ends with a whole block, and every frame is accounted
+    /// for.
     #[test]
     fn a_file_on_a_full_disk_is_whole(room in 0_usize..12_000, step in 1_usize..5_000, every in 1_u64..60) {
         let (bytes, errors, written) = fill(room, step, true, 60, every);

@@ -1,7 +1,9 @@
-//! Runs a test once more in a network namespace of its own, where it may make interfaces and capture.
+//! Runs a test once more in a network namespace of its own, where it may make interfaces and
+//! capture.
 //!
-//! The outer run starts the same test with `unshare`; the inner one is told so by the environment. Where namespaces are
-//! not permitted the test says so and ends; in continuous integration that is a failure.
+//! The outer run starts the same test with `unshare`; the inner one is told so by the environment.
+//! Where namespaces are not permitted the test says so and ends; in continuous integration that is
+//! a failure.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 #![allow(clippy::print_stdout, reason = "a test that cannot run says why")]
 
@@ -29,7 +31,8 @@ pub(crate) fn entered(test: &str) -> bool {
     false
 }
 
-/// The options with which `unshare` makes namespaces here: without rights, or else with those of root.
+/// The options with which `unshare` makes namespaces here: without rights, or else with those of
+/// root.
 fn namespaces() -> Option<&'static [&'static str]> {
     const WAYS: [&[&str]; 2] =
         [&["--user", "--map-root-user", "--net", "--mount"], &["--net", "--mount"]];
@@ -62,11 +65,11 @@ pub(crate) fn run(program: &str, line: &str) {
     );
 }
 
-/// Two interfaces joined by a cable, up and silent. What is sent to 10.0.0.9 leaves by `left`, to 10.0.1.9 by `right`.
+/// Two interfaces joined by a cable, up and silent. What is sent to 10.0.0.9 leaves by `left`, to
+/// 10.0.1.9 by `right`.
 pub(crate) fn cable() {
-    ip(
-        "link add left address 02:00:00:00:00:01 type veth peer name right address 02:00:00:00:00:02",
-    );
+    ip("link add left address 02:00:00:00:00:01 type veth peer name right address \
+         02:00:00:00:00:02");
     for (interface, address, neighbour) in
         [("left", "10.0.0.1/24", "10.0.0.9"), ("right", "10.0.1.1/24", "10.0.1.9")]
     {

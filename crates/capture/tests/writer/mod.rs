@@ -1,4 +1,5 @@
-//! Writes captures byte by byte, in every dialect, and reads them back: what the tests of this crate have in common.
+//! Writes captures byte by byte, in every dialect, and reads them back: what the tests of this
+//! crate have in common.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 #![allow(
     clippy::unwrap_used,

@@ -54,7 +54,8 @@ pub enum JitterDescription {
         #[serde(default = "super::defaults::yes")]
         keep_order: bool,
     },
-    /// A quarter normal, three quarters Pareto of shape 3, as netem's table of this name, scaled to the deviation.
+    /// A quarter normal, three quarters Pareto of shape 3, as netem's table of this name, scaled to
+    /// the deviation.
     Paretonormal {
         /// Its standard deviation.
         deviation_ns: u64,

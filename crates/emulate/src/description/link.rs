@@ -8,18 +8,20 @@ use super::{
     ReorderDescription, TraceDescription,
 };
 
-/// A link: policer → queue → shaper → rate → wire. Whatever is not given is not there: no rate means no waiting, no queue means one without a
-/// limit.
+/// A link: policer → queue → shaper → rate → wire. Whatever is not given is not there: no rate
+/// means no waiting, no queue means one without a limit.
 ///
-/// The wire is what happens to a packet behind its transmission: loss, duplication, delay, reordering. A packet lost there has used the
-/// rate as any other.
+/// The wire is what happens to a packet behind its transmission: loss, duplication, delay,
+/// reordering. A packet lost there has used the rate as any other.
 ///
 /// ```
 /// use trustbed_emulate::{LinkDescription, QueueDescription};
 /// let link: LinkDescription = serde_json::from_str(
-///     r#"{"rate_bits_per_second": 20000000, "delay_ns": 10000000, "queue": {"kind": "drop_tail", "limit_packets": 50}}"#,
+///     r#"{"rate_bits_per_second": 20000000, "delay_ns": 10000000,
+///         "queue": {"kind": "drop_tail", "limit_packets": 50}}"#,
 /// )?;
-/// assert_eq!(link.queue, Some(QueueDescription::DropTail { limit_packets: Some(50), limit_bytes: None }));
+/// let queue = QueueDescription::DropTail { limit_packets: Some(50), limit_bytes: None };
+/// assert_eq!(link.queue, Some(queue));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -58,10 +60,12 @@ pub struct LinkDescription {
     /// What is dropped before the queue because more comes than was agreed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policer: Option<BucketDescription>,
-    /// What waits in the queue because more comes than was agreed; bursts pass at the rate of the link.
+    /// What waits in the queue because more comes than was agreed; bursts pass at the rate of the
+    /// link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shaper: Option<BucketDescription>,
-    /// When nothing passes, in order of time, from the moment on at which the times of the link begin.
+    /// When nothing passes, in order of time, from the moment on at which the times of the link
+    /// begin.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageDescription>,
 }

@@ -1,9 +1,12 @@
-//! How links and networks are described from outside: plain numbers, with the unit in the name of the key.
+//! How links and networks are described from outside: plain numbers, with the unit in the name of
+//! the key.
 //!
-//! Nothing is checked here but the form: an unknown key is an error, and so is a number that cannot be one of its kind. What makes no
-//! sense (a rate of 0, a name that nobody has) is found by [`crate::Link::new`] and [`crate::Topology::new`], which can say where.
+//! Nothing is checked here but the form: an unknown key is an error, and so is a number that cannot
+//! be one of its kind. What makes no sense (a rate of 0, an unknown name) is found by
+//! [`crate::Link::new`] and [`crate::Topology::new`], which report where.
 //!
-//! A key of a link stands twice: in [`LinkDescription`], and beside the ends of a pipe in [`PipeDescription`].
+//! A key of a link is given twice: in [`LinkDescription`], and beside the ends of a pipe in
+//! [`PipeDescription`].
 
 mod defaults;
 mod delay;

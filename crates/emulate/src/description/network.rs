@@ -25,14 +25,16 @@ pub struct Description {
     /// Two routers with the bottleneck between them; nothing else may be given beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dumbbell: Option<DumbbellDescription>,
-    /// Two hosts and the pipes between them, one after another; nothing else may be given beside it.
+    /// Two hosts and the pipes between them, one after another; nothing else may be given beside
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<ChainDescription>,
-    /// The host through which every address is reached that no host has; without it such packets are refused.
+    /// The host through which every address is reached that no host has; without it such packets
+    /// are refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
-    /// How much may be inside the whole network at once, each packet counted with [`crate::OVERHEAD`]; if not given,
-    /// [`crate::LIMIT_INSIDE`].
+    /// How much may be inside the whole network at once, each packet counted with
+    /// [`crate::OVERHEAD`]; if not given, [`crate::LIMIT_INSIDE`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_bytes_inside: Option<u64>,
 }
@@ -45,7 +47,8 @@ pub struct HostDescription {
     pub name: String,
     /// Its addresses, one at least; thousands are legal.
     pub addresses: Vec<IpAddr>,
-    /// Pipes of its own for every address: each address is then an emulated host with its own access link.
+    /// Pipes of its own for every address: each address is then an emulated host with its own
+    /// access link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessDescription>,
 }
@@ -63,7 +66,7 @@ pub struct AccessDescription {
     pub down: LinkDescription,
 }
 
-/// A pipe: a link with two ends. The keys of the link stand beside its own.
+/// A pipe: a link with two ends. The keys of the link are beside its own.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PipeDescription {
@@ -114,7 +117,7 @@ pub struct PipeDescription {
     pub outages: Vec<OutageDescription>,
 }
 
-/// A way from one host to another.
+/// A route from one host to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteDescription {
@@ -126,7 +129,8 @@ pub struct RouteDescription {
     pub through: Vec<String>,
 }
 
-/// Hosts on two sides of one bottleneck: routers `left` and `right`, pipes `up` (left to right) and `down`.
+/// Hosts on two sides of one bottleneck: routers `left` and `right`, pipes `up` (left to right) and
+/// `down`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DumbbellDescription {
@@ -140,7 +144,8 @@ pub struct DumbbellDescription {
     pub down: LinkDescription,
 }
 
-/// Two hosts with links in a row between them. One link each way is a bare link: pipes `up` and `down`; several are `up1`, `up2` …
+/// Two hosts with links in a row between them. One link in each direction is a bare link: pipes
+/// `up` and `down`; several are `up1`, `up2` …
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChainDescription {
@@ -148,7 +153,8 @@ pub struct ChainDescription {
     pub ends: [HostDescription; 2],
     /// The links from the first to the second, in that order.
     pub up: Vec<LinkDescription>,
-    /// The links from the second to the first, in that order; the same as `up` from behind if not given.
+    /// The links from the second to the first, in that order; the same as `up` from behind if not
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<Vec<LinkDescription>>,
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What waits in front of the rate. A limit counts the packet being sent: as a packet, or with those of its bytes that are not sent yet.
+/// What waits in front of the rate. A limit counts the packet being sent: as a packet, or with
+/// those of its bytes that are not sent yet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum QueueDescription {
@@ -19,7 +20,7 @@ pub enum QueueDescription {
     },
     /// Controlled delay (RFC 8289).
     Codel {
-        /// The wait that may stand.
+        /// The standing wait that is tolerated, in nanoseconds.
         #[serde(default = "super::defaults::target_ns")]
         target_ns: u64,
         /// For how long a longer wait is tolerated.
@@ -35,7 +36,8 @@ pub enum QueueDescription {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit_bytes: Option<u64>,
     },
-    /// Random early detection (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993).
+    /// Random early detection (Floyd and Jacobson, "Random Early Detection Gateways for Congestion
+    /// Avoidance", 1993).
     Red {
         /// Below this average nothing is dropped.
         minimum_packets: f64,
@@ -47,10 +49,11 @@ pub enum QueueDescription {
         /// How much the present length moves the average.
         #[serde(default = "super::defaults::weight")]
         weight: f64,
-        /// Whether the probability rises to 1 between the maximum and twice the maximum (Floyd, 2000) rather than at once.
+        /// Whether the probability rises to 1 between the maximum and twice the maximum (Floyd,
+        /// 2000) rather than at once.
         #[serde(default = "super::defaults::yes")]
         gentle: bool,
-        /// A typical packet: tells how many could have left while the queue was empty.
+        /// A typical packet, in bytes: gives how many could have left while the queue was empty.
         #[serde(default = "super::defaults::mean_packet_bytes")]
         mean_packet_bytes: u32,
         /// How many packets fit.

@@ -25,12 +25,13 @@ pub struct OutageDescription {
     pub keeps: bool,
 }
 
-/// Delivery opportunities in the format of mahimahi (Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015):
-/// each number is a millisecond in which so many bytes can leave; behind the last one it begins again.
+/// Delivery opportunities in the format of mahimahi (Netravali et al., "Mahimahi: Accurate
+/// Record-and-Replay for HTTP", USENIX ATC 2015): each number is a millisecond in which so many
+/// bytes can leave; behind the last one it begins again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceDescription {
-    /// In order; a millisecond that stands there twice carries twice as much.
+    /// In order; a millisecond that is listed twice carries twice as much.
     pub opportunities_ms: Vec<u64>,
     /// What one opportunity carries.
     #[serde(default = "super::defaults::opportunity_bytes")]

@@ -11,7 +11,8 @@ pub enum LossDescription {
         /// The share that is lost.
         probability: f64,
     },
-    /// Two states, with a loss each (Gilbert, "Capacity of a Burst-Noise Channel", 1960; Elliott, 1963).
+    /// Two states, with a loss each (Gilbert, "Capacity of a Burst-Noise Channel", 1960; Elliott,
+    /// 1963).
     GilbertElliott {
         /// The probability to become bad behind a packet.
         good_to_bad: f64,

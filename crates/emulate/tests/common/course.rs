@@ -31,9 +31,13 @@ pub fn packet<P>(
     Offered { host, source: address(host, from), destination: address(to.0, to.1), length, payload }
 }
 
+/// A host with two addresses.
+pub fn host(name: &str, number: usize) -> Value {
+    json!({"name": name, "addresses": [address(number, 0), address(number, 1)]})
+}
+
 /// Two addresses on each side, with access pipes on the left only.
 pub fn dumbbell(up: Value, down: Value, access: Value) -> Value {
-    let host = |name: &str, number| json!({"name": name, "addresses": [address(number, 0), address(number, 1)]});
     let mut left = host("left host", 0);
     left["access"] = access;
     json!({"dumbbell": {"left": [left], "right": [host("right host", 1)], "up": up, "down": down}})
@@ -62,16 +66,24 @@ pub fn traffic() -> impl Strategy<Value = Traffic> {
 pub fn links() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         json!({}),
-        json!({"rate_bits_per_second": 8_000_000, "delay_ns": 1_000_000, "queue": {"kind": "drop_tail", "limit_packets": 5}}),
-        json!({"rate_bits_per_second": 3_000_000, "queue": {"kind": "codel", "target_ns": 500_000, "interval_ns": 5_000_000},
-               "loss": {"kind": "periodic", "every": 7}}),
-        json!({"rate_trace": {"opportunities_ms": [1, 2, 5]}, "queue": {"kind": "red", "minimum_packets": 2, "maximum_packets": 5, "weight": 0.3}}),
-        json!({"delay_ns": 5_000_000, "jitter": {"kind": "uniform", "spread_ns": 3_000_000, "keep_order": false}, "duplicate": {"probability": 0.2}}),
-        json!({"rate_bits_per_second": 9_000_000, "shaper": {"rate_bits_per_second": 4_000_000, "burst_bytes": 4000},
-               "outages": [{"at_ns": 20_000_000, "lasts_ns": 30_000_000, "keeps": true}, {"at_ns": 90_000_000, "lasts_ns": 20_000_000}]}),
+        json!({"rate_bits_per_second": 8_000_000, "delay_ns": 1_000_000,
+               "queue": {"kind": "drop_tail", "limit_packets": 5}}),
+        json!({"rate_bits_per_second": 3_000_000, "loss": {"kind": "periodic", "every": 7},
+               "queue": {"kind": "codel", "target_ns": 500_000, "interval_ns": 5_000_000}}),
+        json!({"rate_trace": {"opportunities_ms": [1, 2, 5]}, "queue": {"kind": "red",
+               "minimum_packets": 2, "maximum_packets": 5, "weight": 0.3}}),
+        json!({"delay_ns": 5_000_000, "duplicate": {"probability": 0.2},
+               "jitter": {"kind": "uniform", "spread_ns": 3_000_000, "keep_order": false}}),
+        json!({"rate_bits_per_second": 9_000_000,
+               "shaper": {"rate_bits_per_second": 4_000_000, "burst_bytes": 4000},
+               "outages": [{"at_ns": 20_000_000, "lasts_ns": 30_000_000, "keeps": true},
+                           {"at_ns": 90_000_000, "lasts_ns": 20_000_000}]}),
         json!({"policer": {"rate_bits_per_second": 2_000_000, "burst_bytes": 5000},
-               "delay_steps": {"steps": [{"at_ns": 0, "delay_ns": 9_000_000}, {"at_ns": 50_000_000, "delay_ns": 2_000_000}], "keep_order": false}}),
-        json!({"loss": {"kind": "periodic", "every": 5}, "reorder": {"probability": 0.2, "held_ns": 3_000_000}, "duplicate": {"probability": 0.2}}),
+               "delay_steps": {"keep_order": false, "steps": [
+                   {"at_ns": 0, "delay_ns": 9_000_000},
+                   {"at_ns": 50_000_000, "delay_ns": 2_000_000}]}}),
+        json!({"loss": {"kind": "periodic", "every": 5}, "duplicate": {"probability": 0.2},
+               "reorder": {"probability": 0.2, "held_ns": 3_000_000}}),
     ])
 }
 
@@ -91,11 +103,12 @@ pub fn conserved(summary: &Summary) -> bool {
         == summary.delivered_packets + dropped + summary.unsent_packets + summary.inside_packets
 }
 
-/// Sends traffic, asking at these moments too; every packet is done when it was due, every seventh cannot be sent. The last moment ends it.
+/// Sends traffic, asking at these moments too; every packet is done when it was due, every seventh
+/// cannot be sent. The last moment ends it.
 pub fn run(
     description: &Value,
     traffic: &Traffic,
-    asked: &[i64],
+    polls: &[i64],
     end: i64,
 ) -> (Vec<Record>, Summary) {
     let mut network = network(description.clone(), 5);
@@ -105,17 +118,17 @@ pub fn run(
             assert!(departure.due.0 <= now && departure.due >= last);
             last = departure.due;
             if departure.payload % 7 == 6 {
-                network.unsent(departure.ticket)
+                network.unsent(departure.ticket);
             } else {
-                network.done(departure.ticket, departure.due)
+                network.sent(departure.ticket, departure.due);
             }
         }
         assert!(network.next_due().is_none_or(|due| due.0 > now));
         assert!(conserved(&network.summary()));
     };
-    let mut asked = asked.iter().copied().peekable();
+    let mut polls = polls.iter().copied().peekable();
     for (payload, &(time, up, from, to, length)) in traffic.iter().enumerate() {
-        while let Some(now) = asked.next_if(|now| *now <= time) {
+        while let Some(now) = polls.next_if(|now| *now <= time) {
             take(&mut network, now);
         }
         let (host, other) = if up { (0, 1) } else { (1, 0) };

@@ -5,6 +5,7 @@
 
 pub mod course;
 pub mod fraction;
+pub mod networks;
 
 use proptest::prelude::*;
 use trustbed_emulate::{Link, LinkDescription, Outcome, Passage};
@@ -41,7 +42,8 @@ pub fn link(text: &str) -> LinkDescription {
     serde_json::from_str(text).unwrap()
 }
 
-/// Sends packets of 1000 bytes, `gap` apart, through a link; what came of each, in the order in which the link told it.
+/// Sends packets of 1000 bytes, `gap` apart, through a link; what came of each, in the order in
+/// which the link told it.
 pub fn run(description: &LinkDescription, seed: u64, packets: u32, gap: i64) -> Vec<Outcome<u32>> {
     let columns: Vec<Packet> = (0..i64::from(packets)).map(|number| (number * gap, 1000)).collect();
     pass(description, seed, &columns)
@@ -66,7 +68,8 @@ pub fn by_number(outcomes: &[Outcome<u32>]) -> Vec<Passage> {
     originals.iter().map(|outcome| outcome.passage).collect()
 }
 
-/// Whether a count of successes among trials is what the probability lets expect: within five standard deviations.
+/// Whether a count of successes among trials is what the probability lets expect: within five
+/// standard deviations.
 pub fn likely(count: usize, trials: usize, probability: f64) -> bool {
     spread(count, trials, probability, 1.0)
 }

@@ -1,7 +1,8 @@
-//! What an acknowledgement covers, whether it is a duplicate (RFC 5681), and whether it is a round trip: Karn's rule on bytes.
+//! What an acknowledgement covers, whether it is a duplicate (RFC 5681), and whether it is a round
+//! trip: Karn's rule on bytes.
 //!
-//! Where the bytes of an acknowledgement were sent twice, or not all captured, there is no sample; an acknowledgement that was delayed makes
-//! its sample too long.
+//! Where the bytes of an acknowledgement were sent twice, or not all captured, there is no sample;
+//! an acknowledgement that was delayed makes its sample too long.
 
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{Options, Packet, TcpFlags};
@@ -13,7 +14,8 @@ use super::{Stream, WILD, hole};
 pub enum RttOutcome {
     /// It acknowledged nothing new.
     None,
-    /// A sample; `lone` when a single segment of at most one MSS was outstanding (an ACK may have been delayed).
+    /// A sample; `lone` when a single segment of at most one MSS was outstanding (an ACK may have
+    /// been delayed).
     Sample {
         /// The round-trip time.
         rtt: Span,
@@ -49,8 +51,8 @@ pub struct Ack {
     pub rtt: RttOutcome,
     /// A sample by the timestamp option from data to its echo.
     pub rtt_timestamp: Option<Span>,
-    /// It is a SYN-ACK that acknowledges data (a SYN with payload, RFC 7413): good for a round-trip time and for nothing else,
-    /// because the window of a SYN counts in no statistic.
+    /// It is a SYN-ACK that acknowledges data (a SYN with payload, RFC 7413): good for a round-trip
+    /// time and for nothing else, because the window of a SYN counts in no statistic.
     pub opening: bool,
 }
 
@@ -81,7 +83,8 @@ impl Stream {
             return None;
         }
         if !self.seen.acknowledged && !self.seen.syn && to < self.una {
-            // Already running when the capture began: what is outstanding reaches further back than what was seen.
+            // Already running when the capture began: what is outstanding reaches further back than
+            // what was seen.
             self.una = to;
         }
         self.seen.acknowledged = true;
@@ -152,7 +155,8 @@ impl Stream {
         if to != end && (end - start <= mss || (to - start) % mss != 0) {
             return RttOutcome::Inside;
         }
-        // An acknowledgement of data and FIN together answers the FIN, unless the FIN was on the last data segment.
+        // An acknowledgement of data and FIN together answers the FIN, unless the FIN was on the
+        // last data segment.
         if with_fin && !self.seen.fin_with_data {
             return RttOutcome::None;
         }

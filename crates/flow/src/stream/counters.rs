@@ -37,7 +37,8 @@ pub struct Counters {
     pub window_probes: u32,
     /// Packets captured twice.
     pub capture_duplicates: u32,
-    /// Sequence numbers of this direction, and acknowledgements and SACK blocks for it, that lie far from all others: each was ignored.
+    /// Sequence numbers of this direction, and acknowledgements and SACK blocks for it, that lie
+    /// far from all others: each was ignored.
     pub wild: u32,
     /// SYNs beyond the first.
     pub syn_retransmissions: u16,

@@ -1,6 +1,8 @@
-//! Which bytes of a segment are new, and what the segment is: new data, a retransmission, the filling of a hole, a keep-alive, a probe.
+//! Which bytes of a segment are new, and what the segment is: new data, a retransmission, the
+//! filling of a hole, a keep-alive, a probe.
 //!
-//! Bytes that the capture never held are in holes; a segment that meets only holes is no retransmission, whatever the sender meant by it.
+//! Bytes that the capture never held are in holes; a segment that meets only holes is no
+//! retransmission, whatever the sender meant by it.
 
 use trustbed_units::Span;
 use trustbed_wire::{Bits, Packet, TcpFlags};
@@ -12,7 +14,8 @@ use crate::recovery::Hole;
 const MOST_UNHEARD: usize = 1024;
 
 impl Stream {
-    /// Classifies a packet of this direction that carries payload. `peer_window` is the peer's last advertised window.
+    /// Classifies a packet of this direction that carries payload. `peer_window` is the peer's last
+    /// advertised window.
     #[inline]
     pub(crate) fn on_payload(
         &mut self,
@@ -111,7 +114,8 @@ impl Stream {
         if start > self.snd_max {
             let (from, to) = (self.snd_max, start);
             if self.counters.data_packets == 1 && !self.seen.syn && !self.seen.acknowledged {
-                // The first data of a connection that was already running: what came before is unknown, not missing.
+                // The first data of a connection that was already running: what came before is
+                // unknown, not missing.
                 (self.lowest, self.una, self.snd_max) = (start, start, start);
             } else {
                 self.open_hole(hole(from, to, packet));
@@ -169,7 +173,8 @@ impl Stream {
                     && let Ok(length) = u32::try_from(hole.end - hole.start)
                 {
                     records.insert(hole.start, length, now);
-                    // A byte that was lost before the capture has been sent before: it gives no sample.
+                    // A byte that was lost before the capture has been sent before: it gives no
+                    // sample.
                     if cause != Cause::Reordered {
                         records.for_range(hole.start, hole.end, |r| r.untimed = true);
                     }

@@ -1,7 +1,9 @@
-//! Why a segment was sent again, and how a hole came to be filled: RFC 6675 (`DupThresh` 3), RFC 8985 (tail-loss probe).
+//! Why a segment was sent again, and how a hole came to be filled: RFC 6675 (`DupThresh` 3), RFC
+//! 8985 (tail-loss probe).
 //!
-//! A timeout as early as a probe would be is taken for a probe. A reordered segment that comes late, or that the receiver asked for, is
-//! taken for a repair: reordering is rather under- than over-estimated.
+//! A timeout as early as a probe would be is taken for a probe. A reordered segment that comes
+//! late, or that the receiver asked for, is taken for a repair: reordering is rather under- than
+//! over-estimated.
 
 use trustbed_units::{Ns, Seq, Span};
 use trustbed_wire::{Bits, Packet};

@@ -1,5 +1,5 @@
-//! What SACK blocks add: ranges that the receiver holds, and DSACKs (RFC 2883), by which a retransmission turns out to have been
-//! unnecessary.
+//! What SACK blocks add: ranges that the receiver holds, and DSACKs (RFC 2883), by which a
+//! retransmission turns out to have been unnecessary.
 
 use trustbed_wire::Options;
 

@@ -9,11 +9,13 @@ pub enum Class {
     Syn,
     /// Closes one direction, without payload.
     Fin,
-    /// Aborts. Text in it explains why (RFC 1122, 4.2.2.12) and is no data: it has no sequence numbers.
+    /// Aborts. Text in it explains why (RFC 1122, 4.2.2.12) and is no data: it has no sequence
+    /// numbers.
     Rst,
     /// No payload and no flag that consumes a sequence number.
     PureAck,
-    /// At most one byte, at the highest number used (a FIN uses one): asks whether the peer is alive.
+    /// At most one byte, at the highest number used (a FIN uses one): asks whether the peer is
+    /// alive.
     KeepAlive,
     /// At most one byte into a closed window.
     WindowProbe,

@@ -44,7 +44,8 @@ pub(crate) fn address(last: u8) -> [u8; 16] {
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last]
 }
 
-/// The hash of a flow in a test: any function will do that is the same for both directions and spreads.
+/// The hash of a flow in a test: any function will do that is the same for both directions and
+/// spreads.
 fn symmetric_hash(a: ([u8; 16], u16), b: ([u8; 16], u16), protocol: u8) -> u64 {
     let one = |(address, port): ([u8; 16], u16)| {
         let text = address.iter().fold(u64::from(port), |sum, &byte| {
@@ -258,7 +259,8 @@ impl Talk {
         Self::default()
     }
 
-    /// A connection opened at 0 with a round trip of 10 ms, MSS 1000, and a window of 60 000 bytes both ways.
+    /// A connection opened at 0 with a round trip of 10 ms, MSS 1000, and a window of 60 000 bytes
+    /// both ways.
     pub(crate) fn open() -> Self {
         Self::opened_by(Ends::default())
     }

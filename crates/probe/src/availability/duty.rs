@@ -1,8 +1,10 @@
-//! When a monitor spins that must not burn a whole core: once in every second, at a place that is drawn anew each time, so that it cannot
-//! fall into step with a disturbance that comes periodically.
+//! When a monitor spins that must not burn a whole core: once in every second, at a place that is
+//! drawn anew each time, so that it cannot fall into step with a disturbance that comes
+//! periodically.
 //!
-//! Bias: a window over-estimates what a thread would have that always runs. Whoever has slept is preferred when it wakes up, and the
-//! budget of a quota is fresh then: of a quota of 30 in every 100 ms, a window of 100 ms that begins in the middle of a period sees two budgets.
+//! Bias: a window over-estimates what a thread would have that always runs. Whoever has slept is
+//! preferred when it wakes up, and the budget of a quota is fresh then: of a quota of 30 in every
+//! 100 ms, a window of 100 ms that begins in the middle of a period sees two budgets.
 
 use trustbed_units::{Ns, Span};
 
@@ -81,8 +83,9 @@ impl DutyCycle {
     }
 }
 
-/// Output `number` of the generator `SplitMix64` (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014), which
-/// needs no earlier one: whoever begins later draws the same windows.
+/// Output `number` of the generator `SplitMix64` (Steele, Lea and Flood, *Fast Splittable
+/// Pseudorandom Number Generators*, OOPSLA 2014), which needs no earlier one: whoever begins later
+/// draws the same windows.
 const fn mixed(seed: u64, number: u64) -> u64 {
     let mut bits = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -6,7 +6,7 @@ use trustbed_units::{Ns, Span};
 
 use super::{AvailabilitySecond, DutyCycle, Gap, GapTally, SECOND, Window};
 
-/// Seconds that can wait without memory being asked for.
+/// Seconds that can wait without an allocation.
 const WAITING: usize = 16;
 
 /// What a monitor is. Not to be copied: the copy of a table has no room.
@@ -16,23 +16,29 @@ pub struct AvailabilitySettings {
     pub threshold: Span,
     /// In which parts of the seconds it watches.
     pub duty: DutyCycle,
-    /// Single gaps are kept in it as long as it has room; it is never made larger. What it has no room for is counted all the same.
+    /// Single gaps are kept in it as long as it has room; it is never made larger. What it has no
+    /// room for is counted all the same.
     pub table: Vec<Gap>,
 }
 
 /// From gaps to what they come to by the second, while they are found.
 ///
-/// In the order of time: [`on_passes`](Self::on_passes), [`on_gap`](Self::on_gap), [`advance`](Self::advance); after each,
-/// [`poll_second`](Self::poll_second) until there is none, and [`exchange`](Self::exchange) as often as single gaps are wanted.
-/// [`finish`](Self::finish) closes the last second.
+/// In the order of time: [`on_passes`](Self::on_passes), [`on_gap`](Self::on_gap),
+/// [`advance`](Self::advance); after each, [`poll_second`](Self::poll_second) until there is none,
+/// and [`exchange`](Self::exchange) as often as single gaps are wanted. [`finish`](Self::finish)
+/// closes the last second.
 ///
-/// Its memory is the table and the seconds that nobody has asked for yet. As long as these are few, it asks the system for none, so that a
-/// thread can use it while it measures.
+/// Its memory is the table and the seconds not polled yet. As long as these are few, it asks the
+/// system for none, so that a thread can use it while it measures.
 ///
 /// ```
 /// use trustbed_probe::{Availability, AvailabilitySettings, DutyCycle, Gap};
 /// use trustbed_units::{Ns, Span};
-/// let settings = AvailabilitySettings { threshold: Span::from_micros(50), duty: DutyCycle::always(), table: Vec::with_capacity(100) };
+/// let settings = AvailabilitySettings {
+///     threshold: Span::from_micros(50),
+///     duty: DutyCycle::always(),
+///     table: Vec::with_capacity(100),
+/// };
 /// let mut monitor = Availability::new(settings, Ns(0));
 /// monitor.on_gap(Gap { begin: Ns(990_000_000), length: Span::from_millis(30) });
 /// monitor.finish(Ns(1_500_000_000));
@@ -50,7 +56,8 @@ pub struct Availability {
     open: AvailabilitySecond,
     /// Of the open second.
     window: Window,
-    /// What of the last gap is not counted as lost yet: it may reach into seconds that have not begun.
+    /// What of the last gap is not counted as lost yet: it may reach into seconds that have not
+    /// begun.
     pending: Window,
     table: Vec<Gap>,
     closed: VecDeque<AvailabilitySecond>,
@@ -75,7 +82,8 @@ pub struct AvailabilityTotals {
 }
 
 impl AvailabilityTotals {
-    /// The time lost in gaps; where not all of it was watched, as much for the rest. What osnoise calls noise.
+    /// The time lost in gaps; where not all of it was watched, as much for the rest. What osnoise
+    /// calls noise.
     #[expect(clippy::cast_possible_truncation, reason = "rounded to nanoseconds")]
     pub fn noise(&self) -> Option<Span> {
         let (all, watched) = (self.until - self.from, self.tally.watched);
@@ -122,8 +130,9 @@ impl Availability {
         self.open.tally.passes += passes;
     }
 
-    /// Two readings lay that far apart. What is not longer than the threshold is no gap. No time is lost twice, and none of a second that is
-    /// over: of a gap that begins before the end of the last one, or before the open second, that part is cut off.
+    /// Two readings lay that far apart. What is not longer than the threshold is no gap. No time is
+    /// lost twice, and none of a second that is over: of a gap that begins before the end of the
+    /// last one, or before the open second, that part is cut off.
     pub fn on_gap(&mut self, gap: Gap) {
         let begin = gap.begin.max(self.pending.until).max(self.open.from);
         let found = Gap { begin, length: gap.end() - begin };
@@ -148,7 +157,8 @@ impl Availability {
         }
     }
 
-    /// The monitor ends, and with it the second that is open; what of a gap lies behind the end is not lost.
+    /// The monitor ends, and with it the second that is open; what of a gap lies behind the end is
+    /// not lost.
     pub fn finish(&mut self, end: Ns) {
         self.advance(end);
         if end > self.open.from {
@@ -156,7 +166,7 @@ impl Availability {
         }
     }
 
-    /// The earliest second that is over and was not asked for.
+    /// The earliest second that is over and was not polled.
     pub fn poll_second(&mut self) -> Option<AvailabilitySecond> {
         self.closed.pop_front()
     }
@@ -188,7 +198,8 @@ impl Availability {
         }
     }
 
-    /// Counts as lost what of the last gap lies before a moment, which is in the open second or its end.
+    /// Counts as lost what of the last gap lies before a moment, which is in the open second or its
+    /// end.
     fn settle(&mut self, at: Ns) {
         let until = self.pending.until.min(at);
         self.open.tally.lost += self.window.overlap(self.pending.from, until);

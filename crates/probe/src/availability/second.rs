@@ -27,7 +27,7 @@ pub struct GapTally {
 }
 
 impl GapTally {
-    /// The share of one core: 1 − lost/watched. Nothing is said of what was not watched.
+    /// The share of one core: 1 − lost/watched. `None` if nothing was watched.
     pub fn share(&self) -> Option<f64> {
         (self.watched > Span::ZERO).then(|| 1.0 - self.lost.as_f64() / self.watched.as_f64())
     }
@@ -63,16 +63,17 @@ pub struct AvailabilitySecond {
 }
 
 impl AvailabilitySecond {
-    /// Whether a core was withheld: its share below 0.9. Nothing is said where none of it was watched.
+    /// Whether a core was withheld: its share below 0.9. `None` where none of it was watched.
     pub fn is_starved(&self) -> Option<bool> {
         self.tally.share().map(|share| share < STARVED_BELOW)
     }
 }
 
-/// The share of a core over a transfer: the mean of the seconds that it overlaps, each weighted by how much of it does.
+/// The share of a core over a transfer: the mean of the seconds that it overlaps, each weighted by
+/// how much of it does.
 ///
-/// Nothing where no second that was watched overlaps it. The shares are even within their seconds here: a transfer of some milliseconds has
-/// what its second had, not what happened in those.
+/// Nothing where no second that was watched overlaps it. The shares are even within their seconds
+/// here: a transfer of some milliseconds has what its second had, not what happened in those.
 ///
 /// ```
 /// use trustbed_probe::{AvailabilitySecond, GapTally, cpu_share};
@@ -98,9 +99,11 @@ pub fn cpu_share(seconds: &[AvailabilitySecond], from: Ns, until: Ns) -> Option<
     (weight > 0.0).then(|| sum / weight)
 }
 
-/// A share of one core as a percentage of a node's: of one with four cores, a thread that has a whole one has 25 %.
+/// A share of one core as a percentage of a node's: of one with four cores, a thread that has a
+/// whole one has 25 %.
 ///
-/// `cores` are those that the thread may use (its affinity), never fewer because of a quota: a quota is what is to be found.
+/// `cores` are those that the thread may use (its affinity), never fewer because of a quota: a
+/// quota is what is to be found.
 pub fn node_percent(share: f64, cores: u32) -> f64 {
     100.0 * share / f64::from(cores.max(1))
 }

@@ -2,13 +2,15 @@
 
 use trustbed_units::Span;
 
-/// Interrupts are shorter than this on any machine that is worth measuring on; being scheduled out is longer.
+/// Interrupts are shorter than this on any machine that is worth measuring on; being scheduled out
+/// is longer.
 const LEAST: Span = Span::from_micros(50);
 
 /// A loop whose clock is slow (one that is read by a system call) is allowed this many passes.
 const PASSES: i64 = 20;
 
-/// The larger of 50 µs and 20 times the median pass of the loop, which is told as it was measured in a trial; sorts what it is told.
+/// The larger of 50 µs and 20 times the median pass of the loop, as measured in a trial; sorts its
+/// argument.
 ///
 /// ```
 /// use trustbed_probe::gap_threshold;

@@ -1,4 +1,5 @@
-//! How wrong a timestamp may be, as whoever wrote it believes: RFC 4656, section 4.1.2, with bit Z of RFC 8186.
+//! How wrong a timestamp may be, as whoever wrote it believes: RFC 4656, section 4.1.2, with bit Z
+//! of RFC 8186.
 
 use trustbed_units::Span;
 
@@ -21,7 +22,8 @@ const SCALE: u16 = 0x3f;
 pub struct ErrorEstimate(pub u16);
 
 impl ErrorEstimate {
-    /// The smallest estimate that is not below an error; of a clock that is kept to UTC by something outside the host, or is not.
+    /// The smallest estimate that is not below an error; of a clock that is kept to UTC by
+    /// something outside the host, or is not.
     pub fn of(error: Span, synchronized: bool, format: TimeFormat) -> Self {
         let mut steps =
             ((u128::from(error.0.max(0).unsigned_abs())) << 32).div_ceil(1_000_000_000).max(1);
@@ -56,8 +58,9 @@ impl ErrorEstimate {
         self.0 & 0xff
     }
 
-    /// Multiplier · 2^scale · 2⁻³² s, rounded up. None where the multiplier is 0: RFC 4656 forbids that, and implementations of TWAMP light send
-    /// it all the same, so that it is taken as "unknown".
+    /// Multiplier · 2^scale · 2⁻³² s, rounded up. None where the multiplier is 0: RFC 4656 forbids
+    /// that, and implementations of TWAMP light send it all the same, so that it is taken as
+    /// "unknown".
     pub fn error(self) -> Option<Span> {
         if self.multiplier() == 0 {
             return None;

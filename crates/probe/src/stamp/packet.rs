@@ -2,17 +2,19 @@
 //!
 //! RFC 8762, figure 2, with the session identifier that RFC 8972, figure 1, put into the zeros:
 //!
-//! | octets | 0–3 | 4–11 | 12–13 | 14–15 | 16–43 |
+//! | bytes | 0–3 | 4–11 | 12–13 | 14–15 | 16–43 |
 //! |---|---|---|---|---|---|
 //! | sender | sequence | timestamp | error estimate | session | zeros |
 //!
 //! RFC 8762, figure 5 (RFC 8972, figure 3):
 //!
-//! | octets | 0–3 | 4–11 | 12–13 | 14–15 | 16–23 | 24–27 | 28–35 | 36–37 | 38–39 | 40 | 41–43 |
+//! | bytes | 0–3 | 4–11 | 12–13 | 14–15 | 16–23 | 24–27 | 28–35 | 36–37 | 38–39 | 40 | 41–43 |
 //! |---|---|---|---|---|---|---|---|---|---|---|---|
-//! | reflector | sequence | timestamp | error estimate | session | received | sender's sequence | its timestamp | its error estimate | zeros | TTL | zeros |
+//! | reply | sequence | timestamp | error | session | receipt | A | B | C | zeros | TTL | zeros |
 //!
-//! Everything is in network byte order. What must be zero is not looked at.
+//! A, B and C: sequence, timestamp and error estimate of the sender's packet.
+//!
+//! Everything is in network byte order. The receiver ignores the bytes that must be zero.
 
 use super::{ErrorEstimate, StampTime};
 
@@ -46,7 +48,8 @@ pub struct SenderPacket {
 /// A session-reflector's test packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReflectorPacket {
-    /// In stateful mode the packets that the reflector sent in the session before this one, in stateless mode the sender's number.
+    /// In stateful mode the packets that the reflector sent in the session before this one, in
+    /// stateless mode the sender's number.
     pub sequence: u32,
     /// When it was sent back, in the format that the reflector's error estimate names.
     pub timestamp: StampTime,
@@ -62,12 +65,14 @@ pub struct ReflectorPacket {
     pub sender_timestamp: StampTime,
     /// The sender's error estimate.
     pub sender_error_estimate: ErrorEstimate,
-    /// The hops that the sender's packet could still have made when it came; 255 also where the reflector cannot know (RFC 5357).
+    /// The hops that the sender's packet could still have made when it came; 255 also where the
+    /// reflector cannot know (RFC 5357).
     pub sender_ttl: u8,
 }
 
 impl SenderPacket {
-    /// Reads a datagram's payload. None for what is too short even for TWAMP; without a session where it ends before that.
+    /// Reads a datagram's payload. None for what is too short even for TWAMP; without a session
+    /// where it ends before that.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let base = payload.first_chunk::<LEAST_SENDER>()?;
         Some(Self {
@@ -78,8 +83,9 @@ impl SenderPacket {
         })
     }
 
-    /// The payload of a datagram, of so many bytes but never fewer than [`BASE_BYTES`]. What is more is an extension for padding where it has
-    /// room for the header of one (from 48 bytes on), and zeros.
+    /// The payload of a datagram, of so many bytes but never fewer than [`BASE_BYTES`]. What is
+    /// more is an extension for padding where it has room for the header of one (from 48 bytes on),
+    /// and zeros.
     pub fn payload(&self, bytes: usize) -> Vec<u8> {
         let mut made = Vec::with_capacity(bytes.max(BASE_BYTES));
         made.extend(self.sequence.to_be_bytes());
@@ -113,8 +119,8 @@ impl ReflectorPacket {
         })
     }
 
-    /// The payload of the answer to a request: as long as that (RFC 8762, section 4.3), but never fewer bytes than [`BASE_BYTES`], and with what
-    /// lies behind its base packet.
+    /// The payload of the answer to a request: as long as that (RFC 8762, section 4.3), but never
+    /// fewer bytes than [`BASE_BYTES`], and with what lies behind its base packet.
     pub fn payload(&self, request: &[u8]) -> Vec<u8> {
         let mut made = Vec::with_capacity(request.len().max(BASE_BYTES));
         made.extend(self.sequence.to_be_bytes());

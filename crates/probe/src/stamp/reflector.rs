@@ -1,10 +1,13 @@
-//! Who answers test packets: a session-reflector that knows one peer and bounds what it does for it.
+//! Who answers test packets: a session-reflector that knows one peer and bounds what it does for
+//! it.
 //!
-//! It answers as many packets as it is allowed to, of at most so many bytes, to one address; everything else is counted under a [`Refusal`] and
-//! changes nothing. An answer is at most 44 bytes to a packet of 14, so that little is gained by a forged address.
+//! It answers as many packets as it is allowed to, of at most so many bytes, to one address;
+//! everything else is counted under a [`Refusal`] and changes nothing. An answer is at most 44
+//! bytes to a packet of 14, so that little is gained by a forged address.
 //!
-//! A session is known by the peer's address and port, and by the identifier of RFC 8972 where one is asked for; without one whatever stands
-//! there is returned and not looked at, since TWAMP may have padding in its place.
+//! A session is known by the peer's address and port, and by the identifier of RFC 8972 where one
+//! is asked for; without one whatever stands there is returned and not looked at, since TWAMP may
+//! have padding in its place.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +16,8 @@ use trustbed_units::{Ns, Span};
 
 use super::{ErrorEstimate, ReflectorPacket, SenderPacket, StampTime};
 
-/// Sessions whose packets are counted; a peer that comes from more ports than these is refused at the others, until one was silent for long.
+/// Sessions whose packets are counted; a peer that comes from more ports than these is refused at
+/// the others, until one was silent for long.
 const MOST_SESSIONS: usize = 64;
 /// A session that is silent for so long may be forgotten (REFWAIT of RFC 5357, section 4.2).
 const SILENCE: Span = Span::from_secs(900);
@@ -28,7 +32,8 @@ pub struct ReflectorSettings {
     pub peer_port: Option<u16>,
     /// The session that packets must name; any unless given.
     pub session: Option<u16>,
-    /// Whether it counts its own packets, so that the sender can tell in which direction one was lost.
+    /// Whether it counts its own packets, so that the sender can tell in which direction one was
+    /// lost.
     pub stateful: bool,
     /// Larger packets are not answered.
     pub largest_bytes: usize,
@@ -90,8 +95,9 @@ struct Session {
     heard: Ns,
 }
 
-/// A session-reflector. For every packet: [`Reflector::on_packet`]; if it is accepted, [`Reflector::answer`] with the moment of sending, and
-/// [`Reflector::on_sent`] once the answer has left.
+/// A session-reflector. For every packet: [`Reflector::on_packet`]; if it is accepted,
+/// [`Reflector::answer`] with the moment of sending, and [`Reflector::on_sent`] once the answer has
+/// left.
 #[derive(Debug, Clone)]
 pub struct Reflector {
     settings: ReflectorSettings,
@@ -143,8 +149,9 @@ impl Reflector {
         found
     }
 
-    /// The payload of the answer: to a payload that came at a moment with so many hops left (none where that is not known), and is answered at
-    /// another. Both by the clock that the estimate is about.
+    /// The payload of the answer: to a payload that came at a moment with so many hops left (none
+    /// where that is not known), and is answered at another. Both by the clock that the estimate is
+    /// about.
     pub fn answer(
         &self,
         accepted: &Accepted,
@@ -222,7 +229,8 @@ impl Reflector {
         (session.heard <= moment).then_some(*from)
     }
 
-    /// A leaky bucket as virtual scheduling (ITU-T I.371, annex A): a packet may come a burst before it is due.
+    /// A leaky bucket as virtual scheduling (ITU-T I.371, annex A): a packet may come a burst
+    /// before it is due.
     fn is_in_time(&mut self, now: Ns) -> bool {
         let gap =
             i64::try_from(SECOND / u64::from(self.settings.packets_per_second.max(1))).unwrap_or(0);

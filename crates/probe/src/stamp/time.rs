@@ -1,10 +1,12 @@
 //! Moments in the two formats of the protocol.
 //!
-//! Both have 32 bits for seconds and begin again after 136 years (NTP in 2036, PTP in 2106): whoever reads one has to know roughly when it is.
-//! NTP counts seconds in steps of 2⁻³², which is finer than a nanosecond, so that a moment survives the way there and back unchanged.
+//! Both have 32 bits for seconds and begin again after 136 years (NTP in 2036, PTP in 2106):
+//! whoever reads one has to know roughly when it is. NTP counts seconds in steps of 2⁻³², which is
+//! finer than a nanosecond, so that a moment survives the way there and back unchanged.
 //!
-//! Bias: PTP counts in TAI, which is 37 s ahead of UTC and of the clocks of hosts since 2017. RFC 8186 asks for the format and not for the
-//! scale, and hosts seldom know the difference: here both formats show the host's own clock.
+//! Bias: PTP counts in TAI, which is 37 s ahead of UTC and of the clocks of hosts since 2017. RFC
+//! 8186 asks for the format and not for the scale, and hosts seldom know the difference: here both
+//! formats show the host's own clock.
 
 use trustbed_units::Ns;
 
@@ -16,7 +18,8 @@ const ERA: i128 = SECOND << 32;
 /// What the 64 bits of a timestamp mean: bit Z of an error estimate (RFC 8186, section 2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeFormat {
-    /// Z = 0: seconds since 1900 and their 2³²th parts (RFC 5905, section 6). Every implementation has it.
+    /// Z = 0: seconds since 1900 and their 2³²th parts (RFC 5905, section 6). Every implementation
+    /// has it.
     #[default]
     Ntp,
     /// Z = 1: seconds since 1970 and nanoseconds (IEEE 1588-2008, truncated).
@@ -46,15 +49,16 @@ impl StampTime {
         let since = moment.0 as i128 + format.epoch();
         let (seconds, nanoseconds) = (since.div_euclid(SECOND), since.rem_euclid(SECOND));
         let rest = match format {
-            // Rounded up, so that whoever rounds down has the same nanosecond; 999 999 999 ns are four steps below a second.
+            // Rounded up, so that whoever rounds down has the same nanosecond; 999 999 999 ns are
+            // four steps below a second.
             TimeFormat::Ntp => ((nanoseconds << 32) + SECOND - 1) / SECOND,
             TimeFormat::Ptp => nanoseconds,
         };
         Self(((seconds as u32 as u64) << 32) | rest as u64)
     }
 
-    /// The moment that it means, of those in all eras the one nearest to another. None for what is no time: a billion nanoseconds or more, or
-    /// a moment that cannot be written down.
+    /// The moment that it means, of those in all eras the one nearest to another. None for what is
+    /// no time: a billion nanoseconds or more, or a moment that cannot be written down.
     pub fn moment(self, format: TimeFormat, near: Ns) -> Option<Ns> {
         let (seconds, rest) = (i128::from(self.0 >> 32), i128::from(self.0 & 0xffff_ffff));
         let nanoseconds = match format {

@@ -99,8 +99,9 @@ impl Path {
     }
 }
 
-/// So many paths that fill the space evenly: 1 to 1000 Mbit/s, round trips of 1 to 200 ms, up to 90 % of cross traffic. Any number of them is
-/// spread alike, because each is a multiple of irrational numbers.
+/// So many paths that fill the space evenly: 1 to 1000 Mbit/s, round trips of 1 to 200 ms, up to 90
+/// % of cross traffic. Any number of them is spread alike, because each is a multiple of irrational
+/// numbers.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,8 +1,9 @@
-//! Where the columns of a capture wait until they have been measured: times, lengths and, when somebody asks whose or which packets they are,
-//! marks.
+//! Where the columns of a capture wait until they have been measured: times, lengths and, when
+//! somebody asks whose or which packets they are, marks.
 //!
-//! The first 64 MiB stay in memory, the rest goes to an unnamed temporary file, 12 bytes a packet (20 with marks), and is read back
-//! block by block as often as needed. So a capture is read once, a pipe can be measured like a file, and memory is bounded.
+//! The first 64 MiB stay in memory, the rest goes to an unnamed temporary file, 12 bytes a packet
+//! (20 with marks), and is read back block by block as often as needed. So a capture is read once,
+//! a pipe can be measured like a file, and memory is bounded.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,12 +17,14 @@ use super::Fault;
 /// Packets kept in memory: some 5 million.
 const IN_MEMORY: usize = (64 << 20) / 12;
 
-/// What is remembered of a packet beside its time and length: its stream in the lower half, the number of its record in the upper one.
+/// What is remembered of a packet beside its time and length: its stream in the lower half, the
+/// number of its record in the upper one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u64);
 
 impl Mark {
-    /// The mark of the packet of a record, counted from 1. Records beyond 4 294 967 295 have no number.
+    /// The mark of the packet of a record, counted from 1. Records beyond 4 294 967 295 have no
+    /// number.
     pub(super) fn new(stream: u32, record: u64) -> Self {
         Self(u64::from(u32::try_from(record).unwrap_or(0)) << 32 | u64::from(stream))
     }
@@ -122,8 +125,8 @@ impl Columns {
         self.memory.len() + self.places.len()
     }
 
-    /// Shows the packets of some blocks with their marks, if they have any, one block after the other; those that `owned` says are meant, if it is
-    /// given.
+    /// Shows the packets of some blocks with their marks, if they have any, one block after the
+    /// other; those that `owned` says are meant, if it is given.
     pub(super) fn each(
         &self,
         blocks: Range<usize>,

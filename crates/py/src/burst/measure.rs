@@ -1,7 +1,8 @@
 //! Workers that share the measuring of columns. Their number changes nothing in the results.
 //!
-//! A study is shared by time: each worker takes a stretch of the capture, and the parts are joined. What a queue does cannot be cut in time, so
-//! queues and rates are dealt out instead: each worker sees all packets.
+//! A study is shared by time: each worker takes a stretch of the capture, and the parts are joined.
+//! What a queue does cannot be cut in time, so queues and rates are dealt out instead: each worker
+//! sees all packets.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,7 +171,8 @@ impl Unit {
     }
 }
 
-/// Runs workers and waits for them; asks now and then whether to go on, and stops them if not. What they return comes in their order.
+/// Runs workers and waits for them; asks now and then whether to go on, and stops them if not. What
+/// they return comes in their order.
 fn shared<T: Send, E>(
     workers: usize,
     go_on: &mut GoOn<'_, E>,

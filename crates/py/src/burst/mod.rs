@@ -1,5 +1,5 @@
-//! Burstiness for Python: a capture read into columns ([`Arrivals`]), and what is measured on them. What to measure, and at which rates, is
-//! decided there.
+//! Burstiness for Python: a capture read into columns ([`Arrivals`]), and what is measured on them.
+//! What to measure, and at which rates, is decided there.
 
 mod columns;
 mod frames;
@@ -78,7 +78,8 @@ impl Fault<PyErr> {
             Self::Caller(error) => error,
             Self::Open(error) => capture_error(py, error.to_string(), error.hint()),
             Self::Columns(error) => {
-                let hint = "name a folder with room for 20 bytes a packet: `TMPDIR=/var/tmp trustbed burst …`";
+                let hint = "name a directory with room for 20 bytes a packet: `TMPDIR=/var/tmp \
+                    trustbed burst …`";
                 capture_error(
                     py,
                     format!("the temporary file for times and lengths failed: {error}"),
@@ -239,7 +240,8 @@ impl Arrivals {
         self.read.columns.packets()
     }
 
-    /// When the first and the last of them arrived, in nanoseconds since the epoch; none without packets.
+    /// When the first and the last of them arrived, in nanoseconds since the epoch; none without
+    /// packets.
     #[getter]
     fn ends(&self) -> Option<(i64, i64)> {
         self.read.columns.ends()
@@ -310,8 +312,9 @@ impl Arrivals {
         Ok((points.iter().map(|point| point.depth.bytes()).collect(), PyList::new(py, queues)?))
     }
 
-    /// The packets that a queue of that rate and buffer loses: numbers of their records (0: not known), times in nanoseconds and lengths, each as
-    /// little-endian integers of 64, 64 and 32 bits.
+    /// The packets that a queue of that rate and buffer loses: numbers of their records (0: not
+    /// known), times in nanoseconds and lengths, each as little-endian integers of 64, 64 and 32
+    /// bits.
     #[pyo3(signature = (rate, buffer, *, stream=None, progress=None))]
     fn lost<'py>(
         &self,

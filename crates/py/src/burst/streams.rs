@@ -1,7 +1,7 @@
 //! Whose packets they are, when a capture is taken apart: by direction, VLAN, interface or flow.
 //!
-//! A flow is one direction of a connection: what goes from one address and port to another. Fragments behind the first one have no ports
-//! and are a flow of their own.
+//! A flow is one direction of a connection: what goes from one address and port to another.
+//! Fragments behind the first one have no ports and are a flow of their own.
 
 use std::collections::HashMap;
 
@@ -139,7 +139,8 @@ impl Streams {
         self.beyond
     }
 
-    /// All streams, the largest first; of equal ones the one that began first. Interfaces of the same name in several files are one.
+    /// All streams, the largest first; of equal ones the one that began first. Interfaces of the
+    /// same name in several files are one.
     pub(super) fn by_size(&self, facts: &CaptureFacts) -> Vec<Stream> {
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut found: Vec<Stream> = Vec::new();

@@ -1,7 +1,9 @@
-//! What a frame counts for: when, and how many bytes; for a super-packet the frames that it was on the wire.
+//! What a frame counts for: when, and how many bytes; for a super-packet the frames that it was on
+//! the wire.
 //!
-//! The same as for a file that holds the frames that the filter means: [`trustbed_flow::Unsegment`] learns from them and cuts, [`Basis`] says
-//! what counts, a frame without an IP header has no IP length.
+//! The same as for a file that holds the frames that the filter means: [`trustbed_flow::Unsegment`]
+//! learns from them and cuts, [`Basis`] says what counts, a frame without an IP header has no IP
+//! length.
 
 use trustbed_burst::Basis;
 use trustbed_capture::Frame;
@@ -46,10 +48,12 @@ impl Measure {
         }
     }
 
-    /// Calls `count` for what a frame counts for: bytes, and of how many packets they are. False if the filter does not mean it.
+    /// Calls `count` for what a frame counts for: bytes, and of how many packets they are. False if
+    /// the filter does not mean it.
     ///
-    /// The packets of a super-packet arrive at one moment, so the longest wait is the last one's: all before it may as well be one. That takes
-    /// two calls in place of 45, and what queues and rates come to is the same, to the bit.
+    /// The packets of a super-packet arrive at one moment, so the longest wait is the last one's:
+    /// all before it may as well be one. That takes two calls in place of 45, and what queues and
+    /// rates come to is the same, to the bit.
     pub(super) fn frame(&mut self, frame: &Frame<'_>, count: impl FnMut(Ns, u32, u32)) -> bool {
         let record = frame.record();
         if let (Some(filter), Some(record)) = (&self.filter, &record)

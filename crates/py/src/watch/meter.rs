@@ -1,9 +1,10 @@
 //! Frames of an interface in, windows of every direction out.
 //!
-//! Packets are put in the order of their times within 10 ms, as those of a file are. A window is handed out when nothing can come that
-//! belongs to it: when a packet was seen more than 10 ms behind its end, or the caller says that so much time has passed. A clock that steps
-//! back by up to a second keeps packets at its latest time until it has caught up, and each is counted; at a longer step the windows begin
-//! anew.
+//! Packets are put in the order of their times within 10 ms, as those of a file are. A window is
+//! handed out when nothing can come that belongs to it: when a packet was seen more than 10 ms
+//! behind its end, or the caller says that so much time has passed. A clock that steps back by up
+//! to a second keeps packets at its latest time until it has caught up, and each is counted; at a
+//! longer step the windows begin anew.
 
 use trustbed_burst::Plan;
 use trustbed_capture::{Direction, Frame};
@@ -17,7 +18,8 @@ const BUFFER: Span = trustbed_burst::Order::REACH;
 /// A clock that steps back by more than this begins anew.
 const STEP: Span = Span::from_secs(1);
 
-/// Measures while frames pass: [`Meter::frame`], now and then [`Meter::settle`], then [`Meter::poll`]; at the end [`Meter::finish`].
+/// Measures while frames pass: [`Meter::frame`], now and then [`Meter::settle`], then
+/// [`Meter::poll`]; at the end [`Meter::finish`].
 pub(super) struct Meter {
     measure: Measure,
     plan: Plan,
@@ -99,7 +101,8 @@ impl Meter {
         })
     }
 
-    /// Nothing earlier than `until` will come, and nothing more than 10 ms before the newest packet. Completes windows.
+    /// Nothing earlier than `until` will come, and nothing more than 10 ms before the newest
+    /// packet. Completes windows.
     pub(super) fn settle(&mut self, until: Option<Ns>) {
         let seen = self.order.newest - BUFFER;
         let now = until.map_or(seen, |until| until.max(seen));
@@ -126,7 +129,8 @@ impl Meter {
         Counted { expanded, left_out, steps_back: self.counted.steps_back + moved, ..self.counted }
     }
 
-    /// The capture ended: everything that was not polled yet, the windows that the end cut among it.
+    /// The capture ended: everything that was not polled yet, the windows that the end cut among
+    /// it.
     pub(super) fn finish(&mut self, end: Ns) -> Vec<(&'static str, Measured)> {
         self.end_streams(end);
         std::mem::take(&mut self.ready)

@@ -1,7 +1,8 @@
-//! The thread that captures: frames from the ring to the meter and to the file, until it is told to end or the interface is gone.
+//! The thread that captures: frames from the ring to the meter and to the file, until it is told to
+//! end or the interface is gone.
 //!
-//! It shares windows and counters with whoever asks ([`Session`]). What goes wrong is an [`Event`]: a full disk and an interface that went
-//! down are said once and do not end it.
+//! It shares windows and counters with whoever asks ([`Session`]). What goes wrong is an [`Event`]:
+//! a full disk and an interface that went down are said once and do not end it.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -23,11 +24,13 @@ use super::stream::Measured;
 const BATCH: usize = 4096;
 /// How long the thread waits for frames before it looks whether it is to end.
 const WAIT: Span = Span::from_millis(50);
-/// How often others are shown what was found out: often enough for windows to come soon, and without a cost that grows with the load.
+/// How often others are shown what was found out: often enough for windows to come soon, and
+/// without a cost that grows with the load.
 const SHARE: Duration = Duration::from_millis(10);
 /// How often the file is brought up to date.
 const FLUSH: Duration = Duration::from_secs(1);
-/// How often the file is told what was dropped so far; of several statements readers take the last one.
+/// How often the file is told what was dropped so far; of several statements readers take the last
+/// one.
 const TELL: Duration = Duration::from_secs(10);
 /// The end of a capture takes no longer than this, whatever still passes.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -142,7 +145,8 @@ impl Session {
         Ok(Self { shared, thread: Mutex::new(Some(thread.map_err(failed)?)) })
     }
 
-    /// Windows that became complete, in order; waits for some, at most for `timeout`. None of them when it passed or the capture ended.
+    /// Windows that became complete, in order; waits for some, at most for `timeout`. None of them
+    /// when it passed or the capture ended.
     pub(super) fn next(&self, timeout: Duration) -> Vec<(&'static str, Measured)> {
         let state = self.state();
         let waits =
@@ -227,8 +231,8 @@ impl Worker {
         let asked = now();
         match self.take(BATCH, WAIT, Ns::MAX) {
             Ok((0, _)) => {
-                // Whoever has waited this long has seen every older frame, unless some wait for a timer that is late; the 10 ms are for
-                // times that are a little out of order.
+                // Whoever has waited this long has seen every older frame, unless some wait for a
+                // timer that is late; the 10 ms are for times that are a little out of order.
                 if self.live.waiting().is_ok_and(|frames| frames == 0) {
                     let facts = self.live.facts();
                     let ahead = facts.hardware_clock_ahead.map_or(0, |ahead| ahead.0.min(0));
@@ -271,8 +275,8 @@ impl Worker {
         Ok((shown, late))
     }
 
-    /// The frames that passed until now; those that still wait in a block of the ring come within two of its timeouts, or when a processor
-    /// that is withheld comes back to its timer.
+    /// The frames that passed until now; those that still wait in a block of the ring come within
+    /// two of its timeouts, or when a processor that is withheld comes back to its timer.
     fn farewell(&mut self) -> Ns {
         let (end, begun) = (now(), Instant::now());
         let patience = Span(2 * self.live.facts().block_timeout.0);

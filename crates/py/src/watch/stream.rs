@@ -1,7 +1,7 @@
 //! One stream of packets: its windows, and the packet trains in each.
 //!
-//! A train is what follows each other by at most [`Trains::GAP`]. One that goes on across the end of a window counts as two, one in each: its
-//! length can under-, never be overestimated.
+//! A train is what follows each other by at most [`Trains::GAP`]. One that goes on across the end
+//! of a window counts as two, one in each: its length can under-, never be overestimated.
 
 use std::collections::VecDeque;
 
@@ -67,7 +67,8 @@ impl Stream {
         }
     }
 
-    /// Packets of one moment, all but the last of which may be given as one; what comes too late for its place is moved forward and counted.
+    /// Packets of one moment, all but the last of which may be given as one; what comes too late
+    /// for its place is moved forward and counted.
     #[inline]
     pub(super) fn push(&mut self, time: Ns, length: u32, packets: u32) {
         self.moved += if time < self.latest { u64::from(packets) } else { 0 };
@@ -224,7 +225,8 @@ mod tests {
         assert_eq!(last.into_iter().map(short).collect::<Vec<_>>(), [(5_000_000, 2, 1, Some(2))]);
     }
 
-    /// Packets of one moment, given one by one or all but the last as one, come to the same; and trains are those of the engine.
+    /// Packets of one moment, given one by one or all but the last as one, come to the same; and
+    /// trains are those of the engine.
     #[test]
     fn packets_of_a_moment_may_be_given_as_two() {
         let modes = [Mode::DynamicSame, Mode::DynamicPrevious, Mode::DynamicSameCarry];

@@ -1,309 +1,296 @@
 //! How fast it went, what was lost, and what took the time.
 
-use super::{Row, column};
-use crate::{Column, Values};
+use super::Row;
+use crate::Column;
 
 pub(super) fn throughput() -> Vec<Column<Row>> {
     vec![
-        column(
+        Column::float(
             "throughput_bytes_per_second",
-            "B/s",
-            "X: bytes acknowledged over D; at the receiver unique bytes over first to last arrival",
-            Values::Float(|r| r.throughput),
+            "bytes/second",
+            "X: acknowledged bytes over D; at the receiver, unique bytes over the time from first \
+             to last arrival",
+            |r| r.throughput,
         ),
-        column(
+        Column::float(
             "x0_bytes_per_second",
-            "B/s",
-            "what the window allows at the base round-trip time: W·p/(P·R₀)",
-            Values::Float(|r| r.bounds[0]),
+            "bytes/second",
+            "X₀: window bound at the base round-trip time, W·p/(P·R₀)",
+            |r| r.bounds[0],
         ),
-        column(
+        Column::float(
             "x1_bytes_per_second",
-            "B/s",
-            "what the window allows at the measured round-trip time: W·p/(P·R)",
-            Values::Float(|r| r.bounds[1]),
+            "bytes/second",
+            "X₁: window bound at the measured round-trip time, W·p/(P·R)",
+            |r| r.bounds[1],
         ),
-        column(
+        Column::float(
             "x2_bytes_per_second",
-            "B/s",
-            "loss bound p/R·√(1.5/loss) (Mathis et al. 1997); null without loss",
-            Values::Float(|r| r.bounds[2]),
+            "bytes/second",
+            "X₂: loss bound p/R·√(1.5/loss) (Mathis et al. 1997); null without loss",
+            |r| r.bounds[2],
         ),
-        column(
+        Column::float(
             "x3_bytes_per_second",
-            "B/s",
-            "capacity bound C·p/P; null when the capacity is unknown",
-            Values::Float(|r| r.bounds[3]),
+            "bytes/second",
+            "X₃: capacity bound C·p/P; null if the capacity is unknown",
+            |r| r.bounds[3],
         ),
-        column(
+        Column::float(
             "rate_p10_bytes_per_second",
-            "B/s",
+            "bytes/second",
             "10th percentile of the delivery rate over max(mean RTT, 50 ms)",
-            Values::Float(|r| r.rates.map(|x| x.p10)),
+            |r| r.rates.map(|x| x.p10),
         ),
-        column(
+        Column::float(
             "rate_p50_bytes_per_second",
-            "B/s",
-            "median",
-            Values::Float(|r| r.rates.map(|x| x.p50)),
+            "bytes/second",
+            "median of the delivery rate",
+            |r| r.rates.map(|x| x.p50),
         ),
-        column(
+        Column::float(
             "rate_p90_bytes_per_second",
-            "B/s",
-            "90th percentile",
-            Values::Float(|r| r.rates.map(|x| x.p90)),
+            "bytes/second",
+            "90th percentile of the delivery rate",
+            |r| r.rates.map(|x| x.p90),
         ),
-        column("steadiness", "1", "P10/P90 of the delivery rate", Values::Float(|r| r.steadiness)),
-        column(
+        Column::float("steadiness", "ratio", "P10/P90 of the delivery rate", |r| r.steadiness),
+        Column::float(
             "pipe_full",
-            "1",
-            "share of D with at least 0.9·P90·R₀ outstanding",
-            Values::Float(|r| r.pipe_full),
+            "ratio",
+            "share of D with at least 0.9·P90·R₀ in flight",
+            |r| r.pipe_full,
         ),
-        column("capacity_bytes_per_second", "B/s", "C at IP level", Values::Float(|r| r.capacity)),
-        column(
+        Column::float(
+            "capacity_bytes_per_second",
+            "bytes/second",
+            "C: capacity at the IP layer",
+            |r| r.capacity,
+        ),
+        Column::text(
             "capacity_source",
-            "",
             "given, or delivery_rate when steadiness ≥ 0.9, pipe_full ≥ 0.8 and X < 0.8·X₁",
-            Values::Text(|r| r.capacity_source.map(ToOwned::to_owned)),
+            |r| r.capacity_source.map(ToOwned::to_owned),
         ),
     ]
 }
 
 pub(super) fn loss() -> Vec<Column<Row>> {
     vec![
-        column(
+        Column::float(
             "loss_rate",
-            "1",
+            "ratio",
             "retransmitted over sent data segments, counted on the wire",
-            Values::Float(|r| r.loss_rate),
+            |r| r.loss_rate,
         ),
-        column(
+        Column::float(
             "loss_rate_genuine",
-            "1",
-            "the same without spurious retransmissions",
-            Values::Float(|r| r.loss_rate_genuine),
+            "ratio",
+            "loss rate without spurious retransmissions",
+            |r| r.loss_rate_genuine,
         ),
-        column(
-            "loss_bytes",
-            "1",
-            "retransmitted over sent payload bytes",
-            Values::Float(|r| r.loss_bytes),
-        ),
-        column(
-            "loss_events",
-            "1",
-            "loss recoveries",
-            Values::Count(|r| Some(r.loss_events.into())),
-        ),
-        column(
-            "loss_event_rate",
-            "1",
-            "recoveries per data segment",
-            Values::Float(|r| r.loss_event_rate),
-        ),
-        column(
+        Column::float("loss_bytes", "ratio", "retransmitted over sent payload bytes", |r| {
+            r.loss_bytes
+        }),
+        Column::count("loss_events", "count", "loss recoveries", |r| Some(r.loss_events.into())),
+        Column::float("loss_event_rate", "ratio", "loss recoveries per data segment", |r| {
+            r.loss_event_rate
+        }),
+        Column::float(
             "loss_upstream",
-            "1",
-            "share lost between sender and a capture in the middle (Benko and Veres 2002)",
-            Values::Float(|r| r.loss_upstream),
+            "ratio",
+            "loss between the sender and a capture in the middle (Benko and Veres 2002)",
+            |r| r.loss_upstream,
         ),
-        column(
+        Column::float(
             "loss_downstream",
-            "1",
-            "share lost between a capture in the middle and the receiver",
-            Values::Float(|r| r.loss_downstream),
+            "ratio",
+            "loss between a capture in the middle and the receiver",
+            |r| r.loss_downstream,
         ),
-        column(
-            "loss_receiver",
-            "1",
-            "share lost before a capture at the receiver",
-            Values::Float(|r| r.loss_receiver),
-        ),
-        column(
+        Column::float("loss_receiver", "ratio", "loss before a capture at the receiver", |r| {
+            r.loss_receiver
+        }),
+        Column::float(
             "loss_persistence",
-            "1",
+            "ratio",
             "share of ten equal time slices with a genuine retransmission",
-            Values::Float(|r| r.loss_persistence),
+            |r| r.loss_persistence,
         ),
-        column(
+        Column::float(
             "rtt_before_loss_ns",
-            "ns",
-            "median of the last round-trip time before each loss; null without losses",
-            Values::Float(|r| r.rtt_before_loss),
+            "nanoseconds",
+            "median of the last round-trip time before each loss; null without loss",
+            |r| r.rtt_before_loss,
         ),
-        column(
+        Column::float(
             "rtt_high_ns",
-            "ns",
-            "99th percentile of the same round-trip time",
-            Values::Float(|r| r.rtt_high),
+            "nanoseconds",
+            "99th percentile of the same round-trip times",
+            |r| r.rtt_high,
         ),
-        column(
+        Column::float(
             "loss_level_rank",
-            "1",
-            "share of the packets that met fewer tokens than the lost ones in a bucket filled at the rate between the losses (Flach et al. 2016)",
-            Values::Float(|r| r.loss_level_rank),
+            "ratio",
+            "share of packets that met fewer tokens than the lost ones in a bucket filled at the \
+             rate between losses (Flach et al. 2016)",
+            |r| r.loss_level_rank,
         ),
-        column(
+        Column::count(
             "filled_overtaken",
-            "1",
-            "holes taken for upstream losses whose filling was stamped before data that came by already: overtaken, and not counted as lost",
-            Values::Count(|r| Some(r.overtaken.into())),
+            "segments",
+            "late fills with a sender timestamp older than data already captured: reordered, not \
+             lost",
+            |r| Some(r.overtaken.into()),
         ),
-        column(
-            "reordered_answers",
-            "1",
-            "times that duplicate acknowledgements ended although nothing had been retransmitted",
-            Values::Count(|r| Some(r.reordered_answers.into())),
+        Column::count(
+            "reordering_dupack_series",
+            "count",
+            "series of duplicate ACKs that ended without a retransmission",
+            |r| Some(r.reordering_dupack_series.into()),
         ),
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a few lines for each column")]
 pub(super) fn limits() -> Vec<Column<Row>> {
     vec![
-        column(
+        Column::float(
             "window_saturated",
-            "1",
-            "share of D with the window at 0.9 of its largest value or more",
-            Values::Float(|r| r.window_saturated),
+            "ratio",
+            "share of D with the window at 0.9 of its maximum or more",
+            |r| r.window_saturated,
         ),
-        column(
+        Column::float(
             "window_shrunk",
-            "1",
-            "share of D with a window below 0.9 of the largest until then",
-            Values::Float(|r| r.window_shrunk),
+            "ratio",
+            "share of D with the window below 0.9 of its maximum so far",
+            |r| r.window_shrunk,
         ),
-        column(
+        Column::float(
             "window_closed",
-            "1",
+            "ratio",
             "share of D with a window below two segments",
-            Values::Float(|r| r.window_closed),
+            |r| r.window_closed,
         ),
-        column(
+        Column::float(
             "rwnd_limited",
-            "1",
+            "ratio",
             "share of D with less than one segment of room in the receiver's window after a send",
-            Values::Float(|r| r.rwnd_limited),
+            |r| r.rwnd_limited,
         ),
-        column(
+        Column::float(
             "app_limited_fraction",
-            "1",
-            "share of D idle for at least R₀ after a short segment with everything acknowledged (T-RAT)",
-            Values::Float(|r| r.app_limited_fraction),
+            "ratio",
+            "share of D idle for at least R₀ after a short segment with nothing in flight (T-RAT)",
+            |r| r.app_limited_fraction,
         ),
-        column(
-            "share_application",
-            "1",
-            "share of D waiting for the application",
-            Values::Float(|r| r.shares.map(|s| s[0])),
-        ),
-        column(
+        Column::float("share_application", "ratio", "share of D limited by the application", |r| {
+            r.shares.map(|s| s[0])
+        }),
+        Column::float(
             "share_receiver_window",
-            "1",
-            "share of D waiting for the receiver's window",
-            Values::Float(|r| r.shares.map(|s| s[1])),
+            "ratio",
+            "share of D limited by the receiver's window",
+            |r| r.shares.map(|s| s[1]),
         ),
-        column(
-            "share_loss_recovery",
-            "1",
-            "share of D in loss recovery",
-            Values::Float(|r| r.shares.map(|s| s[2])),
-        ),
-        column(
+        Column::float("share_loss_recovery", "ratio", "share of D in loss recovery", |r| {
+            r.shares.map(|s| s[2])
+        }),
+        Column::float(
             "share_host",
-            "1",
-            "share of D withheld by the sending host",
-            Values::Float(|r| r.shares.map(|s| s[3])),
+            "ratio",
+            "share of D idle with an open window: limited by the sending host",
+            |r| r.shares.map(|s| s[3]),
         ),
-        column(
+        Column::float(
             "share_path",
-            "1",
-            "the rest: the path (and the congestion window) set the pace",
-            Values::Float(|r| r.shares.map(|s| s[4])),
+            "ratio",
+            "remaining share of D: limited by the path and the congestion window",
+            |r| r.shares.map(|s| s[4]),
         ),
-        column(
+        Column::truth(
             "slow_start",
-            "",
-            "it ended before slow start could reach the bound: no loss and too few round trips",
-            Values::Truth(|r| r.slow_start),
+            "true if the transfer ended before slow start reached the bound: no loss and too few \
+             round trips",
+            |r| r.slow_start,
         ),
-        column(
-            "too_short",
-            "",
-            "less than 64 kB or fewer than ten round trips: not judged",
-            Values::Truth(|r| Some(r.too_short)),
-        ),
-        column(
+        Column::truth("too_short", "true below 64 kB or ten round trips: not judged", |r| {
+            Some(r.too_short)
+        }),
+        Column::integer(
             "outage_ns",
-            "ns",
-            "silence of at least two seconds with data outstanding and nothing new sent or acknowledged",
-            Values::Integer(|r| Some(r.outage.0)),
+            "nanoseconds",
+            "silences of at least 2 s with data in flight and nothing new sent or acknowledged",
+            |r| Some(r.outage.0),
         ),
-        column(
+        Column::integer(
             "unanswered_ns",
-            "ns",
-            "time of at least half a second in which two or more retransmissions were left without any answer",
-            Values::Integer(|r| Some(r.unanswered.0)),
+            "nanoseconds",
+            "periods of at least 0.5 s with two or more retransmissions and no response",
+            |r| Some(r.unanswered.0),
         ),
-        column(
+        Column::integer(
             "interrupted_ns",
-            "ns",
-            "silences of at least half a second amid full segments that a repeated or a lone packet ended: the sender's timeouts, from afar",
-            Values::Integer(|r| Some(r.interrupted.0)),
+            "nanoseconds",
+            "silences of at least 0.5 s between full segments that end with a repeated or single \
+             packet: sender timeouts, inferred remotely",
+            |r| Some(r.interrupted.0),
         ),
-        column(
+        Column::float(
             "burst_rate_bytes_per_second",
-            "B/s",
-            "mean rate until the bend: where the delivered bytes lie highest above the line from their first to their last",
-            Values::Float(|r| r.bend.map(|b| b.rate_before)),
+            "bytes/second",
+            "mean rate before the bend: the point where delivered bytes lie highest above the \
+             straight line from first to last",
+            |r| r.bend.map(|b| b.rate_before),
         ),
-        column(
-            "burst_left_rate_bytes_per_second",
-            "B/s",
-            "mean rate from the bend on",
-            Values::Float(|r| r.bend.map(|b| b.rate_after)),
+        Column::float(
+            "sustained_rate_bytes_per_second",
+            "bytes/second",
+            "mean rate after the bend",
+            |r| r.bend.map(|b| b.rate_after),
         ),
-        column(
-            "burst_left_floor_ns",
-            "ns",
-            "median RTT floor from the bend on",
-            Values::Float(|r| r.bend.and_then(|b| b.floor_after)),
+        Column::float(
+            "sustained_rtt_min_ns",
+            "nanoseconds",
+            "median of the windowed minimum RTT after the bend",
+            |r| r.bend.and_then(|b| b.floor_after),
         ),
-        column(
-            "rtt_floor_before_ns",
-            "ns",
-            "median RTT floor before its one best step",
-            Values::Float(|r| r.floor_step.map(|s| s.before)),
+        Column::float(
+            "rtt_min_before_step_ns",
+            "nanoseconds",
+            "median of the windowed minimum RTT before its best single step",
+            |r| r.floor_step.map(|s| s.before),
         ),
-        column(
-            "rtt_floor_after_ns",
-            "ns",
-            "median RTT floor after it",
-            Values::Float(|r| r.floor_step.map(|s| s.after)),
+        Column::float(
+            "rtt_min_after_step_ns",
+            "nanoseconds",
+            "median of the windowed minimum RTT after that step",
+            |r| r.floor_step.map(|s| s.after),
         ),
-        column(
-            "rtt_floor_left",
-            "1",
-            "share of the floor's absolute deviation that the step leaves",
-            Values::Float(|r| r.floor_step.map(|s| s.left)),
+        Column::float(
+            "rtt_min_step_residual",
+            "ratio",
+            "share of the minimum RTT's absolute deviation that the step leaves unexplained",
+            |r| r.floor_step.map(|s| s.left),
         ),
-        column(
-            "rtt_floor_flight_ratio",
-            "1",
-            "rate times floor before the step over the same after it",
-            Values::Float(|r| r.floor_step.and_then(|s| s.flight_ratio)),
+        Column::float(
+            "rtt_min_step_flight_ratio",
+            "ratio",
+            "rate times minimum RTT before the step over the same after it",
+            |r| r.floor_step.and_then(|s| s.flight_ratio),
         ),
-        column(
+        Column::integers(
             "stall_gaps_ns",
-            "ns",
-            "silences that this transfer shared with the others of its host: the host stood still",
-            Values::Integers(|r| r.stall_gaps.iter().map(|s| s.0).collect()),
+            "nanoseconds",
+            "silences common to all transfers of the sending host: host stalls",
+            |r| r.stall_gaps.iter().map(|s| s.0).collect(),
         ),
-        column(
+        Column::words(
             "flags",
-            "",
-            "what was noticed: midstream, clock_step, offloaded, data_after_fin, fragmented, wild_seq, one_sided, records_forgotten, capture_loss",
-            Values::Words(|r| r.flags.iter().map(ToString::to_string).collect()),
+            "observations: midstream, clock_step, offloaded, data_after_fin, fragmented, \
+             wild_seq, one_sided, records_forgotten, capture_loss",
+            |r| r.flags.iter().map(ToString::to_string).collect(),
         ),
     ]
 }

@@ -1,221 +1,183 @@
 //! What was sent, counted.
 
-use super::{Row, column};
-use crate::{Column, Values};
+use super::Row;
+use crate::Column;
 
 #[expect(clippy::too_many_lines, reason = "a few lines for each column")]
 pub(super) fn packets() -> Vec<Column<Row>> {
     vec![
-        column(
-            "packets",
-            "1",
-            "all packets of this direction, as captured",
-            Values::Count(|r| Some(r.counters.packets)),
-        ),
-        column(
+        Column::count("packets", "packets", "packets in this direction, as captured", |r| {
+            Some(r.counters.packets)
+        }),
+        Column::count(
             "data_packets",
-            "1",
-            "packets with payload, keep-alives and window probes excepted, as captured",
-            Values::Count(|r| Some(r.counters.data_packets.into())),
+            "packets",
+            "packets with payload except keep-alives and window probes, as captured",
+            |r| Some(r.counters.data_packets.into()),
         ),
-        column(
+        Column::count(
             "segments_wire",
-            "1",
-            "segments on the wire: every captured super-packet counts as length divided by MSS, rounded up",
-            Values::Count(|r| Some(r.segments_wire)),
+            "segments",
+            "segments on the wire: each captured super-packet counts as length / MSS, rounded up",
+            |r| Some(r.segments_wire),
         ),
-        column(
-            "pure_acks",
-            "1",
-            "packets without payload",
-            Values::Count(|r| Some(r.counters.pure_acks.into())),
-        ),
-        column(
+        Column::count("pure_acks", "packets", "packets without payload", |r| {
+            Some(r.counters.pure_acks.into())
+        }),
+        Column::count(
             "payload_bytes",
-            "B",
+            "bytes",
             "payload of data packets, retransmissions included",
-            Values::Count(|r| Some(r.counters.payload)),
+            |r| Some(r.counters.payload),
         ),
-        column(
-            "unique_bytes",
-            "B",
-            "payload seen for the first time",
-            Values::Count(|r| Some(r.counters.unique)),
-        ),
-        column(
+        Column::count("unique_bytes", "bytes", "payload captured for the first time", |r| {
+            Some(r.counters.unique)
+        }),
+        Column::count(
             "retransmitted_packets",
-            "1",
-            "data packets with at least one byte that had been seen before",
-            Values::Count(|r| Some(r.counters.retransmitted.into())),
+            "packets",
+            "data packets with at least one repeated byte",
+            |r| Some(r.counters.retransmitted.into()),
         ),
-        column(
-            "retransmitted_bytes",
-            "B",
-            "bytes of theirs that had been seen before",
-            Values::Count(|r| Some(r.counters.retransmitted_bytes)),
-        ),
-        column(
+        Column::count("retransmitted_bytes", "bytes", "repeated bytes in data packets", |r| {
+            Some(r.counters.retransmitted_bytes)
+        }),
+        Column::count(
             "retransmitted_fast",
-            "1",
-            "after three duplicate ACKs or more than two segments SACKed above (RFC 6675)",
-            Values::Count(|r| Some(r.counters.fast.into())),
+            "packets",
+            "retransmissions after three duplicate ACKs or more than two SACKed segments above \
+             (RFC 6675)",
+            |r| Some(r.counters.fast.into()),
         ),
-        column(
+        Column::count(
             "retransmitted_timeout",
-            "1",
-            "after a timeout, tail-loss probes included",
-            Values::Count(|r| Some(r.counters.timeout.into())),
+            "packets",
+            "retransmissions after a timeout, tail-loss probes included",
+            |r| Some(r.counters.timeout.into()),
         ),
-        column(
-            "retransmitted_tlp",
-            "1",
-            "tail-loss probes (RFC 8985)",
-            Values::Count(|r| Some(r.counters.tail_loss_probes.into())),
-        ),
-        column(
+        Column::count("retransmitted_tlp", "packets", "tail-loss probes (RFC 8985)", |r| {
+            Some(r.counters.tail_loss_probes.into())
+        }),
+        Column::count(
             "retransmitted_spurious",
-            "1",
-            "not needed: already acknowledged or SACKed, or reported as duplicate later (RFC 2883)",
-            Values::Count(|r| Some(r.counters.spurious.into())),
+            "packets",
+            "spurious retransmissions: already acknowledged or SACKed, or later reported by DSACK \
+             (RFC 2883)",
+            |r| Some(r.counters.spurious.into()),
         ),
-        column(
+        Column::count(
             "filled_reordered",
-            "1",
-            "holes filled soon after they appeared: reordering before the capture",
-            Values::Count(|r| Some(r.counters.reordered.into())),
+            "segments",
+            "holes filled soon after they appear: reordering before the capture",
+            |r| Some(r.counters.reordered.into()),
         ),
-        column(
+        Column::count(
             "filled_lost_upstream",
-            "1",
-            "holes filled late: the original was lost before the capture, or missed by it",
-            Values::Count(|r| Some(r.counters.lost_upstream.into())),
+            "segments",
+            "holes filled late: original lost before the capture, or missed by it",
+            |r| Some(r.counters.lost_upstream.into()),
         ),
-        column(
-            "duplicate_acks",
-            "1",
-            "duplicate acknowledgements received (RFC 5681)",
-            Values::Count(|r| Some(r.counters.duplicate_acks.into())),
-        ),
-        column(
-            "zero_window_events",
-            "1",
-            "how often the receiver closed its window",
-            Values::Count(|r| Some(r.zero_window_events.into())),
-        ),
-        column(
-            "zero_window_ns",
-            "ns",
-            "for how long it was closed",
-            Values::Integer(|r| Some(r.zero_window.0)),
-        ),
-        column(
+        Column::count("duplicate_acks", "packets", "duplicate ACKs received (RFC 5681)", |r| {
+            Some(r.counters.duplicate_acks.into())
+        }),
+        Column::count("zero_window_events", "count", "times the receiver closed its window", |r| {
+            Some(r.zero_window_events.into())
+        }),
+        Column::integer("zero_window_ns", "nanoseconds", "total time with a closed window", |r| {
+            Some(r.zero_window.0)
+        }),
+        Column::count(
             "keep_alives",
-            "1",
+            "packets",
             "probes of at most one byte just below the highest byte sent",
-            Values::Count(|r| Some(r.counters.keep_alives.into())),
+            |r| Some(r.counters.keep_alives.into()),
         ),
-        column(
+        Column::count(
             "window_probes",
-            "1",
+            "packets",
             "probes of at most one byte into a closed window",
-            Values::Count(|r| Some(r.counters.window_probes.into())),
+            |r| Some(r.counters.window_probes.into()),
         ),
-        column(
-            "capture_duplicates",
-            "1",
-            "packets that the capture holds twice within a millisecond",
-            Values::Count(|r| Some(r.counters.capture_duplicates.into())),
-        ),
-        column(
+        Column::count("capture_duplicates", "packets", "packets captured twice within 1 ms", |r| {
+            Some(r.counters.capture_duplicates.into())
+        }),
+        Column::count(
             "acked_unseen_bytes",
-            "B",
-            "bytes that the receiver acknowledged and the capture never held",
-            Values::Count(|r| Some(r.acked_unseen)),
+            "bytes",
+            "bytes acknowledged by the receiver but missing from the capture",
+            |r| Some(r.acked_unseen),
         ),
-        column(
+        Column::count(
             "mss",
-            "B",
-            "largest payload of one wire segment: from the handshake less option bytes, else the most frequent payload up to 1460",
-            Values::Count(|r| Some(r.mss.into())),
+            "bytes",
+            "largest payload of a wire segment: from the handshake less option bytes, else the \
+             most frequent payload up to 1460",
+            |r| Some(r.mss.into()),
         ),
-        column(
+        Column::count(
             "payload_bytes_per_packet",
-            "B",
-            "p of the throughput bounds: the MSS",
-            Values::Count(|r| Some(r.mss.into())),
+            "bytes",
+            "p in the throughput bounds: the MSS",
+            |r| Some(r.mss.into()),
         ),
-        column(
+        Column::count(
             "packet_bytes",
-            "B",
-            "P of the throughput bounds: p plus IP and TCP headers with options",
-            Values::Count(|r| Some(r.packet_bytes.into())),
+            "bytes",
+            "P in the throughput bounds: p plus IP and TCP headers with options",
+            |r| Some(r.packet_bytes.into()),
         ),
-        column(
-            "window_scale",
-            "1",
-            "shift applied to the receiver's window field",
-            Values::Count(|r| r.window_scale.map(Into::into)),
-        ),
-        column(
+        Column::count("window_scale", "count", "shift of the receiver's window field", |r| {
+            r.window_scale.map(Into::into)
+        }),
+        Column::truth(
             "window_estimated",
-            "",
-            "the shift was estimated from what was outstanding, because the handshake was not seen",
-            Values::Truth(|r| Some(r.window_estimated)),
+            "true if the shift is estimated from data in flight because the capture lacks the \
+             handshake",
+            |r| Some(r.window_estimated),
         ),
-        column(
-            "timestamps",
-            "",
-            "the sender used the timestamp option",
-            Values::Truth(|r| Some(r.timestamps)),
-        ),
-        column("sack", "", "both sides permitted SACK", Values::Truth(|r| Some(r.sack))),
-        column(
+        Column::truth("timestamps", "true if the sender uses the timestamp option", |r| {
+            Some(r.timestamps)
+        }),
+        Column::truth("sack", "true if both sides permit SACK", |r| Some(r.sack)),
+        Column::truth(
             "multipath",
-            "",
-            "the connection is a subflow of Multipath TCP (RFC 8684): both SYNs, or later segments of both sides, carried its option",
-            Values::Truth(|r| Some(r.multipath)),
+            "true for a Multipath TCP subflow (RFC 8684): both SYNs, or later segments of both \
+             sides, carry the option",
+            |r| Some(r.multipath),
         ),
-        column(
+        Column::truth(
             "offloaded",
-            "",
-            "a data packet exceeded the MSS: the capture shows super-packets",
-            Values::Truth(|r| Some(r.offloaded)),
+            "true if a data packet exceeds the MSS: the capture holds super-packets",
+            |r| Some(r.offloaded),
         ),
-        column(
-            "one_sided",
-            "",
-            "the capture holds no packet of the receiver",
-            Values::Truth(|r| Some(r.one_sided)),
-        ),
-        column(
+        Column::truth("one_sided", "true if the capture holds no packet of the receiver", |r| {
+            Some(r.one_sided)
+        }),
+        Column::truth(
             "midstream",
-            "",
-            "the connection was already running when the capture began",
-            Values::Truth(|r| Some(r.midstream)),
+            "true if the connection was open before the capture began",
+            |r| Some(r.midstream),
         ),
-        column(
-            "outstanding_max_bytes",
-            "B",
-            "most bytes sent and not acknowledged",
-            Values::Float(|r| r.outstanding_max),
-        ),
-        column(
+        Column::float("outstanding_max_bytes", "bytes", "largest amount of data in flight", |r| {
+            r.outstanding_max
+        }),
+        Column::float(
             "outstanding_mean_bytes",
-            "B",
-            "their mean over time",
-            Values::Float(|r| r.outstanding_mean),
+            "bytes",
+            "time-weighted mean of data in flight",
+            |r| r.outstanding_mean,
         ),
-        column(
+        Column::count(
             "window_min_bytes",
-            "B",
+            "bytes",
             "smallest window advertised by the receiver",
-            Values::Count(|r| r.window_min.map(Into::into)),
+            |r| r.window_min.map(Into::into),
         ),
-        column(
+        Column::count(
             "window_max_bytes",
-            "B",
+            "bytes",
             "W: largest window advertised by the receiver",
-            Values::Count(|r| r.window_max.map(Into::into)),
+            |r| r.window_max.map(Into::into),
         ),
     ]
 }

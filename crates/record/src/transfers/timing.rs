@@ -1,293 +1,298 @@
 //! Round trips, timers, and how soon the sender used its permission to send.
 
-use super::{Row, column};
-use crate::{Column, Values};
+use super::Row;
+use crate::Column;
 
 #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of timers and round trips")]
+#[expect(clippy::too_many_lines, reason = "a few lines for each column")]
 pub(super) fn round_trips() -> Vec<Column<Row>> {
     vec![
-        column(
+        Column::count(
             "rtt_samples",
-            "1",
-            "round-trip times by Karn's rule on bytes, the handshake's included",
-            Values::Count(|r| Some(r.rtt.count)),
+            "count",
+            "round-trip times by Karn's rule on bytes, including the handshake's",
+            |r| Some(r.rtt.count),
         ),
-        column("rtt_min_ns", "ns", "smallest", Values::Integer(|r| r.rtt.min)),
-        column("rtt_mean_ns", "ns", "mean", Values::Float(|r| r.rtt.mean)),
-        column(
+        Column::integer("rtt_min_ns", "nanoseconds", "smallest round-trip time", |r| r.rtt.min),
+        Column::float("rtt_mean_ns", "nanoseconds", "mean round-trip time", |r| r.rtt.mean),
+        Column::float(
             "rtt_sd_ns",
-            "ns",
-            "standard deviation with n − 1",
-            Values::Float(|r| r.rtt.deviation),
+            "nanoseconds",
+            "standard deviation of the round-trip time, with n − 1",
+            |r| r.rtt.deviation,
         ),
-        column(
+        Column::float(
             "rtt_p50_ns",
-            "ns",
-            "median (Hyndman and Fan type 7; from a histogram beyond 64 samples, within 0.8 %)",
-            Values::Float(|r| r.rtt.p50),
+            "nanoseconds",
+            "median round-trip time (Hyndman and Fan type 7; beyond 64 samples from a histogram, \
+             within 0.8 %)",
+            |r| r.rtt.p50,
         ),
-        column("rtt_p90_ns", "ns", "90th percentile", Values::Float(|r| r.rtt.p90)),
-        column("rtt_p99_ns", "ns", "99th percentile", Values::Float(|r| r.rtt.p99)),
-        column("rtt_max_ns", "ns", "largest", Values::Integer(|r| r.rtt.max)),
-        column(
+        Column::float("rtt_p90_ns", "nanoseconds", "90th percentile of the round-trip time", |r| {
+            r.rtt.p90
+        }),
+        Column::float("rtt_p99_ns", "nanoseconds", "99th percentile of the round-trip time", |r| {
+            r.rtt.p99
+        }),
+        Column::integer("rtt_max_ns", "nanoseconds", "largest round-trip time", |r| r.rtt.max),
+        Column::float(
             "rtt_base_ns",
-            "ns",
-            "R₀: smallest round-trip time between sender and receiver that this place allows to see",
-            Values::Float(|r| r.rtt_base),
+            "nanoseconds",
+            "R₀: smallest round-trip time between sender and receiver observable at this capture \
+             point",
+            |r| r.rtt_base,
         ),
-        column(
+        Column::float(
             "rtt_path_ns",
-            "ns",
-            "R: round-trip time between sender and receiver: the mean at the sender, the median of timestamp echoes at the receiver, the sum of both halves in the middle",
-            Values::Float(|r| r.rtt_mean),
+            "nanoseconds",
+            "R: round-trip time between sender and receiver: mean at the sender, median of \
+             timestamp echoes at the receiver, sum of both halves in the middle",
+            |r| r.rtt_mean,
         ),
-        column("rtt_inflation", "1", "R / R₀", Values::Float(|r| Some(r.rtt_mean? / r.rtt_base?))),
-        column(
+        Column::float("rtt_inflation", "ratio", "R / R₀", |r| Some(r.rtt_mean? / r.rtt_base?)),
+        Column::text(
             "rtt_source",
-            "",
-            "acknowledgements, timestamp_echo, both_halves or none",
-            Values::Text(|r| Some(r.rtt_source.to_owned())),
+            "source of R: acknowledgements, timestamp_echo, both_halves or none",
+            |r| Some(r.rtt_source.to_owned()),
         ),
-        column(
+        Column::count(
             "rtt_ambiguous",
-            "1",
-            "acknowledgements without a sample because something in their range was sent twice",
-            Values::Count(|r| Some(r.refused.ambiguous.into())),
+            "count",
+            "ACKs without a sample: a byte in their range was retransmitted",
+            |r| Some(r.refused.ambiguous.into()),
         ),
-        column(
+        Column::count(
             "rtt_unseen",
-            "1",
-            "… because the bytes were not all captured",
-            Values::Count(|r| Some(r.refused.unseen.into())),
+            "count",
+            "ACKs without a sample: the capture lacks some of the bytes",
+            |r| Some(r.refused.unseen.into()),
         ),
-        column(
+        Column::count(
             "rtt_inside",
-            "1",
-            "… because they ended inside a wire segment",
-            Values::Count(|r| Some(r.refused.inside.into())),
+            "count",
+            "ACKs without a sample: they end inside a wire segment",
+            |r| Some(r.refused.inside.into()),
         ),
-        column(
+        Column::count(
             "rtt_nonpositive",
-            "1",
-            "… because the sample was not positive: a clock fault",
-            Values::Count(|r| Some(r.refused.not_positive.into())),
+            "count",
+            "ACKs without a sample: the time was not positive, a clock fault",
+            |r| Some(r.refused.not_positive.into()),
         ),
-        column(
+        Column::count(
             "delack_suspects",
-            "1",
-            "samples that may hold a delayed acknowledgement; they stay in the statistics",
-            Values::Count(|r| Some(r.delack_suspects.into())),
+            "count",
+            "samples that may include a delayed ACK; they stay in the statistics",
+            |r| Some(r.delack_suspects.into()),
         ),
-        column(
+        Column::count(
             "rtt_timestamp_samples",
-            "1",
+            "count",
             "round-trip times by the timestamp option, data to echo (RFC 7323)",
-            Values::Count(|r| Some(r.rtt_timestamp.map_or(0, |t| t.0))),
+            |r| Some(r.rtt_timestamp.map_or(0, |t| t.0)),
         ),
-        column(
+        Column::float(
             "rtt_timestamp_min_ns",
-            "ns",
-            "smallest of them",
-            Values::Float(|r| r.rtt_timestamp.map(|t| t.1)),
+            "nanoseconds",
+            "smallest round-trip time by timestamps",
+            |r| r.rtt_timestamp.map(|t| t.1),
         ),
-        column(
+        Column::float(
             "rtt_timestamp_mean_ns",
-            "ns",
-            "their mean",
-            Values::Float(|r| r.rtt_timestamp.map(|t| t.2)),
+            "nanoseconds",
+            "mean round-trip time by timestamps",
+            |r| r.rtt_timestamp.map(|t| t.2),
         ),
-        column(
+        Column::count(
             "echo_samples",
-            "1",
-            "times from the receiver's pure ACK to data that echo its timestamp: the way to the sender",
-            Values::Count(|r| Some(r.echo.count)),
+            "count",
+            "times from the receiver's pure ACK to data echoing its timestamp: round trip between \
+             capture and sender",
+            |r| Some(r.echo.count),
         ),
-        column("echo_min_ns", "ns", "smallest of them", Values::Integer(|r| r.echo.min)),
-        column("echo_p50_ns", "ns", "their median", Values::Float(|r| r.echo.p50)),
-        column("echo_p90_ns", "ns", "their 90th percentile", Values::Float(|r| r.echo.p90)),
-        column(
-            "way_rise_ns",
-            "ns",
-            "median one-way delay from the sender to the capture above its smallest, by the sender's clock in the timestamp option; null without it",
-            Values::Float(|r| r.way_rise),
+        Column::integer("echo_min_ns", "nanoseconds", "smallest echo time", |r| r.echo.min),
+        Column::float("echo_p50_ns", "nanoseconds", "median echo time", |r| r.echo.p50),
+        Column::float("echo_p90_ns", "nanoseconds", "90th percentile of the echo time", |r| {
+            r.echo.p90
+        }),
+        Column::float(
+            "owd_increase_ns",
+            "nanoseconds",
+            "median one-way delay increase from the sender to the capture, by the sender's \
+             timestamp clock; null without timestamps",
+            |r| r.owd_increase,
         ),
-        column(
+        Column::integer(
             "rto_raw_ns",
-            "ns",
-            "retransmission timer at the end, no lower limit, granularity 1 ms (RFC 6298)",
-            Values::Integer(|r| r.rto.map(|v| v.raw as i64)),
+            "nanoseconds",
+            "final retransmission timeout without a minimum, granularity 1 ms (RFC 6298)",
+            |r| r.rto.map(|v| v.raw as i64),
         ),
-        column(
+        Column::integer(
             "rto_rfc_ns",
-            "ns",
-            "the same with a lower limit of 1 s",
-            Values::Integer(|r| r.rto.map(|v| v.rfc as i64)),
+            "nanoseconds",
+            "final retransmission timeout with a minimum of 1 s (RFC 6298)",
+            |r| r.rto.map(|v| v.rfc as i64),
         ),
-        column(
+        Column::integer(
             "rto_linux_ns",
-            "ns",
-            "the same with a variation term of at least 200 ms, as Linux computes it",
-            Values::Integer(|r| r.rto.map(|v| v.linux as i64)),
+            "nanoseconds",
+            "final retransmission timeout as in Linux: variation term of at least 200 ms",
+            |r| r.rto.map(|v| v.linux as i64),
         ),
-        column(
+        Column::integer(
             "rto_margin_ns",
-            "ns",
-            "smallest distance between the raw timer and the sample that followed: positive means that no long round trip alone could fire it",
-            Values::Integer(|r| r.rto_margin.map(|m| m as i64)),
+            "nanoseconds",
+            "smallest difference between the raw timeout and the next sample; positive: no long \
+             round trip alone could fire it",
+            |r| r.rto_margin.map(|m| m as i64),
         ),
     ]
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "whole nanoseconds")]
 #[expect(clippy::cast_precision_loss, reason = "means")]
+#[expect(clippy::too_many_lines, reason = "a few lines for each column")]
 pub(super) fn spacing() -> Vec<Column<Row>> {
     vec![
-        column(
-            "spacing_source",
-            "",
-            "measured at the sender, or estimated elsewhere",
-            Values::Text(|r| {
-                Some(if r.spacing_estimated { "estimated" } else { "measured" }.to_owned())
-            }),
-        ),
-        column(
+        Column::text("spacing_source", "measured at the sender, or estimated elsewhere", |r| {
+            Some(if r.spacing_estimated { "estimated" } else { "measured" }.to_owned())
+        }),
+        Column::count(
             "spacing_samples",
-            "1",
-            "receive → send turns of category spacing (Lee et al.: idle time between receiving a packet and sending the next data)",
-            Values::Count(|r| Some(r.spacing.count)),
+            "count",
+            "receive → send turns of category spacing (Lee et al.: idle time between receiving a \
+             packet and sending the next data)",
+            |r| Some(r.spacing.count),
         ),
-        column("spacing_mean_ns", "ns", "their mean", Values::Float(|r| r.spacing.mean)),
-        column("spacing_p50_ns", "ns", "median", Values::Float(|r| r.spacing.p50)),
-        column("spacing_p99_ns", "ns", "99th percentile", Values::Float(|r| r.spacing.p99)),
-        column("spacing_max_ns", "ns", "largest", Values::Integer(|r| r.spacing.max)),
-        column(
+        Column::float("spacing_mean_ns", "nanoseconds", "mean spacing", |r| r.spacing.mean),
+        Column::float("spacing_p50_ns", "nanoseconds", "median spacing", |r| r.spacing.p50),
+        Column::float("spacing_p99_ns", "nanoseconds", "99th percentile of the spacing", |r| {
+            r.spacing.p99
+        }),
+        Column::integer("spacing_max_ns", "nanoseconds", "largest spacing", |r| r.spacing.max),
+        Column::float(
             "packet_period_ns",
-            "ns",
-            "T: packet period P·R₀/W of the ideal self-clocked sender; with known capacity at least 8P/C",
-            Values::Float(|r| r.packet_period),
+            "nanoseconds",
+            "T: packet period P·R₀/W of an ideal self-clocked sender; at least 8P/C if the \
+             capacity is known",
+            |r| r.packet_period,
         ),
-        column(
-            "oversize_samples",
-            "1",
-            "turns longer than R₀: a full window of opportunity was missed",
-            Values::Float(|r| r.oversize.map(|o| o.0)),
+        Column::float(
+            "long_pause_samples",
+            "count",
+            "pauses longer than R₀: the sender missed a full window (Lee et al.: oversize packet \
+             spacing)",
+            |r| r.oversize.map(|o| o.0),
         ),
-        column("oversize_ns", "ns", "their sum", Values::Float(|r| r.oversize.map(|o| o.1))),
-        column(
-            "oversize_fraction",
-            "1",
-            "f: their share of D",
-            Values::Float(|r| r.oversize_fraction),
+        Column::float("long_pause_ns", "nanoseconds", "total of these pauses", |r| {
+            r.oversize.map(|o| o.1)
+        }),
+        Column::float("long_pause_fraction", "ratio", "f: long pauses over D", |r| {
+            r.long_pause_fraction
+        }),
+        Column::float("spacing_above_period_samples", "count", "spacings longer than T", |r| {
+            r.large
+        }),
+        Column::float(
+            "idle_open_window_threshold_ns",
+            "nanoseconds",
+            "response time above which the sender counts as idle with an open window: max(4·T, \
+             4·p/X, 1 ms)",
+            |r| r.idle_open_window_threshold,
         ),
-        column("large_samples", "1", "turns longer than T", Values::Float(|r| r.large)),
-        column(
-            "withheld_threshold_ns",
-            "ns",
-            "a response counts as withheld above max(4·T, 4·p/X, 1 ms)",
-            Values::Float(|r| r.withheld_threshold),
+        Column::float("idle_open_window_samples", "count", "responses above the threshold", |r| {
+            r.withheld.map(|w| w.0)
+        }),
+        Column::float("idle_open_window_ns", "nanoseconds", "total time of these responses", |r| {
+            r.withheld.map(|w| w.1)
+        }),
+        Column::float(
+            "idle_open_window_fraction",
+            "ratio",
+            "h: share of D with an open window and data to send, but nothing sent",
+            |r| r.idle_open_window_fraction,
         ),
-        column(
-            "withheld_samples",
-            "1",
-            "responses above it",
-            Values::Float(|r| r.withheld.map(|w| w.0)),
+        Column::float(
+            "idle_open_window_at_rate_fraction",
+            "ratio",
+            "h with the threshold from the 90th percentile of the delivery rate, where that \
+             exceeds the mean rate",
+            |r| r.idle_open_window_at_rate_fraction,
         ),
-        column("withheld_ns", "ns", "their sum", Values::Float(|r| r.withheld.map(|w| w.1))),
-        column(
-            "withheld_fraction",
-            "1",
-            "h: share of D in which the sender had permission and data to send and did not",
-            Values::Float(|r| r.withheld_fraction),
-        ),
-        column(
-            "withheld_at_rate_fraction",
-            "1",
-            "the same with the threshold by the 90th percentile of the delivery rate, where that exceeds the mean rate",
-            Values::Float(|r| r.withheld_at_rate_fraction),
-        ),
-        column(
+        Column::float(
             "empty_fraction",
-            "1",
-            "share of D with nothing outstanding although the window was open",
-            Values::Float(|r| r.empty_fraction),
+            "ratio",
+            "share of D with nothing in flight although the window was open",
+            |r| r.empty_fraction,
         ),
-        column(
+        Column::count(
             "window_wait_samples",
-            "1",
+            "count",
             "turns that waited for the receiver's window",
-            Values::Count(|r| r.window_wait.map(|w| w.0)),
+            |r| r.window_wait.map(|w| w.0),
         ),
-        column(
+        Column::integer(
             "window_wait_ns",
-            "ns",
-            "their sum",
-            Values::Integer(|r| r.window_wait.map(|w| w.1)),
+            "nanoseconds",
+            "total wait for the receiver's window",
+            |r| r.window_wait.map(|w| w.1),
         ),
-        column(
+        Column::count(
             "recovery_wait_samples",
-            "1",
+            "count",
             "turns that ended in a retransmission",
-            Values::Count(|r| r.recovery_wait.map(|w| w.0)),
+            |r| r.recovery_wait.map(|w| w.0),
         ),
-        column(
+        Column::integer(
             "recovery_wait_ns",
-            "ns",
-            "their sum",
-            Values::Integer(|r| r.recovery_wait.map(|w| w.1)),
+            "nanoseconds",
+            "total wait before these retransmissions",
+            |r| r.recovery_wait.map(|w| w.1),
         ),
-        column(
+        Column::count(
             "held_by_network_samples",
-            "1",
-            "pauses that the sender's own clock did not see: the network held the packets (only elsewhere)",
-            Values::Count(|r| r.held_by_network.map(|h| h.0)),
+            "count",
+            "pauses absent from the sender's timestamps: the network held the packets (not \
+             measured at the sender)",
+            |r| r.held_by_network.map(|h| h.0),
         ),
-        column(
-            "held_by_network_ns",
-            "ns",
-            "their sum",
-            Values::Integer(|r| r.held_by_network.map(|h| h.1)),
-        ),
-        column(
+        Column::integer("held_by_network_ns", "nanoseconds", "total of these pauses", |r| {
+            r.held_by_network.map(|h| h.1)
+        }),
+        Column::count(
             "trains",
-            "1",
-            "runs of data packets without a reception in between",
-            Values::Count(|r| r.trains.map(|t| t.0)),
+            "count",
+            "runs of data packets without a reception between them",
+            |r| r.trains.map(|t| t.0),
         ),
-        column(
-            "train_packets_mean",
-            "1",
-            "their mean length",
-            Values::Float(|r| r.trains.filter(|t| t.0 > 0).map(|t| t.1 as f64 / t.0 as f64)),
+        Column::float("train_packets_mean", "packets", "mean train length", |r| {
+            r.trains.filter(|t| t.0 > 0).map(|t| t.1 as f64 / t.0 as f64)
+        }),
+        Column::count("train_packets_max", "packets", "longest train", |r| {
+            r.trains.map(|t| t.2.into())
+        }),
+        Column::float("train_gap_mean_ns", "nanoseconds", "mean gap inside trains", |r| {
+            r.train_gaps.filter(|g| g.0 > 0).map(|g| g.1 as f64 / g.0 as f64)
+        }),
+        Column::integer(
+            "throughput_gap_ns",
+            "nanoseconds",
+            "throughput gap as time: D less the time the same bytes take at X₁",
+            |r| r.deficit.map(|d| d as i64),
         ),
-        column(
-            "train_packets_max",
-            "1",
-            "the longest",
-            Values::Count(|r| r.trains.map(|t| t.2.into())),
+        Column::float(
+            "throughput_gap_explained",
+            "ratio",
+            "share of the throughput gap explained by long pauses; null if the gap is below 5 % \
+             of D",
+            |r| r.throughput_gap_explained,
         ),
-        column(
-            "train_gap_mean_ns",
-            "ns",
-            "mean gap inside trains",
-            Values::Float(|r| r.train_gaps.filter(|g| g.0 > 0).map(|g| g.1 as f64 / g.0 as f64)),
-        ),
-        column(
-            "deficit_ns",
-            "ns",
-            "D less the time that the bytes take at X₁",
-            Values::Integer(|r| r.deficit.map(|d| d as i64)),
-        ),
-        column(
-            "deficit_explained",
-            "1",
-            "share of the deficit that oversize spacing explains; null when the deficit is below 5 % of D",
-            Values::Float(|r| r.deficit_explained),
-        ),
-        column(
+        Column::float(
             "host_overlap",
-            "1",
-            "share of the oversize time in which every other active transfer of the host was silent too",
-            Values::Float(|r| r.host_overlap),
+            "ratio",
+            "share of long-pause time with every other active transfer of the host silent too",
+            |r| r.host_overlap,
         ),
     ]
 }

@@ -253,7 +253,10 @@ impl<'a> Parser<'a> {
             Kind::Host | Kind::Net => {
                 let word = self.take("an address")?;
                 if matches!(layer, Some(Test::Protocol(_) | Test::Arp)) {
-                    return Err(word.unexpected("`port` behind a protocol (addresses stand alone, or behind `ip` and `ip6`)"));
+                    return Err(word.unexpected(
+                        "`port` behind a protocol (addresses stand alone, \
+                        or behind `ip` and `ip6`)",
+                    ));
                 }
                 let (address, mask) =
                     if kind == Kind::Host { host(word)? } else { self.net(word)? };

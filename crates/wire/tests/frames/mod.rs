@@ -83,7 +83,8 @@ pub(crate) fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
     concat(&[&[2; 12], &ether_type.to_be_bytes(), payload])
 }
 
-/// The packet of [`tcp`] without options and with `payload` bytes in [`ipv4`], in a frame of `original_length` bytes.
+/// The packet of [`tcp`] without options and with `payload` bytes in [`ipv4`], in a frame of
+/// `original_length` bytes.
 pub(crate) fn tcp_packet(payload: u32, original_length: u32) -> Packet {
     Packet {
         ts: Ns(1_000),

@@ -1,8 +1,9 @@
 """The parts that every chart is put together from: frame, axes, legend, rows.
 
-A chart is a plain Vega-Lite dictionary with its data under ``datasets``. Its layers, scales and texts do not depend on the data:
-what does is either a data set or a ``param``, so that the page can hold one copy of each chart and hand it the data of many
-transfers. No theme is set: fonts and the colours of axes are the reader's (page or notebook).
+A chart is a plain Vega-Lite dictionary with its data under ``datasets``. Its layers, scales and
+texts do not depend on the data: what does is either a data set or a ``param``, so that the page can
+hold one copy of each chart and hand it the data of many transfers. No theme is set: fonts and the
+colours of axes are the reader's (page or notebook).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trustbed.report.charts.palette import LIGHT
+from trustbed.report.records import Row, Rows, Spec
 
-Spec = dict[str, Any]
 Columns = Mapping[str, Sequence[Any]]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -29,7 +30,7 @@ DECADES = [10.0**exponent for exponent in range(-6, 4)]
 """Where logarithmic time axes have their ticks: a microsecond to a quarter of an hour."""
 
 
-def rows(columns: Columns | None) -> list[dict[str, Any]]:
+def rows(columns: Columns | None) -> Rows:
     """One dictionary per position of equally long columns; no columns, no rows."""
     if not columns:
         return []
@@ -37,8 +38,11 @@ def rows(columns: Columns | None) -> list[dict[str, Any]]:
     return [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def extent(series: Mapping[str, Any]) -> float:
-    """The last moment that a series knows of: packets may follow the acknowledgement of the last byte, which ends the transfer."""
+def extent(series: Row) -> float:
+    """The last moment that a series knows of.
+
+    Packets may follow the acknowledgement of the last byte, which ends the transfer.
+    """
     lines = ("segments", "acks", "rtt", "outstanding", "spacing", "response")
     last = [moments[-1] for name in lines if (moments := (series.get(name) or {}).get("t"))]
     return max(series["duration_seconds"], *last) if last else float(series["duration_seconds"])
@@ -47,7 +51,7 @@ def extent(series: Mapping[str, Any]) -> float:
 def frame(
     *,
     description: str,
-    datasets: Mapping[str, list[dict[str, Any]]],
+    datasets: Mapping[str, Rows],
     layers: Iterable[Spec],
     params: Mapping[str, float | None],
     height: int,
@@ -69,7 +73,10 @@ def frame(
 def layer(
     dataset: str, mark: Spec, *, word: str | None = None, **encoding: Spec | list[Spec]
 ) -> Spec:
-    """One layer, drawn from the data set of that name; ``word`` is what the legend calls all of it."""
+    """One layer, drawn from the data set of that name.
+
+    ``word`` is what the legend calls all of it.
+    """
     named = (
         {}
         if word is None
@@ -146,9 +153,12 @@ def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
 def small(
     spec: Spec, *, keep: tuple[str, ...], height: int = 92, largest: float | None = None
 ) -> Spec:
-    """A chart without titles and legend for a row of many: only the layers drawn from the data sets ``keep``.
+    """A chart without titles and legend for a row of many.
 
-    ``largest`` ends the vertical axis (parameter ``largest``), so that the charts of a row can be compared.
+    Only the layers drawn from the data sets ``keep``.
+
+    ``largest`` ends the vertical axis (parameter ``largest``), so that the charts of a row can be
+    compared.
     """
     params = list(spec["params"])
     if largest is not None:

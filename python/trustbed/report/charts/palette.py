@@ -1,15 +1,17 @@
 """The colours of every chart, by what they stand for.
 
-A chart names a colour by its role (``data``, ``window``, …); the hexadecimal value it receives is the one for light paper. The page
-replaces each value by the CSS custom property ``--chart-<role>``, so that dark mode and print are a matter of style sheets and no
-chart is drawn twice. Roles also differ in shape or dash wherever they meet in one chart: colour is never the only difference.
+A chart names a colour by its role (``data``, ``window``, …); the hexadecimal value it receives is
+the one for light paper. The page replaces each value by the CSS custom property ``--chart-<role>``,
+so that dark mode and print are a matter of style sheets and no chart is drawn twice. Roles also
+differ in shape or dash wherever they meet in one chart: colour is never the only difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+
+from trustbed.report.records import Json, Row
 
 LIGHT: Mapping[str, str] = MappingProxyType(
     {
@@ -55,8 +57,8 @@ DARK: Mapping[str, str] = MappingProxyType(
 _PROPERTIES = {value: f"var(--chart-{role.replace('_', '-')})" for role, value in LIGHT.items()}
 
 
-def with_properties(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of ``spec`` in which every colour of this palette is the CSS custom property of its role."""
+def with_properties(spec: Row) -> Json:
+    """A copy of ``spec`` with every colour of this palette as the CSS property of its role."""
     return {key: _themed(value) for key, value in spec.items()}
 
 

@@ -1,20 +1,4 @@
-"""The report as one HTML page: self-contained, offline, verdicts first.
+"""What all HTML pages share.
 
-Build a :class:`Page` from captures (their JSON rows and the chart series of the transfers that :func:`charted` names) and :func:`write` it.
+The base template, style and script, and how a page is rendered and written.
 """
-
-from trustbed.report.html.model import Capture, Chapter, Input, Page, Provenance
-from trustbed.report.html.render import render, write
-from trustbed.report.html.selection import CHARTED, charted
-
-__all__ = [
-    "CHARTED",
-    "Capture",
-    "Chapter",
-    "Input",
-    "Page",
-    "Provenance",
-    "charted",
-    "render",
-    "write",
-]

@@ -1,26 +1,31 @@
-"""The chart data of a page: every specification and every data set once, in columns, numbers no longer than a picture needs.
+"""The chart data of a page.
 
-``Payload.add`` takes a finished chart and returns its number; a chart whose specification or data is already there costs a few
-bytes. ``text`` is JSON that is safe inside a ``<script>`` element.
+Every specification and every data set once, in columns, numbers no longer than a picture needs.
+
+``Payload.add`` takes a finished chart and returns its number; a chart whose specification or data
+is already there costs a few bytes. ``text`` is JSON that is safe inside a ``<script>`` element.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from trustbed.report.charts.palette import with_properties
+from trustbed.report.records import Json, Row
 
 DIGITS = 6
-"""Significant digits of a floating-point number: a pixel of a chart is a thousandth of its width."""
+"""Significant digits of a floating-point number.
+
+A pixel of a chart is a thousandth of its width.
+"""
 
 BY_THE_PAGE = frozenset({"$schema", "description", "config", "params", "datasets"})
 """What the page sets itself, chart by chart."""
 
 
-def columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def columns(rows: list[Json]) -> Json:
     """Rows as columns; words become numbers with a list of levels, other numbers are rounded."""
     if not rows:
         return {}
@@ -50,7 +55,7 @@ class Payload:
     def __init__(self) -> None:
         self._specs: dict[str, int] = {}
         self._data: dict[str, int] = {}
-        self._charts: list[dict[str, Any]] = []
+        self._charts: list[Json] = []
         self._size = 0
 
     @property
@@ -58,7 +63,7 @@ class Payload:
         """How long :meth:`text` is, nearly."""
         return self._size
 
-    def add(self, spec: Mapping[str, Any]) -> int:
+    def add(self, spec: Row) -> int:
         """Takes a chart of :mod:`trustbed.report.charts`; returns its number on the page."""
         params = {param["name"]: _rounded(param["value"]) for param in spec.get("params", ())}
         data = {

@@ -1,7 +1,8 @@
 """From the model to one self-contained HTML file.
 
-The page carries its style, its script, Vega and its data, and forbids itself every network request. Vega comes from vl-convert,
-which is imported here and nowhere else, so that only a report pays for it.
+The page carries its style, its script, Vega and its data, and forbids itself every network request.
+Vega comes from vl-convert, which is imported here and nowhere else, so that only a report pays for
+it.
 """
 
 from __future__ import annotations
@@ -9,19 +10,13 @@ from __future__ import annotations
 import functools
 import re
 from importlib import resources
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from trustbed.report import words
 from trustbed.report.charts.palette import DARK, LIGHT, style_sheet
-from trustbed.report.html import burst, burst_definitions, chapters
-from trustbed.report.html.definitions import DEFINITIONS
-from trustbed.report.html.evidence import expected_rate
-from trustbed.report.html.model import Page
 from trustbed.report.html.payload import Payload
-from trustbed.report.html.quality import measured, quality
-from trustbed.report.html.view import view
-from trustbed.report.placing import whole_file
+from trustbed.report.transfer.quality import measured
 
 if TYPE_CHECKING:
     import jinja2
@@ -77,7 +72,7 @@ def _environment() -> jinja2.Environment:
 
 
 def fill(template: str, payload: Payload, **shown: object) -> str:
-    """A template of this folder with what it names, the style, the script, and Vega if there is a chart to draw."""
+    """Fills a template of this directory; adds style, script, and Vega if there is a chart."""
     return (
         _environment()
         .get_template(template)
@@ -91,30 +86,3 @@ def fill(template: str, payload: Payload, **shown: object) -> str:
             payload=payload.text(),
         )
     )
-
-
-def render(page: Page) -> str:
-    """The page as a string."""
-    payload = Payload()
-    shown = view(page, payload)
-    return fill(
-        "page.html.j2",
-        payload,
-        **shown,
-        provenance=page.provenance,
-        qualities=[quality(capture, captures=len(page.captures)) for capture in page.captures],
-        definitions=(
-            *DEFINITIONS,
-            *(burst_definitions.DEFINITIONS if any(told for _, told in shown["groups"]) else ()),
-            *chapters.definitions(page),
-        ),
-        burst_columns=burst.COLUMNS,
-        expected_rate=expected_rate,
-    )
-
-
-def write(path: Path, page: Page) -> None:
-    """The page as a file, complete or not at all."""
-    text = render(page)
-    with whole_file(path) as stream:
-        stream.write(text)

@@ -1,7 +1,7 @@
-"""Thins chart columns once more, when a page holds so many transfers that the engine's thinning is not enough.
+"""Thins chart columns once more, for pages of many transfers.
 
-Time is cut into slices; of each slice the smallest and the largest value stay, so that no outlier is lost. The engine has thinned
-before: a series that is short enough passes unchanged.
+Time is cut into slices; of each slice the smallest and the largest value stay, so that no outlier
+is lost. The engine has thinned before: a series that is short enough passes unchanged.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trustbed.report.html.model import Series
+from trustbed.report.transfer.model import Series
 
 VALUES: Mapping[str, str] = {
     "segments": "low",
@@ -31,7 +31,10 @@ TAIL = 20
 
 
 def thinned(series: Series, points: int) -> Series:
-    """The series with at most about ``points`` points per line; a stretch that is drawn packet by packet stays whole."""
+    """The series with at most about ``points`` points per line.
+
+    A stretch that is drawn packet by packet stays whole.
+    """
     return {name: _thinned(name, part, points) for name, part in series.items()}
 
 
@@ -47,10 +50,10 @@ def _distribution(columns: Mapping[str, Sequence[Any]], steps: int) -> Mapping[s
     if length <= steps:
         return columns
     kept = sorted(
-        {place * (length - 1) // steps for place in range(steps + 1)}
+        {index * (length - 1) // steps for index in range(steps + 1)}
         | set(range(length - TAIL, length))
     )
-    return {name: [values[place] for place in kept] for name, values in columns.items()}
+    return {name: [values[index] for index in kept] for name, values in columns.items()}
 
 
 def _line(
@@ -60,20 +63,20 @@ def _line(
     if len(times) <= points:
         return columns
     kept = sorted(_extremes(times, columns[value], columns.get("kind"), max(1, points // 2)))
-    return {name: [values[place] for place in kept] for name, values in columns.items()}
+    return {name: [values[index] for index in kept] for name, values in columns.items()}
 
 
 def _extremes(
     times: Sequence[float], values: Sequence[float], kinds: Sequence[str] | None, slices: int
 ) -> set[int]:
-    """The places of the lowest and the highest value of each slice of time, for each kind by itself."""
+    """The indices of the lowest and highest value of each time slice, for each kind by itself."""
     width = (times[-1] - times[0]) / slices or 1.0
     extremes: dict[tuple[int, str], tuple[int, int]] = {}
-    for place, (time, value) in enumerate(zip(times, values, strict=True)):
-        slot = (int((time - times[0]) / width), kinds[place] if kinds else "")
-        low, high = extremes.get(slot, (place, place))
+    for index, (time, value) in enumerate(zip(times, values, strict=True)):
+        slot = (int((time - times[0]) / width), kinds[index] if kinds else "")
+        low, high = extremes.get(slot, (index, index))
         extremes[slot] = (
-            place if value < values[low] else low,
-            place if value > values[high] else high,
+            index if value < values[low] else low,
+            index if value > values[high] else high,
         )
-    return {place for pair in extremes.values() for place in pair}
+    return {index for pair in extremes.values() for index in pair}

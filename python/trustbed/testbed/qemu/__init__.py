@@ -1,7 +1,11 @@
-"""Hosts that are guests: machines of their own, run by QEMU on Debian's kernel, with nothing in them but busybox and the agent.
+"""Hosts that are guests.
 
-The guest's network card is the end of its cable; what is asked of it and what it says pass a serial port of its own, so that the cable
-carries the experiment alone. :class:`Guest` is one; what a testbed asks of it is asked of any host: commands, agents, files.
+Machines of their own, run by QEMU on Debian's kernel, with nothing in them but busybox and the
+agent.
+
+The guest's network card is the end of its link; requests and answers pass a serial
+port of its own, so that the veth link carries the experiment alone. :class:`Guest` is one; what a
+testbed asks of it is asked of any host: commands, agents, files.
 """
 
 from __future__ import annotations

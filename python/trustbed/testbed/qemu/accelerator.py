@@ -1,8 +1,10 @@
-"""What runs the processors of guests: KVM where it works, else emulation of every instruction (TCG).
+"""What runs the processors of guests.
 
-That the kernel offers KVM does not mean that a guest runs with it (inside another hypervisor it may hang): a test boot decides, once for
-every start of this machine and version of QEMU, and the answer is kept. TCG is slower, not different; figures of a machine are not to be
-compared across the two.
+KVM where it works, else emulation of every instruction (TCG).
+
+That the kernel offers KVM does not mean that a guest runs with it (inside another hypervisor it may
+hang): a test boot decides, once for every start of this machine and version of QEMU, and the answer
+is kept. TCG is slower, not different; figures of a machine are not to be compared across the two.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from trustbed.agent.control import Control, Peer
+from trustbed.agent.processes import Process
+from trustbed.errors import TestbedError
 from trustbed.scenario.guests import Accelerator, NicModel
-from trustbed.testbed.control import Control, Peer
-from trustbed.testbed.error import TestbedError
-from trustbed.testbed.processes import Process
 from trustbed.testbed.qemu import initramfs, kernel
 from trustbed.testbed.qemu.command_line import PROGRAM, Machine, words
 from trustbed.testbed.qemu.modules import NICS
@@ -30,7 +32,10 @@ from trustbed.testbed.qemu.modules import NICS
 _KVM = Path("/dev/kvm")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TEST_SECONDS = 20.0
-"""Hardware that can do it boots a guest in less than one; it is asked once per boot of the machine."""
+"""Hardware that can do it boots a guest in less than one.
+
+It is asked once per boot of the machine.
+"""
 _TEST_MEMORY = 256 << 20
 
 
@@ -86,10 +91,10 @@ def _tried() -> Choice:
     ours, its = socket.socketpair()
     archive = os.memfd_create("initramfs", os.MFD_CLOEXEC)
     with (
-        open(archive, "wb") as file,
+        open(archive, "wb") as file,  # noqa: PTH123
         tempfile.NamedTemporaryFile(suffix=".console") as console,
-        tempfile.TemporaryFile() as said,
-    ):  # noqa: PTH123 - it has no path
+        tempfile.TemporaryFile() as output,
+    ):
         file.write(initramfs.build(core, None))
         file.flush()
         machine = Machine(
@@ -105,8 +110,8 @@ def _tried() -> Choice:
         with Process.start(
             words(machine),
             namespace=Path("/proc/self/ns/net"),
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             descriptors=(archive, its.fileno()),
         ):
             its.close()
@@ -132,10 +137,10 @@ def version() -> str | None:
     """QEMU's version."""
     if shutil.which(PROGRAM) is None:
         return None
-    said = subprocess.run(
+    output = subprocess.run(
         [PROGRAM, "--version"], capture_output=True, text=True, check=False
     ).stdout
-    found = re.search(r"version ([0-9.]+)", said)
+    found = re.search(r"version ([0-9.]+)", output)
     return None if found is None else found.group(1)
 
 

@@ -1,4 +1,6 @@
-"""Archives that a Linux kernel unpacks into its first file system: cpio in the format ``newc`` (cpio(5)). Pure.
+"""Archives that a Linux kernel unpacks into its first file system.
+
+Cpio in the format ``newc`` (cpio(5)). Pure.
 
 Everything belongs to root, and nothing has a time, so that the same content gives the same bytes.
 """
@@ -19,27 +21,27 @@ class Archive:
         self._folders: set[str] = set()
         self._number = 0
 
-    def folder(self, path: str) -> None:
-        """A folder and those above it, if they are not there yet."""
+    def directory(self, path: str) -> None:
+        """A directory and those above it, if they are not there yet."""
         if not path or path in self._folders:
             return
-        self.folder(path.rpartition("/")[0])
+        self.directory(path.rpartition("/")[0])
         self._folders.add(path)
         self._add(path, stat.S_IFDIR | 0o755, b"")
 
     def file(self, path: str, content: bytes, *, mode: int = 0o644) -> None:
         """A file."""
-        self.folder(path.rpartition("/")[0])
+        self.directory(path.rpartition("/")[0])
         self._add(path, stat.S_IFREG | mode, content)
 
     def link(self, path: str, target: str) -> None:
         """A symbolic link."""
-        self.folder(path.rpartition("/")[0])
+        self.directory(path.rpartition("/")[0])
         self._add(path, stat.S_IFLNK | 0o777, target.encode())
 
     def device(self, path: str, major: int, minor: int) -> None:
         """A character device."""
-        self.folder(path.rpartition("/")[0])
+        self.directory(path.rpartition("/")[0])
         self._add(path, stat.S_IFCHR | 0o600, b"", device=(major, minor))
 
     def _add(

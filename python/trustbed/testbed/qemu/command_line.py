@@ -9,8 +9,9 @@ from trustbed.testbed.qemu.modules import NICS
 
 PROGRAM = "qemu-system-x86_64"
 
-# What a guest does not need and an emulated processor takes long for: self-tests, hardening against neighbours it has not got, the
-# verification of signatures, the look for machines that are suspended to disk.
+# What a guest does not need and an emulated processor takes long for: self-tests, hardening against
+# neighbours it has not got, the verification of signatures, the look for machines that are
+# suspended to disk.
 _KERNEL_WORDS = (
     "console=ttyS0",
     "loglevel=4",
@@ -56,7 +57,8 @@ class Machine:
 def words(machine: Machine) -> list[str]:
     """The command and its arguments.
 
-    Without vnet headers (a tap has none unless asked for) no card can hand super-packets to the tap: those that segment do it before.
+    Without vnet headers (a tap has none unless asked for) no card can hand super-packets to the
+    tap: those that segment do it before.
     """
     accelerator = "tcg,thread=multi" if machine.accelerator == "tcg" else machine.accelerator
     found = [
@@ -103,8 +105,8 @@ def words(machine: Machine) -> list[str]:
     found += ["-device", "virtserialport,chardev=control,name=trustbed.control"]
     if machine.nic is not None:
         device, _ = NICS[machine.nic.model]
-        found += ["-netdev", f"tap,id=cable,fd={machine.nic.tap},vhost=off"]
-        found += ["-device", f"{device},netdev=cable,mac={machine.nic.mac},romfile="]
+        found += ["-netdev", f"tap,id=link,fd={machine.nic.tap},vhost=off"]
+        found += ["-device", f"{device},netdev=link,mac={machine.nic.mac},romfile="]
     return found
 
 

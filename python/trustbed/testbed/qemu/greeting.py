@@ -1,7 +1,10 @@
-"""Whether a guest can be reached through its network card: an echo request (RFC 792) from the middle, and its answer.
+"""Whether a guest can be reached through its network card.
 
-A card's link comes up when its driver says so, up to two seconds after it was asked to; packets before that are lost without a word. Both
-directions are tried, so that an experiment begins on a cable that carries.
+An echo request (RFC 792) from the middle, and its answer.
+
+A card's link comes up when its driver says so, up to two seconds after it was asked to; packets
+before that are lost without a word. Both directions are tried, so that an experiment begins on a
+veth link that carries.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ import struct
 import time
 from pathlib import Path
 
-from trustbed.testbed import namespaces
-from trustbed.testbed.plan import GATEWAY_MAC, Cable
+from trustbed.testbed.netns import namespaces
+from trustbed.testbed.netns.plan import GATEWAY_MAC, VethLink
 
 _IPV4 = 0x0800
 _ECHO_REQUEST, _ECHO_REPLY, _ICMP = 8, 0, 1
@@ -24,26 +27,27 @@ _LAST_SECONDS = 2.0
 """How long the last answer is waited for; then another request is sent."""
 
 
-def answers(middle: Path, cable: Cable, sender: ipaddress.IPv4Address, seconds: float) -> bool:
-    """Whether the host at the end of a cable answers somebody whose address is ``sender``, within the time."""
-    own = next(address for address in cable.addresses if isinstance(address, ipaddress.IPv4Address))
+def answers(middle: Path, veth: VethLink, sender: ipaddress.IPv4Address, seconds: float) -> bool:
+    """Whether the host at the end of a veth link answers ``sender`` within the time."""
+    own = next(address for address in veth.addresses if isinstance(address, ipaddress.IPv4Address))
     deadline = time.monotonic() + seconds
     with namespaces.inside(middle):
         port = socket.socket(
             socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.htons(_IPV4)
         )
     with port:
-        port.bind((cable.port, _IPV4))
+        port.bind((veth.port, _IPV4))
         number = 0
         while time.monotonic() < deadline:
             try:
-                port.send(echo_request(cable.mac, sender, own, number + 1))
+                port.send(echo_request(veth.mac, sender, own, number + 1))
             except OSError:  # no carrier yet
                 time.sleep(_AGAIN_SECONDS)
                 continue
             number = number + 1 & 0x7FFF
             found = _heard(port, own.packed, _AGAIN_SECONDS)
-            # Requests that waited for the card are answered one after the other now; an experiment shall not see the last of them.
+            # Requests that waited for the card are answered one after the other now; an experiment
+            # shall not see the last of them.
             while found is not None and found != number:
                 found = _heard(port, own.packed, _LAST_SECONDS)
             if found is not None:
@@ -87,7 +91,10 @@ def echo_request(
 
 
 def answered(frame: bytes, source: bytes) -> int | None:
-    """The number of the request that a frame from that address answers; nothing if it is no answer to ours."""
+    """The number of the request that a frame from that address answers.
+
+    Nothing if it is no answer to ours.
+    """
     if len(frame) < 42 or frame[26:30] != source or frame[23] != _ICMP:
         return None
     at = 14 + (frame[14] & 15) * 4

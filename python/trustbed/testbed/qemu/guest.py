@@ -1,8 +1,11 @@
-"""A guest from its start to its end: QEMU is started, waited for, and its network described; then commands run in it as on any host.
+"""A guest from its start to its end.
 
-Starting is cut in two, so that several boot at the same time: :meth:`Guest.start` returns at once, :meth:`Guest.wait_until_ready` when the
-guest can be used. QEMU runs beside a process of the agent like every command of a testbed, and ends with whoever started it; the guest
-also ends when its control channel does.
+QEMU is started, waited for, and its network described; then commands run in it as on any host.
+
+Starting is cut in two, so that several boot at the same time: :meth:`Guest.start` returns at once,
+:meth:`Guest.wait_until_ready` when the guest can be used. QEMU runs beside a process of the agent
+like every command of a testbed, and ends with whoever started it; the guest also ends when its
+control channel does.
 """
 
 from __future__ import annotations
@@ -19,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trustbed.testbed import apply, namespaces
-from trustbed.testbed.control import Control, ControlledHost, Peer, Reading
-from trustbed.testbed.control.host import COMMAND_SECONDS
-from trustbed.testbed.error import TestbedError
-from trustbed.testbed.plan import INTERFACE, Cable, Plan
-from trustbed.testbed.processes import Process
+from trustbed.agent.control import Control, ControlledHost, Peer, Reading
+from trustbed.agent.control.host import COMMAND_SECONDS
+from trustbed.agent.processes import Process
+from trustbed.errors import TestbedError, reason_and_place
+from trustbed.testbed.netns import apply, namespaces
+from trustbed.testbed.netns.plan import INTERFACE, Plan, VethLink
 from trustbed.testbed.qemu import (
     accelerator,
     command_line,
@@ -37,12 +40,14 @@ from trustbed.testbed.qemu import (
 from trustbed.testbed.qemu.command_line import Machine, Nic
 
 BOOT_SECONDS = 240.0
-"""How long a guest has until it can be used: some forty times what it takes on a quiet machine where every instruction is emulated.
+"""How long a guest has until it can be used.
+
+Some forty times what it takes on a quiet machine where every instruction is emulated.
 
 One that ends is noticed at once."""
 _TAIL_BYTES = 1500
 _CLOCK_SHIFTS = 3
-"""The first readings of a guest that has just booted are slow, and the clock that is set by them is off by as much."""
+"""A guest's first clock readings after boot are slow; a clock set by them is off by as much."""
 
 
 def peer(name: str) -> Peer:
@@ -50,14 +55,20 @@ def peer(name: str) -> Peer:
     return Peer(
         title=f"the guest {name}",
         when_gone="see its console log; what ran in it is lost",
-        when_missing="a guest has busybox (sh, ping, nc, wget, …: `busybox --list`) and trustbed-agent; nothing of this machine's",
+        when_missing=(
+            "a guest has busybox (sh, ping, nc, wget, …: `busybox --list`) and "
+            "trustbed-agent; nothing of this machine's"
+        ),
         when_unread="its memory may have run out; give it more",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Where a guest is started: its plan, the namespaces of its host and of the middle, what marks its processes, its console's log.
+    """Where a guest is started.
+
+    Its plan, the namespaces of its host and of the middle, what marks its processes, its
+    console's log.
 
     The log is removed with the guest unless it is to be kept.
     """
@@ -71,16 +82,19 @@ class Surroundings:
 
 
 class Guest(ControlledHost):
-    """A machine of an experiment. In this order: :meth:`start`, :meth:`wait_until_ready`, anything else, :meth:`end`."""
+    """A machine of an experiment.
 
-    def __init__(self, cable: Cable, surroundings: Surroundings) -> None:
-        assert cable.host.guest is not None, "the caller saw to it"
-        super().__init__(cable.host.name)
+    In this order: :meth:`start`, :meth:`wait_until_ready`, anything else, :meth:`end`.
+    """
+
+    def __init__(self, veth: VethLink, surroundings: Surroundings) -> None:
+        assert veth.host.guest is not None, "the caller saw to it"
+        super().__init__(veth.host.name)
         self.accelerator = accelerator.Choice(name="tcg", reason="not started")
         self.clock: Reading | None = None
         self.boot_seconds: float | None = None
-        self._cable = cable
-        self._description = cable.host.guest
+        self._cable = veth
+        self._description = veth.host.guest
         self._surroundings = surroundings
         self._process: Process | None = None
         self._control: Control | None = None
@@ -90,7 +104,7 @@ class Guest(ControlledHost):
     # Its beginning.
 
     def start(self) -> None:
-        """Makes the cable and starts QEMU.
+        """Makes the veth link and starts QEMU.
 
         Raises:
             TestbedError: Something that it needs is not there.
@@ -135,7 +149,7 @@ class Guest(ControlledHost):
         self._control = Control(ours, peer(self.name))
 
     def wait_until_ready(self, seconds: float = BOOT_SECONDS) -> None:
-        """Waits until it runs, describes its network, sets its clock, and sees that its card carries.
+        """Waits until it runs, sets up its network and clock, and checks its network card.
 
         Args:
             seconds: How long all of it may take.
@@ -151,7 +165,7 @@ class Guest(ControlledHost):
             self._wait_for_link(deadline)
         except TestbedError as error:
             raise TestbedError(
-                f"{error.message}{self._said()}",
+                f"{error.message}{self._output()}",
                 f"{error.hint}; its console's log: {self._kept_console()}",
             ) from error
         self.boot_seconds = time.monotonic() - self._begun
@@ -162,12 +176,15 @@ class Guest(ControlledHost):
             if self._process.poll() is not None:
                 raise TestbedError(
                     f"the guest {self.name} ended while it was booted",
-                    "see what QEMU and its kernel said",
+                    "see the output of QEMU and its kernel",
                 )
             if time.monotonic() > deadline:
                 hint = "the machine may be overloaded, or the kernel does not run here"
                 raise TestbedError(
-                    f"the guest {self.name} did not boot within {time.monotonic() - self._begun:.0f} s",
+                    (
+                        f"the guest {self.name} did not boot within "
+                        f"{time.monotonic() - self._begun:.0f} s"
+                    ),
                     hint,
                 )
 
@@ -177,9 +194,12 @@ class Guest(ControlledHost):
             seconds=COMMAND_SECONDS,
         )
         if done.returncode:
-            said = done.stderr.strip().splitlines()
+            message = done.stderr.strip().splitlines()
             raise TestbedError(
-                f"the guest {self.name} cannot be set up: {said[-1] if said else f'code {done.returncode}'}",
+                (
+                    f"the guest {self.name} cannot be set up: "
+                    f"{message[-1] if message else f'code {done.returncode}'}"
+                ),
                 "its kernel may lack what was asked for: a driver, or a congestion control",
             )
         with self.start_command(
@@ -196,14 +216,17 @@ class Guest(ControlledHost):
                     queue_packets=self._surroundings.plan.queue_packets,
                 )
             except OSError as error:
-                what = f"{(error.strerror or str(error)).lower()}{f', {error.filename}' if error.filename else ''}"
+                what = reason_and_place(error)
                 raise TestbedError(
                     f"the guest {self.name} cannot be set up: {what}",
                     f"{self._description.nic} may not allow it",
                 ) from error
 
     def _set_clock(self) -> None:
-        """Ours is the clock of the experiment: a start is said in it, and captures are compared by it."""
+        """Ours is the clock of the experiment.
+
+        A start is in it, and captures are compared by it.
+        """
         for _ in range(_CLOCK_SHIFTS):
             self.clock = self.read_clock()
             if abs(self.clock.ahead_ns) <= self.clock.error_ns:
@@ -215,9 +238,9 @@ class Guest(ControlledHost):
         """Any other host's address will do for a greeting: the guest has a route to each."""
         others = [
             address
-            for cable in self._surroundings.plan.cables
-            if cable is not self._cable
-            for address in cable.addresses
+            for veth in self._surroundings.plan.veths
+            if veth is not self._cable
+            for address in veth.addresses
         ]
         sender = next(
             (address for address in others if isinstance(address, ipaddress.IPv4Address)), None
@@ -255,11 +278,14 @@ class Guest(ControlledHost):
 
     @property
     def pid(self) -> int:
-        """The number of QEMU's process: who stops or starves it stops or starves the whole machine."""
+        """The number of QEMU's process.
+
+        Who stops or starves it stops or starves the whole machine.
+        """
         assert self._process is not None, "it was started"
         return self._process.pid
 
-    def place_of(self, file: Path) -> str:
+    def capture_point_of(self, file: Path) -> str:
         """The same name as here: everything in it is its own."""
         return str(file)
 
@@ -308,29 +334,29 @@ class Guest(ControlledHost):
             file.write(self._surroundings.console.read_bytes())
         return Path(place)
 
-    def _said(self) -> str:
-        """The end of what QEMU, or else the guest's kernel, has said."""
-        said = (
+    def _output(self) -> str:
+        """The end of the output of QEMU, or else of the guest's kernel."""
+        message = (
             os.pread(
                 self._errors, _TAIL_BYTES, max(0, os.fstat(self._errors).st_size - _TAIL_BYTES)
             )
             .decode(errors="replace")
             .strip()
         )
-        if not said:
+        if not message:
             with contextlib.suppress(OSError):
                 lines = (
                     self._surroundings.console.read_text(encoding="utf-8", errors="replace")
                     .strip()
                     .splitlines()
                 )
-                # What a program said tells more than the kernel's lines, which begin with a time.
-                said = next(
+                # A program's output is worth more than the kernel's lines, which begin with a time.
+                message = next(
                     (line for line in reversed(lines) if line and not line.startswith("[")),
                     lines[-1] if lines else "",
                 )
-                said = "".join(character for character in said if character.isprintable())
-        return f": {said}" if said else ""
+                message = "".join(character for character in message if character.isprintable())
+        return f": {message}" if message else ""
 
 
 @contextlib.contextmanager

@@ -1,11 +1,14 @@
-"""The first and only file system of a guest: busybox, the agent, the modules that it needs, and the program that begins.
+"""The first and only file system of a guest.
 
-Bias: it lies in the guest's memory, as does everything that is written there; what a guest records takes room from what runs in it.
+Busybox, the agent, the modules that it needs, and the program that begins.
+
+Bias: it lies in the guest's memory, as does everything that is written there; what a guest records
+takes room from what runs in it.
 """
 
 from __future__ import annotations
 
-from trustbed import agent
+from trustbed.agent import client as agent
 from trustbed.testbed.qemu import modules
 from trustbed.testbed.qemu.archive import Archive
 from trustbed.testbed.qemu.kernel import Kernel
@@ -43,7 +46,7 @@ def build(kernel: Kernel, nic: str | None) -> bytes:
     more = [name for name in kernel.needed if name.startswith("tcp_")]
     carried = modules.order([*load, *more], kernel.needed)
     archive = Archive()
-    archive.folder("dev")
+    archive.directory("dev")
     archive.device("dev/console", 5, 1)
     archive.file("init", _INIT.encode(), mode=0o755)
     archive.file("bin/busybox", kernel.busybox.read_bytes(), mode=0o755)

@@ -1,8 +1,13 @@
-"""The kernel that guests run: Debian's, fetched as a package and unpacked into the user's cache; not installed, and not this machine's.
+"""The kernel that guests run.
 
-With it comes busybox, the one program that a guest has besides the agent. On a machine with apt both are fetched when the first guest is
-started (`make setup` does it before); elsewhere the two packages can be laid into the folder by hand. What is kept is the kernel itself,
-without the compression that an emulated processor would need half of its boot for, and the modules that guests can need.
+Debian's, fetched as a package and unpacked into the user's cache; not installed, and not this
+machine's.
+
+With it comes busybox, the one program that a guest has besides the agent. On a machine with apt
+both are fetched when the first guest is started (`make setup` does it before); elsewhere the two
+packages can be laid into the directory by hand. What is kept is the kernel itself, without the
+compression that an emulated processor would need half of its boot for, and the modules that guests
+can need.
 """
 
 from __future__ import annotations
@@ -25,11 +30,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from trustbed.testbed.error import TestbedError
+from trustbed.errors import TestbedError, reason
 from trustbed.testbed.qemu import modules, package
 
 LAYOUT = 1
-"""Of the folder; another version does not take it for its own."""
+"""Of the directory; another version does not take it for its own."""
 _METAPACKAGE = "linux-image-amd64"
 _BUSYBOX = "busybox-static"
 _FETCH_SECONDS = 600.0
@@ -39,7 +44,8 @@ _COMPRESSIONS: Mapping[bytes, Callable[[bytes], bytes]] = {
     b"BZh": lambda data: bz2.BZ2Decompressor().decompress(data),
     b"\x5d\x00\x00": lambda data: lzma.LZMADecompressor(format=lzma.FORMAT_ALONE).decompress(data),
 }
-# The entry point by which QEMU starts a kernel that is not compressed: an ELF note of type 18 by Xen (docs/x86/boot.rst, "PVH").
+# The entry point by which QEMU starts a kernel that is not compressed: an ELF note of type 18 by
+# Xen (docs/x86/boot.rst, "PVH").
 _PVH_NOTES = tuple(struct.pack("<III", 4, size, 18) + b"Xen\0" for size in (4, 8))
 
 
@@ -47,27 +53,27 @@ _PVH_NOTES = tuple(struct.pack("<III", 4, size, 18) + b"Xen\0" for size in (4, 8
 class Kernel:
     """A kernel with what is started beside it."""
 
-    folder: Path
+    directory: Path
     release: str
     image: Path
     busybox: Path
     needed: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, folder: Path) -> Self:
-        """The one in a folder that is complete."""
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    def of(cls, directory: Path) -> Self:
+        """The one in a directory that is complete."""
+        about = json.loads((directory / "about.json").read_text(encoding="utf-8"))
         return cls(
-            folder=folder,
+            directory=directory,
             release=about["release"],
-            image=folder / "kernel",
-            busybox=folder / "busybox",
+            image=directory / "kernel",
+            busybox=directory / "busybox",
             needed={name: tuple(others) for name, others in about["modules"].items()},
         )
 
     def module(self, name: str) -> bytes:
         """A module, ready to be loaded."""
-        return (self.folder / "modules" / f"{name}.ko").read_bytes()
+        return (self.directory / "modules" / f"{name}.ko").read_bytes()
 
 
 def cache() -> Path:
@@ -85,18 +91,18 @@ def ready(say: Callable[[str], object] | None = None) -> Kernel:
     Raises:
         TestbedError: There is none, and none can be fetched.
     """
-    folder = cache()
-    found = _newest(folder)
+    directory = cache()
+    found = _newest(directory)
     if found is not None:
         return found
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder):
-            return _newest(folder) or _unpacked(folder, say or _say)
+        directory.mkdir(parents=True, exist_ok=True)
+        with _alone(directory):
+            return _newest(directory) or _unpacked(directory, say or _say)
     except OSError as error:
         raise TestbedError(
-            f"{folder} cannot be written: {(error.strerror or str(error)).lower()}",
-            "set XDG_CACHE_HOME to a folder",
+            f"{directory} cannot be written: {reason(error)}",
+            "set XDG_CACHE_HOME to a directory",
         ) from error
 
 
@@ -104,9 +110,9 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _newest(folder: Path) -> Kernel | None:
+def _newest(directory: Path) -> Kernel | None:
     found = []
-    for about in folder.glob(f"{LAYOUT}-*/about.json"):
+    for about in directory.glob(f"{LAYOUT}-*/about.json"):
         with contextlib.suppress(OSError, ValueError, KeyError):
             found.append(Kernel.of(about.parent))
     return max(
@@ -117,40 +123,43 @@ def _newest(folder: Path) -> Kernel | None:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(directory: Path) -> Iterator[None]:
     """Two that want a kernel at once: the second waits and takes what the first has fetched."""
-    with (folder / "lock").open("w") as lock:
+    with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _unpacked(folder: Path, say: Callable[[str], object]) -> Kernel:
-    for left in folder.glob("new-*"):  # by one that was killed: nobody else is at work here
+def _unpacked(directory: Path, say: Callable[[str], object]) -> Kernel:
+    for left in directory.glob("new-*"):  # by one that was killed: nobody else is at work here
         shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="new-", dir=folder) as name:
+    with tempfile.TemporaryDirectory(prefix="new-", dir=directory) as name:
         draft = Path(name)
-        image, busybox = _packages(folder, draft, say)
+        image, busybox = _packages(directory, draft, say)
         target = draft / "complete"
         (target / "modules").mkdir(parents=True)
         release, needed = _take_kernel(image, target)
         _take_busybox(busybox, target)
         about = {"release": release, "modules": needed, "packages": [image.name, busybox.name]}
         (target / "about.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-        place = folder / f"{LAYOUT}-{release}"
+        place = directory / f"{LAYOUT}-{release}"
         shutil.rmtree(place, ignore_errors=True)
         target.rename(place)
     return Kernel.of(place)
 
 
-def _packages(folder: Path, draft: Path, say: Callable[[str], object]) -> tuple[Path, Path]:
+def _packages(directory: Path, draft: Path, say: Callable[[str], object]) -> tuple[Path, Path]:
     """The two packages: those that lie there, else fetched."""
-    own = _sorted_packages(folder)
+    own = _sorted_packages(directory)
     if own is not None:
         return own
     if shutil.which("apt-get") is None:
         raise TestbedError(
-            f"there is no kernel for guests in {folder}, and no apt-get to fetch it with",
-            f"lay two packages of Debian's there, linux-image-…-amd64_….deb and {_BUSYBOX}_….deb (packages.debian.org)",
+            f"there is no kernel for guests in {directory}, and no apt-get to fetch it with",
+            (
+                f"lay two packages of Debian's there, linux-image-…-amd64_….deb and "
+                f"{_BUSYBOX}_….deb (packages.debian.org)"
+            ),
         )
     say("fetching Debian's kernel for guests (70 MB, once)")
     _fetch([_kernel_package(), _BUSYBOX], draft)
@@ -160,9 +169,9 @@ def _packages(folder: Path, draft: Path, say: Callable[[str], object]) -> tuple[
     return found
 
 
-def _sorted_packages(folder: Path) -> tuple[Path, Path] | None:
-    images = sorted(folder.glob("linux-image-[0-9]*_*.deb"))
-    busyboxes = sorted(folder.glob(f"{_BUSYBOX}_*.deb"))
+def _sorted_packages(directory: Path) -> tuple[Path, Path] | None:
+    images = sorted(directory.glob("linux-image-[0-9]*_*.deb"))
+    busyboxes = sorted(directory.glob(f"{_BUSYBOX}_*.deb"))
     return (images[-1], busyboxes[-1]) if images and busyboxes else None
 
 
@@ -184,11 +193,11 @@ def _kernel_package() -> str:
     return found.group(1)
 
 
-def _fetch(names: list[str], folder: Path) -> None:
+def _fetch(names: list[str], directory: Path) -> None:
     try:
         ended = subprocess.run(
             ["apt-get", "download", "-qq", *names],
-            cwd=folder,
+            cwd=directory,
             capture_output=True,
             text=True,
             check=False,
@@ -200,10 +209,10 @@ def _fetch(names: list[str], folder: Path) -> None:
             "see to the network",
         ) from None
     if ended.returncode:
-        said = [
+        message = [
             line.removeprefix("E: ") for line in ended.stderr.splitlines() if line.startswith("E:")
         ]
-        why = f": {said[0]}" if said else ""
+        why = f": {message[0]}" if message else ""
         raise TestbedError(
             f"apt-get cannot fetch {' and '.join(names)}{why}",
             "see to the network, or as root: apt-get update",
@@ -248,10 +257,12 @@ def _take_busybox(busybox: Path, target: Path) -> None:
 
 
 def plain(image: bytes) -> bytes:
-    """A kernel without its compression, if QEMU can start it so; else as it is, which boots as well, but slower.
+    """A kernel without its compression, if QEMU can start it so.
 
-    The place of the payload stands in the head of the image (the Linux x86 boot protocol: ``setup_sects`` at 0x1f1, ``payload_offset``
-    and ``payload_length`` at 0x248).
+    Else as it is, which boots as well, but slower.
+
+    The place of the payload stands in the head of the image (the Linux x86 boot protocol:
+    ``setup_sects`` at 0x1f1, ``payload_offset`` and ``payload_length`` at 0x248).
     """
     if len(image) < 0x250 or image[0x202:0x206] != b"HdrS":
         return image

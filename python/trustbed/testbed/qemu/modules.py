@@ -1,11 +1,15 @@
-"""Modules of a kernel: which others each needs, in which order they are loaded, and the form in which a guest loads them fastest. Pure."""
+"""Modules of a kernel.
+
+Which others each needs, in which order they are loaded, and the form in which a guest loads them
+fastest. Pure.
+"""
 
 from __future__ import annotations
 
 import lzma
 from collections.abc import Iterable, Mapping
 
-from trustbed.testbed.error import TestbedError
+from trustbed.errors import TestbedError
 
 CONTROL = ("virtio_pci", "virtio_console")
 """What the control channel needs."""
@@ -24,7 +28,10 @@ _SIGNED = b"~Module signature appended~\n"
 
 
 def name_of(path: str) -> str | None:
-    """The name of the module in a file, or nothing if it is none; the kernel does not tell - from _."""
+    """The name of the module in a file, or nothing if it is none.
+
+    The kernel does not tell - from _.
+    """
     base = path.rpartition("/")[2]
     for ending in (".ko", ".ko.xz"):
         if base.endswith(ending):
@@ -58,12 +65,12 @@ def is_wanted(path: str) -> bool:
 
 
 def bare(content: bytes) -> bytes:
-    """A module without compression and without its signature, whose verification takes an emulated processor a while."""
+    """A module without compression and signature: verification is slow on an emulated processor."""
     if content.startswith(b"\xfd7zXZ\0"):
         content = lzma.decompress(content)
     if content.endswith(_SIGNED):
-        # Signer, identifier and signature, their lengths in the twelve bytes before the mark (struct module_signature): the last is that
-        # of the signature, the others are 0 in PKCS#7.
+        # Signer, identifier and signature, their lengths in the twelve bytes before the mark
+        # (struct module_signature): the last is that of the signature, the others are 0 in PKCS#7.
         end = len(content) - len(_SIGNED)
         content = content[: end - 12 - int.from_bytes(content[end - 4 : end], "big")]
     return content

@@ -1,4 +1,7 @@
-"""Reads files out of Debian's packages (deb(5)) without installing anything: a compressed archive of tar(1) in one of ar(1)."""
+"""Reads files out of Debian's packages (deb(5)) without installing anything.
+
+A compressed archive of tar(1) in one of ar(1).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from trustbed.testbed.error import TestbedError
+from trustbed.errors import TestbedError
 
 _MAGIC = b"!<arch>\n"
 _HEADER_BYTES = 60
@@ -16,7 +19,7 @@ _COMPRESSIONS = {"data.tar": "", "data.tar.gz": "gz", "data.tar.bz2": "bz2", "da
 
 
 def files(package: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    """The regular files of a package whose names (without a dot before them) are wanted, in their order.
+    """The wanted regular files of a package, by name without a dot before it, in their order.
 
     Raises:
         TestbedError: It is no package, or damaged.

@@ -10,10 +10,13 @@ from trustbed.testbed.qemu import accelerator, kernel
 
 
 def survey(guests: Collection[Guest]) -> dict[str, Any]:
-    """QEMU, the kernel and the accelerator that guests like these get; what is missing is an error before anything is measured.
+    """QEMU, the kernel and the accelerator that guests like these get.
+
+    What is missing is an error before anything is measured.
 
     Raises:
-        TestbedError: Something is missing: QEMU, a model of network card, a kernel, KVM where it was asked for.
+        TestbedError: Something is missing: QEMU, a model of network card, a kernel, KVM where it
+        was asked for.
     """
     for guest in guests:
         accelerator.check_program(guest.nic)

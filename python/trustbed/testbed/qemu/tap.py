@@ -1,7 +1,11 @@
-"""The end of a guest's cable: a tap (tuntap in the kernel's documentation) in the middle, where the cables of other hosts end too.
+"""The end of a guest's veth link.
 
-What the guest sends is received there, and what is sent there arrives at the guest. It has no vnet headers and no offloads: what passes
-has the size that it has on a wire. It vanishes with the last who has its descriptor open.
+A tap (tuntap in the kernel's documentation) in the switch namespace, where the veth links of other
+hosts end too.
+
+What the guest sends is received there, and what is sent there arrives at the guest. It has no vnet
+headers and no offloads: what passes has the size that it has on a wire. It vanishes with the last
+who has its descriptor open.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ import os
 import struct
 from pathlib import Path
 
-from trustbed.testbed import namespaces
-from trustbed.testbed.error import TestbedError
+from trustbed.errors import TestbedError, reason
+from trustbed.testbed.netns import namespaces
 
 DEVICE = Path("/dev/net/tun")
 
@@ -31,15 +35,15 @@ def open_in(namespace: Path, name: str) -> int:
         with namespaces.inside(namespace):  # where it is opened decides where the tap appears
             number = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        said = (error.strerror or str(error)).lower()
+        message = reason(error)
         if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
             raise TestbedError(
-                f"there is no {DEVICE}, which a guest's cable needs: {said}",
+                f"there is no {DEVICE}, which a guest's veth link needs: {message}",
                 "as root: modprobe tun",
             ) from error
         hint = f"as root: chmod 666 {DEVICE}; or run as root, or do without guests"
         raise TestbedError(
-            f"{DEVICE}, which a guest's cable needs, cannot be opened: {said}", hint
+            f"{DEVICE}, which a guest's veth link needs, cannot be opened: {message}", hint
         ) from error
     try:
         fcntl.ioctl(
@@ -49,7 +53,7 @@ def open_in(namespace: Path, name: str) -> int:
     except OSError as error:
         os.close(number)
         raise TestbedError(
-            f"no tap can be made: {(error.strerror or str(error)).lower()}",
+            f"no tap can be made: {reason(error)}",
             "run as root, or do without guests",
         ) from error
     return number

@@ -1,11 +1,14 @@
 """A host that is another machine, reached by SSH or by a command; or this one, treated the same.
 
-From its beginning to its end: the way there, a look, the program, the control channel; then commands and agents run on it as on any host.
-Nothing is left running there, whatever ends first: the agent ends with its standard input, or when it has heard nothing for
-:data:`~trustbed.testbed.remote.program.SILENCE_SECONDS`, and with it all that it has started; files that nobody has fetched are removed.
+From its beginning to its end: the way there, a look, the program, the control channel; then
+commands and agents run on it as on any host. Nothing is left running there, whatever ends first:
+the agent ends with its standard input, or when it has heard nothing for
+:data:`~trustbed.testbed.remote.program.SILENCE_SECONDS`, and with it all that it has started; files
+that nobody has fetched are removed.
 
-What runs on a host that is to be kept (:class:`Keep`) outlives the loss of the way to it by so long: :meth:`RemoteHost.resume` goes
-there again, and finds everything as if nothing had been; until then :attr:`RemoteHost.is_away` holds.
+What runs on a host that is to be kept (:class:`Keep`) outlives the loss of the way to it by so
+long: :meth:`RemoteHost.resume` goes there again, and finds everything as if nothing had been; until
+then :attr:`RemoteHost.is_away` holds.
 """
 
 from __future__ import annotations
@@ -15,16 +18,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trustbed import agent
+from trustbed.agent import client as agent
+from trustbed.agent.control import Control, ControlledHost, Loss, Peer
+from trustbed.errors import TestbedError
 from trustbed.scenario.inventory import InventoryHost, Local, Namespace, Prefix, Ssh
-from trustbed.testbed.control import Control, ControlledHost, Loss, Peer
-from trustbed.testbed.error import TestbedError
 from trustbed.testbed.remote import program as programs
 from trustbed.testbed.remote.loop import Loop
-from trustbed.testbed.remote.prefix import PrefixWay
+from trustbed.testbed.remote.prefix import PrefixTransport
 from trustbed.testbed.remote.program import SILENCE_SECONDS, Keep, Program, Seen
-from trustbed.testbed.remote.ssh import SshWay
-from trustbed.testbed.remote.way import Stream, Way
+from trustbed.testbed.remote.ssh import SshTransport
+from trustbed.testbed.remote.transport import Stream, Way
 
 _HELLO_SECONDS = 60.0
 _END_SECONDS = 40.0
@@ -73,7 +76,7 @@ class RemoteHost(ControlledHost):
         title = title_of(described)
         way = _way(loop, described, title, known_hosts)
         try:
-            seen = programs.look(way, title, program, described.folder)
+            seen = programs.look(way, title, program, described.directory)
             host = cls(described, way, program, seen)
             if host._copied and not seen.kept:
                 programs.copy(way, title, program, seen.place)
@@ -85,14 +88,16 @@ class RemoteHost(ControlledHost):
         return host
 
     def resume(self, loop: Loop, known_hosts: Path | None = None) -> bool:
-        """Goes there again after the way was lost; false if what ran there has ended meanwhile, so that it is gone.
+        """Goes there again after the way was lost.
+
+        False if what ran there has ended meanwhile, so that it is gone.
 
         Raises:
             TestbedError: Something does not let us.
         """
         way = _way(loop, self.described, self.title, known_hosts)
         try:
-            stream = programs.resume(way, self.folder, self.program)
+            stream = programs.resume(way, self.directory, self.program)
         except BaseException:
             way.close()
             raise
@@ -160,7 +165,10 @@ class RemoteHost(ControlledHost):
             message = f"the agent on {self.title} is of trustbed {found}, and this is {__version__}"
             raise TestbedError(
                 message,
-                "TRUSTBED_AGENT names another agent, or the installation is half an old one: install trustbed again",
+                (
+                    "TRUSTBED_AGENT names another agent, or the installation is half an old "
+                    "one: install trustbed again"
+                ),
             )
 
     @property
@@ -176,7 +184,10 @@ class RemoteHost(ControlledHost):
 
     @property
     def is_away(self) -> bool:
-        """Whether the way there is lost, and what runs there may go on: :meth:`resume` finds out."""
+        """Whether the way there is lost, and what runs there may go on.
+
+        :meth:`resume` finds out.
+        """
         return self._control is not None and self._control.is_away
 
     @property
@@ -185,13 +196,13 @@ class RemoteHost(ControlledHost):
         return () if self._control is None else self._control.losses
 
     @property
-    def folder(self) -> str:
-        """A folder there for the files of this session; it is removed with it."""
-        return str((self.control.hello or {})["folder"])
+    def directory(self) -> str:
+        """A directory there for the files of this session; it is removed with it."""
+        return str((self.control.hello or {})["directory"])
 
-    def place_of(self, file: Path) -> str:
-        """A name of its own in the session's folder."""
-        return f"{self.folder}/{next(self._numbers)}/{file.name}"
+    def capture_point_of(self, file: Path) -> str:
+        """A name of its own in the session's directory."""
+        return f"{self.directory}/{next(self._numbers)}/{file.name}"
 
     def facts(self) -> dict[str, Any]:
         """What a record says of it, its clock compared now.
@@ -229,7 +240,10 @@ class RemoteHost(ControlledHost):
             self._way.close()
 
     def stop(self) -> None:
-        """Ends what runs there, as far as it is ours, and removes its files; the way there stays."""
+        """Ends what runs there, as far as it is ours, and removes its files.
+
+        The way there stays.
+        """
         gone = self.is_gone or self.is_away
         if self._control is not None:
             self._control.close()
@@ -250,7 +264,8 @@ def way_of(described: InventoryHost) -> str:
     match described.way:
         case Ssh(address=address, user=user, port=port, jumps=jumps):
             through = "".join(f" through {jump}" for jump in jumps or ())
-            return f"ssh {'' if user is None else f'{user}@'}{address}{'' if port is None else f' port {port}'}{through}"
+            login = address if user is None else f"{user}@{address}"
+            return f"ssh {login}{'' if port is None else f' port {port}'}{through}"
         case Prefix(words=words):
             return " ".join(words)
         case Namespace(file=file):
@@ -262,14 +277,14 @@ def way_of(described: InventoryHost) -> str:
 def _way(loop: Loop, described: InventoryHost, title: str, known_hosts: Path | None) -> Way:
     match described.way:
         case Ssh() as ssh:
-            return SshWay.connect(loop, ssh, known_hosts, title)
+            return SshTransport.connect(loop, ssh, known_hosts, title)
         case Prefix(words=words):
-            return PrefixWay(loop, words, title)
+            return PrefixTransport(loop, words, title)
         case Namespace(file=file):
-            return PrefixWay(
+            return PrefixTransport(
                 loop,
                 [str(agent.binary()), "exec", "--namespace", str(file), "--replace", "--"],
                 title,
             )
         case Local():
-            return PrefixWay(loop, (), title)
+            return PrefixTransport(loop, (), title)

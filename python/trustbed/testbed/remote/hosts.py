@@ -1,4 +1,7 @@
-"""Many hosts at once: connected side by side, so many at a time, and none of them in the way of the others."""
+"""Many hosts at once.
+
+Connected side by side, so many at a time, and none of them in the way of the others.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from typing import Self
 
+from trustbed.errors import TestbedError
 from trustbed.scenario.inventory import ALL, Inventory
-from trustbed.testbed.error import TestbedError
 from trustbed.testbed.remote.host import RemoteHost
 from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.program import Keep, Program
 
 AT_ONCE = 8
-"""How many connections are made at a time. sshd drops some of those beyond ten that have not logged in yet (MaxStartups)."""
+"""How many connections are made at a time.
+
+Sshd drops some of those beyond ten that have not logged in yet (MaxStartups).
+"""
 _AGAIN_SECONDS = 0.05
-"""How often whoever connects is told to give up, until it has: between two steps there is nothing that could be given up."""
+"""How often whoever connects is told to give up, until it has.
+
+Between two steps there is nothing that could be given up.
+"""
 
 
 class Hosts(Mapping[str, RemoteHost]):
     """The hosts of an inventory that are connected, by name. As a context it ends them all.
 
-    :meth:`connect` may be called again: it takes up those that are not connected, or no longer, and goes back to those whose way was lost.
-    A thread may do that while others use those that are connected; :meth:`close` makes it give up.
+    :meth:`connect` may be called again: it takes up those that are not connected, or no longer, and
+    goes back to those whose way was lost. A thread may do that while others use those that are
+    connected; :meth:`close` makes it give up.
     """
 
     def __init__(
@@ -40,7 +50,8 @@ class Hosts(Mapping[str, RemoteHost]):
             inventory: Which hosts there are.
             names: Those that are wanted, or groups of them.
             at_once: How many are connected to at the same time.
-            keep: How long what runs on a host outlives the loss of the way to it; it ends with the way if this is not given.
+            keep: How long what runs on a host outlives the loss of the way to it; it ends with the
+                way if this is not given.
 
         Raises:
             AgentError: There is no agent to be copied.
@@ -112,7 +123,10 @@ class Hosts(Mapping[str, RemoteHost]):
             self._connected[name] = host
 
     def remove_programs(self) -> dict[str, TestbedError]:
-        """Ends all that are connected, and removes from each what was copied there; returns why that was not possible on some."""
+        """Ends all that are connected, and removes from each what was copied there.
+
+        Returns why that was not possible on some.
+        """
         with ThreadPoolExecutor(self._at_once, thread_name_prefix="stop") as pool:
             # Several may be one machine, whose program the last of them takes away.
             list(pool.map(RemoteHost.stop, self._connected.values()))

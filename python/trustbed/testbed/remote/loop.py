@@ -1,4 +1,7 @@
-"""An event loop in a thread of its own, for whoever has none: connections live in it, and answers are waited for outside."""
+"""An event loop in a thread of its own, for whoever has none.
+
+Connections live in it, and answers are waited for outside.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ _TIDY_SECONDS = 30.0
 
 
 class Loop:
-    """The thread runs until :meth:`close`. Processes that end with the thread that started them are started in it."""
+    """The thread runs until :meth:`close`.
+
+    Processes that end with the thread that started them are started in it.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -54,7 +60,7 @@ class Loop:
                 raise
 
     def tidy(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Does something to its end that no :meth:`interrupt` is to give up, and that takes no longer than it may.
+        """Runs something to its end, within its time, that no :meth:`interrupt` may give up.
 
         Raises:
             CancelledError: The thread has been ended.
@@ -63,7 +69,7 @@ class Loop:
 
     @contextlib.contextmanager
     def interruptible(self, give_up: Callable[[], object]) -> Iterator[None]:
-        """Somebody waits for something, which is to be given up this way if the waiting is interrupted."""
+        """Registers how to give up what a caller waits for, if the wait is interrupted."""
         self._waits.add(give_up)
         try:
             yield
@@ -76,13 +82,17 @@ class Loop:
             give_up()
 
     def close(self) -> None:
-        """Gives up whatever is being done, and ends the thread; who asks it for something from now on is told so."""
+        """Gives up whatever is being done, and ends the thread.
+
+        Who asks it for something from now on is told so.
+        """
         if self._ended:
             return
         self.run(_cancel_others())
         with self._changing:
             self._ended = True
-        # What others have begun meanwhile: nobody would go on with it, and they would wait for ever.
+        # What others have begun meanwhile: nobody would go on with it, and they would wait for
+        # ever.
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -92,7 +102,8 @@ class Loop:
 
 async def _cancel_others() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
-    # What is being given up already is tidying, and may itself wait for something that must not be given up.
+    # What is being given up already is tidying, and may itself wait for something that must not be
+    # given up.
     if tidying := [task for task in others if task.cancelling()]:
         await asyncio.wait(tidying, timeout=_TIDY_SECONDS)
     if left := [task for task in others if not task.done()]:

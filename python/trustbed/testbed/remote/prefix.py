@@ -1,4 +1,7 @@
-"""A way to a host by a command that runs others there, as ``docker exec -i web`` does; or by none, which is this machine."""
+"""A way to a host by a command that runs others there, as ``docker exec -i web`` does.
+
+Or by none, which is this machine.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,17 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 
-from trustbed.agent import nameless_file
-from trustbed.testbed.error import TestbedError
+from trustbed.agent.client import nameless_file
+from trustbed.errors import TestbedError, reason
 from trustbed.testbed.remote.loop import Loop
-from trustbed.testbed.remote.way import TAIL_BYTES, Ended, both_of, how
+from trustbed.testbed.remote.transport import TAIL_BYTES, Ended, both_of, how
 
 _WHY_SECONDS = 5.0
 _END_SECONDS = 10.0
 
 
-class PrefixWay:
-    """Commands are started by the thread of a loop, since those of ours end with the thread that has started them."""
+class PrefixTransport:
+    """A loop's thread starts commands, since they end with the thread that started them."""
 
     def __init__(self, loop: Loop, prefix: Sequence[str], title: str) -> None:
         self._loop = loop
@@ -70,9 +73,11 @@ class PrefixWay:
                 await _end(await starting)
             raise
         except OSError as error:
-            said = (error.strerror or str(error)).lower()
+            message = reason(error)
             hint = "install it, or name another command in the inventory"
-            raise TestbedError(f"{self._title}: {words[0]} cannot be run: {said}", hint) from None
+            raise TestbedError(
+                f"{self._title}: {words[0]} cannot be run: {message}", hint
+            ) from None
 
     def open(self, words: Sequence[str]) -> PrefixStream:
         """Starts a command there that stays: see :meth:`Way.open`."""
@@ -97,7 +102,7 @@ class PrefixWay:
 
 
 class PrefixStream:
-    """See :class:`~trustbed.testbed.remote.way.Stream`."""
+    """See :class:`~trustbed.testbed.remote.transport.Stream`."""
 
     def __init__(
         self, loop: Loop, process: asyncio.subprocess.Process, link: socket.socket, errors: int
@@ -114,14 +119,14 @@ class PrefixStream:
             code = self._code.result(seconds)
         except (FutureTimeout, CancelledError):
             return None
-        said = (
+        message = (
             b""
             if self._errors < 0
             else os.pread(
                 self._errors, TAIL_BYTES, max(0, os.fstat(self._errors).st_size - TAIL_BYTES)
             )
         )
-        return Ended(_code(code), b"", said)
+        return Ended(_code(code), b"", message)
 
     def why(self, otherwise: str) -> str:
         """Why it has ended."""
@@ -143,7 +148,10 @@ class PrefixStream:
 
 
 async def _feed(process: asyncio.subprocess.Process, content: bytes) -> None:
-    """Writes what a command is to read, and closes the stream; one that reads nothing does not mind."""
+    """Writes what a command is to read, and closes the stream.
+
+    One that reads nothing does not mind.
+    """
     assert process.stdin is not None
     try:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -154,9 +162,10 @@ async def _feed(process: asyncio.subprocess.Process, content: bytes) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kills a command with all that it has started, if it has not ended, and closes our ends of its streams.
+    """Kills a command and its descendants, if it has not ended, and closes our ends of its streams.
 
-    Nobody reads them any more: who left its group and writes on ends by that, and so does what is another user's, as sudo's command is.
+    Nobody reads them any more: who left its group and writes on ends by that, and so does what is
+    another user's, as sudo's command is.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if process.returncode is None:

@@ -1,9 +1,11 @@
 """The agent's program on a host: copied once for each content, checked, started, removed.
 
-It lies in ``FOLDER/trustbed``, which is the user's own; FOLDER is the user's cache unless an inventory names another. Its name holds its
-hash: it is written under another name, compared, and renamed, so that what has the name is whole, whoever else copies it at the same time.
-A session has a folder of its own beside it, which is removed with the session, or by the next one after a host that lost its power. One
-that is to be kept runs beside the shell that begins it: it outlives the way there, and is found again by the socket in its folder.
+It lies in ``DIRECTORY/trustbed``, which is the user's own; DIRECTORY is the user's cache unless an
+inventory names another. Its name holds its hash: it is written under another name, compared, and
+renamed, so that what has the name is whole, whoever else copies it at the same time. A session has
+a directory of its own beside it, which is removed with the session, or by the next one after a host
+that lost its power. One that is to be kept runs beside the shell that begins it: it outlives the
+way there, and is found again by the socket in its directory.
 
 What runs on the host is a POSIX shell with ``uname``, ``sha256sum`` and what else every Linux has.
 """
@@ -17,14 +19,17 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from trustbed import agent
-from trustbed.testbed.error import TestbedError
-from trustbed.testbed.remote.way import Ended, Stream, Way, last_line
+from trustbed.agent import client as agent
+from trustbed.errors import TestbedError
+from trustbed.testbed.remote.transport import Ended, Stream, Way, last_line
 
 SILENCE_SECONDS = 90
 """How long either side may hear nothing of the other before it takes it for gone."""
 NO_SESSION = frozenset({3, 126, 127})
-"""There is none any more, as the agent says; or a shell, where the program is gone with the file system that it was on."""
+"""There is none any more, as the agent says.
+
+Or a shell, where the program is gone with the file system that it was on.
+"""
 _LOOK_SECONDS = 60.0
 _COPY_SECONDS = 600.0
 _HASH_DIGITS = 16
@@ -43,9 +48,12 @@ _MACHINES = {
 """Numbers of machines in an ELF header (elf(5), ``e_machine``)."""
 _FULL = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
 
-# Scripts are single lines for shells that read no others, and take their values as arguments: $1 is the folder, $2 the name or the path of
-# the program, $3 its hash.
-_PLACE = 'case "$1" in "") set -- "${XDG_CACHE_HOME:-$HOME/.cache}" "$2" "$3";; "~/"*) set -- "$HOME/${1#??}" "$2" "$3";; esac'
+# Scripts are single lines for shells that read no others, and take their values as arguments: $1 is
+# the directory, $2 the name or the path of the program, $3 its hash.
+_PLACE = (
+    'case "$1" in "") set -- "${XDG_CACHE_HOME:-$HOME/.cache}" "$2" "$3";; "~/"*) set -- '
+    '"$HOME/${1#??}" "$2" "$3";; esac'
+)
 _LOOK = "; ".join(
     (
         _PLACE,
@@ -53,8 +61,11 @@ _LOOK = "; ".join(
         "uname -s",
         "uname -m",
         'echo "$1/trustbed"',
-        # In a folder of somebody else's it could be another program by the time it is started.
-        'test -O "$1/trustbed" && test "$(sha256sum < "$1/trustbed/$2" 2>/dev/null)" = "$3  -" && test -x "$1/trustbed/$2" && echo kept',
+        # In a directory of somebody else's it could be another program by the time it is started.
+        (
+            'test -O "$1/trustbed" && test "$(sha256sum < "$1/trustbed/$2" 2>/dev/null)" = '
+            '"$3  -" && test -x "$1/trustbed/$2" && echo kept'
+        ),
         "true",
     )
 )
@@ -67,7 +78,10 @@ _COPY = " && ".join(
         'chmod 700 "$1"',
         'new="$1/.$2.$(uname -n).$$"',
         '{ cat > "$new" || { rm -f "$new"; false; }; }',
-        '{ test "$(sha256sum < "$new")" = "$3  -" || { rm -f "$new"; echo "what arrived is not what was sent" >&2; false; }; }',
+        (
+            '{ test "$(sha256sum < "$new")" = "$3  -" || { rm -f "$new"; echo "what arrived '
+            'is not what was sent" >&2; false; }; }'
+        ),
         'chmod 700 "$new"',
         'mv -f "$new" "$1/$2"',
     )
@@ -77,16 +91,21 @@ _BEGIN = (
     'mkdir -p "$1" && cd "$1" || exit 1',
     'test -O . || { echo "$1 belongs to somebody else" >&2; exit 1; }',
     'here="session-$(uname -n)"',
-    # Folders of sessions and halves of copies whose shell is no more. Other machines with the same home see to their own.
-    'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" 2>/dev/null || rm -rf "$old"; done',
+    # Folders of sessions and halves of copies whose shell is no more. Other machines with the same
+    # home see to their own.
+    (
+        'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" '
+        '2>/dev/null || rm -rf "$old"; done'
+    ),
 )
 _SOCKET = "link"
-# What has ended and was not waited for has a number, and works nowhere: /proc/N/cwd tells the two apart.
+# What has ended and was not waited for has a number, and works nowhere: /proc/N/cwd tells the two
+# apart.
 _NAP = "{ sleep 0.1 2>/dev/null || sleep 1; }"
 
 
 def _inside(port: str, *before: str) -> tuple[str, ...]:
-    """A session, whose folder has the number of its shell."""
+    """A session, whose directory has the number of its shell."""
     return (
         'mkdir "$here-$$" && cd "$here-$$" || exit 1',
         *before,
@@ -104,16 +123,21 @@ _KEPT = "; ".join(
 _KEEP = "; ".join(
     (
         *_BEGIN[:-1],
-        # One that its owner has lost, as when it was killed, would disturb the next: its shell is ended, and all else with it. A number may
-        # be another process's by now, which works elsewhere.
-        'for old in "$here"-*; do one="${old##*-}"; test "$(cat "$old/owner" 2> /dev/null)" = "$5" && '
+        # One that its owner has lost, as when it was killed, would disturb the next: its shell is
+        # ended, and all else with it. A number may be another process's by now, which works
+        # elsewhere.
+        'for old in "$here"-*; do one="${old##*-}"; test "$(cat "$old/owner" 2> '
+        '/dev/null)" = "$5" && '
         'test "$(readlink "/proc/$one/cwd")" = "$(pwd -P)/$old" && kill "$one" && '
         f'while test -e "/proc/$one/cwd"; do {_NAP}; done; done',
         _BEGIN[-1],
         # It goes on when this shell has gone with the way here.
         '{ sh -c "$4" sh "$1" "$2" "$3" "$here" "$5" < /dev/null > /dev/null & }',
         "one=$!",
-        f'until test -S "$here-$one/{_SOCKET}"; do test -e "/proc/$one/cwd" || {{ wait $one; exit; }}; {_NAP}; done',
+        (
+            f'until test -S "$here-$one/{_SOCKET}"; do test -e "/proc/$one/cwd" || {{ wait '
+            f"$one; exit; }}; {_NAP}; done"
+        ),
         f'"$2" control "$here-$one/{_SOCKET}" --attach || exit',
         "wait $one",
     )
@@ -126,7 +150,10 @@ _RETURN = "; ".join(
 )
 _REMOVE = "; ".join(
     (
-        'for one in "$1"/session-*; do test -d "$one" && { echo "somebody has a session there, $one" >&2; exit 1; }; done',
+        (
+            'for one in "$1"/session-*; do test -d "$one" && { echo "somebody has a session '
+            'there, $one" >&2; exit 1; }; done'
+        ),
         'rm -f "$1"/agent-* && rmdir "$1" 2>/dev/null',
         "true",
     )
@@ -171,7 +198,10 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """How long a session outlives the loss of the way to it, and for whom: the next one of the same owner ends what is left of it."""
+    """How long a session outlives the loss of the way to it, and for whom.
+
+    The next one of the same owner ends what is left of it.
+    """
 
     seconds: int
     owner: str
@@ -183,7 +213,10 @@ class Keep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a look at a host has shown: its system and machine, the folder for what is ours, and whether the program lies there."""
+    """What a look at a host has shown.
+
+    Its system and machine, the directory for what is ours, and whether the program lies there.
+    """
 
     system: str
     machine: str
@@ -191,18 +224,20 @@ class Seen:
     kept: bool
 
 
-def look(way: Way, title: str, program: Program, folder: str | None) -> Seen:
+def look(way: Way, title: str, program: Program, directory: str | None) -> Seen:
     """Looks at a host before anything is done to it.
 
     Raises:
-        TestbedError: There is no shell, or one that talks by itself; or another machine than the agent is for.
+        TestbedError: There is no shell, or one that talks by itself; or another machine than the
+            agent is for.
     """
     ended = way.run(
-        ["sh", "-c", _LOOK, "sh", folder or "", program.name, program.sha256], seconds=_LOOK_SECONDS
+        ["sh", "-c", _LOOK, "sh", directory or "", program.name, program.sha256],
+        seconds=_LOOK_SECONDS,
     )
     if ended.code != 0:
         raise TestbedError(
-            f"{title} runs no commands: {_said(ended)}",
+            f"{title} runs no commands: {_message(ended)}",
             "it needs a shell (sh), and must let you run commands",
         )
     before, begins, behind = ended.out.decode(errors="replace").partition(f"{_BEGINS}\n")
@@ -216,12 +251,18 @@ def look(way: Way, title: str, program: Program, folder: str | None) -> Seen:
             if b"\r\n" in ended.out
             else "it needs a shell (sh), and must let you run commands"
         )
-        said = ended.said or last_line(ended.out) or "nothing"
-        raise TestbedError(f"{title} does not answer as a shell does, but with: {said}", hint)
+        message = ended.message or last_line(ended.out) or "nothing"
+        raise TestbedError(f"{title} does not answer as a shell does, but with: {message}", hint)
     if before:
-        hint = "let ~/.bashrc and the like be silent where nobody types: begin it with `case $- in *i*) ;; *) return;; esac`"
+        hint = (
+            "let ~/.bashrc and the like be silent where nobody types: begin it with `case $- "
+            "in *i*) ;; *) return;; esac`"
+        )
         raise TestbedError(
-            f"{title} says something before anything is asked, which the agent would be mistaken for: {before.strip()!r:.80}",
+            (
+                f"{title} says something before anything is asked, which the agent would be "
+                f"mistaken for: {before.strip()!r:.80}"
+            ),
             hint,
         )
     seen = Seen(
@@ -235,9 +276,15 @@ def look(way: Way, title: str, program: Program, folder: str | None) -> Seen:
             f"{title} runs {seen.system}, and the agent runs on Linux", "take another host"
         )
     if program.machine is not None and seen.machine != program.machine:
-        hint = f"build trustbed on a machine of its kind, and name its agent by TRUSTBED_AGENT: it runs on {seen.machine} hosts then"
+        hint = (
+            f"build trustbed on a machine of its kind, and name its agent by TRUSTBED_AGENT: "
+            f"it runs on {seen.machine} hosts then"
+        )
         raise TestbedError(
-            f"{title} is a machine of another kind ({seen.machine}) than the agent is for ({program.machine})",
+            (
+                f"{title} is a machine of another kind ({seen.machine}) than the agent is for "
+                f"({program.machine})"
+            ),
             hint,
         )
     return seen
@@ -258,21 +305,26 @@ def copy(way: Way, title: str, program: Program, place: str) -> str:
 
 def refused(title: str, place: str, ended: Ended, program: Program) -> TestbedError:
     """Why nothing could be written there."""
-    another = 'or name another folder for it in the inventory, for example: folder = "/var/tmp"'
+    another = (
+        'or name another directory for it in the inventory, for example: directory = "/var/tmp"'
+    )
     if _FULL.search(ended.err.decode(errors="replace")):
         size = f"{len(program.content) / 1e6:.0f} MB"
         return TestbedError(
-            f"{title} has no room for the agent ({size}) in {place}: {_said(ended)}",
+            f"{title} has no room for the agent ({size}) in {place}: {_message(ended)}",
             f"free some space there, {another}",
         )
     return TestbedError(
-        f"the agent cannot be put into {place} on {title}: {_said(ended)}",
+        f"the agent cannot be put into {place} on {title}: {_message(ended)}",
         f"let your user write there, {another}",
     )
 
 
 def start(way: Way, name: str, place: str, path: str, keep: Keep | None) -> Stream:
-    """Starts a session of the agent on the host of that name: its control channel. It ends with the way unless it is to be kept."""
+    """Starts a session of the agent on the host of that name: its control channel.
+
+    It ends with the way unless it is to be kept.
+    """
     if keep is None:
         return way.open(["sh", "-c", _SESSION, "sh", place, path, str(SILENCE_SECONDS)])
     return way.open(
@@ -280,13 +332,16 @@ def start(way: Way, name: str, place: str, path: str, keep: Keep | None) -> Stre
     )
 
 
-def resume(way: Way, folder: str, path: str) -> Stream:
-    """Goes back to a session that has lost its way; it ends with one of :data:`NO_SESSION` where nobody can."""
-    return way.open(["sh", "-c", _RETURN, "sh", folder, path])
+def resume(way: Way, directory: str, path: str) -> Stream:
+    """Goes back to a session that has lost its way.
+
+    It ends with one of :data:`NO_SESSION` where nobody can.
+    """
+    return way.open(["sh", "-c", _RETURN, "sh", directory, path])
 
 
 def remove(way: Way, title: str, place: str) -> None:
-    """Removes every version of the program, and the folder.
+    """Removes every version of the program, and the directory.
 
     Raises:
         TestbedError: It stays, since another session needs it, or since it may not be removed.
@@ -294,7 +349,7 @@ def remove(way: Way, title: str, place: str) -> None:
     ended = way.run(["sh", "-c", _REMOVE, "sh", place], seconds=_LOOK_SECONDS)
     if ended.code != 0 or ended.err:
         raise TestbedError(
-            f"the agent cannot be removed from {place} on {title}: {_said(ended)}",
+            f"the agent cannot be removed from {place} on {title}: {_message(ended)}",
             f"when nobody needs it any more, remove {place} by hand",
         )
 
@@ -305,15 +360,18 @@ def not_started(
     """Why a session ended before it had begun."""
     place = os.path.dirname(path)  # noqa: PTH120 - a path of another machine
     if ended is not None and ended.code == 126:
-        hint = 'its file system may be mounted noexec: name another folder for it in the inventory, for example: folder = "/var/tmp"'
+        hint = (
+            "its file system may be mounted noexec: name another directory for it in the "
+            'inventory, for example: directory = "/var/tmp"'
+        )
         return TestbedError(
-            f"the agent may not be executed in {place} on {title}: {_said(ended)}", hint
+            f"the agent may not be executed in {place} on {title}: {_message(ended)}", hint
         )
     if ended is not None and (ended.code == 1 or _FULL.search(ended.err.decode(errors="replace"))):
         return refused(title, place, ended, program)
     return otherwise
 
 
-def _said(ended: Ended) -> str:
+def _message(ended: Ended) -> str:
     code = "it was killed" if ended.code is None else f"code {ended.code}"
-    return ended.said or code
+    return ended.message or code

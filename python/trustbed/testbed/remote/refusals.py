@@ -1,4 +1,7 @@
-"""What SSH says when it does not connect, or no longer: in words, with what can be done about it."""
+"""What SSH says when it does not connect, or no longer.
+
+In words, with what can be done about it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import socket
 
 import asyncssh
 
-from trustbed.testbed.error import TestbedError
+from trustbed.errors import TestbedError, reason
 
 
 def explained(
@@ -19,7 +22,10 @@ def explained(
     if isinstance(error, asyncssh.PermissionDenied):
         message = f"{title} does not let {options.username} in: {_reason(error)}"
         by_hand = f"ssh -p {options.port} {options.username}@{options.host}"
-        hint = f"it has to know a key of yours: try `{by_hand}`; keys with a passphrase go to an agent (ssh-add)"
+        hint = (
+            f"it has to know a key of yours: try `{by_hand}`; keys with a passphrase go to an "
+            f"agent (ssh-add)"
+        )
         return TestbedError(message, hint)
     if isinstance(error, asyncssh.ChannelOpenError):
         message = (
@@ -27,7 +33,10 @@ def explained(
         )
         return TestbedError(
             message,
-            "check its name there, that it runs, and that the jump host may pass connections on (AllowTcpForwarding)",
+            (
+                "check its name there, that it runs, and that the jump host may pass "
+                "connections on (AllowTcpForwarding)"
+            ),
         )
     if isinstance(error, asyncssh.KeyExchangeFailed):
         return TestbedError(
@@ -63,9 +72,10 @@ def explained(
             "check that it runs, and that no firewall is in between",
         )
     if isinstance(error, OSError):
-        said = (error.strerror or str(error)).lower()
+        message = reason(error)
         return TestbedError(
-            f"{title} cannot be reached ({where}): {said}", "check its address, and the way there"
+            f"{title} cannot be reached ({where}): {message}",
+            "check its address, and the way there",
         )
     return TestbedError(
         f"{title}: SSH cannot be set up: {error}",

@@ -1,7 +1,10 @@
-"""A way to a host by SSH: its connection, through jump hosts where there are some, and sessions on it.
+"""A way to a host by SSH.
 
-What an inventory does not say, OpenSSH's configuration does; keys come from files and from an agent, and host keys are always checked
-(:mod:`~trustbed.testbed.remote.doorkeeper`). Nobody is asked for a password or a passphrase: measuring goes on when nobody is there.
+Its connection, through jump hosts where there are some, and sessions on it.
+
+What an inventory does not say, OpenSSH's configuration does; keys come from files and from an
+agent, and host keys are always checked (:mod:`~trustbed.testbed.remote.host_keys`). Nobody is asked
+for a password or a passphrase: measuring goes on when nobody is there.
 """
 
 from __future__ import annotations
@@ -18,17 +21,21 @@ from typing import Any
 
 import asyncssh
 
+from trustbed.errors import TestbedError
 from trustbed.scenario.error import ScenarioError
 from trustbed.scenario.inventory import Checks, Jump, Ssh
 from trustbed.scenario.table import Source
-from trustbed.testbed.error import TestbedError
-from trustbed.testbed.remote import doorkeeper, refusals
-from trustbed.testbed.remote.doorkeeper import Doorkeeper
+from trustbed.testbed.remote import host_keys as doorkeeper
+from trustbed.testbed.remote import refusals
+from trustbed.testbed.remote.host_keys import Doorkeeper
 from trustbed.testbed.remote.loop import Loop
-from trustbed.testbed.remote.way import TAIL_BYTES, Ended, both_of, how
+from trustbed.testbed.remote.transport import TAIL_BYTES, Ended, both_of, how
 
 CONNECT_SECONDS = 60.0
-"""How long one connection may take, with all that is agreed on it; ``ConnectTimeout`` of OpenSSH's configuration can make it shorter."""
+"""How long one connection may take, with all that is agreed on it.
+
+``ConnectTimeout`` of OpenSSH's configuration can make it shorter.
+"""
 _CONFIGURATIONS = ("~/.ssh/config", "/etc/ssh/ssh_config")
 _MOST_JUMPS = 8
 _PIECE = 1 << 16
@@ -36,7 +43,7 @@ _WHY_SECONDS = 5.0
 _CLOSE_SECONDS = 10.0
 
 
-class SshWay:
+class SshTransport:
     """A connection. Its sessions end with it."""
 
     def __init__(
@@ -47,7 +54,7 @@ class SshWay:
         self._title = title
 
     @classmethod
-    def connect(cls, loop: Loop, host: Ssh, known_hosts: Path | None, title: str) -> SshWay:
+    def connect(cls, loop: Loop, host: Ssh, known_hosts: Path | None, title: str) -> SshTransport:
         """Connects.
 
         Raises:
@@ -112,7 +119,7 @@ class SshWay:
 
 
 class SshStream:
-    """See :class:`~trustbed.testbed.remote.way.Stream`."""
+    """See :class:`~trustbed.testbed.remote.transport.Stream`."""
 
     def __init__(
         self,
@@ -294,7 +301,10 @@ def _options(settings: dict[str, Any], title: str) -> asyncssh.SSHClientConnecti
 
 
 def _configured(proxy_jump: object, address: str, title: str) -> tuple[Jump, ...]:
-    """The jump hosts of OpenSSH's configuration; a host that is to be reached through itself is reached directly."""
+    """The jump hosts of OpenSSH's configuration.
+
+    A host that is to be reached through itself is reached directly.
+    """
     if not isinstance(proxy_jump, str):
         return ()
     checks = Checks(Source(Path("~/.ssh/config").expanduser()))

@@ -1,0 +1,5 @@
+//! Background traffic: the verbs `send` and `sink`.
+
+pub(crate) mod payload_header;
+pub(crate) mod send;
+pub(crate) mod sink;

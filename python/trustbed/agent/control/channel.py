@@ -1,0 +1,134 @@
+"""A command on a host, as whoever started it sees it, and where its streams go.
+
+What passes between the two belongs to the thread of
+:class:`~trustbed.agent.control.control.Control`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from trustbed.agent.control import frames
+from trustbed.agent.control.frames import Kind
+from trustbed.agent.control.link import Loss
+from trustbed.agent.control.peer import Peer
+
+_SHARED_PIECE = 4096
+"""What a pipe takes without waiting once it is ready (PIPE_BUF).
+
+For streams that are not ours to make non-blocking.
+"""
+
+
+class Conversation(Protocol):
+    """What a command needs of the conversation with its host."""
+
+    peer: Peer
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the host is gone for good."""
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the transport is lost, and another may come."""
+
+    @property
+    def losses(self) -> Sequence[Loss]:
+        """The times without a transport."""
+
+    def wait_for_return(self, losses: int) -> bool:
+        """Blocks while the transport is lost; whether it was lost since ``losses`` were counted."""
+
+    def send(self, channel: int, kind: Kind, content: bytes = b"") -> None:
+        """Sends a frame."""
+
+    def wait(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        """Waits until something holds."""
+
+
+class Sink:
+    """Where a stream of a command goes: a descriptor of ours, and what it has not taken yet."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        # A file takes as much as there is, without waiting for anybody.
+        self.piece = (
+            frames.WINDOW_BYTES
+            if descriptor >= 0 and stat.S_ISREG(os.fstat(descriptor).st_mode)
+            else _SHARED_PIECE
+        )
+        self.waiting = bytearray()
+        self.ended = False
+
+    def close(self) -> None:
+        """Gives the descriptor back. Nothing happens if that was done."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+class Channel:
+    """A command on the host."""
+
+    def __init__(self, control: Conversation, number: int, words: Sequence[str]) -> None:
+        self.number = number
+        self.words = tuple(words)
+        self.pid: int | None = None
+        self.code: int | None = None
+        self.refusal: tuple[int, str] | None = None
+        self.unwritten: int | None = None
+        self._control = control
+        # Of the control's thread alone.
+        self.source = -1
+        self.source_room = frames.WINDOW_BYTES
+        self.sinks: dict[int, Sink] = {}
+
+    @property
+    def drained(self) -> bool:
+        """Whether it has ended, and all it wrote has arrived where it was to go."""
+        return self.code is not None and not self.sinks
+
+    @property
+    def title(self) -> str:
+        """How its host is called."""
+        return self._control.peer.title
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it has gone with the host."""
+        return self.code is None and self._control.is_gone
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the transport to its host is lost, and another may come."""
+        return self._control.is_away
+
+    @property
+    def losses(self) -> int:
+        """How often the transport to its host was lost."""
+        return len(self._control.losses)
+
+    def wait_for_return(self, losses: int) -> bool:
+        """As :meth:`Control.wait_for_return`."""
+        return self._control.wait_for_return(losses)
+
+    def signal(self, number: int) -> None:
+        """Sends its group a signal."""
+        self._control.send(self.number, Kind.SIGNAL, bytes([number]))
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Tells its terminal another size."""
+        self._control.send(self.number, Kind.SIZE, struct.pack("<HH", rows, columns))
+
+    def wait(self, condition: Callable[[Channel], bool], seconds: float | None) -> bool:
+        """Waits until something holds of it; false if it does not within the time.
+
+        Raises:
+            TestbedError: The host is gone.
+        """
+        return self._control.wait(lambda: condition(self), seconds)

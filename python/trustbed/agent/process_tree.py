@@ -1,0 +1,26 @@
+"""A process and its descendants, by ``/proc/PID/task/TID/children`` (proc(5)).
+
+Parents come before their children, and children are asked for when the parent's turn is over:
+whoever does something to each that a child inherits misses none. What has been orphaned belongs to
+nobody any more and is not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def family(pid: int) -> Iterator[int]:
+    """Their numbers. One may have ended by the time that it is named."""
+    waiting, seen = [pid], {pid}
+    while waiting:
+        one = waiting.pop(0)
+        yield one
+        for file in Path("/proc", str(one), "task").glob("[0-9]*/children"):
+            try:
+                children = [int(word) for word in file.read_text(encoding="ascii").split()]
+            except OSError:  # the thread has ended
+                continue
+            waiting += [child for child in children if child not in seen]
+            seen.update(children)

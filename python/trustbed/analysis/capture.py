@@ -1,0 +1,587 @@
+"""The library's face: a capture, analysed and judged, as Arrow tables.
+
+Reading and measuring are the engine's, judging is ``trustbed.diagnose``'s, showing is
+``trustbed.report``'s; this module joins the three. The tables of transfers and connections stay
+where the engine keeps them until they are asked for: judging goes through them batch by batch and
+keeps the diagnoses, of which all transfers that are too short share one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trustbed import _core
+from trustbed.analysis.options import CapturePoint, Options, Workload, available_cores, files_of
+from trustbed.analysis.transfer import Transfer
+from trustbed.diagnose.facts import CaptureFacts
+from trustbed.diagnose.judge import HostOf, Judgement, judge, tally, verdict_columns
+from trustbed.diagnose.quality import CAPTURE_POINT_COLUMNS, is_capture_point_contradicted
+from trustbed.report import columns, moments, schemas
+from trustbed.report.records import Json, Row
+from trustbed.report.transfer import rows
+from trustbed.report.transfer.overview import VERDICTS, Overview
+
+if TYPE_CHECKING:
+    from trustbed.analysis.burst import Burstiness
+    from trustbed.report.transfer import html
+
+#: A report tells about this many transfers one by one; files and tables hold all of them.
+SHOWN = 400
+
+_TABLES = ("connections", "transfers", "findings", "skips")
+_SAMPLES = ("rtt", "spacing", "segments")
+_TOO_SHORT_ROW = {"too_short": True}
+_DAMAGED = frozenset(
+    {"truncated", "bad_header", "fragment_without_first", "unsupported_link", "empty"}
+)
+"""Reasons for skipping that mean that something is missing.
+
+The others are traffic that trustbed does not measure.
+"""
+
+
+def analyze(
+    captures: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    at: CapturePoint | None = None,
+    workload: Workload | None = None,
+    capacity: str | float | None = None,
+    inner: bool = False,
+    dedup: bool = False,
+    samples: bool = False,
+    series: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
+    host_of: HostOf | None = None,
+) -> Capture:
+    """Reads a capture, measures and judges every transfer in it.
+
+    ``captures`` is one file, or the files of a rotated one; ``-`` is standard input.
+
+    ``at`` says where it was taken (found per connection if not given), ``workload`` what the sender
+    did (``bulk``: it always had data to send), ``capacity`` how fast the narrowest link is
+    (``"20Mbit/s"``, or bit/s). ``inner`` judges the packets inside tunnels, ``dedup`` drops packets
+    that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
+    ``series`` what charts are drawn from (without it the first chart or report reads the capture
+    again). ``workers`` threads (default: one per core) give the same result for any number.
+    ``progress`` is called with bytes read and bytes in total (``None`` = unknown). ``host_of``
+    says, for a row of the transfers table, what is known of the host that sent it (``None``:
+    nothing).
+
+    Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean
+    nothing. What is merely damaged is analysed as far as it goes, and ``findings`` says what is
+    missing.
+    """
+    if at not in (None, "sender", "receiver", "middle"):
+        raise ValueError(f"at={at!r}: sender, receiver, middle or None")
+    if workload not in (None, "bulk", "interactive"):
+        raise ValueError(f"workload={workload!r}: bulk, interactive or None")
+    options = Options(
+        files=files_of(captures),
+        at=at,
+        workload=workload,
+        capacity=_bits_per_second(capacity),
+        inner=inner,
+        dedup=dedup,
+        samples=samples,
+        workers=available_cores() if workers is None else workers,
+    )
+    return Capture(
+        _ask_engine(options, series=series, progress=progress),
+        options,
+        series=series,
+        host_of=host_of,
+    )
+
+
+def _bits_per_second(capacity: str | float | None) -> int | None:
+    if capacity is None:
+        return None
+    rate = _core.parse_rate(capacity) if isinstance(capacity, str) else round(capacity)
+    if rate <= 0:
+        raise ValueError(f"capacity={capacity!r}: more than 0 bit/s")
+    return int(rate)
+
+
+def _ask_engine(
+    options: Options,
+    *,
+    series: bool = False,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> _core.Analysis:
+    return _core.analyze(
+        list(options.files),
+        workers=options.workers,
+        inner=options.inner,
+        dedup=options.dedup,
+        at=options.at,
+        capacity=options.capacity,
+        samples=options.samples,
+        series=series,
+        progress=progress,
+    )
+
+
+class Capture:
+    """An analysed capture. Made by :func:`analyze`.
+
+    Tables are pyarrow Tables with the unit and meaning of every column in its field's metadata;
+    polars, pandas and DuckDB take them as they are.
+    """
+
+    def __init__(
+        self,
+        analysis: _core.Analysis,
+        options: Options,
+        *,
+        series: bool = False,
+        host_of: HostOf | None = None,
+    ) -> None:
+        self._analysis = analysis
+        self._host_of = host_of
+        self._has_series = series
+        self.options = options
+
+    # What the engine found.
+
+    @cached_property
+    def facts(self) -> CaptureFacts:
+        """What is known about the capture as a whole.
+
+        Files, interfaces, clock, damage; times as integer nanoseconds.
+        """
+        everything = {
+            **self._analysis.capture,
+            "problems": self._analysis.problems,
+            "skips": self._analysis.skips,
+        }
+        return cast("CaptureFacts", everything)
+
+    @cached_property
+    def connections(self) -> pa.Table:
+        """One row per connection."""
+        return self.stream("connections").read_all()
+
+    @cached_property
+    def transfers(self) -> pa.Table:
+        """One row per transfer, with its cause, confidence and verdict."""
+        return self.stream("transfers").read_all()
+
+    @cached_property
+    def findings(self) -> pa.Table:
+        """What was found about the capture, its hosts and its transfers."""
+        return self.stream("findings").read_all()
+
+    @cached_property
+    def skips(self) -> pa.Table:
+        """Records that were not measured, by reason."""
+        return self.stream("skips").read_all()
+
+    @cached_property
+    def rtt(self) -> pa.Table:
+        """One row per RTT sample (``samples=True``), of three kinds.
+
+        The column ``kind`` names the method: ``syn`` (handshake), ``ack`` (data to
+        acknowledgement), ``timestamp`` (echo of RFC 7323). Filter by it before averaging.
+        """
+        return self.stream("rtt").read_all()
+
+    @cached_property
+    def spacing(self) -> pa.Table:
+        """One row per spacing sample (``samples=True``)."""
+        return self.stream("spacing").read_all()
+
+    @cached_property
+    def segments(self) -> pa.Table:
+        """One row per data segment (``samples=True``)."""
+        return self.stream("segments").read_all()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables that this capture has."""
+        return (*_TABLES, *(_SAMPLES if self.options.samples else ()))
+
+    def stream(self, table: str) -> pa.RecordBatchReader:
+        """A table as a stream of record batches, for captures whose tables do not fit in memory."""
+        if table in ("findings", "skips"):
+            found = (
+                [asdict(finding) for finding in self.judgement.findings]
+                if table == "findings"
+                else self._analysis.skips
+            )
+            return schemas.from_rows(
+                found, schemas.FINDINGS if table == "findings" else schemas.SKIPS
+            ).to_reader()
+        if table in _SAMPLES and not self.options.samples:
+            raise ValueError(f"no table {table!r}: analyze(..., samples=True) keeps it")
+        if table not in self.tables:
+            raise ValueError(f"no table {table!r}: {', '.join(self.tables)}")
+        reader = schemas.ordered(pa.RecordBatchReader.from_stream(getattr(self._analysis, table)))
+        return self._judged(reader) if table == "transfers" else reader
+
+    def _judged(self, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        schema = pa.schema([*reader.schema, *schemas.VERDICT_FIELDS])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            start = 0
+            for batch in reader:
+                verdicts = verdict_columns(self.judgement.diagnoses[start : start + batch.num_rows])
+                start += batch.num_rows
+                added = [
+                    pa.array(verdicts[field.name], field.type) for field in schemas.VERDICT_FIELDS
+                ]
+                yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    # What it means.
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """Every diagnosis, in the order of the transfers, and every finding."""
+        workload = self.options.workload or "unknown"
+        return judge(
+            self._rows_to_judge(),
+            self.facts,
+            workload=workload,
+            capacity=self.options.capacity,
+            host_of=self._host_of,
+        )
+
+    def _rows_to_judge(self) -> Iterator[Json]:
+        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
+            short = batch.column("too_short")
+            judged = columns.plain_rows(batch.filter(pc.invert(short)))
+            for too_short in columns.values(short):
+                yield _TOO_SHORT_ROW if too_short else self._with_place(next(judged))
+
+    def _with_place(self, row: Json) -> Json:
+        return (
+            {**row, "capture_point_contradicted": True}
+            if row["connection"] in self._misplaced
+            else row
+        )
+
+    @cached_property
+    def _misplaced(self) -> frozenset[int]:
+        """Connections that were captured elsewhere than was said."""
+        if self.options.at is None:
+            return frozenset()
+        batches = (
+            batch.select(["connection", *CAPTURE_POINT_COLUMNS])
+            for batch in pa.RecordBatchReader.from_stream(self._analysis.connections)
+        )
+        return frozenset(
+            row["connection"]
+            for batch in batches
+            for row in columns.plain_rows(batch)
+            if is_capture_point_contradicted(row)
+        )
+
+    @cached_property
+    def summary(self) -> Json:
+        """Counts: connections, transfers, verdicts, causes, and the most severe verdict."""
+        overview = self.overview
+        counts = tally(self.judgement.diagnoses)
+        return {
+            "connections": overview.connections,
+            "transfers": len(self.judgement.diagnoses),
+            "judged": overview.judged,
+            "not_judged": overview.not_judged,
+            "verdicts": {verdict: counts["verdicts"].get(verdict, 0) for verdict in VERDICTS},
+            "causes": counts["causes"],
+            "worst_verdict": overview.worst,
+        }
+
+    @cached_property
+    def overview(self) -> Overview:
+        """What a report shows: bounded, the most severe transfers first."""
+        return Overview(
+            name=self.options.name,
+            facts={
+                key: value
+                for key, value in moments.for_text_mapping(self.facts).items()
+                if key != "skips"
+            },
+            findings=[asdict(finding) for finding in self.judgement.findings],
+            skips=self._analysis.skips,
+            transfers=list(self._most_severe(SHOWN)),
+            verdicts=tally(self.judgement.diagnoses)["verdicts"],
+            connections=len(self._analysis.connections),
+        )
+
+    def _most_severe(self, limit: int) -> Iterator[Json]:
+        ranks = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
+        sizes: list[int] = []
+        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
+            sizes += columns.values(batch.column("unique_bytes"))
+        judged = (
+            place
+            for place, diagnosis in enumerate(self.judgement.diagnoses)
+            if diagnosis.verdict != "not_judged"
+        )
+        order = sorted(
+            judged,
+            key=lambda place: (
+                ranks[self.judgement.diagnoses[place].verdict],
+                -(sizes[place] or 0),
+            ),
+        )[:limit]
+        found = self._rows_at(set(order))
+        for place in order:
+            yield found[place]
+
+    def _rows_at(self, places: set[int]) -> dict[int, Json]:
+        found: dict[int, Json] = {}
+        start = 0
+        for batch in self.stream("transfers"):
+            here = sorted(
+                place - start for place in places if start <= place < start + batch.num_rows
+            )
+            if here:
+                taken = pa.Table.from_batches([batch]).take(here).combine_chunks().to_batches()[0]
+                for place, row in zip(here, columns.text_rows(taken), strict=True):
+                    found[start + place] = rows.with_words(
+                        row, self.judgement.diagnoses[start + place]
+                    )
+            start += batch.num_rows
+        return found
+
+    def rows(self, *, judged_only: bool = False) -> Iterator[Json]:
+        """Transfers as JSON carries them, in the order of the capture."""
+        start = 0
+        for batch in self.stream("transfers"):
+            diagnoses = self.judgement.diagnoses[start : start + batch.num_rows]
+            start += batch.num_rows
+            if judged_only:
+                wanted = [diagnosis.verdict != "not_judged" for diagnosis in diagnoses]
+                batch = batch.filter(pa.array(wanted, pa.bool_()))
+                diagnoses = [
+                    diagnosis for diagnosis, judged in zip(diagnoses, wanted, strict=True) if judged
+                ]
+            for row, diagnosis in zip(columns.text_rows(batch), diagnoses, strict=True):
+                yield rows.with_words(row, diagnosis)
+
+    def transfer(self, name: str) -> Transfer:
+        """One transfer by its name, for example ``"1.0"``."""
+        start = 0
+        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
+            place = pc.index(batch.column("transfer"), name).as_py()
+            if place >= 0:
+                row = self._rows_at({start + place})[start + place]
+                measured = self._with_place(next(columns.plain_rows(batch.slice(place, 1))))
+                host = None if self._host_of is None else self._host_of(measured)
+                return Transfer(row, measured, self.judgement.diagnoses[start + place], host, self)
+            start += batch.num_rows
+        raise KeyError(f"no transfer {name!r} in {self.options.name}")
+
+    def burstiness(self, **asked: Any) -> Burstiness:  # noqa: ANN401 - any option of trustbed.burst
+        """How bursty the traffic is.
+
+        Takes what :func:`trustbed.burst` takes, and reads the capture again.
+        """
+        from trustbed.analysis.burst import burst
+
+        if not self.options.repeatable:
+            raise ValueError(
+                "what came from standard input or a pipe cannot be read again for its burstiness: "
+                "trustbed.burst('-')"
+            )
+        return burst(
+            self.options.files,
+            **{"inner": self.options.inner, "workers": self.options.workers, **asked},
+        )
+
+    # Where it goes.
+
+    def series(self, transfer: str) -> Json:
+        """The columns that the charts of a transfer are drawn from.
+
+        Reads the capture again if it was analysed without them.
+        """
+        return self._analysis_with_series.series(transfer) or {}
+
+    @cached_property
+    def _analysis_with_series(self) -> _core.Analysis:
+        if self._has_series:
+            return self._analysis
+        if not self.options.repeatable:
+            raise ValueError(
+                "what came from standard input or a pipe cannot be read again for charts: "
+                "analyze(..., series=True)"
+            )
+        return _ask_engine(self.options, series=True)
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """What could not be read, one line each.
+
+        Damaged places in files, and records that should have been measured and were not.
+        """
+        places = [
+            (
+                f"{problem['file']} at byte {problem['offset']}: "
+                f"{problem.get('detail') or problem['code']}"
+            )
+            for problem in self._analysis.problems
+        ]
+        records = [
+            (
+                f"{skip['records']} records skipped from record {skip['first_index']} on: "
+                f"{skip['reason']}"
+            )
+            for skip in self._analysis.skips
+            if skip["reason"] in _DAMAGED and skip["records"]
+        ]
+        left_out = sum((self._analysis.capture.get("problems_left_out") or {}).values())
+        more = [f"{left_out} more damaged places"] if left_out else []
+        return (*places, *more, *records)
+
+    def write(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        csv: bool = False,
+        force: bool = False,
+        burst: bool = False,
+        more: Mapping[str, pa.RecordBatchReader] | None = None,
+        about: Row | None = None,
+    ) -> None:
+        """Writes every table as Parquet (and CSV) into a directory, completely or not at all.
+
+        With ``burst`` those of burstiness too; ``more`` are further tables by name.
+
+        Raises:
+            OutputError: The directory holds other files; ``force`` puts the tables among them.
+        """
+        from trustbed.report import tables_directory as tables
+
+        manifest = {
+            "trustbed": self._about(about),
+            "summary": self.summary,
+            "capture": self.overview.facts,
+        }
+        readers = {name: self.stream(name) for name in self.tables}
+        if burst:
+            readers |= self.bursts.readers()
+        readers |= more or {}
+        tables.write(Path(directory), readers, manifest=manifest, csv=csv, force=force)
+
+    def write_json(
+        self,
+        stream: TextIO,
+        *,
+        burst: bool = False,
+        two_point: Row | None = None,
+        about: Row | None = None,
+    ) -> None:
+        """Writes the JSON document of ``docs/json.md``, with ``burst`` its burstiness too.
+
+        ``two_point`` is what :attr:`trustbed.analysis.two_point.Ends.model` has of it and the
+        capture at its other end.
+        """
+        from trustbed.report.transfer import json
+
+        json.write(
+            stream,
+            about=self._about(about),
+            capture=self.overview.facts,
+            findings=self.overview.findings,
+            skips=self.overview.skips,
+            connections=(
+                row for batch in self.stream("connections") for row in columns.text_rows(batch)
+            ),
+            transfers=self.rows(),
+            summary=self.summary,
+            burstiness=self.bursts.model if burst else None,
+            two_point=two_point,
+        )
+
+    def report(self, path: str | os.PathLike[str], *, about: Row | None = None) -> None:
+        """One self-contained page for the browser."""
+        from trustbed.report.html.elements import inputs
+        from trustbed.report.transfer import html
+
+        html.write(
+            Path(path),
+            html.Page(
+                captures=[self.for_page()],
+                provenance=html.Provenance.of(
+                    self._about(about),
+                    inputs(self.facts.get("files", ()), self.options.name),
+                ),
+            ),
+        )
+
+    def for_page(
+        self,
+        *,
+        name: str = "",
+        story: str | None = None,
+        beside: str | None = None,
+        captures: int = 1,
+    ) -> html.Capture:
+        """This capture as part of a :class:`~trustbed.report.transfer.model.Page` of several."""
+        from trustbed.report.burst.html import NOT_AGAIN
+        from trustbed.report.transfer import html
+
+        charted = html.charted(self.overview.transfers, captures=captures)
+        series = {transfer: self.series(transfer) for transfer in charted}
+        burst, why_not = (self.bursts.model, "") if self.options.repeatable else (None, NOT_AGAIN)
+        return html.Capture(
+            overview=self.overview,
+            series=series,
+            name=name,
+            story=story,
+            beside=beside,
+            burst=burst,
+            without_burst=why_not,
+        )
+
+    @cached_property
+    def bursts(self) -> Burstiness:
+        """How bursty the capture is, in windows of 100 ms, or longer ones for a capture of days."""
+        from trustbed.analysis.burst_study import MOST_WINDOWS
+
+        first, last, records = (
+            self.facts.get("first_ns"),
+            self.facts.get("last_ns"),
+            self.facts.get("records") or 0,
+        )
+        seconds = 0.0 if first is None or last is None else (last - first) / 1e9
+        window = 0.1
+        while min(seconds / window + 2, 2 * records) > MOST_WINDOWS:
+            window *= 10
+        return self.burstiness(window=window)
+
+    def _about(self, about: Row | None) -> Json:
+        from trustbed import __version__
+        from trustbed.report.transfer.json import SCHEMA_VERSION
+
+        return {
+            "version": __version__,
+            "schema_version": SCHEMA_VERSION,
+            "command": None,
+            "started": None,
+            **(about or {}),
+        }
+
+    def __repr__(self) -> str:
+        verdicts = (
+            ", ".join(f"{count} {verdict}" for verdict, count in self.overview.verdicts.items())
+            or "no transfers"
+        )
+        return f"<Capture {self.options.name}: {verdicts}>"
+
+    def _repr_html_(self) -> str:
+        from trustbed.report.transfer import notebook
+
+        return notebook.table(self.overview)

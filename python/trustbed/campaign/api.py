@@ -1,0 +1,99 @@
+"""Campaigns as the library offers them: carried out, and every round judged as it arrives.
+
+:mod:`trustbed.campaign.runner` measures, :mod:`trustbed.campaign.judge` judges one round, and
+:mod:`trustbed.campaign.results` sums all rounds up. What is derived can be made again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trustbed.campaign.judge import judge_round
+from trustbed.campaign.metrics import Asking
+from trustbed.campaign.results import Campaign, open_campaign
+from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
+from trustbed.campaign.runner.listener import RoundListener
+from trustbed.campaign.runner.runner import Runner
+from trustbed.run.session_about import session_about
+from trustbed.scenario import campaign as campaigns
+from trustbed.scenario import campaign_model as model
+from trustbed.testbed.remote import Hosts, Keep
+
+__all__ = ["campaign", "default_directory", "measure"]
+
+KEEP_SECONDS = 300
+"""How long an unreachable host keeps the data of a round that has met its time limits."""
+
+
+def campaign(
+    file: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    listener: RoundListener | None = None,
+) -> Campaign:
+    """Carries a campaign out, or continues an interrupted one, and judges every round.
+
+    Args:
+        file: The campaign file.
+        out: Its directory; the file's name with ``.pairs`` if not given.
+        listener: Is called as the campaign proceeds.
+
+    Raises:
+        TrustbedError: It cannot be read, begun or continued (``message`` and ``hint``).
+    """
+    study = campaigns.load(Path(file))
+    directory = CampaignDirectory(Path(out) if out is not None else default_directory(study))
+    measure(study, directory, about=session_about(), listener=listener)
+    return open_campaign(directory.path)
+
+
+def measure(
+    study: campaigns.CampaignFile,
+    directory: CampaignDirectory,
+    *,
+    about: Mapping[str, object],
+    listener: RoundListener | None = None,
+) -> None:
+    """Carries a campaign out, or takes it up where it was left, until its last round has ended.
+
+    What Prometheus and CloudWatch know of the hosts is asked for beside it, if the inventory says
+    so.
+
+    Raises ``RunDirectoryError``, ``AgentError``, ``TestbedError``, ``CampaignError``, or
+    ``SourceError`` where CloudWatch is to be asked and cannot be; each has a ``message`` and a
+    ``hint``.
+    """
+    asking = Asking(study.campaign, directory)
+
+    def judge(
+        round_directory: RoundDirectory, record: Mapping[str, Any], campaign: model.Campaign
+    ) -> dict[str, Any]:
+        asking.put(round_directory, record)
+        return judge_round(round_directory, record, campaign)
+
+    names = [host.name for host in study.campaign.hosts]
+    keep = Keep(
+        seconds=keep_seconds(study.campaign),
+        owner=f"{os.uname().nodename}:{directory.path.resolve()}",
+    )
+    with Hosts(study.campaign.inventory, names, keep=keep) as hosts:
+        Runner(
+            study, directory, hosts, judge=judge, about=about, listener=listener, beside=asking
+        ).carry_out()
+
+
+def keep_seconds(campaign: model.Campaign) -> int:
+    """How long a host to which there is no way goes on, and keeps what it has.
+
+    Until a round has met its time limits, and longer.
+    """
+    return math.ceil(campaign.rounds.longest_ns / 1e9) + KEEP_SECONDS
+
+
+def default_directory(study: campaigns.CampaignFile) -> Path:
+    """The default directory of a campaign, in the current one."""
+    return Path(f"{study.file.stem}.pairs")

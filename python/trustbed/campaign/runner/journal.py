@@ -1,0 +1,212 @@
+"""A campaign's journal: a line of JSON for each event.
+
+Sessions, hosts that came and went, rounds that began, ended or were skipped.
+
+It is append-only, and a line is on the disk before the event that it announces begins. Whenever
+its writer is killed, at most the last line is cut, and a round that began and did not end
+was interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from trustbed.campaign import Recorded, Skip
+from trustbed.campaign.schedule.outcomes import NOT_MEASURED
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """A line, written at this time (nanoseconds since the epoch); other fields are not read."""
+
+    at_ns: int
+
+
+class SessionLine(_Line, frozen=True, kw_only=True, tag="session"):
+    """A session begins or continues the campaign."""
+
+
+class HostLine(_Line, frozen=True, kw_only=True, tag="host"):
+    """A host was connected, or is unreachable for a reason."""
+
+    host: str
+    up: bool
+    why: str | None = None
+
+
+class BeganLine(_Line, frozen=True, kw_only=True, tag="began"):
+    """A round begins."""
+
+    pair: str
+    number: int
+
+
+class EndedLine(_Line, frozen=True, kw_only=True, tag="ended"):
+    """A round has ended; ``ways_lost`` names the hosts whose transport was lost meanwhile."""
+
+    pair: str
+    number: int
+    outcome: str
+    ways_lost: tuple[str, ...] = ()
+
+
+class SkippedLine(_Line, frozen=True, kw_only=True, tag="skipped"):
+    """Consecutive rounds do not take place; ``by`` is the host or pair that prevents them."""
+
+    pair: str
+    first: int
+    count: int
+    reason: str
+    due_ns: int | None = None
+    by: str | None = None
+
+
+class CapturesRemovedLine(_Line, frozen=True, kw_only=True, tag="captures_removed"):
+    """The captures of a round were removed to make room."""
+
+
+class FinishedLine(_Line, frozen=True, kw_only=True, tag="finished"):
+    """The campaign has ended."""
+
+
+Line: TypeAlias = (
+    SessionLine
+    | HostLine
+    | BeganLine
+    | EndedLine
+    | SkippedLine
+    | CapturesRemovedLine
+    | FinishedLine
+)
+"""A line of the journal; ``event`` tells which."""
+_DECODER = msgspec.json.Decoder(Line)
+
+
+class Journal:
+    """A file of lines; made when the first is written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, at_ns: int, event: str, **facts: object) -> None:
+        """Writes a line, and waits until it is on the disk."""
+        text = json.dumps({"at_ns": at_ns, "event": event, **facts}, ensure_ascii=False)
+        with self.path.open("ab+") as stream:
+            if stream.tell() and not _ends_a_line(stream.fileno(), stream.tell()):
+                text = f"\n{text}"  # behind one that was cut
+            stream.write(f"{text}\n".encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def skipped(self, at_ns: int, skip: Skip) -> None:
+        """Rounds that do not take place."""
+        facts = {
+            "pair": skip.pair.name,
+            "first": skip.numbers.start,
+            "count": len(skip.numbers),
+            "index": skip.index.name,
+        }
+        self.append(at_ns, "skipped", **facts, due_ns=skip.due_ns, reason=skip.reason, by=skip.by)
+
+    def lines(self) -> Iterator[Line]:
+        """All well-formed lines, in order; a truncated one is left out."""
+        try:
+            stream = self.path.open("rb")
+        except FileNotFoundError:
+            return
+        with stream:
+            for text in stream:
+                try:
+                    yield _DECODER.decode(text)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue  # cut by a kill, or not ours
+
+
+def _ends_a_line(descriptor: int, length: int) -> bool:
+    return os.pread(descriptor, 1, length - 1) == b"\n"
+
+
+@dataclass(slots=True)
+class PairState:
+    """What became of the rounds of a pair: how many by outcome, and the one that runs."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    running: int | None = None
+    last_ns: int | None = None
+
+
+@dataclass(slots=True)
+class State:
+    """What the lines of a journal come to.
+
+    Memory is what the rounds that took place need for their numbers.
+    """
+
+    pairs: dict[str, PairState] = field(default_factory=dict)
+    rounds: list[Recorded] = field(default_factory=list)
+    hosts: dict[str, HostLine] = field(default_factory=dict)
+    """The last line of each host."""
+    sessions: int = 0
+    removed_captures: int = 0
+    ended: bool = False
+
+    def of(self, pair: str) -> PairState:
+        """That of a pair."""
+        return self.pairs.setdefault(pair, PairState())
+
+    @property
+    def interrupted(self) -> Iterator[tuple[str, int]]:
+        """Rounds that began and did not end."""
+        return (
+            (name, pair.running) for name, pair in self.pairs.items() if pair.running is not None
+        )
+
+
+def state_of(lines: Iterator[Line]) -> State:
+    """The state of a campaign after these lines."""
+    state = State()
+    began: dict[tuple[str, int], int] = {}
+    for line in lines:
+        match line:
+            case SessionLine():
+                state.sessions += 1
+                state.ended = False
+            case HostLine():
+                state.hosts[line.host] = line
+            case BeganLine():
+                _close(state, began, line.pair)  # a kill was before this
+                began[line.pair, line.number] = line.at_ns
+                pair = state.of(line.pair)
+                pair.running, pair.last_ns = line.number, line.at_ns
+            case EndedLine():
+                at = began.pop((line.pair, line.number), None)
+                pair = state.of(line.pair)
+                pair.outcomes[line.outcome] += 1
+                pair.running = None
+                counts = line.outcome not in NOT_MEASURED
+                state.rounds.append(
+                    Recorded(pair=line.pair, number=line.number, began_ns=at if counts else None)
+                )
+            case SkippedLine():
+                state.of(line.pair).outcomes[line.reason] += line.count
+                last = line.first + line.count - 1
+                state.rounds.append(Recorded(pair=line.pair, number=last, began_ns=None))
+            case CapturesRemovedLine():
+                state.removed_captures += 1
+            case FinishedLine():
+                state.ended = True
+    return state
+
+
+def _close(state: State, began: dict[tuple[str, int], int], pair: str) -> None:
+    for key in [key for key in began if key[0] == pair]:
+        del began[key]
+        state.of(pair).outcomes["interrupted"] += 1
+        state.rounds.append(Recorded(pair=key[0], number=key[1], began_ns=None))

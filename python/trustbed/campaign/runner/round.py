@@ -1,0 +1,492 @@
+"""One round of connection pairs between two hosts.
+
+Pings, other questions to the path, then all connections, watched from both hosts.
+
+The receiver's ports exist while the connections last, are bound to the measured address, and take
+what the sender shows the round's secret for. What fails beside the connections (a capture that is
+not permitted, a clock that cannot be read) is a warning in the record, and the round goes on
+without it; when one of the two hosts fails, the round fails, and its data until then stay.
+
+A host whose transport is lost does its part all the same, and each of its agents ends by itself
+when its time is over. The round waits for their reports while the host's replay buffer lasts; the
+record says when there was no way (``ways_lost``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from trustbed.agent.client import Agent, AgentError, Event
+from trustbed.agent.control import Loss, Reading
+from trustbed.campaign import Round, failure, outcome
+from trustbed.campaign.runner import answers
+from trustbed.campaign.runner.answers import Pinged, validate
+from trustbed.campaign.runner.directory import CAPTURE, FAR_CAPTURE
+from trustbed.campaign.runner.probing import Probing
+from trustbed.errors import TestbedError
+from trustbed.scenario.campaign_model import ROLES, Campaign, Rounds
+from trustbed.scenario.inventory import Address
+
+WAKEUP_INTERVAL_NS = 5_000_000
+"""How often a thread of each host wakes up, to see how late it is.
+
+At this it costs less than a hundredth of a core.
+"""
+_MARGIN_SECONDS = 60.0
+"""What agents may take beyond the time that was asked for, until they are given up."""
+_LOOK_SECONDS = 0.5
+_ANSWER_NS = 10_000_000_000
+"""How long beyond its time limit a sender waits for the receiver's result."""
+
+_FAILURES: Mapping[str, str | None] = {
+    "complete": None,
+    "refused": "unconnected",
+    "absent": "unconnected",
+    "reset": "reset",
+    "timed_out": "late",
+}
+
+
+class Host(Protocol):
+    """What a round needs of a host."""
+
+    name: str
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> Agent:
+        """Starts an agent there."""
+
+    def read_clock(self) -> Reading:
+        """Compares its clock with ours."""
+
+    @property
+    def losses(self) -> Sequence[Loss]:
+        """The times without a way there, in order."""
+
+
+class CancelledRoundError(Exception):
+    """The campaign ends before the round does."""
+
+
+class RoundCarrier:
+    """Carries rounds out. One at a time uses it; several of it may be at work."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        one: Round,
+        sender: Host,
+        receiver: Host,
+        address: Address,
+        cancelled: threading.Event,
+    ) -> None:
+        """Prepares a round.
+
+        Args:
+            campaign: Whose it is.
+            one: The round.
+            sender: From where data flow.
+            receiver: To where.
+            address: What the sender connects to.
+            cancelled: Set when the campaign is to end now.
+        """
+        self._rounds: Rounds = campaign.rounds
+        self._recording = campaign.recording
+        self._round = one
+        self._sender, self._receiver = sender, receiver
+        self._address = address
+        described = {host.name: host for host in campaign.inventory.hosts}
+        far = described[receiver.name]
+        # Somebody who names another address for the pair knows a way without translation.
+        translated = address == far.measured
+        self._listens_at = (far.private if translated else None) or address
+        """Where the receiver's ports are: another address behind a translation."""
+        self._seen_as = (
+            (described[sender.name].private, described[sender.name].measured)
+            if translated
+            else (None, None)
+        )
+        """The sender's own address, and the one that it has for others, where those are two."""
+        self._cancelled = cancelled
+        self._troubles: list[dict[str, str]] = []
+
+    def carry_out(self, directory: Path) -> dict[str, Any]:
+        """Makes the round; files go into the directory. Returns its record, whatever happened.
+
+        Raises:
+            CancelledRoundError: It was cancelled.
+        """
+        one = self._round
+        record: dict[str, Any] = {
+            "pair": one.pair.name,
+            "sender": self._sender.name,
+            "receiver": self._receiver.name,
+            "number": one.number,
+            "index": one.index.name,
+            "probe_bytes": one.index.probe_bytes,
+            "data_bytes": one.index.data_bytes,
+            "arrangement": self._rounds.arrangement,
+            "limit_ns": self._rounds.limit_ns,
+            "due_ns": one.due_ns,
+            "began_ns": time.time_ns(),
+            "troubles": self._troubles,
+        }
+        try:
+            self._measure(directory, record)
+        except (AgentError, TestbedError, OSError) as error:
+            record["error"] = _told(error)
+        record["ended_ns"] = time.time_ns()
+        record["ways_lost"] = self._ways_lost(record["began_ns"])
+        record["connections"] = connections_of(record)
+        came = [row["failure"] for row in record["connections"]]
+        record["outcome"] = "failed" if "error" in record or not came else outcome(came)
+        return record
+
+    def _measure(self, directory: Path, record: dict[str, Any]) -> None:
+        record["clocks"] = self._clocks()
+        answer = self._ping()
+        record["ping"] = answer
+        pinged = validate(answer, Pinged, f"ping on {self._sender.name}")
+        self._probe(record, pinged)
+        if self._rounds.before_ns > self._rounds.pinging_ns:
+            # Probing takes minutes, in which clocks drift: the start of the connections is known by
+            # this.
+            record["clocks_before"] = self._clocks()
+        with contextlib.ExitStack() as stack:
+            self._exchange(directory, record, pinged, stack)
+        record["clocks_after"] = self._clocks()
+
+    def _ways_lost(self, since_ns: int) -> list[dict[str, Any]]:
+        """When there was no way to a host during the round."""
+        return [
+            {"host": host.name, **loss.record()}
+            for host in (self._sender, self._receiver)
+            for loss in host.losses
+            if loss.until_ns is None or loss.until_ns >= since_ns
+        ]
+
+    def _losses(self) -> int:
+        return len(self._sender.losses) + len(self._receiver.losses)
+
+    # Before the connections.
+
+    def _ping(self) -> dict[str, Any]:
+        """Round trips, and by which address and interface the sender gets there."""
+        rounds = self._rounds
+        asked: dict[str, Any] = {
+            "to": str(self._address),
+            "way": rounds.ping,
+            "count": rounds.pings,
+            "interval_ns": rounds.ping_interval_ns,
+            "timeout_ns": rounds.ping_interval_ns,
+        }
+        with self._start(self._sender, "ping", asked) as agent:
+            agent.begin()
+            return _plain(self._report(agent, rounds.pinging_ns / 1e9 + _MARGIN_SECONDS))
+
+    def _probe(self, record: dict[str, Any], pinged: Pinged) -> None:
+        """What else the path is asked for; null where it was asked and the question failed."""
+        path = Probing(
+            sender=self._sender,
+            receiver=self._receiver,
+            own=pinged.own,
+            listens_at=_written(self._listens_at),
+            known_as=_written(self._address),
+            peer=self._peer(pinged),
+            start=self._start,
+            report=lambda agent, seconds: self._report(agent, seconds + _MARGIN_SECONDS),
+            excused=self._excused,
+        )
+        if self._rounds.delay is not None:
+            record["delay"] = None
+            with self._excused("one-way delays"):
+                record["delay"] = path.delays(self._rounds.delay)
+        for estimator, limit in self._rounds.bandwidth:
+            found = record.setdefault("bandwidth", {})
+            found[estimator] = None
+            with self._excused(f"available bandwidth by {estimator}"):
+                found[estimator] = path.bandwidth(
+                    estimator, limit, long_packets=self._rounds.long_packets
+                )
+
+    def _clocks(self) -> dict[str, Any]:
+        """How far the hosts' clocks are from ours, where they say."""
+        found: dict[str, Any] = {}
+        for role, host in (("sender", self._sender), ("receiver", self._receiver)):
+            with self._excused(f"clock of {host.name}"):
+                found[role] = host.read_clock().told()
+        return found
+
+    # The connections.
+
+    def _exchange(
+        self,
+        directory: Path,
+        record: dict[str, Any],
+        pinged: Pinged,
+        stack: contextlib.ExitStack,
+    ) -> None:
+        common = {
+            "round": self._round.number,
+            "nonce": secrets.token_hex(16),
+            "connections": self._declared(),
+        }
+        limit = self._rounds.limit_ns
+        windows = {role: self._rounds.window_of(role) for role in ROLES}
+        lasts = self._rounds.longest_ns - self._rounds.before_ns + 2 * _ANSWER_NS
+        limit_ns = lasts + int(_MARGIN_SECONDS * 1e9)
+        receiving = stack.enter_context(
+            self._start(
+                self._receiver,
+                "pairs",
+                {
+                    "role": "receive",
+                    "listen": str(self._listens_at),
+                    "peer": self._peer(pinged),
+                    "window_bytes": windows,
+                    "transfer_timeout_ns": limit,
+                    "duration_ns": limit_ns,
+                    **common,
+                },
+            )
+        )
+        opened = validate(receiving.ready, answers.Opened, receiving.name).listening
+        to = {
+            role: end and f"{_written(self._address)}:{end.rpartition(':')[2]}"
+            for role, end in opened.items()
+        }
+        sending = stack.enter_context(
+            self._start(
+                self._sender,
+                "pairs",
+                {
+                    "role": "send",
+                    "from": pinged.own,
+                    "to": to,
+                    "order": self._rounds.arrangement,
+                    "transfer_timeout_ns": limit + _ANSWER_NS,
+                    **common,
+                },
+            )
+        )
+        losses = self._losses()
+        watching = self._watch(
+            directory,
+            pinged,
+            to,
+            stack,
+            {"sender": sending.pid, "receiver": receiving.pid},
+            limit_ns,
+        )
+        started = {
+            role: validate(agent.begin(), answers.Started, agent.name).start_ns
+            for role, agent in (("receiver", receiving), ("sender", sending))
+        }
+        record["started_ns"] = started
+        record["start_spread_ns"] = _spread(started, record.get("clocks_before", record["clocks"]))
+        if self._losses() != losses:
+            # Samples and captures could end before the connections do.
+            raise TestbedError(
+                "the transport to a host was lost just before the connections began",
+                "the next round has the same sizes",
+            )
+        sent = _plain(self._report(sending, lasts / 1e9 + _MARGIN_SECONDS))
+        validate(sent, answers.Sent, sending.name)
+        record["sent"] = sent
+        # What has not come by now will not come.
+        received = _plain(receiving.stop())
+        validate(received, answers.Received, receiving.name)
+        record["received"] = received
+        for name, agent in watching.items():
+            with self._excused(name):
+                record.setdefault("watched", {})[name] = _plain(agent.stop())
+
+    def _declared(self) -> list[dict[str, Any]]:
+        index = self._round.index
+        return [
+            {"pair": number, "role": role, "bytes": index.size_of(role)}
+            for number in range(self._rounds.pairs_at_once)
+            for role in ROLES
+        ]
+
+    def _watch(
+        self,
+        directory: Path,
+        pinged: Pinged,
+        to: Mapping[str, str | None],
+        stack: contextlib.ExitStack,
+        processes: Mapping[str, int],
+        limit_ns: int,
+    ) -> dict[str, Agent]:
+        """Starts samples and captures on both hosts."""
+        watching: dict[str, Agent] = {}
+        for role, host in (("sender", self._sender), ("receiver", self._receiver)):
+            with self._excused(f"samples of {host.name}"):
+                asked: dict[str, Any] = {
+                    "path": directory / f"{role}.samples.jsonl",
+                    "wakeup_interval_ns": WAKEUP_INTERVAL_NS,
+                }
+                asked |= {"processes": [processes[role]], "duration_ns": limit_ns}
+                watching[f"{role}.samples"] = stack.enter_context(
+                    self._start(host, "sample", asked)
+                )
+        if self._recording.capture:
+            ends = (("sender", self._sender, CAPTURE), ("receiver", self._receiver, FAR_CAPTURE))
+            for role, host, name in ends:
+                with self._excused(f"capture on {host.name}"):
+                    interface = (
+                        pinged.interface if role == "sender" else self._far_interface(pinged)
+                    )
+                    asked = self._capture(host, interface, to) | {
+                        "path": directory / name,
+                        "duration_ns": limit_ns,
+                    }
+                    watching[f"{role}.capture"] = stack.enter_context(
+                        self._start(host, "capture", asked)
+                    )
+        for name, agent in watching.items():
+            with self._excused(name):
+                agent.begin()
+        return watching
+
+    def _far_interface(self, pinged: Pinged) -> str | None:
+        """The interface of the receiver that has the measured address.
+
+        Pinging is prepared there, and not begun.
+        """
+        with self._start(
+            self._receiver,
+            "ping",
+            {"to": self._peer(pinged), "from": str(self._listens_at), "count": 0},
+        ) as agent:
+            return validate(agent.ready, answers.Interface, agent.name).interface
+
+    def _capture(
+        self, host: Host, interface: str | None, to: Mapping[str, str | None]
+    ) -> dict[str, Any]:
+        if interface is None:
+            raise TestbedError(
+                f"no interface of {host.name} has the address that is measured",
+                "its capture is left out",
+            )
+        ports = " or ".join(
+            f"port {end.rpartition(':')[2]}" for end in to.values() if end is not None
+        )
+        address = self._listens_at if host is self._receiver else self._address
+        return {
+            "interface": interface,
+            "snap_length": self._recording.snap_bytes,
+            "filter": f"tcp and host {address} and ({ports})",
+        }
+
+    def _peer(self, pinged: Pinged) -> str:
+        """As whom the receiver sees the sender."""
+        own, outside = self._seen_as
+        return str(outside if own is not None and pinged.own == str(own) else pinged.own)
+
+    # Agents.
+
+    def _start(self, host: Host, verb: str, config: Mapping[str, Any]) -> Agent:
+        if self._cancelled.is_set():
+            raise CancelledRoundError
+        return host.start_agent(verb, config, name=f"{verb} on {host.name}")
+
+    def _report(self, agent: Agent, seconds: float) -> Event:
+        """Waits for a report, and for the end of the campaign."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self._cancelled.is_set():
+                raise CancelledRoundError
+            event = agent.poll(_LOOK_SECONDS)
+            if event is not None and event["event"] == "report":
+                return event
+            if agent.is_away:
+                deadline = max(deadline, time.monotonic() + _MARGIN_SECONDS)
+        hint = "the host may be overloaded, or gone; the next round shows"
+        raise AgentError(f"{agent.name}: the agent did not report within {seconds:g} s", hint)
+
+    @contextlib.contextmanager
+    def _excused(self, what: str) -> Iterator[None]:
+        """A failure inside is a warning of the round, not its end."""
+        try:
+            yield
+        except (AgentError, TestbedError, OSError) as error:
+            self._troubles.append({"what": what, **_told(error)})
+
+
+def _written(address: Address) -> str:
+    return f"[{address}]" if address.version == 6 else str(address)
+
+
+def _told(error: Exception) -> dict[str, str]:
+    return {
+        "message": str(getattr(error, "message", error)),
+        "hint": str(getattr(error, "hint", "")),
+    }
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    return {key: value for key, value in event.items() if key != "event"}
+
+
+def _spread(started: Mapping[str, int], clocks: Mapping[str, Any]) -> int | None:
+    """How far apart the hosts started, by our clock; the error is that of the two readings."""
+    if not all(role in clocks for role in started):
+        return None
+    moments = [at - clocks[role]["ahead_ns"] for role, at in started.items()]
+    return int(max(moments) - min(moments))
+
+
+# What became of the connections.
+
+
+def connections_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Why each connection of a round failed, if it did.
+
+    The receiver decides; without its report, the sender does.
+    """
+    sent, received = ends_of(record, "sent"), ends_of(record, "received")
+    return [
+        {
+            "number": key[0],
+            "role": key[1],
+            "failure": _failure(sent.get(key), received.get(key), record["limit_ns"]),
+        }
+        for key in dict.fromkeys((*sent, *received))
+    ]
+
+
+def ends_of(
+    record: Mapping[str, Any], end: Literal["sent", "received"]
+) -> dict[tuple[int, str], Mapping[str, Any]]:
+    """One host's report of each connection, by number and role."""
+    return {
+        (row["pair"], row["role"]): row for row in (record.get(end) or {}).get("connections") or ()
+    }
+
+
+def _failure(
+    sent: Mapping[str, Any] | None, received: Mapping[str, Any] | None, limit_ns: int
+) -> str | None:
+    if received is not None:
+        if not received["failed"]:
+            return None
+        accepted = received["accepted_ns"]
+        found = failure(
+            size=received["size_bytes"],
+            received=received["payload_bytes"],
+            accepted_ns=accepted,
+            ended_ns=received["result_ns"] or received["last_byte_ns"] or accepted or 0,
+            reset=received["close"] == "reset",
+            limit_ns=limit_ns,
+        )
+        return _FAILURES.get(received["close"], "short") if found is None else found
+    assert sent is not None, "one of the two has told of it"
+    if sent["connected_ns"] is None:
+        return "unconnected"
+    return _FAILURES.get(sent["close"], "short")

@@ -1,0 +1,589 @@
+"""All rounds of a campaign.
+
+Begins them when the schedule says so, keeps the hosts connected, and hands on what was measured.
+
+One thread asks the schedule and writes the journal; each round has a thread of its own, since hosts
+take part in one at a time; another connects hosts that are not there, again and again, and one more
+judges what has ended. A host that fails costs its own rounds and no others.
+
+Time is the real-time clock's, so that a campaign goes on after a restart. A clock that is set makes
+rounds late or lost; none comes twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import queue
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+from trustbed.agent.client import AgentError
+from trustbed.campaign import Progress, Round, Schedule, progress
+from trustbed.campaign.runner.directory import CAPTURES, CampaignDirectory, RoundDirectory
+from trustbed.campaign.runner.journal import state_of
+from trustbed.campaign.runner.listener import RoundListener
+from trustbed.campaign.runner.round import CancelledRoundError, RoundCarrier
+from trustbed.campaign.schedule.outcomes import NOT_MEASURED
+from trustbed.errors import TestbedError, TrustbedError
+from trustbed.scenario.campaign import CampaignFile
+from trustbed.scenario.campaign_model import Campaign, HostPair
+from trustbed.scenario.inventory import Address, Ssh
+
+RETRY_SECONDS = 60.0
+"""How long after it could not be connected a host is tried again."""
+FIRST_SECONDS = 30.0
+"""How long the first rounds wait for hosts that do not answer.
+
+Those that are there begin then without them.
+"""
+_GIVE_UP_SECONDS = 0.5
+"""How often those that wait in vain are looked for while a campaign ends."""
+_LONGEST_WAIT_SECONDS = 5.0
+"""How late the loss of a host, or a clock that was set, may be noticed."""
+_LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
+"""Errors of this machine rather than of a round: with them the campaign ends."""
+_UNCOUNTED_ROUNDS = 50
+"""After how many rounds all files are counted again, since derived files come later.
+
+Rounds that run then count twice
+for a while, which gives a capture up a little early and never late."""
+
+Judge: TypeAlias = Callable[[RoundDirectory, Mapping[str, Any], Campaign], Mapping[str, Any]]
+"""Makes findings of a complete round; they are JSON."""
+
+
+class CampaignError(TrustbedError):
+    """A campaign cannot go on. ``message`` says why, ``hint`` what to do."""
+
+
+class Roster(Protocol):
+    """The hosts of a campaign.
+
+    :class:`~trustbed.testbed.remote.Hosts`, as far as it is needed here.
+    """
+
+    def connect(self) -> Mapping[str, TestbedError]:
+        """Connects those that are not connected; why the others could not be."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a host with `is_gone`, `is_away`, `give_up`
+        """A host that is connected, or was."""
+
+    def __contains__(self, name: object) -> bool:
+        """Whether it was ever connected."""
+
+
+@dataclass(slots=True)
+class _Running:
+    round: Round
+    directory: RoundDirectory
+    thread: threading.Thread | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A round has ended; without a record it was cancelled, or broke off."""
+
+    pair: str
+    record: Mapping[str, Any] | None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """Hosts were connected, but for these."""
+
+    failed: Mapping[str, TestbedError]
+
+
+_Event: TypeAlias = _Ended | _Connected | None
+"""What wakes the loop; nothing is a reason to look."""
+
+
+class Runner:
+    """One session of a campaign: from where it stands to its end, or to an interrupt."""
+
+    def __init__(
+        self,
+        study: CampaignFile,
+        directory: CampaignDirectory,
+        hosts: Roster,
+        *,
+        judge: Judge,
+        about: Mapping[str, object],
+        listener: RoundListener | None = None,
+        carrier: Callable[..., Any] = RoundCarrier,
+        beside: AbstractContextManager[object] | None = None,
+    ) -> None:
+        """Prepares it.
+
+        Args:
+            study: The campaign.
+            directory: Its directory, existing or not.
+            hosts: Its hosts, not yet connected.
+            judge: What makes findings of a round.
+            about: Which program does this, for the manifest.
+            listener: Is called as the campaign proceeds.
+            carrier: What makes a round; another one for campaigns that are only played.
+            beside: What else is at work while the directory is this session's, until all rounds
+                are judged.
+        """
+        self._study = study
+        self._campaign = study.campaign
+        self._directory = directory
+        self._hosts = hosts
+        self._judge = judge
+        self._about = about
+        self._listener = listener or RoundListener()
+        self._carrier = carrier
+        self._beside = beside or contextlib.nullcontext()
+        self._journal = directory.journal
+        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        self._to_judge: queue.SimpleQueue[RoundDirectory | None] = queue.SimpleQueue()
+        self._cancelled = threading.Event()
+        self._running: dict[str, _Running] = {}
+        self._known: Mapping[str, Progress] = {}
+        self._down: dict[str, TestbedError] = {}
+        self._told: dict[str, bool] = {}
+        self._facts: dict[str, str] = {}
+        self._connecting: threading.Thread | None = None
+        self._retry_at = 0.0
+        self._failure: BaseException | None = None
+        self._used = 0
+        self._uncounted = 0
+
+    def carry_out(self) -> None:
+        """Makes all rounds that are still to be made, and judges them.
+
+        Raises:
+            CampaignError: There is no room left on the disk that it may use, or a host has no
+                address to be measured at.
+            RunDirectoryError: The directory is another's, or another campaign is at work in it.
+            KeyboardInterrupt: It was interrupted; what is complete stays.
+        """
+        addresses = {pair.name: _address(self._campaign, pair) for pair in self._campaign.pairs}
+        with self._directory.locked():
+            schedule = self._begin()
+            with self._beside, self._judging():
+                try:
+                    self._loop(schedule, addresses)
+                    self._journal.append(time.time_ns(), "finished")
+                except BaseException:
+                    self._cancelled.set()
+                    raise
+                finally:
+                    self._end_all()
+            if self._failure is not None:
+                raise self._failure
+
+    def _begin(self) -> Schedule:
+        """Begins the campaign, or takes it up where it was left."""
+        now = time.time_ns()
+        resumed = self._directory.exists
+        if resumed:
+            began = self._directory.check(self._study)
+        else:
+            began = now
+            self._directory.begin(self._study, began_ns=began, about=self._about)
+        state = state_of(self._journal.lines())
+        for name, number in list(state.interrupted):
+            self._journal.append(now, "ended", pair=name, number=number, outcome="interrupted")
+        self._journal.append(now, "session", **dict(self._about))
+        self._known = progress(state_of(self._journal.lines()).rounds)
+        self._used = self._directory.used_bytes()
+        for round_directory in self._directory.rounds():
+            if not round_directory.is_judged:
+                self._to_judge.put(round_directory)
+        self._listener.on_begun(rounds=len(state.rounds), resumed=resumed)
+        return Schedule(self._campaign, began)
+
+    # The loop.
+
+    def _loop(self, schedule: Schedule, addresses: Mapping[str, Address]) -> None:
+        self._begin_connecting()
+        self._await_hosts(time.monotonic() + FIRST_SECONDS)
+        while True:
+            self._look_at_hosts()
+            step = schedule.next(
+                time.time_ns(),
+                running=tuple(self._running),
+                down=tuple(self._down),
+                known=self._known,
+            )
+            self._known = step.known
+            for skip in step.skip:
+                self._journal.skipped(time.time_ns(), skip)
+                self._listener.on_skipped(skip)
+            for one in step.begin:
+                self._start(one, addresses[one.pair.name])
+            if step.wake_ns is None and not self._running:
+                return
+            self._wait(step.wake_ns)
+
+    def _wait(self, until_ns: int | None) -> None:
+        """Until a round has ended, or a moment; looks at the hosts now and then."""
+        self._listener.on_waiting(until_ns, len(self._running))
+        left = (
+            _LONGEST_WAIT_SECONDS
+            if until_ns is None
+            else min(_LONGEST_WAIT_SECONDS, max(0.0, (until_ns - time.time_ns()) / 1e9))
+        )
+        with contextlib.suppress(queue.Empty):
+            self._on_event(self._events.get(timeout=left))
+            while True:
+                self._on_event(self._events.get_nowait())
+
+    def _on_event(self, event: _Event) -> None:
+        if isinstance(event, _Ended):
+            self._on_ended(event)
+        elif isinstance(event, _Connected):
+            self._see_hosts(event.failed)
+        if self._failure is not None:
+            raise self._failure
+
+    # Hosts.
+
+    def _look_at_hosts(self) -> None:
+        """Notices lost hosts and has a thread reconnect them, so that no round waits for it."""
+        gone = [
+            host.name
+            for host in self._campaign.hosts
+            if host.name not in self._down and not self._is_there(host.name)
+        ]
+        for name in gone:
+            what = (
+                "the transport to the host {} is lost"
+                if self._hosts[name].is_away
+                else "the host {} is gone"
+            )
+            self._down[name] = TestbedError(what.format(name), "it is tried again")
+            self._tell(name)
+        if self._connecting is not None and not self._connecting.is_alive():
+            self._connecting = None
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+        for name in [name for name in self._down if self._is_there(name)]:
+            del self._down[name]  # others are still being connected
+            self._tell(name)
+        if self._down and self._connecting is None and time.monotonic() >= self._retry_at:
+            self._begin_connecting()
+
+    def _begin_connecting(self) -> None:
+        self._connecting = threading.Thread(target=self._connect_all, name="connect", daemon=True)
+        self._connecting.start()
+
+    def _await_hosts(self, until: float) -> None:
+        """Waits until every host is connected or has failed, or until a deadline.
+
+        Who hangs is not waited for any longer.
+        """
+        waiting = {host.name for host in self._campaign.hosts}
+        while waiting - self._told.keys() and time.monotonic() < until:
+            with contextlib.suppress(queue.Empty):
+                self._on_event(self._events.get(timeout=max(0.0, until - time.monotonic())))
+        for name in [name for name in waiting - self._told.keys() if not self._is_there(name)]:
+            self._down[name] = TestbedError(
+                f"the host {name} has not answered within {FIRST_SECONDS:g} s", "it is still tried"
+            )
+        for name in sorted(waiting - self._told.keys()):
+            self._tell(name)
+
+    def _connect_all(self) -> None:
+        try:
+            self._events.put(_Connected(self._connect()))
+        except CancelledError:
+            pass  # the hosts were ended meanwhile
+        except BaseException as error:
+            self._failure = error
+            self._events.put(None)
+
+    def _connect(self) -> Mapping[str, TestbedError]:
+        """Connects those that are not connected, and writes down what they are like.
+
+        Why the others could not be.
+        """
+        known = {
+            host.name: self._hosts[host.name]
+            for host in self._campaign.hosts
+            if host.name in self._hosts
+        }
+        failed = self._hosts.connect()
+        for host in self._campaign.hosts:
+            # One that has only lost the way to it is what it was, and may be in the middle of a
+            # round.
+            if host.name not in failed and self._hosts[host.name] is not known.get(host.name):
+                self._remember(host.name)
+        return failed
+
+    def _is_there(self, name: str) -> bool:
+        return (
+            name in self._hosts and not self._hosts[name].is_gone and not self._hosts[name].is_away
+        )
+
+    def _see_hosts(self, failed: Mapping[str, TestbedError]) -> None:
+        for host in self._campaign.hosts:
+            if host.name in failed:
+                self._down[host.name] = failed[host.name]
+            else:
+                self._down.pop(host.name, None)
+            self._tell(host.name)
+
+    def _remember(self, name: str) -> None:
+        """Stores a host's facts, as its agent reports them.
+
+        A host without facts may measure all the same.
+        """
+        host = self._hosts[name]
+        with (
+            contextlib.suppress(AgentError, TestbedError),
+            host.start_agent("facts", {"live": None}, name=f"facts on {name}") as agent,
+        ):
+            agent.begin()
+            facts = {**agent.report(RETRY_SECONDS), "host": host.facts()}
+            self._facts[name] = self._directory.write_host(name, time.time_ns(), facts)
+
+    def _tell(self, name: str) -> None:
+        error = self._down.get(name)
+        if self._told.get(name) == (error is None):
+            return
+        self._told[name] = error is None
+        why, hint = (None, None) if error is None else (error.message, error.hint)
+        self._journal.append(time.time_ns(), "host", host=name, up=error is None, why=why)
+        self._listener.on_host(name, up=error is None, why=why, hint=hint)
+
+    # Rounds.
+
+    def _start(self, one: Round, address: Address) -> None:
+        self._make_room()
+        name = one.pair.name
+        self._journal.append(
+            time.time_ns(),
+            "began",
+            pair=name,
+            number=one.number,
+            index=one.index.name,
+            due_ns=one.due_ns,
+        )
+        round_directory = self._directory.begin_round(name, one.number)
+        sender, receiver = (self._hosts[host] for host in one.pair.hosts)
+        carrier = self._carrier(self._campaign, one, sender, receiver, address, self._cancelled)
+        running = _Running(one, round_directory)
+        running.thread = threading.Thread(
+            target=self._carry_out, args=(running, carrier), name=f"round of {name}"
+        )
+        self._running[name] = running
+        self._listener.on_round(one)
+        running.thread.start()
+
+    def _carry_out(self, running: _Running, carrier: Any) -> None:  # noqa: ANN401 - what was given
+        name = running.round.pair.name
+        try:
+            try:
+                record = carrier.carry_out(running.directory.path)
+            except (CancelledRoundError, OSError):
+                raise
+            except Exception as error:  # what one round's hosts cause ends no other round
+                record = _failed(running.round, error)
+            record["hosts"] = {host: self._facts.get(host) for host in running.round.pair.hosts}
+            running.directory.finish(record)
+        except CancelledRoundError:
+            self._events.put(_Ended(name, None))
+        except BaseException as error:
+            self._events.put(_Ended(name, None, error))
+        else:
+            self._events.put(_Ended(name, record))
+
+    def _on_ended(self, event: _Ended) -> None:
+        running = self._running.pop(event.pair)
+        number = running.round.number
+        came = "interrupted" if event.record is None else event.record["outcome"]
+        lost = (
+            {}
+            if event.record is None or not event.record.get("ways_lost")
+            else {"ways_lost": _hosts_of(event.record["ways_lost"])}
+        )
+        self._journal.append(
+            time.time_ns(), "ended", pair=event.pair, number=number, outcome=came, **lost
+        )
+        if event.error is not None:
+            raise event.error
+        if came in NOT_MEASURED and event.pair in self._known:
+            before = self._known[event.pair]
+            self._known = {**self._known, event.pair: replace(before, begun=before.begun - 1)}
+        if event.record is not None:
+            self._used += running.directory.size_bytes()
+            self._listener.on_ended(running.round, event.record)
+            self._to_judge.put(running.directory)
+
+    def _end_all(self) -> None:
+        """Waits for the rounds that run; cancelled ones end soon."""
+        for running in list(self._running.values()):
+            assert running.thread is not None, "it was started"
+            while running.thread.is_alive():
+                if self._cancelled.is_set():
+                    self._give_up_waiting()
+                running.thread.join(_GIVE_UP_SECONDS)
+        while self._running:
+            event = self._events.get()
+            if isinstance(event, _Ended):
+                with contextlib.suppress(
+                    OSError
+                ):  # a full disk: the next session finds that it began and did not end
+                    self._on_ended(event)
+
+    def _give_up_waiting(self) -> None:
+        """Gives up unreachable hosts, so that cancelled rounds do not wait for their return."""
+        for host in self._campaign.hosts:
+            if host.name in self._hosts and self._hosts[host.name].is_away:
+                self._hosts[host.name].give_up()
+
+    # Disk.
+
+    def _make_room(self) -> None:
+        """Deletes captures of the oldest judged rounds until there is room for another round."""
+        limit = self._campaign.recording.disk_bytes
+        if limit is None:
+            return
+        self._uncounted += 1
+        if self._uncounted > _UNCOUNTED_ROUNDS:
+            self._used, self._uncounted = self._directory.used_bytes(), 0
+        if self._used < limit:
+            return
+        for round_directory in sorted(self._directory.rounds()):
+            captures = [
+                file for name in CAPTURES if (file := round_directory.path / name).is_file()
+            ]
+            if not round_directory.is_judged or not captures:
+                continue
+            size = sum(file.stat().st_size for file in captures)
+            for file in captures:
+                file.unlink()
+            self._used -= size
+            self._journal.append(
+                time.time_ns(),
+                "captures_removed",
+                pair=round_directory.pair,
+                number=round_directory.number,
+                bytes=size,
+            )
+            if self._used < limit:
+                return
+        free = shutil.disk_usage(self._directory.path).free
+        message = (
+            f"the campaign takes {self._used:,} bytes of the {limit:,} that it may, without "
+            f"any capture left to remove"
+        )
+        raise CampaignError(
+            message, f"let it have more ([recording] disk); {free:,} bytes are free here"
+        )
+
+    # Judging.
+
+    @contextlib.contextmanager
+    def _judging(self) -> Iterator[None]:
+        """Rounds are judged until the block ends, whatever ends it."""
+        judging = threading.Thread(target=self._judge_all, name="judge")
+        judging.start()
+        try:
+            yield
+        finally:
+            self._to_judge.put(None)
+            judging.join()
+
+    def _judge_all(self) -> None:
+        while (round_directory := self._to_judge.get()) is not None:
+            if self._cancelled.is_set():
+                continue  # the next session does it
+            try:
+                judged = self._judged(round_directory)
+                round_directory.write_judged(judged)
+                self._listener.on_judged(round_directory.pair, round_directory.number, judged)
+            except BaseException as error:
+                self._failure = error
+                self._events.put(None)
+                return
+
+    def _judged(self, round_directory: RoundDirectory) -> Mapping[str, Any]:
+        """The findings of a round; why there are none, if judging it fails.
+
+        Raises:
+            OSError: This machine lacks something that every other round needs as well.
+        """
+        try:
+            return self._judge(round_directory, round_directory.record(), self._campaign)
+        except OSError as error:
+            if error.errno in _LACKING:
+                raise
+            return not_judged(error)
+        except Exception as error:
+            return not_judged(error)
+
+
+def _described(error: Exception) -> dict[str, str]:
+    message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+    hint = getattr(error, "hint", None) or "this is a bug: report it with the round's directory"
+    return {"message": str(message), "hint": str(hint)}
+
+
+def _failed(one: Round, error: Exception) -> dict[str, Any]:
+    """The record of a round that ended with an unexpected error."""
+    return {
+        "pair": one.pair.name,
+        "sender": one.pair.sender,
+        "receiver": one.pair.receiver,
+        "number": one.number,
+        "index": one.index.name,
+        "due_ns": one.due_ns,
+        "troubles": [],
+        "connections": [],
+        "error": _described(error),
+        "outcome": "failed",
+    }
+
+
+def not_judged(error: Exception) -> dict[str, Any]:
+    """The findings of a round whose judging failed: none, and why."""
+    return {
+        "outcome": None,
+        "use": None,
+        "verdicts": {},
+        "flags": ["not_judged"],
+        "hosts": {},
+        "connections": [],
+        "path": None,
+        "clocks": None,
+        "findings": [],
+        "capture_error": None,
+        "join_error": None,
+        "judging_error": _described(error),
+    }
+
+
+def _hosts_of(losses: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The hosts whose transport was lost."""
+    return list(dict.fromkeys(str(one["host"]) for one in losses))
+
+
+def _address(campaign: Campaign, pair: HostPair) -> Address:
+    """What the sender connects to: what is written, else where SSH goes, if that is an address."""
+    described = next(host for host in campaign.inventory.hosts if host.name == pair.receiver)
+    found = pair.address or described.measured
+    if found is None and isinstance(described.way, Ssh):
+        with contextlib.suppress(ValueError):
+            found = ipaddress.ip_address(described.way.address)
+    if found is None:
+        message = f"nothing says at which address {pair.receiver} is measured"
+        raise CampaignError(
+            message,
+            (
+                f'write measure = "192.0.2.1" to {pair.receiver} in the inventory, or address '
+                f"to the pair"
+            ),
+        )
+    return found

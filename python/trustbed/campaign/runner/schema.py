@@ -1,0 +1,37 @@
+"""JSON Schemas of what a campaign stores and what its agents answer, made from the types.
+
+``python -m trustbed.campaign.runner.schema`` writes them to ``schema.json`` beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from trustbed.campaign.runner import answers, journal
+from trustbed.campaign.runner.directory import Manifest
+
+FILE = Path(__file__).with_name("schema.json")
+TYPES = (
+    Manifest,
+    journal.Line,
+    answers.Pinged,
+    answers.Opened,
+    answers.Started,
+    answers.Sent,
+    answers.Received,
+    answers.Reflected,
+)
+
+
+def text() -> str:
+    """The schemas as one JSON document: ``types`` and the ``$defs`` that they refer to."""
+    types, definitions = msgspec.json.schema_components(TYPES)
+    document = {"types": list(types), "$defs": definitions}
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")

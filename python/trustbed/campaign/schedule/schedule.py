@@ -1,0 +1,328 @@
+"""Which round of which pair of hosts begins when, and which are skipped, and why.
+
+Every pair has one round in every period. A host takes part in one round at a time, as sender or
+receiver: pairs that share a host have different slots, which lie evenly in the period, so that in
+the best case no round waits for another. A round that is due while one of its hosts is busy waits
+until the host is free, for its own period at most.
+
+- ``overrun``: when the round was due, the one before it was still running; or one of its hosts was
+  busy for its whole period. Rounds never overlap and are never made up for.
+- ``unreachable``: one of its hosts was down. Such a round is skipped at once, so it keeps nobody
+  waiting.
+- ``missed``: the campaign was not running in its period.
+
+Sizes follow from the rounds that have begun, not from the periods that have passed: were they bound
+to periods, what comes behind a slow index would be skipped each time it is due, and an even table
+with every second round skipped would be measured by half.
+
+No clock is read. What has happened is handed in with every question, so a campaign that was killed
+goes on with what it has recorded. Memory is a few numbers per pair, however long it lasts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from trustbed.campaign.schedule.slots import slots
+from trustbed.campaign.schedule.tables import indices
+from trustbed.scenario.campaign_model import Campaign, HostPair, Index
+
+SkipReason = Literal["overrun", "unreachable", "missed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A round that is to begin now.
+
+    ``number`` counts periods from 0, ``due_ns`` is when it should have begun; the rest is
+    waiting.
+    """
+
+    pair: HostPair
+    number: int
+    index: Index
+    due_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """Rounds that do not take place.
+
+    Attributes:
+        pair: Whose they are.
+        numbers: Which, as a range: a campaign that rested for a month has missed many, and says so
+            at once.
+        index: The sizes that they would have had. The next round that takes place has them.
+        due_ns: When the first of them was due.
+        reason: Why.
+        by: The pair that held a host, or the host that was down; ``None`` when they were missed.
+    """
+
+    pair: HostPair
+    numbers: range
+    index: Index
+    due_ns: int
+    reason: SkipReason
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What the schedule needs to know of a round when a campaign goes on.
+
+    A round is to be recorded when it begins, not when it ends: else a kill would leave no trace of
+    it, and its number would be lost. ``began_ns`` is ``None`` for a round that was skipped, and for
+    one that was interrupted, so that its sizes come again.
+    """
+
+    pair: str
+    number: int
+    began_ns: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a pair is.
+
+    Attributes:
+        next: The first round that has neither begun nor been skipped.
+        begun: Rounds that have begun.
+        last_began_ns: When the last of them did.
+        held_by: The pair for which the next round was found waiting; ``None`` if it was not.
+    """
+
+    next: int = 0
+    begun: int = 0
+    last_began_ns: int | None = None
+    held_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What is to be done now.
+
+    Attributes:
+        begin: Rounds that begin now.
+        skip: Rounds that are to be recorded as skipped.
+        known: How far every pair is after that; goes into the next question.
+        wake_ns: When to ask again, unless a round ends or a host changes before; ``None``: every
+            round has begun or was skipped.
+    """
+
+    begin: tuple[Round, ...]
+    skip: tuple[Skip, ...]
+    known: Mapping[str, Progress]
+    wake_ns: int | None
+
+
+def progress(rows: Iterable[Recorded]) -> dict[str, Progress]:
+    """How far every pair is, from what was recorded of its rounds, in any order."""
+    found: dict[str, Progress] = {}
+    for row in rows:
+        before = found.get(row.pair, Progress())
+        last = max(
+            (one for one in (before.last_began_ns, row.began_ns) if one is not None), default=None
+        )
+        begun = before.begun + (row.began_ns is not None)
+        found[row.pair] = Progress(
+            next=max(before.next, row.number + 1), begun=begun, last_began_ns=last
+        )
+    return found
+
+
+class Schedule:
+    """The rounds of a campaign that began at a moment.
+
+    It remembers nothing: :meth:`next` is a function of its arguments.
+    """
+
+    def __init__(self, campaign: Campaign, began_ns: int) -> None:
+        """``began_ns`` is any moment on the clock that :meth:`next` is asked with."""
+        self.campaign = campaign
+        self.began_ns = began_ns
+        self.slot_count, self.offsets_ns = _offsets(campaign)
+        self._indices = indices(campaign.rounds)
+        self._places = {pair.name: place for place, pair in enumerate(campaign.pairs)}
+
+    @property
+    def ends_ns(self) -> int:
+        """When the last period has passed; a round may still be running then."""
+        return self.began_ns + self.campaign.lasts_ns
+
+    def due_ns(self, pair: str, number: int) -> int:
+        """When a round of a pair is due."""
+        return self.began_ns + self.offsets_ns[pair] + number * self.campaign.rounds.period_ns
+
+    def index(self, pair: str, begun: int) -> Index:
+        """The sizes of the round of a pair that begins after so many others of it."""
+        walk, place = divmod(begun, len(self._indices))
+        if self.campaign.rounds.order == "cyclic":
+            return self._indices[place]
+        return sorted(
+            self._indices, key=lambda index: _hash(self.campaign.seed, pair, walk, index.name)
+        )[place]
+
+    def next(
+        self,
+        now_ns: int,
+        *,
+        running: Collection[str],
+        down: Collection[str],
+        known: Mapping[str, Progress],
+    ) -> Step:
+        """What is to be done at a moment.
+
+        To be asked when a campaign begins or goes on, when a round has ended, when a host is up or
+        down, and at :attr:`Step.wake_ns`. Asked later, or with a clock that was set back, it begins
+        and skips rounds later; none comes twice.
+
+        Args:
+            now_ns: The moment.
+            running: Pairs whose round has begun and not ended.
+            down: Hosts that do not answer.
+            known: How far every pair is: of the last step, or from :func:`progress`; pairs that are
+                not in it have had no round.
+
+        Raises:
+            ValueError: A pair is running or known that is none of the campaign's, or two pairs are
+                running that share a host.
+        """
+        self._check(running, known)
+        after = {pair.name: known.get(pair.name, Progress()) for pair in self.campaign.pairs}
+        skipped: list[Skip] = []
+        waiting: list[Round] = []
+        for pair in self.campaign.pairs:
+            skips, due = self._account(
+                pair, now_ns, running=pair.name in running, down=down, progress=after[pair.name]
+            )
+            skipped += skips
+            if skips:
+                after[pair.name] = replace(
+                    after[pair.name], next=skips[-1].numbers.stop, held_by=None
+                )
+            waiting += due
+        begun = self._begin(now_ns, waiting, running, after)
+        return Step(
+            begin=begun, skip=tuple(skipped), known=after, wake_ns=self._wake(now_ns, after)
+        )
+
+    def _check(self, running: Collection[str], known: Mapping[str, Progress]) -> None:
+        for name in (*running, *known):
+            if name not in self._places:
+                raise ValueError(
+                    f"{name} is no pair of this campaign; what was recorded belongs to another one"
+                )
+        busy = Counter(
+            host for pair in self.campaign.pairs if pair.name in running for host in pair.hosts
+        )
+        for host, rounds in busy.items():
+            if rounds > 1:
+                raise ValueError(
+                    f"{rounds} rounds are running that share {host}; a host takes part in "
+                    f"one at a time"
+                )
+
+    def _account(
+        self,
+        pair: HostPair,
+        now_ns: int,
+        *,
+        running: bool,
+        down: Collection[str],
+        progress: Progress,
+    ) -> tuple[list[Skip], list[Round]]:
+        """The rounds of a pair that are lost, and the one that may begin, if there is one."""
+        rounds = self.campaign.rounds
+        current = (now_ns - self.began_ns - self.offsets_ns[pair.name]) // rounds.period_ns
+        first, passed = progress.next, min(current, rounds.count)
+
+        def skip(start: int, stop: int, reason: SkipReason, by: str | None) -> list[Skip]:
+            if stop <= start:
+                return []
+            index, due = self.index(pair.name, progress.begun), self.due_ns(pair.name, start)
+            return [
+                Skip(
+                    pair=pair,
+                    numbers=range(start, stop),
+                    index=index,
+                    due_ns=due,
+                    reason=reason,
+                    by=by,
+                )
+            ]
+
+        if running:
+            return skip(first, min(current + 1, rounds.count), "overrun", pair.name), []
+        held = min(first + 1, passed) if progress.held_by is not None else first
+        lost = skip(first, held, "overrun", progress.held_by) + skip(held, passed, "missed", None)
+        number = max(first, passed)
+        if number > current or number >= rounds.count:
+            return lost, []
+        gone = next((host for host in pair.hosts if host in down), None)
+        if gone is not None:
+            return lost + skip(number, number + 1, "unreachable", gone), []
+        index, due = self.index(pair.name, progress.begun), self.due_ns(pair.name, number)
+        return lost, [Round(pair=pair, number=number, index=index, due_ns=due)]
+
+    def _begin(
+        self, now_ns: int, due: list[Round], running: Collection[str], after: dict[str, Progress]
+    ) -> tuple[Round, ...]:
+        """The rounds whose hosts are free.
+
+        The pair that began longest ago chooses first, and keeps its hosts for itself while
+        it waits.
+
+        The latter costs a neighbour some time now and then; without it two pairs that take turns
+        could shut out a third for ever.
+        """
+        holders = {
+            host: pair.name
+            for pair in self.campaign.pairs
+            if pair.name in running
+            for host in pair.hosts
+        }
+        begun = []
+        for one in sorted(due, key=lambda one: self._turn(one, after[one.pair.name])):
+            name = one.pair.name
+            holder = next((holders[host] for host in one.pair.hosts if host in holders), None)
+            for host in one.pair.hosts:
+                holders.setdefault(host, name)
+            if holder is not None:
+                after[name] = replace(after[name], held_by=holder)
+            else:
+                begun.append(one)
+                after[name] = Progress(
+                    next=one.number + 1, begun=after[name].begun + 1, last_began_ns=now_ns
+                )
+        return tuple(begun)
+
+    def _turn(self, one: Round, progress: Progress) -> tuple[bool, int, int, int]:
+        last = progress.last_began_ns
+        return (last is not None, last or 0, one.due_ns, self._places[one.pair.name])
+
+    def _wake(self, now_ns: int, after: Mapping[str, Progress]) -> int | None:
+        """The next moment at which a round is due, or at which one that waits is lost."""
+        moments = []
+        for name, progress in after.items():
+            if progress.next < self.campaign.rounds.count:
+                due = self.due_ns(name, progress.next)
+                moments.append(due if due > now_ns else due + self.campaign.rounds.period_ns)
+        return min(moments, default=None)
+
+
+def _offsets(campaign: Campaign) -> tuple[int, dict[str, int]]:
+    """How many slots a period has, and when the slot of each pair begins in it."""
+    taken = slots([pair.hosts for pair in campaign.pairs])
+    count = max(taken) + 1
+    return count, {
+        pair.name: slot * campaign.rounds.period_ns // count
+        for pair, slot in zip(campaign.pairs, taken, strict=True)
+    }
+
+
+def _hash(*parts: object) -> bytes:
+    return hashlib.sha256("\n".join(str(part) for part in parts).encode()).digest()

@@ -1,0 +1,1 @@
+"""What the connections of a campaign come to, per pair of hosts. Pure."""

@@ -1,0 +1,247 @@
+"""Which hours of the day and which hosts to avoid.
+
+Those whose rounds are to be discarded more often than the others'.
+
+Said only where there is evidence. An hour or a host is to be avoided when all of this holds:
+
+- Enough of its rounds were judged, and of the others: :data:`FEWEST` each.
+- At least :data:`LEAST` of its rounds are to be discarded: less is no reason to change a plan.
+- The interval of its share (Wilson) lies above that of all others. Intervals are as wide as so many
+  comparisons need (Bonferroni): of 24 hours that do not differ, one would stand out too often by
+  chance.
+- An hour must have had rounds to be discarded on :data:`DAYS` days, and on at least half of those
+  on which it was measured: one bad afternoon says nothing about afternoons.
+
+A host is judged as sender and as receiver. The one that stands out most is taken first, and its
+rounds are left out when the others are looked at, so that nobody is blamed for whom he was paired
+with. Who took part in the same rounds only cannot be told apart, and is named together.
+
+Bias: verdicts are made beside the sender, so a sender is blamed more easily than a receiver.
+Consecutive rounds are taken for independent, though a disturbance lasts: a host that was bad for an
+hour of its short campaign may stand out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from trustbed.scenario.campaign_model import HostPair
+from trustbed.workload import Interval, share_interval
+
+FEWEST = 12
+"""The fewest rounds for a statement."""
+LEAST = 0.05
+"""A smaller share of rounds to be discarded is no reason to avoid anything."""
+DAYS = 3
+"""The fewest days for a statement about hours."""
+HOURS = 24
+_HOUR_NS, _DAY_NS = 3600 * 10**9, 86_400 * 10**9
+
+
+@dataclass(slots=True)
+class Tally:
+    """Judged rounds, and those of them that are to be discarded."""
+
+    rounds: int = 0
+    discarded: int = 0
+
+    def add(self, *, discarded: bool) -> None:
+        """Counts a round."""
+        self.rounds += 1
+        self.discarded += discarded
+
+    def plus(self, other: Tally) -> Tally:
+        """Both."""
+        return Tally(self.rounds + other.rounds, self.discarded + other.discarded)
+
+    def without(self, other: Tally) -> Tally:
+        """This without a part of it."""
+        return Tally(self.rounds - other.rounds, self.discarded - other.discarded)
+
+    def interval(self, level: float) -> Interval:
+        """Of the share to be discarded; everything is possible where nothing was judged."""
+        return share_interval(self.discarded, self.rounds, level=level) or Interval(
+            0.0, 1.0, "wilson"
+        )
+
+    def told(self, level: float) -> dict[str, Any]:
+        """In numbers; the interval is of this share alone, whatever it is compared with."""
+        interval = self.interval(level)
+        known = self.rounds > 0
+        return {
+            "rounds": self.rounds,
+            "discarded": self.discarded,
+            "share": self.discarded / self.rounds if known else None,
+            "share_low": interval.low if known else None,
+            "share_high": interval.high if known else None,
+        }
+
+
+def stands_out(own: Tally, others: Tally, *, level: float, comparisons: int) -> bool:
+    """Whether a share is above that of all others beyond chance, and large enough to matter."""
+    if own.rounds < FEWEST or others.rounds < FEWEST or own.discarded < LEAST * own.rounds:
+        return False
+    strict = 1 - (1 - level) / max(1, comparisons)
+    return own.interval(strict).low > others.interval(strict).high
+
+
+# Hours.
+
+
+@dataclass(slots=True)
+class _Hour:
+    tally: Tally = field(default_factory=Tally)
+    days: set[int] = field(default_factory=set)
+    bad_days: set[int] = field(default_factory=set)
+
+
+class Hours:
+    """Judged rounds by the hour of the day (UTC) in which they began."""
+
+    def __init__(self) -> None:
+        self._hours = [_Hour() for _ in range(HOURS)]
+
+    def add(self, at_ns: int, *, discarded: bool) -> None:
+        """Counts a judged round that began at a moment since the epoch."""
+        day, within = divmod(at_ns, _DAY_NS)
+        hour = self._hours[within // _HOUR_NS]
+        hour.tally.add(discarded=discarded)
+        hour.days.add(day)
+        if discarded:
+            hour.bad_days.add(day)
+
+    def told(self, level: float) -> dict[str, Any]:
+        """In numbers: ``hours`` has 24 rows, ``enough`` says whether they could be compared.
+
+        ``avoid`` has those to be avoided, neighbours together: ``from`` the first up to, not
+        including, ``to``, over midnight where that is below it.
+        """
+        whole = Tally()
+        for hour in self._hours:
+            whole = whole.plus(hour.tally)
+        ready = [len(hour.days) >= DAYS and hour.tally.rounds >= FEWEST for hour in self._hours]
+        rows = [
+            {
+                "hour": number,
+                **hour.tally.told(level),
+                "days": len(hour.days),
+                "days_discarded": len(hour.bad_days),
+                "avoid": ready[number]
+                and len(hour.bad_days) >= max(DAYS, len(hour.days) / 2)
+                and stands_out(
+                    hour.tally, whole.without(hour.tally), level=level, comparisons=sum(ready)
+                ),
+            }
+            for number, hour in enumerate(self._hours)
+        ]
+        days = set[int]().union(*(hour.days for hour in self._hours))
+        ranges = _ranges([row["hour"] for row in rows if row["avoid"]])
+        return {
+            **whole.told(level),
+            "days": len(days),
+            "enough": sum(ready) >= 2,
+            "avoid": [self._range(first, count, whole, level) for first, count in ranges],
+            "hours": rows,
+        }
+
+    def _range(self, first: int, count: int, whole: Tally, level: float) -> dict[str, Any]:
+        chosen = [self._hours[(first + place) % HOURS] for place in range(count)]
+        own = Tally()
+        for hour in chosen:
+            own = own.plus(hour.tally)
+        return {
+            "from": first,
+            "to": (first + count) % HOURS,
+            **own.told(level),
+            "days": len(set[int]().union(*(hour.days for hour in chosen))),
+            "days_discarded": len(set[int]().union(*(hour.bad_days for hour in chosen))),
+            "others": whole.without(own).told(level),
+        }
+
+
+def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
+    """Neighbouring hours together: the first, and how many; midnight parts nothing."""
+    taken = set(hours)
+    if len(taken) == HOURS:
+        return [(0, HOURS)]
+    found = []
+    for first in sorted(hour for hour in taken if (hour - 1) % HOURS not in taken):
+        count = next(
+            length for length in range(1, HOURS + 1) if (first + length) % HOURS not in taken
+        )
+        found.append((first, count))
+    return found
+
+
+# Hosts.
+
+_Part = tuple[str, str]
+"""A host, and as what."""
+
+
+def hosts(
+    pairs: Sequence[HostPair], tallies: Mapping[str, Tally], *, level: float
+) -> dict[str, Any]:
+    """What is known of hosts.
+
+    ``parts`` has a row per host and role, ``avoid`` groups of rows that are to be avoided.
+
+    ``tallies`` has the judged rounds of each pair by its name. A group of ``avoid`` has one entry
+    of ``parts``, or several that took part in the same rounds, the sender first; the ``pairs``
+    whose rounds these are; and the ``others`` that it was compared with. ``enough`` says whether
+    there was anything to compare. Of a group only the first is marked among ``parts``.
+    """
+    of = {pair.name: tallies.get(pair.name, Tally()) for pair in pairs}
+    parts: dict[_Part, set[str]] = {}
+    for pair in pairs:
+        parts.setdefault((pair.sender, "sender"), set()).add(pair.name)
+        parts.setdefault((pair.receiver, "receiver"), set()).add(pair.name)
+    groups, compared = _blamed(parts, of, level)
+    blamed = {group["parts"][0] for group in groups}
+    rows = [
+        {"host": part[0], "role": part[1], **_sum(of, names).told(level), "avoid": part in blamed}
+        for part, names in sorted(parts.items())
+    ]
+    told = [
+        {**group, "parts": [{"host": host, "role": role} for host, role in group["parts"]]}
+        for group in groups
+    ]
+    return {**_sum(of, of).told(level), "enough": compared, "avoid": told, "parts": rows}
+
+
+def _sum(of: Mapping[str, Tally], names: Iterable[str]) -> Tally:
+    found = Tally()
+    for name in names:
+        found = found.plus(of[name])
+    return found
+
+
+def _blamed(
+    parts: Mapping[_Part, set[str]], of: Mapping[str, Tally], level: float
+) -> tuple[list[dict[str, Any]], bool]:
+    """Who is to be avoided, the worst first, and whether anybody could be compared with others."""
+    left = {name for name, tally in of.items() if tally.rounds}
+    groups: list[dict[str, Any]] = []
+    compared = False
+    while True:
+        same: dict[frozenset[str], list[_Part]] = {}
+        for part, names in sorted(
+            parts.items(), key=lambda one: (one[0][1] != "sender", one[0][0])
+        ):
+            if names & left:
+                same.setdefault(frozenset(names & left), []).append(part)
+        found = []
+        for shared, who in same.items():
+            own, others = _sum(of, shared), _sum(of, left - shared)
+            compared = compared or min(own.rounds, others.rounds) >= FEWEST
+            if stands_out(own, others, level=level, comparisons=len(same)):
+                found.append((own.interval(level).low, sorted(shared), who, own, others))
+        if not found:
+            return groups, compared
+        _, taken, who, own, others = max(found, key=lambda one: (one[0], one[1]))
+        groups.append(
+            {"parts": who, "pairs": taken, **own.told(level), "others": others.told(level)}
+        )
+        left -= set(taken)

@@ -1,0 +1,53 @@
+"""Makes text from elsewhere safe for a terminal.
+
+Names of interfaces and files, error texts and what remote hosts print may hold escape sequences
+that move the cursor, change the window title or reverse the reading direction. Everything that the
+command line prints for people passes here; our own colours and line redraws are let through.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TextIO
+
+_OWN = re.compile(r"\x1b\[(?:0|1|2|33|36|1;31|1;32|1;33)?[mK]")
+"""What trustbed itself writes: the colours of ``report.paint``, and "erase to the end of line"."""
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
+    "\u2028\u2029\ufeff\U000e0000-\U000e007f]"  # line separators and invisible tags
+)
+
+
+def printable(text: str) -> str:
+    """``text`` with every control character written out as a Python escape.
+
+    Tab and newline stay. Use it on a name or on a message that has no colours yet.
+    """
+    return _CONTROL.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def printable_screen(text: str, *, redraws: bool = False) -> str:
+    """The same for whole output, whose colours stay.
+
+    Args:
+        text: What is about to be written.
+        redraws: Whether a carriage return stays too, as a progress line needs.
+    """
+    parts, end = [], 0
+    for found in _OWN.finditer(text):
+        parts += [_without_controls(text[end : found.start()], redraws=redraws), found.group()]
+        end = found.end()
+    return "".join([*parts, _without_controls(text[end:], redraws=redraws)])
+
+
+def _without_controls(text: str, *, redraws: bool) -> str:
+    if not redraws:
+        return printable(text)
+    return "\r".join(printable(part) for part in text.split("\r"))
+
+
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Writes text for people, on standard output unless ``stream`` is given."""
+    (sys.stdout if stream is None else stream).write(printable_screen(text))

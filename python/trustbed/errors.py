@@ -1,0 +1,49 @@
+"""The base of every error that a user can meet: what happened, where, and what to do about it."""
+
+from __future__ import annotations
+
+
+class TrustbedError(Exception):
+    """An error that is reported in two lines and without a traceback.
+
+    Attributes:
+        message: What failed, and where.
+        hint: What to do about it.
+    """
+
+    exit_code = 1
+    """How the program ends because of it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class TestbedError(TrustbedError):
+    """A testbed, or a host, cannot be made, used or removed."""
+
+    __test__ = False  # no test, whatever pytest makes of the name
+
+
+MOST_BYTES = 64 << 20
+"""What a command may write on one stream that is held in memory here."""
+
+
+def wrote_too_much(who: str) -> TestbedError:
+    """A command was given up because of how much it wrote."""
+    hint = "it writes without end: run it by hand; what is large belongs into a file"
+    return TestbedError(f"{who} wrote more than {MOST_BYTES >> 20} MiB", hint)
+
+
+def reason(error: OSError) -> str:
+    """What the kernel says of an error, as a part of a sentence: ``permission denied``."""
+    return (error.strerror or str(error)).lower()
+
+
+def reason_and_place(error: OSError) -> str:
+    """The same, and the file or object that it names, if any."""
+    return reason(error) + (f", {error.filename}" if error.filename else "")

@@ -1,0 +1,1 @@
+"""Reports of burstiness: text, tables, JSON, page."""

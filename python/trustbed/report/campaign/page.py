@@ -1,0 +1,426 @@
+"""The report of a campaign as one self-contained HTML page.
+
+Shows the model that ``trustbed report --json`` prints, and measures nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trustbed.report import definitions, words
+from trustbed.report.campaign import figures as campaign_figures
+from trustbed.report.campaign import words as campaign_words
+from trustbed.report.campaign.figures import Series
+from trustbed.report.campaign.words import Model
+from trustbed.report.html.elements import Cell, Figure, Input, Line, Provenance, Table
+from trustbed.report.html.payload import Payload
+from trustbed.report.html.render import fill
+from trustbed.report.placing import whole_file
+from trustbed.report.records import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A pair of hosts at the top of the page."""
+
+    anchor: str
+    name: str
+    hosts: str
+    use: str
+    word: str
+    network: str
+    discarded: str
+    wanting: str
+    rounds: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A pair of hosts with all that is known of it."""
+
+    anchor: str
+    title: str
+    rounds: str
+    table: Table
+    series: Series | None
+    causes: Figure | None
+    notes: Sequence[str]
+    predictions: Sequence[str]
+
+
+def statements(model: Model) -> list[Statement]:
+    """One for each pair."""
+    return [
+        _statement(number, pair, model["campaign"])
+        for number, pair in enumerate(model["pairs"], start=1)
+    ]
+
+
+def _statement(number: int, pair: Row, campaign: Row) -> Statement:
+    judged = pair["judged"]
+    use, word = _share(pair)
+    return Statement(
+        anchor=f"pair-{number}",
+        name=pair["pair"],
+        hosts=f"{pair['sender']} → {pair['receiver']}",
+        use=use,
+        word=word,
+        network=words.sentence(campaign_words.network(pair["statement"]))
+        if judged
+        else "No round has been judged yet.",
+        discarded=words.sentence(campaign_words.discarded(pair)),
+        wanting=words.sentence(campaign_words.wanting(pair, campaign)) if judged else "",
+        rounds=words.sentence(campaign_words.rounds(pair, campaign)),
+    )
+
+
+def _share(pair: Row) -> tuple[str, str]:
+    """The badge of a pair: how much of it may be used."""
+    known = sum(pair["uses"].values())
+    if not known:
+        return "not_judged", "not judged"
+    bad = pair["uses"]["discard"]
+    if not bad:
+        return (
+            ("review", "look first")
+            if pair["uses"]["review"] > known / 2
+            else ("trust", "none discarded")
+        )
+    return "discard" if bad >= known / 2 else "review", f"{words.percent(bad / known)} discarded"
+
+
+def sections(model: Model, payload: Payload) -> list[Section]:
+    """One for each pair. Adds their charts to the payload."""
+    return [
+        _section(number, pair, model, payload)
+        for number, pair in enumerate(model["pairs"], start=1)
+    ]
+
+
+def _section(number: int, pair: Row, model: Model, payload: Payload) -> Section:
+    drawn = bool(pair["timeline"]["throughput"] or pair["timeline"]["absent"])
+    loads = (
+        [
+            words.sentence(campaign_words.host(role, pair["hosts"][role]))
+            for role in ("sender", "receiver")
+        ]
+        if pair["judged"]
+        else []
+    )
+    flags = [
+        f"{FLAGS.get(name, name.replace('_', ' '))}: {words.counted(count, 'round')}."
+        for name, count in pair["flags"].items()
+    ]
+    return Section(
+        anchor=f"pair-{number}",
+        title=f"{pair['pair']}: {pair['sender']} → {pair['receiver']}",
+        rounds=words.sentence(campaign_words.rounds(pair, model["campaign"])),
+        table=papers(pair),
+        series=campaign_figures.series(model, pair, payload) if drawn else None,
+        causes=campaign_figures.causes(pair, payload),
+        notes=[*_path(pair["path"]), *loads, *flags],
+        predictions=[
+            words.sentence(campaign_words.prediction(one))
+            for one in pair["predictions"]
+            if one["error_median"] is not None
+        ],
+    )
+
+
+def _path(path: Row) -> list[str]:
+    """What test packets and estimators said of the path."""
+    delay = (
+        [] if path["delay"] is None else [f"One-way delays: {campaign_words.delay(path['delay'])}."]
+    )
+    return [
+        *delay,
+        *(f"Available bandwidth: {campaign_words.available(one)}." for one in path["bandwidth"]),
+    ]
+
+
+FLAGS = {
+    "no_capture": "Without a capture, so not judged",
+    "one_end_only": "Captured at one end only",
+    "capture_loss": "The capture lost frames",
+    "not_joined": "Captured at both ends, and the two captures do not fit together",
+    "clock_stepped": "The clock of a host was stepped",
+    "no_ping": "No ping was answered",
+    "not_all_judged": "Not every connection was found in the capture",
+    "not_judged": "Judging failed: judged.json of the round has the error",
+    "samples_malformed": "Lines of a host's samples are malformed and left out",
+}
+
+
+def papers(pair: Row) -> Table:
+    """The table of the papers: a line per index and role."""
+    columns = [
+        ("Connections", "round"),
+        ("Ideal X₀", "ideal"),
+        ("Min", ""),
+        ("Mean", "ideal"),
+        ("Max", ""),
+        ("RTT", "papers"),
+        ("Loss", "papers"),
+        ("Spacing", "papers"),
+        ("More rounds", "wanting"),
+    ]
+    lines = [
+        Line(
+            name=f"{one['index']} {one['role']}",
+            cells=[
+                Cell(
+                    words.count(one["connections"]),
+                    one["connections"],
+                    f"{one['failures']} failed" if one["failures"] else "",
+                ),
+                Cell(words.rate(one["x0"]), one["x0"]),
+                Cell(words.rate(one["throughput_min"]), one["throughput_min"]),
+                Cell(
+                    words.rate(one["throughput_mean"])
+                    + ("!" if one["exceeds_window_bound"] else ""),
+                    one["throughput_mean"],
+                    _reach(one),
+                ),
+                Cell(words.rate(one["throughput_max"]), one["throughput_max"]),
+                Cell(words.duration(one["rtt_mean"]), one["rtt_mean"], _pings(one)),
+                Cell(
+                    words.percent(one["loss_pooled"]),
+                    one["loss_pooled"],
+                    f"mean {words.percent(one['loss_mean'])}" if one["loss_mean"] else "",
+                ),
+                Cell(words.duration(one["spacing_mean"]), one["spacing_mean"]),
+                Cell(words.count(one["rounds_wanting"]), one["rounds_wanting"]),
+            ],
+        )
+        for one in pair["aggregates"]
+    ]
+    return Table(first="Index and role", columns=columns, lines=lines)
+
+
+def _pings(one: Row) -> str:
+    return "" if one["rtt_base_mean"] is None else f"pings {words.duration(one['rtt_base_mean'])}"
+
+
+def _reach(one: Row) -> str:
+    interval = one["throughput_interval"]
+    return (
+        ""
+        if interval is None
+        else f"{words.rate(max(0.0, interval['low']))} to {words.rate(interval['high'])}"
+    )
+
+
+def two_point(model: Model) -> Table | None:
+    """What was lost between the hosts, one-way delays, what the receiver took.
+
+    A line per pair and role that was captured at both ends.
+    """
+    columns = [
+        ("Connections", ""),
+        ("Frames whose fate is known", ""),
+        ("Lost between", "ends"),
+        ("Spurious", "ends"),
+        ("Reordered", ""),
+        ("Minimum one-way delay", "ends"),
+        ("above it, p50", ""),
+        ("above it, p95", ""),
+        ("Path, p50", "ends"),
+        ("In the receiver, p50", "ends"),
+    ]
+    lines = [
+        Line(name=f"{pair['pair']} {row['role']}", cells=_ends_cells(row))
+        for pair in model["pairs"]
+        for row in sorted(pair["two_point"], key=lambda row: str(row["role"]))
+    ]
+    return Table(first="Pair and role", columns=columns, lines=lines) if lines else None
+
+
+def _ends_cells(row: Row) -> list[Cell]:
+    left_out = row["connections"] - row["counted"]
+    times = (
+        "owd_min_seconds",
+        "owd_increase_p50_seconds",
+        "owd_increase_p95_seconds",
+        "path_p50_seconds",
+    )
+    host = row["turnaround_p50_seconds"]
+    return [
+        Cell(
+            words.count(row["connections"]),
+            row["connections"],
+            f"{left_out} without losses" if left_out else "",
+        ),
+        Cell(words.count(row["sent"]), row["sent"]),
+        *(
+            Cell(
+                words.percent(row[f"{name}_share"]),
+                row[f"{name}_share"],
+                words.count(row[name]) if row[name] else "",
+            )
+            for name in ("lost_between", "needless", "reordered")
+        ),
+        *(Cell(words.duration(row[name]), row[name]) for name in times),
+        Cell(
+            words.duration(host),
+            host,
+            "" if host is None else f"{words.percent(row['receiver_share'])} of a round trip",
+        ),
+    ]
+
+
+def hosts(model: Model) -> Table:
+    """A line per host.
+
+    Its share of rounds to be discarded as sender and as receiver, and how long it was down.
+    """
+    parts = {(one["host"], one["role"]): one for one in model["avoid"]["hosts"]["parts"]}
+    columns = [
+        ("Discarded as sender", "avoid"),
+        ("Discarded as receiver", "avoid"),
+        ("Down", ""),
+        ("Rounds lost by it", ""),
+    ]
+    lines = [
+        Line(
+            name=one["host"],
+            cells=[
+                *(_part(parts.get((one["host"], role))) for role in ("sender", "receiver")),
+                Cell(
+                    campaign_words.away(one) if one["down"] else "–",
+                    one["down_seconds"],
+                    _standing(one),
+                ),
+                Cell(words.count(one["lost_rounds"]), one["lost_rounds"]),
+            ],
+        )
+        for one in model["hosts"]
+    ]
+    return Table(first="Host", columns=columns, lines=lines)
+
+
+def _standing(one: Row) -> str:
+    return f"not there since {campaign_words.moment(one['since_ns'])}" if one["up"] is False else ""
+
+
+def _part(row: Row | None) -> Cell:
+    if row is None:
+        return Cell("–")
+    if not row["rounds"]:
+        return Cell(words.UNKNOWN, None, "no round judged")
+    return Cell(
+        words.percent(row["share"]) + (" · avoid" if row["avoid"] else ""),
+        row["share"],
+        (
+            f"{words.count(row['discarded'])} of {words.count(row['rounds'])}, "
+            f"{campaign_words.between(row['share_low'], row['share_high'])}"
+        ),
+    )
+
+
+def vitals(model: Model) -> list[tuple[str, str, str]]:
+    """The numbers at the head of the page: what, how much, and what it means."""
+    pairs, campaign = model["pairs"], model["campaign"]
+    judged = sum(pair["judged"] for pair in pairs)
+    bad = sum(pair["statement"]["discarded"] for pair in pairs)
+    lost = sum(
+        count
+        for pair in pairs
+        for name, count in pair["rounds"].items()
+        if name in campaign_words.OUTCOMES[2:]
+    )
+    left = sum(campaign_words.to_come(pair) for pair in pairs)
+    return [
+        (
+            "Rounds judged",
+            words.count(judged),
+            f"{words.counted(len(pairs), 'pair')} of hosts, {_lasted(campaign)}",
+        ),
+        (
+            "Measured a host",
+            words.count(bad),
+            f"{words.percent(bad / judged)} of them" if judged else "",
+        ),
+        ("Did not take place", words.count(lost), f"{words.count(max(0, left))} still to come"),
+    ]
+
+
+def _lasted(campaign: Row) -> str:
+    return words.duration((campaign["last_ns"] - campaign["began_ns"]) / 1e9)
+
+
+def render(model: Model, about: Row, *, text: str = "") -> str:
+    """The page as a string.
+
+    ``about`` says which version made it, with which command, and when; ``text`` is the
+    campaign's file.
+    """
+    payload, reported = Payload(), model["campaign"]
+    shown = sections(model, payload)
+    return fill(
+        "campaign_page.html.j2",
+        payload,
+        title=reported["name"],
+        about=reported["about"],
+        summary=campaign_words.headline(model),
+        standing=_state(reported),
+        vitals=vitals(model),
+        statements=statements(model),
+        absences=[one for one in model["hosts"] if one["up"] is False],
+        sections=shown,
+        two_point=two_point(model),
+        hours=campaign_figures.hours(model, payload),
+        hours_words=campaign_words.hours(model["avoid"]),
+        hosts=hosts(model),
+        hosts_words=[
+            *campaign_words.hosts(model["avoid"]),
+            *campaign_words.absences(model["hosts"]),
+        ],
+        made=_made(reported),
+        text=text,
+        definitions=definitions.of("campaign"),
+        titles=definitions.titles("campaign"),
+        moment=campaign_words.moment,
+        provenance=Provenance.of(
+            about,
+            [
+                Input(
+                    name=reported["file"],
+                    sha256=reported["sha256"] or hashlib.sha256(text.encode()).hexdigest(),
+                )
+            ],
+        ),
+    )
+
+
+def _state(reported: Row) -> str:
+    state = campaign_words.state(reported)
+    began, last = (campaign_words.moment(reported[name]) for name in ("began_ns", "last_ns"))
+    return f"{state[0].upper()}{state[1:]}. Began {began}, last heard of {last}."
+
+
+def _made(reported: Row) -> str:
+    windows = " and ".join(
+        f"{words.size(size)} for {role}" for role, size in reported["windows_bytes"].items()
+    )
+    more = (
+        f", continued {words.counted(reported['sessions'] - 1, 'time')}"
+        if reported["sessions"] > 1
+        else ""
+    )
+    return (
+        f"Seed {reported['seed']}, a round of every pair every "
+        f"{campaign_words.length(reported['period_ns'])}, "
+        f"{words.counted(reported['pairs_at_once'], 'connection pair')} at once "
+        f"({reported['arrangement']}), sizes in {reported['order']} order, "
+        f"windows of {windows}{more}. Intervals are at {words.percent(reported['confidence'])}."
+    )
+
+
+def write(path: Path, model: Model, about: Row, *, text: str = "") -> None:
+    """The page as a file, complete or not at all."""
+    page = render(model, about, text=text)
+    with whole_file(path) as stream:
+        stream.write(page)

@@ -1,0 +1,329 @@
+"""A run directory as one plain model.
+
+What every report of a run shows, and what ``trustbed report --json`` prints.
+
+    run          name, question, seed; how many repetitions are complete, judged, to be discarded
+    factors      what was varied
+    cells        each with its results (workloads), background, pipes, repetitions by use
+    repetitions  each with its use and why, its findings, its emulator's departure error
+    queues       one repetition of each cell over time
+
+Repetitions that are to be discarded do not count, unless a cell has no other: then
+``only_discarded`` says so. Numbers are in base units, unknown is null. Judges nothing: verdicts and
+findings are those of the repetitions' files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from trustbed.report.records import Json, Row
+from trustbed.report.run import queue as run_queue
+from trustbed.report.run.reading import SECOND, Repetition, Run
+from trustbed.report.run.results import result
+from trustbed.workload import mean, mean_interval
+
+Model = Row
+
+SCHEMA_VERSION = 1
+"""Raised when a field changes its meaning or goes away; new fields do not raise it."""
+
+CHARTED = 16
+"""Of so many cells a repetition is shown over time."""
+
+
+def read_model(path: Path) -> Json:
+    """The model of a run, whatever its state.
+
+    Raises:
+        RunDirectoryError: There is none, or something in it is damaged.
+    """
+    run = Run(path)
+    chosen = {cell["number"]: _counted(run.of(cell["number"])) for cell in run.cells}
+    cells = [_cell(run, cell, chosen) for cell in run.cells]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": _about(run),
+        "host": dict(run.host),
+        "factors": list(run.manifest.get("factors") or ()),
+        "cells": cells,
+        "repetitions": [_repetition(one, run) for one in run.repetitions],
+        "queues": _queues(run, chosen),
+    }
+
+
+def _about(run: Run) -> Json:
+    scenario = run.manifest.get("scenario") or {}
+    uses = Counter(one.use for one in run.repetitions)
+    return {
+        "directory": run.path.resolve().name,
+        **{key: scenario.get(key) for key in ("name", "about", "file", "sha256")},
+        "seed": run.manifest.get("seed"),
+        "rounds": run.manifest.get("repetitions"),
+        "planned": len(run.repetitions),
+        "complete": sum(one.complete for one in run.repetitions),
+        "judged": sum(one.judged for one in run.repetitions),
+        "uses": dict(sorted(uses.items())),
+        "inputs": list(run.manifest.get("inputs") or ()),
+        "sessions": list(run.manifest.get("sessions") or ()),
+        "failed_workloads": sum(
+            one.get("outcome") not in (None, "complete")
+            for each in run.repetitions
+            for one in each.workloads
+        ),
+    }
+
+
+def _counted(repetitions: Sequence[Repetition]) -> list[Repetition]:
+    """Those whose numbers count; if there is none, all that are complete."""
+    return [one for one in repetitions if one.counts] or [
+        one for one in repetitions if one.complete
+    ]
+
+
+def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> Json:
+    own, counted = run.of(cell["number"]), chosen[cell["number"]]
+    baseline = _baseline(run, cell)
+    quiet = chosen.get(baseline, ()) if baseline is not None else None
+    seed = int(run.manifest.get("seed") or 0)
+    return {
+        "number": cell["number"],
+        "label": cell["label"],
+        "levels": dict(cell.get("levels") or {}),
+        "baseline": baseline,
+        "planned": len(own),
+        "counted": len(counted),
+        "only_discarded": bool(counted) and not any(one.counts for one in counted),
+        "uses": dict(sorted(Counter(one.use for one in own).items())),
+        "workloads": [
+            {
+                **result(name, kind, counted, quiet, seed=seed),
+                "transfers": _limits(counted, name),
+                "rtt_mean_seconds": _rtt(counted, name),
+            }
+            for name, kind in _workloads(counted)
+        ],
+        "backgrounds": _backgrounds(counted),
+        "pipes": _pipes(counted),
+        "burstiness": _burstiness(counted),
+    }
+
+
+def _baseline(run: Run, cell: Row) -> int | None:
+    """The cell without background, where there is one with.
+
+    A cell that only stands for itself is compared with nothing.
+    """
+    baseline = cell.get("baseline")
+    others = sum(one.get("baseline") == baseline for one in run.cells)
+    return baseline if baseline is not None and others > 1 else None
+
+
+def _workloads(repetitions: Iterable[Repetition]) -> list[tuple[str, str]]:
+    found = {
+        one["name"]: str(one.get("kind") or "") for each in repetitions for one in each.workloads
+    }
+    return list(found.items())
+
+
+def _limits(repetitions: Iterable[Repetition], workload: str | None = None) -> list[Json]:
+    """What limited the transfers, the most frequent first; of one workload, or of all."""
+    found = Counter(
+        (row["cause"], row["verdict"])
+        for each in repetitions
+        for row in each.transfers
+        if workload in (None, row["workload"])
+    )
+    ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [
+        {"cause": cause, "verdict": verdict, "count": count} for (cause, verdict), count in ordered
+    ]
+
+
+def _rtt(repetitions: Iterable[Repetition], workload: str) -> float | None:
+    """Mean over the workload's judged transfers of their mean RTT, in seconds."""
+    rows = [row for each in repetitions for row in each.transfers if row["workload"] == workload]
+    return _mean_of(rows, "rtt_mean_ns", SECOND)
+
+
+# What passed the links.
+
+
+def _backgrounds(repetitions: Sequence[Repetition]) -> list[Json]:
+    """What every source of background sent and what of it arrived, the repetitions together."""
+    held: dict[str, list[Row]] = {}
+    for each in repetitions:
+        for one in each.record.get("backgrounds") or ():
+            held.setdefault(one["name"], []).append(one)
+    return [_background(name, rows) for name, rows in held.items()]
+
+
+def _background(name: str, rows: Sequence[Row]) -> Json:
+    sent = [row.get("send") or {} for row in rows]
+    offered = _sum(one.get("offered_packets") for one in sent)
+    arrived = _sum(_arrived(row) for row in rows)
+    losses = [
+        1 - got / gave
+        for row in rows
+        if (got := _arrived(row)) is not None and (gave := _offered(row))
+    ]
+    over = mean_interval(losses)
+    departure_error = [one.get("departure_error") or {} for one in sent]
+    rates = [rate for row in rows if (rate := _rate(row.get("send") or {})) is not None]
+    return {
+        "name": name,
+        "from": rows[0].get("from"),
+        "to": rows[0].get("to"),
+        "transport": rows[0].get("transport"),
+        "release": rows[0].get("release"),
+        "repetitions": len(rows),
+        "offered_packets": offered,
+        "arrived_packets": arrived,
+        "offered_bits_per_second": mean(rates),
+        "loss_share": mean(losses),
+        "loss_low": None if over is None else max(0.0, over.low),
+        "loss_high": None if over is None else min(1.0, over.high),
+        "late_p99_seconds": _most(one.get("p99_ns") for one in departure_error),
+        "late_max_seconds": _most(one.get("max_ns") for one in departure_error),
+    }
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _most(nanoseconds: Iterable[int | None]) -> float | None:
+    known = [value for value in nanoseconds if value is not None]
+    return max(known) / SECOND if known else None
+
+
+def _offered(row: Row) -> int | None:
+    return (row.get("send") or {}).get("offered_packets")
+
+
+def _arrived(row: Row) -> int | None:
+    """Packets of a UDP source that its sink received. What TCP delivers is no number of packets."""
+    sources = (row.get("sink") or {}).get("sources")
+    return None if not sources else sum(source.get("packets") or 0 for source in sources)
+
+
+def _rate(send: Row) -> float | None:
+    """Offered bits per second, over the whole seconds that the source was at work."""
+    seconds = send.get("offered_ip_bytes_per_second") or ()
+    whole = seconds[:-1] if len(seconds) > 1 else seconds
+    return 8 * sum(whole) / len(whole) if whole else None
+
+
+def _pipes(repetitions: Sequence[Repetition]) -> list[Json]:
+    """Every pipe of the emulator: means over the repetitions, and the deepest queue of all."""
+    held: dict[str, list[Row]] = {}
+    for each in repetitions:
+        for pipe in (each.record.get("emulator") or {}).get("pipes") or ():
+            held.setdefault(pipe["name"], []).append(pipe)
+    return [_pipe(name, rows) for name, rows in held.items()]
+
+
+def _pipe(name: str, rows: Sequence[Row]) -> Json:
+    delays = [row.get("queue_delay") or {} for row in rows]
+    packets = sum(row.get("packets") or 0 for row in rows)
+    dropped: Counter[str] = Counter()
+    for row in rows:
+        dropped.update(
+            {cause: count for cause, count in (row.get("dropped") or {}).items() if count}
+        )
+    return {
+        "name": name,
+        "from": rows[0].get("from"),
+        "to": rows[0].get("to"),
+        "packets": packets,
+        "carried_bits_per_second": _mean_of(rows, "carried_bits_per_second"),
+        "queue_p50_seconds": _mean_of(delays, "p50_ns", SECOND),
+        "queue_p99_seconds": _mean_of(delays, "p99_ns", SECOND),
+        "queue_max_seconds": _most(delay.get("max_ns") for delay in delays),
+        "deepest_queue_packets": max(
+            (row.get("deepest_queue_packets") or 0 for row in rows), default=None
+        ),
+        "dropped": dict(sorted(dropped.items())),
+        "dropped_share": sum(dropped.values()) / packets if packets else None,
+    }
+
+
+def _mean_of(rows: Iterable[Row], key: str, unit: float = 1.0) -> float | None:
+    known = [value / unit for row in rows if (value := row.get(key)) is not None]
+    return mean(known)
+
+
+def _burstiness(repetitions: Sequence[Repetition]) -> list[Json]:
+    """What the captures say of burstiness, a row per place: means over the repetitions."""
+    held: dict[str, list[Row]] = {}
+    for each in repetitions:
+        table = each.table("burstiness")
+        for row in table.to_pylist() if table is not None else ():
+            held.setdefault(row["capture"], []).append(row)
+    keys = (
+        "mean_rate_bits_per_second",
+        "max_q_mean_bytes",
+        "max_q_max_bytes",
+        "abw_max_bits_per_second",
+    )
+    return [
+        {"capture": name, **{key: _mean_of(rows, key) for key in keys}}
+        for name, rows in held.items()
+    ]
+
+
+# What each repetition is worth.
+
+
+def _repetition(one: Repetition, run: Run) -> Json:
+    label = next((cell["label"] for cell in run.cells if cell["number"] == one.cell), str(one.cell))
+    departure_error = (one.record.get("emulator") or {}).get("departure_error") or {}
+    return {
+        "directory": one.directory,
+        "number": one.number,
+        "cell": one.cell,
+        "label": label,
+        "round": one.round,
+        "seed": one.seed,
+        "complete": one.complete,
+        "outcome": one.record.get("outcome"),
+        "use": one.use,
+        "why": one.findings.get("why") or "",
+        "verdicts": dict(one.findings.get("verdicts") or {}),
+        "findings": list(one.findings.get("findings") or ()),
+        "transfers": _limits([one]),
+        "started": one.record.get("started"),
+        "seconds": one.record.get("seconds"),
+        "emulator": {
+            "p50_seconds": _most([departure_error.get("p50_ns")]),
+            "p99_seconds": _most([departure_error.get("p99_ns")]),
+            "max_seconds": _most([departure_error.get("max_ns")]),
+            "late_share": departure_error.get("late_by_more_than_a_packet_time"),
+            "overdue_share": departure_error.get("overdue_share"),
+            "priority": (one.record.get("emulator_ready") or {}).get("priority"),
+        },
+        "workloads": [
+            {key: each.get(key) for key in ("name", "outcome", "reason", "seconds")}
+            for each in one.workloads
+        ],
+    }
+
+
+def _queues(run: Run, chosen: Mapping[int, Sequence[Repetition]]) -> list[Json]:
+    """One repetition of each cell over time.
+
+    The first that may be trusted, or else the first that counts.
+    """
+    found = []
+    for cell in run.cells[:CHARTED]:
+        counted = chosen[cell["number"]]
+        one = next(
+            (each for each in counted if each.use == "trust"), counted[0] if counted else None
+        )
+        shown = run_queue.over_time(one) if one is not None else None
+        if shown is not None:
+            found.append({"cell": cell["number"], "label": cell["label"], **shown})
+    return found

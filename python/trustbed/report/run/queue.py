@@ -1,0 +1,245 @@
+"""What went on in one repetition over time.
+
+The queue of each pipe from the ledger, and the application's own numbers beside it.
+
+Time is cut into slices; of each slice the deepest queue that a packet found, the mean of what all
+found, and the packets that were lost there. A slice in which no packet came has no row: how deep
+the queue was then nobody saw. Reads the ledger in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from trustbed.report.records import Json, Row
+from trustbed.report.run.reading import SECOND, Repetition
+
+SLICES = 300
+"""The time of a repetition is cut into so many."""
+PIPES = 3
+"""At most so many pipes are kept of a repetition: those with the deepest queues."""
+POINTS = 900
+"""At most so many requests are kept over time."""
+LEDGER = "packets.parquet"
+PASSED = frozenset({"passed", "inside"})
+_COLUMNS = ("arrived_ns", "pipe", "found_packets", "fate")
+
+
+def over_time(repetition: Repetition) -> Json | None:
+    """The queues and the workloads' numbers of a repetition, in seconds since its beginning.
+
+    ``None`` if neither is known.
+    """
+    path = repetition.path / "ledger" / LEDGER
+    extent = _extent(path) if path.is_file() else None
+    begin = repetition.record.get("epoch_ns") or (extent[0] if extent else None)
+    applications = [
+        found
+        for one in repetition.workloads
+        if (found := _application(repetition, one, begin)) is not None
+    ]
+    ends = [found["t"][-1] for found in applications if found["t"]]
+    if begin is not None and extent is not None:
+        ends.append((extent[1] - begin) / SECOND)
+    duration = max(ends, default=0.0)
+    pipes = (
+        _pipes(path, begin, duration)
+        if begin is not None and extent is not None and duration > 0
+        else []
+    )
+    if not pipes and not applications:
+        return None
+    return {
+        "directory": repetition.directory,
+        "duration_seconds": duration,
+        "pipes": pipes,
+        "applications": applications,
+    }
+
+
+# The ledger.
+
+
+def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    with pyarrow.parquet.ParquetFile(path) as file:
+        known = [name for name in columns if name in file.schema_arrow.names]
+        if len(known) == len(columns):
+            yield from file.iter_batches(columns=known)
+
+
+def _extent(path: Path) -> tuple[int, int] | None:
+    """When the first and the last packet came."""
+    ends: list[tuple[int, int]] = []
+    for batch in _batches(path, ("arrived_ns",)):
+        found = pc.min_max(batch.column(0)).as_py()
+        if found["min"] is not None:
+            ends.append((found["min"], found["max"]))
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+
+
+def _pipes(path: Path, begin: int, duration: float) -> list[Json]:
+    width = max(1, int(duration * SECOND / SLICES))
+    held: dict[str, dict[int, list[int]]] = {}
+    for batch in _batches(path, _COLUMNS):
+        for row in _sliced(batch, begin, width):
+            kept = held.setdefault(str(row["pipe"]), {}).setdefault(row["slice"], [0, 0, 0, 0])
+            kept[0] = max(kept[0], row["found_packets_max"])
+            kept[1] += row["found_packets_sum"]
+            kept[2] += row["found_packets_count"]
+            kept[3] += row["lost_sum"] or 0
+    found = [_pipe(name, slices, width) for name, slices in sorted(held.items())]
+    waited = [pipe for pipe in found if max(pipe["packets_max"]) > 1 or any(pipe["lost"])]
+    return sorted(waited, key=lambda pipe: (-max(pipe["packets_max"]), pipe["name"]))[:PIPES]
+
+
+def _sliced(batch: pa.RecordBatch, begin: int, width: int) -> list[Json]:
+    fate = batch.column("fate")
+    words = fate.cast(pa.string()) if pa.types.is_dictionary(fate.type) else fate
+    passed = (
+        pc.is_in(words, value_set=pa.array(sorted(PASSED)))
+        if pa.types.is_string(words.type)
+        else pc.equal(words, 0)
+    )
+    pipe = batch.column("pipe")
+    table = pa.table(
+        {
+            "pipe": pipe.cast(pa.string()),
+            "slice": pc.cast(
+                pc.divide(pc.subtract(batch.column("arrived_ns"), begin), width), pa.int64()
+            ),
+            "found_packets": batch.column("found_packets").cast(pa.int64()),
+            "lost": pc.cast(pc.invert(passed), pa.int64()),
+        }
+    )
+    held = [
+        ("found_packets", "max"),
+        ("found_packets", "sum"),
+        ("found_packets", "count"),
+        ("lost", "sum"),
+    ]
+    rows: list[Json] = table.group_by(["pipe", "slice"]).aggregate(held).to_pylist()
+    return rows
+
+
+def _pipe(name: str, slices: Mapping[int, Sequence[int]], width: int) -> Json:
+    places = sorted(slices)
+    return {
+        "name": name,
+        "slice_seconds": width / SECOND,
+        "t": [point * width / SECOND for point in places],
+        "packets_max": [slices[point][0] for point in places],
+        "packets_mean": [slices[point][1] / slices[point][2] for point in places],
+        "lost": [slices[point][3] for point in places],
+    }
+
+
+# The application.
+
+
+def _application(repetition: Repetition, workload: Row, begin: int | None) -> Json | None:
+    name = workload["name"]
+    requests = repetition.table(f"{name}.requests")
+    if (
+        requests is not None
+        and requests.num_rows
+        and requests["started"].null_count < requests.num_rows
+        and begin is not None
+    ):
+        return _thinned_requests(name, requests, begin)
+    intervals = repetition.table(f"{name}.intervals")
+    if intervals is not None and intervals.num_rows and "bits_per_second" in intervals.column_names:
+        started = workload.get("started_ns") or repetition.record.get("workload_start_ns")
+        return _rates(
+            name,
+            intervals,
+            ((started - begin) / SECOND) if started is not None and begin is not None else 0.0,
+        )
+    return _seconds(repetition, workload, begin)
+
+
+def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> Json | None:
+    """What a bulk transfer of ours delivered second by second.
+
+    As its receiver saw it, where it is the only one; else as it was sent.
+    """
+    bulk = [one for one in repetition.workloads if one.get("kind") == "bulk"]
+    taken = [
+        one.get("report")
+        for one in repetition.record.get("services") or ()
+        if one.get("verb") == "bulk"
+    ]
+    report = (taken[0] if len(bulk) == len(taken) == 1 else workload.get("report")) or {}
+    series = [
+        one["payload_bytes_per_second"]
+        for one in report.get("transfers") or ()
+        if one.get("payload_bytes_per_second")
+    ]
+    started = report.get("start_ns") if workload.get("kind") == "bulk" else None
+    if not series or started is None or begin is None:
+        return None
+    length = max(len(one) for one in series)
+    return {
+        "name": workload["name"],
+        "measure": "throughput",
+        "t": [(started - begin) / SECOND + second for second in range(length)],
+        "bits_per_second": [
+            8 * sum(one[second] for one in series if second < len(one)) for second in range(length)
+        ],
+    }
+
+
+def _thinned_requests(name: str, requests: pa.Table, begin: int) -> Json:
+    """Every request at the moment when it began.
+
+    Of many the shortest and the longest of each slice. Failed ones are apart.
+    """
+    starts = requests["started"].cast(pa.int64()).to_pylist()
+    rows = sorted(
+        ((start - begin) / SECOND, took)
+        for start, took in zip(starts, requests["response_ns"].to_pylist(), strict=True)
+        if start is not None
+    )
+    done = [(moment, took / SECOND) for moment, took in rows if took is not None]
+    kept = _extremes(done) if len(done) > POINTS else done
+    return {
+        "name": name,
+        "measure": "response_time",
+        "t": [moment for moment, _ in kept],
+        "seconds": [took for _, took in kept],
+        "failed_t": [moment for moment, took in rows if took is None][:POINTS],
+        "requests": len(done),
+    }
+
+
+def _extremes(rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    width = -(-2 * len(rows) // POINTS)
+    kept: set[int] = set()
+    for first in range(0, len(rows), width):
+        places = range(first, min(first + width, len(rows)))
+        kept |= {
+            min(places, key=lambda point: rows[point][1]),
+            max(places, key=lambda point: rows[point][1]),
+        }
+    return [rows[point] for point in sorted(kept)]
+
+
+def _rates(name: str, intervals: pa.Table, offset: float) -> Json:
+    """The rate of each interval, streams of the same interval summed."""
+    held: dict[tuple[int, int], float] = {}
+    for row in intervals.to_pylist():
+        if row.get("omitted") or row["bits_per_second"] is None:
+            continue
+        span = (round(row["start_ns"] / 1e8), round(row["end_ns"] / 1e8))
+        held[span] = held.get(span, 0.0) + row["bits_per_second"]
+    spans = sorted(held)
+    return {
+        "name": name,
+        "measure": "throughput",
+        "t": [offset + start / 10 for start, _ in spans],
+        "bits_per_second": [held[span] for span in spans],
+    }

@@ -1,0 +1,118 @@
+"""A directory of tables: Parquet, CSV on request, and a manifest that says what made them.
+
+Tables hold nothing but the analysis: the same packets give the same bytes, whatever the number of
+threads, the files' names or formats. What differs between runs (command, time, file names) stands
+in ``trustbed.json``. Tables are streamed, so that the samples of a long capture need no memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from trustbed.report import columns, placing
+from trustbed.report.records import Row
+
+#: Rows per Parquet row group: fixed, because batches arrive cut differently for different numbers
+#: of threads.
+ROW_GROUP = 65_536
+
+Readers = Mapping[str, pa.RecordBatchReader]
+
+
+def write(
+    path: Path,
+    readers: Readers,
+    *,
+    manifest: Row,
+    csv: bool = False,
+    force: bool = False,
+) -> None:
+    """Writes every table into the directory ``path``, which appears complete or not at all."""
+    placing.check_directory(path, force=force)
+    with placing.whole_directory(path) as directory:
+        files = []
+        for name, reader in readers.items():
+            _write_table(directory, name, reader, csv=csv)
+            files += [f"{name}.parquet", *([f"{name}.csv"] if csv else [])]
+        text = json.dumps({**manifest, "files": sorted(files)}, indent=2, ensure_ascii=False)
+        (directory / placing.MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def _write_table(directory: Path, name: str, reader: pa.RecordBatchReader, *, csv: bool) -> None:
+    with ExitStack() as stack:
+        parquet = stack.enter_context(
+            pa.parquet.ParquetWriter(
+                directory / f"{name}.parquet", reader.schema, compression="zstd", version="2.6"
+            )
+        )
+        sheet = (
+            stack.enter_context(_csv_writer(directory / f"{name}.csv", reader.schema))
+            if csv
+            else None
+        )
+        for group in regrouped(reader, reader.schema, ROW_GROUP):
+            parquet.write_table(group, row_group_size=ROW_GROUP)
+            if sheet is not None:
+                for batch in group.to_batches():
+                    sheet.write_batch(for_csv(batch))
+
+
+def regrouped(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int
+) -> Iterator[pa.Table]:
+    """The same rows in tables of exactly ``rows`` rows (the last one may be shorter)."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += batch.num_rows
+        if held < rows:
+            continue
+        table = pa.Table.from_batches(waiting, schema)
+        whole = held - held % rows
+        for start in range(0, whole, rows):
+            yield table.slice(start, rows)
+        waiting = table.slice(whole).to_batches()
+        held -= whole
+    if held:
+        yield pa.Table.from_batches(waiting, schema)
+
+
+def _csv_writer(path: Path, schema: pa.Schema) -> pa.csv.CSVWriter:
+    empty = for_csv(pa.RecordBatch.from_pylist([], schema=schema))
+    return pa.csv.CSVWriter(
+        path, empty.schema, write_options=pa.csv.WriteOptions(quoting_style="needed")
+    )
+
+
+def for_csv(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch as CSV carries it.
+
+    Times in seconds, lists joined by semicolons, unknown as an empty field.
+    """
+    converted = columns.for_text(batch)
+    arrays = [
+        _joined(column) if pa.types.is_list(column.type) else _flat(column)
+        for column in converted.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=converted.schema.names)
+
+
+def _joined(column: pa.Array) -> pa.Array:
+    rows = column.to_pylist()
+    return pa.array(
+        [None if row is None else ";".join(str(item) for item in row) for row in rows], pa.string()
+    )
+
+
+def _flat(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return column.dictionary_decode()
+    return column

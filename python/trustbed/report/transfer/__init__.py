@@ -1,0 +1,1 @@
+"""Reports of a capture's transfers: text, JSON, JUnit, tables, page."""

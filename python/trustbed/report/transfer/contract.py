@@ -1,0 +1,227 @@
+"""The JSON Json of ``--json``, made from the schemas of the tables.
+
+``python -m trustbed.report.transfer.contract`` writes ``schema.json`` beside this file; a test
+holds the file against what is made here, and the output of real captures against the file. Columns
+that are added later do not break a reader that follows the schema: additional properties are
+allowed everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.report import columns, schemas
+from trustbed.report.json_schema import COUNT, TEXT, TEXTS, about, object_of, written
+from trustbed.report.records import Json
+from trustbed.report.transfer import rows
+from trustbed.report.transfer.json import SCHEMA_VERSION
+
+HERE = Path(__file__).with_name("schema.json")
+
+#: What every transfer carries in every version of this contract.
+PROMISED = (
+    "transfer",
+    "connection",
+    "src",
+    "src_port",
+    "dst",
+    "dst_port",
+    "at",
+    "start",
+    "duration_seconds",
+    "packets",
+    "payload_bytes",
+    "unique_bytes",
+    "retransmitted_packets",
+    "retransmitted_bytes",
+    "rtt_samples",
+    "rtt_mean_seconds",
+    "throughput_bytes_per_second",
+    "long_pause_fraction",
+    "idle_open_window_fraction",
+    "cause",
+    "confidence",
+    "verdict",
+    "rule",
+    "verdict_flags",
+    "headline",
+    "verdict_words",
+    "reasons",
+    "alternatives",
+    "next_step",
+)
+
+
+def engine_schemas() -> dict[str, pa.Json]:
+    """The schemas of the tables that the engine fills."""
+    from trustbed import _core
+
+    return {
+        name: pa.RecordBatchReader.from_stream(table).schema
+        for name, table in _core.schemas().items()
+    }
+
+
+def document(tables: Mapping[str, pa.Json]) -> Json:
+    """The schema of the whole document."""
+    transfers = _row(pa.schema([*tables["transfers"], *schemas.VERDICT_FIELDS]))
+    transfers["properties"].update(_words())
+    transfers["properties"]["cause"]["enum"] = list(CAUSES)
+    transfers["properties"]["verdict"]["enum"] = list(VERDICTS)
+    transfers["required"] = list(PROMISED)
+    parts = {
+        "trustbed": _about(),
+        "summary": _summary(),
+        "capture": {
+            "type": "object",
+            "description": "What is known about the capture as a whole; a missing key is unknown.",
+            "properties": {
+                "files": {"type": "array", "items": {"type": "object"}},
+                "problems": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["code", "file", "offset", "record", "detail"],
+                    },
+                },
+            },
+            "required": ["files", "problems"],
+        },
+        "findings": _table("findings", _row(schemas.FINDINGS)),
+        "skips": _table("skips", _row(schemas.SKIPS)),
+        "transfers": _table("transfers", transfers),
+        "connections": _table("connections", _row(tables["connections"])),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "trustbed analyze --json",
+        "type": "object",
+        "properties": {
+            **parts,
+            "burstiness": {
+                "type": "object",
+                "description": "With --burst: see report/burst/schema.json.",
+            },
+            "two_point": _both_ends(tables["two_point"]),
+        },
+        "required": list(parts),
+    }
+
+
+def _both_ends(two_point: pa.Json) -> Json:
+    clocks = {
+        "ahead_seconds": {"type": "number"},
+        "ahead_error_seconds": {"type": "number"},
+        "skew": {"type": ["number", "null"]},
+        "skew_error": {"type": ["number", "null"]},
+        "clock_slew_seconds": {"type": ["number", "null"]},
+        "stated": {"type": "boolean"},
+        "frames": COUNT,
+    }
+    counts: Json = {"type": "array", "items": COUNT, "minItems": 2, "maxItems": 2}
+    properties = {
+        "captures": {"type": "array", "items": TEXTS},
+        "clocks": {"type": "object", "properties": clocks, "required": list(clocks)},
+        "frames": counts,
+        "without_capture_point": counts,
+        "dropped": counts,
+        "findings": {"type": "array", "items": _row(schemas.FINDINGS)},
+        "two_point": _table("two_point", _row(two_point)),
+    }
+    return object_of(
+        properties, description="With --sender and --receiver: the two captures joined."
+    )
+
+
+def _about() -> Json:
+    return object_of(about(SCHEMA_VERSION), description="What made this document.")
+
+
+def _summary() -> Json:
+    by_verdict = {
+        "type": "object",
+        "properties": dict.fromkeys(VERDICTS, COUNT),
+        "required": sorted(VERDICTS),
+    }
+    properties = {
+        "connections": COUNT,
+        "transfers": COUNT,
+        "judged": COUNT,
+        "not_judged": COUNT,
+        "verdicts": by_verdict,
+        "causes": {"type": "object", "additionalProperties": COUNT},
+        "worst_verdict": {"enum": ["discard", "review", "trust", None]},
+    }
+    return object_of(properties, description="Counts over all transfers.")
+
+
+def _table(name: str, row: Json) -> Json:
+    return {"type": "array", "description": schemas.ABOUT[name].replace("`", ""), "items": row}
+
+
+def _words() -> Json:
+    kinds: dict[str, Json] = {
+        "reasons": TEXTS,
+        "alternatives": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": dict.fromkeys(("cause", "hint", "settled_by"), TEXT),
+                "required": ["cause", "hint", "settled_by"],
+            },
+        },
+        "expected_bytes_per_second": {"type": ["number", "null"]},
+        "expected_ratio": {"type": ["number", "null"]},
+        "without_stalls": {"type": ["string", "null"]},
+    }
+    return {
+        name: {**kinds.get(name, TEXT), "description": meaning}
+        for name, meaning in rows.WORDS.items()
+    }
+
+
+def _row(schema: pa.Json) -> Json:
+    properties: Json = {}
+    for field in schema:
+        metadata = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        for name in columns.text_names(field):
+            kind = _kind(field, name)
+            properties[name] = {**kind, "description": _described(metadata)}
+    return {"type": "object", "properties": properties, "required": sorted(properties)}
+
+
+def _described(metadata: Mapping[str, str]) -> str:
+    unit = columns.text_unit(metadata.get("unit", ""))
+    return metadata.get("meaning", "") + (f" [{unit}]" if unit not in ("", "1", "count") else "")
+
+
+def _kind(field: pa.Field, name: str) -> Json:
+    if pa.types.is_timestamp(field.type):
+        return (
+            {"type": ["number", "null"]}
+            if name.endswith("_seconds")
+            else {"type": ["string", "null"], "format": "date-time"}
+        )
+    if pa.types.is_list(field.type):
+        numeric = not pa.types.is_string(field.type.value_type)
+        return {"type": ["array", "null"], "items": {"type": "number" if numeric else "string"}}
+    if pa.types.is_boolean(field.type):
+        return {"type": ["boolean", "null"]}
+    if pa.types.is_integer(field.type) and not field.name.endswith("_ns"):
+        return {"type": ["integer", "null"]}
+    if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+        return {"type": ["number", "null"]}
+    return {"type": ["string", "null"]}
+
+
+def text(tables: Mapping[str, pa.Json]) -> str:
+    """The file's text."""
+    return written(document(tables)) + "\n"
+
+
+if __name__ == "__main__":
+    HERE.write_text(text(engine_schemas()), encoding="utf-8")

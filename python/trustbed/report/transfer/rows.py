@@ -1,0 +1,48 @@
+"""A transfer as JSON and the page carry it.
+
+The columns of the table, and the words of its diagnosis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from trustbed.diagnose.causes import VERDICTS
+from trustbed.diagnose.diagnosis import Diagnosis
+from trustbed.report.records import Json
+
+#: What a row gains beside the columns of the transfers table, with its meaning.
+WORDS: Mapping[str, str] = {
+    "headline": "the verdict in at most 60 characters",
+    "verdict_words": "what the verdict means",
+    "reasons": "the deciding numbers as sentences, the most telling first",
+    "alternatives": (
+        "other causes that leave the same packets: cause, hint (which way the packets lean), "
+        "settled_by"
+    ),
+    "next_step": "what to do now",
+    "expected_bytes_per_second": "what window, RTT, loss and capacity allow; null if unbounded",
+    "expected_ratio": "throughput / expected_bytes_per_second, as far as it may be compared",
+    "without_stalls": "of a transfer discarded for stalls of its host: an estimate of what the "
+    "network would have given, beside what was "
+    "measured, or why there is none; null for all others",
+}
+
+
+def with_words(row: Json, diagnosis: Diagnosis) -> Json:
+    """The row with the words of its diagnosis."""
+    numbers, estimate = diagnosis.numbers, diagnosis.compensation
+    return {
+        **row,
+        "headline": diagnosis.headline,
+        "verdict_words": VERDICTS[diagnosis.verdict],
+        "reasons": list(diagnosis.reasons),
+        "alternatives": [asdict(other) for other in diagnosis.alternatives],
+        "next_step": diagnosis.next_step,
+        "expected_bytes_per_second": None if numbers is None else numbers.expected_bytes_per_second,
+        "expected_ratio": None if numbers is None else numbers.ratio,
+        "without_stalls": None
+        if estimate is None
+        else estimate.words(row.get("throughput_bytes_per_second")),
+    }

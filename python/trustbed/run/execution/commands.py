@@ -1,0 +1,130 @@
+"""The command lines of workloads that are programs of others.
+
+Pure: addresses and options in, words out.
+
+Options that a scenario gives in ``arguments`` come last but for the address, so that they overrule
+ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from trustbed.scenario import Scenario, Workload
+
+SECOND = 1_000_000_000
+_PLACE = re.compile(r"\{([a-z][a-z0-9_-]*)\}")
+_MANY = 1_000_000
+"""Requests of a program that is to go on until its time is over.
+
+Ab keeps 32 bytes in memory for each that it may make.
+"""
+
+
+def address_of(scenario: Scenario, host: str) -> str:
+    """The first address of a host."""
+    return scenario.host(host).addresses[0]
+
+
+def filled(word: str, scenario: Scenario) -> str:
+    """``{server}`` becomes the address of that host."""
+    addresses: Mapping[str, str] = {host.name: host.addresses[0] for host in scenario.hosts}
+    return _PLACE.sub(lambda found: addresses.get(found.group(1), found.group()), word)
+
+
+def path_of(workload: Workload) -> str:
+    """What is fetched.
+
+    The path of a service, or an object of the built-in server, which has one of every size.
+    """
+    return workload.path or f"/bytes/{workload.object_bytes}"
+
+
+def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
+    """What is run on the workload's host."""
+    if workload.kind == "command":
+        return tuple(filled(word, scenario) for word in workload.command)
+    assert workload.to is not None, "reading saw to it"
+    address = address_of(scenario, workload.to)
+    url = f"http://{address}:{workload.port}{path_of(workload)}"
+    more = tuple(filled(word, scenario) for word in workload.command)
+    seconds = workload.duration_ns / SECOND
+    whole = str(max(1, round(seconds)))
+    connections = str(workload.connections)
+    match workload.kind:
+        case "ab":
+            reuse = ("-k",) if workload.reuse else ()
+            # -t first: it sets a number of requests of its own, which -n then overrules.
+            amount = (
+                ("-n", str(workload.requests))
+                if workload.requests
+                else ("-t", whole, "-n", str(_MANY))
+            )
+            return ("ab", "-q", *reuse, "-c", connections, *amount, *more, url)
+        case "wrk":
+            return ("wrk", "-t", "1", "-c", connections, "-d", f"{whole}s", *more, url)
+        case "httperf":
+            amount = ("--num-calls" if workload.reuse else "--num-conns", str(workload.requests))
+            return (
+                "httperf",
+                "--hog",
+                "--server",
+                address,
+                "--port",
+                str(workload.port),
+                "--uri",
+                path_of(workload),
+                *amount,
+                *more,
+            )
+        case "curl":
+            several = f"{url}?[1-{workload.requests}]" if (workload.requests or 1) > 1 else url
+            return (
+                "curl",
+                "-o",
+                "/dev/null",
+                "--max-time",
+                f"{workload.limit_ns / SECOND:g}",
+                *more,
+                several,
+            )
+        case "iperf3":
+            heading = ("-R",) if workload.heading == "reverse" else ()
+            control = (
+                ("-C", workload.congestion_control)
+                if workload.congestion_control and "-u" not in more
+                else ()
+            )
+            return (
+                "iperf3",
+                "-c",
+                address,
+                "-p",
+                str(workload.port),
+                "-t",
+                whole,
+                "-P",
+                connections,
+                *control,
+                *heading,
+                *more,
+            )
+    raise AssertionError(f"{workload.kind} is no program")
+
+
+def programs(scenario: Scenario) -> dict[str, str]:
+    """The programs of this machine that a scenario needs beside this one, and what for.
+
+    A guest has its own.
+    """
+    needed: dict[str, str] = {}
+    guests = {host.name for host in scenario.guests}
+    for service in scenario.services:
+        if service.host in guests:
+            continue
+        needed.setdefault(service.command[0], f"services.{service.name}")
+    for workload in scenario.workloads:
+        if workload.kind not in ("bulk", "http") and workload.host not in guests:
+            needed.setdefault(command_of(workload, scenario)[0], f"workload.{workload.name}")
+    return needed

@@ -1,0 +1,316 @@
+"""A run from its first repetition that is missing to its last.
+
+Begun, continued, interrupted at will.
+
+What is complete stays; what is not is begun again from nothing with the same seeds. How a
+repetition is judged is passed in, because making data and judging them are separate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trustbed.agent import client as agent
+from trustbed.run import manifest, rows, samples
+from trustbed.run.directory import RunDirectory
+from trustbed.run.error import RunError
+from trustbed.run.execution import ceiling, indicators
+from trustbed.run.execution import environment as host
+from trustbed.run.execution.clock import Clock, SystemClock
+from trustbed.run.execution.commands import programs
+from trustbed.run.execution.configurations import emulated, sampled
+from trustbed.run.execution.execute import Execution, Record
+from trustbed.run.execution.listener import Listener
+from trustbed.run.execution.progress import Forecast
+from trustbed.run.matrix import Repetition, order
+from trustbed.scenario import Scenario, ScenarioError, ScenarioFile
+from trustbed.scenario.description import topology
+from trustbed.scenario.error import nearest
+from trustbed.testbed import Host, Plan, Testbed, plan, prepare, qemu
+
+SECOND = 1_000_000_000
+LEAST_FREE_BYTES = 64 << 20
+"""Room that a repetition needs on the disk in any case."""
+MOST_FAILURES = 3
+"""Repetitions in a row that may fail before the run gives up: the fourth would too."""
+_RAW_LEDGER = "packets.rows"
+
+Judge = Callable[[RunDirectory, str, Scenario], Mapping[str, Any]]
+
+
+class Session:
+    """One call of ``trustbed run``."""
+
+    def __init__(
+        self,
+        study: ScenarioFile,
+        directory: RunDirectory,
+        *,
+        judge: Judge,
+        about: Mapping[str, Any],
+        repetitions: int | None = None,
+        listener: Listener | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.study = study
+        self.directory = directory
+        self.order = order(
+            study.cells, repetitions=repetitions or study.first.repetitions, seed=study.first.seed
+        )
+        self._judge = judge
+        self._about = about
+        self._listener = listener or Listener()
+        self._clock = clock or SystemClock()
+        self._largest = LEAST_FREE_BYTES
+        self._failures = 0
+
+    def check(self) -> None:
+        """What would end the run later is found before anything is measured.
+
+        Programs, the agent, names, rights.
+        """
+        check_programs(self.study)
+        agent.binary()
+        plan_of(self.study.first)
+        self._earlier()
+
+    def _earlier(self) -> dict[str, Any] | None:
+        """The manifest of the run that is continued; an error if it is another one."""
+        if not self.directory.exists:
+            return None
+        found = self.directory.manifest()
+        manifest.check_same(found, self.study, self.order, self.directory.path)
+        return found
+
+    @property
+    def forecast(self) -> Forecast:
+        """What the whole run should take."""
+        return Forecast(
+            [self._scenario(one).expected_ns / SECOND for one in self.order],
+            finished=len(self._complete()),
+        )
+
+    def carry_out(self) -> None:
+        """Does what is missing: repetitions, then judgements."""
+        prepare()
+        self.check()
+        # From here on nobody else is at work there: what another call may have begun meanwhile is
+        # looked at again, and the ceiling, which takes all of the machine, is measured beside no
+        # run of this directory.
+        with self.directory.locked(), _disk_full_explained(self.directory.path):
+            earlier = self._earlier()
+            if earlier is not None:
+                self._keep_what_is_complete(earlier)
+            guests = self._guests()
+            most = (
+                ceiling.refuse_too_much([cell.scenario for cell in self.study.cells])
+                if self._missing()
+                else None
+            )
+            self._begin(earlier, {**host.facts(), **ceiling.facts(most), "guests": guests})
+            forecast = self.forecast
+            self._listener.on_begun(forecast)
+            for repetition in self.order:
+                self._do(repetition, forecast)
+
+    def _guests(self) -> dict[str, Any] | None:
+        """What guests are run by, found out (and fetched) before anything is measured.
+
+        Nothing without guests.
+        """
+        descriptions = {
+            host.guest
+            for cell in self.study.cells
+            for host in cell.scenario.guests
+            if host.guest is not None
+        }
+        return qemu.survey(descriptions) if descriptions else None
+
+    def _keep_what_is_complete(self, earlier: Mapping[str, Any]) -> None:
+        """The repetitions of this run; fewer than before do not remove what was measured."""
+        kept = manifest.rounds_begun(earlier, self.directory.is_complete)
+        if kept * len(self.study.cells) > len(self.order):
+            self.order = order(self.study.cells, repetitions=kept, seed=self.study.first.seed)
+
+    def _begin(self, earlier: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> None:
+        described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
+        if earlier is None:
+            self.directory.begin(described, self.study.text, facts)
+        elif described["order"] != earlier["order"] or self._missing():
+            self.directory.write_manifest(described)
+
+    def _do(self, repetition: Repetition, forecast: Forecast) -> None:
+        cell = self.study.cells[repetition.cell]
+        complete = self.directory.is_complete(repetition.directory)
+        if complete and self.directory.is_judged(repetition.directory):
+            return
+        begun = self._clock.monotonic()
+        self._listener.on_repetition(repetition, cell, forecast)
+        if not complete:
+            self._carry_out(repetition, cell.scenario)
+        self._listener.on_phase("judging")
+        findings = self._judge(self.directory, repetition.directory, cell.scenario)
+        record = self.directory.record(repetition.directory)
+        if not complete:
+            forecast.on_finished(self._clock.monotonic() - begun)
+        self._listener.on_judged(repetition, cell, record, findings)
+        self._count_failures(repetition, record)
+
+    def _carry_out(self, repetition: Repetition, scenario: Scenario) -> None:
+        path = self.directory.begin_repetition(repetition.directory)
+        # After what an earlier attempt has left was removed: it may be what fills the disk.
+        self._check_space()
+        planned = plan_of(scenario)
+        ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
+        own = scenario.emulator
+        emulator = planned.emulator(
+            topology(scenario),
+            seed=repetition.seed_of("emulator"),
+            ledger=ledger,
+            priority=own.priority,
+            idle=own.idle,
+        ) | emulated(scenario, path / "captures")
+        with Testbed(
+            planned, purpose=f"{scenario.name}, {repetition.directory}", consoles=path / "logs"
+        ) as bed:
+            execution = Execution(
+                bed,
+                scenario,
+                repetition,
+                directory=path,
+                clock=self._clock,
+                emulator=emulator,
+                on_phase=self._listener.on_phase,
+            )
+            record = execution.carry_out()
+        self._listener.on_phase("records")
+        self._collect(path, scenario, record)
+        self.directory.finish_repetition(repetition.directory, record)
+        self._largest = max(
+            self._largest, sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        )
+
+    def _collect(self, path: Path, scenario: Scenario, record: Record) -> None:
+        """Raw records in the form that stays: ledger and samples as Parquet."""
+        ledger_error = ((record["emulator"] or {}).get("ledger") or {}).get("error")
+        said = [
+            *(one["message"] for one in record["failures"]),
+            *(one["reason"] for one in record["workloads"]),
+            ledger_error,
+        ]
+        if any("no space left" in text.lower() for text in said if text is not None):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        ledger = path / "ledger" / _RAW_LEDGER
+        if ledger.is_file():
+            words = rows.lists(ledger)
+            names = {
+                column: words[plural]
+                for column, plural in (("pipe", "pipes"), ("fate", "fates"))
+                if words.get(plural)
+            }
+            stored = rows.convert(ledger, ledger.with_suffix(".parquet"), names=names)
+            record["ledger"] = {"rows": stored.rows, "cut_bytes": stored.cut_bytes}
+            ledger.unlink()
+        malformed = indicators.convert(path / "samples", scenario.watch)
+        converted = samples.convert(
+            path / "samples", sampled(scenario), [host.name for host in scenario.guests]
+        )
+        record["machine"] = converted.machine
+        record["malformed_samples"] = {**malformed, **converted.malformed}
+
+    def _check_space(self) -> None:
+        free = shutil.disk_usage(self.directory.path).free
+        if free < self._largest:
+            raise RunError(
+                (
+                    f"no room for another repetition, {self.directory.path}: {free >> 20} MiB "
+                    f"free, {self._largest >> 20} MiB needed"
+                ),
+                "free some space, then call the same command again: it continues",
+            )
+
+    def _count_failures(self, repetition: Repetition, record: Mapping[str, Any]) -> None:
+        if (
+            record["outcome"] != "not made"
+        ):  # a fault that cannot be made fails alone: cells without it may be measured
+            self._failures = 0 if record["outcome"] == "complete" else self._failures + 1
+        if (
+            record["outcome"] == "failed"
+            and self._failures == MOST_FAILURES
+            and repetition is not self.order[-1]
+        ):
+            reason = next(
+                (one["reason"] for one in record["workloads"] if one["reason"]), "see its record"
+            )
+            raise RunError(
+                (
+                    f"{MOST_FAILURES} repetitions in a row failed, the last one, "
+                    f"{repetition.directory}: {reason}"
+                ),
+                (
+                    f"read {self.directory.path / repetition.directory / 'logs'}; the same "
+                    f"command continues with the next repetition"
+                ),
+            )
+
+    def _missing(self) -> list[Repetition]:
+        return [one for one in self.order if not self.directory.is_judged(one.directory)]
+
+    def _scenario(self, repetition: Repetition) -> Scenario:
+        return self.study.cells[repetition.cell].scenario
+
+    def _complete(self) -> list[Repetition]:
+        return [one for one in self.order if self.directory.is_complete(one.directory)]
+
+
+def plan_of(scenario: Scenario) -> Plan:
+    """The testbed that a scenario needs."""
+    return plan(
+        [Host(name=one.name, addresses=one.addresses, guest=one.guest) for one in scenario.hosts]
+    )
+
+
+def check_programs(study: ScenarioFile) -> None:
+    """Programs that are missing are named with what needs them."""
+    needed: dict[str, str] = {}
+    for cell in study.cells:
+        needed |= {name: key for name, key in programs(cell.scenario).items() if name not in needed}
+    for name, key in needed.items():
+        if shutil.which(name) is None:
+            hint = nearest(
+                name,
+                _installed(name),
+                (
+                    f"install it, or give its full path; it is looked for in "
+                    f"{os.environ.get('PATH', '')}"
+                ),
+            )
+            raise ScenarioError(f"no such program, {name}", hint, file=study.file, key=key)
+
+
+def _installed(name: str) -> Sequence[str]:
+    """Programs whose names begin alike."""
+    found: set[str] = set()
+    for directory in os.environ.get("PATH", "").split(os.pathsep):
+        with contextlib.suppress(OSError):
+            found |= {entry for entry in os.listdir(directory or ".") if entry[:2] == name[:2]}  # noqa: PTH208 names are enough
+    return sorted(found)
+
+
+@contextlib.contextmanager
+def _disk_full_explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise RunError(
+            f"no space left, {path}",
+            "free some space, then call the same command again: it continues",
+        ) from error

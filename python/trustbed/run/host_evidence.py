@@ -1,0 +1,88 @@
+"""What a repetition knows of the hosts that sent its transfers.
+
+The kernel's account of each socket, and what their processes missed.
+
+Reads the record and the samples of a complete repetition; judges nothing. A transfer of the capture
+is matched with a socket by the address and port that it was sent from, so background and foreign
+traffic get no such evidence.
+
+Bias: of several senders on one host the one that missed most speaks for all, and a cgroup's
+throttling counts for every host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+
+from trustbed.diagnose.evidence import Row
+from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
+from trustbed.diagnose.judge import HostOf
+from trustbed.scenario import Scenario
+
+
+def host_of(record: Mapping[str, Any], repetition: Path, scenario: Scenario) -> HostOf:
+    """A function from a row of the transfers table to the evidence of its sending host."""
+    names = {address: host.name for host in scenario.hosts for address in host.addresses}
+    processors = _processors(record, repetition)
+    fixed = {
+        workload.name for workload in scenario.workloads if workload.send_buffer_bytes is not None
+    }
+    sockets = {
+        end: (name, transfer)
+        for name, transfer in _transfers(record)
+        if (end := _end(transfer.get("local"))) is not None
+    }
+
+    def of(row: Row) -> HostEvidence | None:
+        source = str(row.get("src"))
+        found = sockets.get((source, int(row.get("src_port") or 0)))
+        if found is None:
+            return None
+        name, transfer = found
+        size = transfer.get("send_buffer_bytes")
+        times = kernel_times(
+            transfer.get("tcp") or {}, send_buffer_bytes=size, declared=name in fixed
+        )
+        return replace(processors(names.get(source)), kernel=times)
+
+    return of
+
+
+def _processors(
+    record: Mapping[str, Any], repetition: Path
+) -> Callable[[str | None], HostEvidence]:
+    """The evidence of each host's processor: samples are indexed once, and judged once a host."""
+    owners = {one.get("process"): one.get("host") for one in record.get("processes") or ()}
+    cgroups = _samples(repetition, "cgroups")
+    by_host: dict[str | None, list[Row]] = {}
+    for one in _samples(repetition, "processes"):
+        by_host.setdefault(owners.get(one.get("process")), []).append(one)
+
+    @cache
+    def of(host: str | None) -> HostEvidence:
+        return processor_of(by_host.get(host, ()), cgroups)
+
+    return of
+
+
+def _transfers(record: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for workload in record.get("workloads") or ():
+        for transfer in (workload.get("report") or {}).get("transfers") or ():
+            yield str(workload.get("name")), transfer
+
+
+def _end(local: object) -> tuple[str, int] | None:
+    """Address and port of ``192.0.2.1:5001`` or ``[2001:db8::1]:5001``."""
+    address, colon, port = str(local or "").rpartition(":")
+    return (address.strip("[]"), int(port)) if colon and port.isdigit() else None
+
+
+def _samples(repetition: Path, kind: str) -> list[Mapping[str, Any]]:
+    file = repetition / "samples" / f"{kind}.parquet"
+    return pyarrow.parquet.read_table(file).to_pylist() if file.is_file() else []

@@ -1,0 +1,306 @@
+"""Judges a repetition.
+
+Its captures as any capture is judged, its record by the findings about runs, its workload's results
+as tables.
+
+Everything here is derived from the raw part of a run directory and can be made again. What is known
+of a capture in a testbed is used: where it was taken, what the workload did, how fast the narrowest
+link is, and what the capture at the other end saw of its packets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from trustbed import __version__, _core
+from trustbed.analysis.burst import burst
+from trustbed.analysis.capture import Capture, analyze
+from trustbed.analysis.options import CapturePoint
+from trustbed.diagnose.judge import HostOf
+from trustbed.diagnose.run_findings import run_findings, use
+from trustbed.findings import Finding
+from trustbed.report.moments import for_text_mapping
+from trustbed.report.schemas import column, from_rows
+from trustbed.run import workload_results as results
+from trustbed.run.directory import RunDirectory
+from trustbed.run.host_evidence import host_of
+from trustbed.run.two_point import JoinedCaptures
+from trustbed.scenario import Direction, Scenario
+from trustbed.scenario.owners import owner
+
+_ETHERNET_BYTES = 14
+_PACKET_BYTES = 1500
+
+
+def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[str, Any]:
+    """Writes the tables and findings of a complete repetition; returns the findings."""
+    record = directory.record(repetition)
+    path = directory.repetition(repetition)
+    with directory.judging(repetition) as tables:
+        files = {
+            file.name.removesuffix(".pcapng"): file
+            for file in sorted((path / "captures").glob("*.pcapng"))
+        }
+        joined = JoinedCaptures(files, scenario)
+        hosts = host_of(record, path, scenario)
+        captures = [
+            _Judged(point, file, scenario, joined.host_of(point, hosts))
+            for point, file in files.items()
+        ]
+        _write_transfers(captures, tables / "transfers.parquet")
+        _write_burstiness(captures, scenario, tables / "burstiness.parquet")
+        joined.write(tables / "two_point.parquet")
+        unread = _write_results(record, path, tables)
+    findings = run_findings(record)
+    verdicts = Counter({"trust": 0, "review": 0, "discard": 0, "not_judged": 0})
+    for capture in captures:
+        verdicts.update(capture.verdicts)
+    judged = {verdict: count for verdict, count in verdicts.items() if verdict != "not_judged"}
+    may, why = use(
+        [*findings, *(finding for capture in captures for finding in capture.grave)], judged
+    )
+    found = {
+        "trustbed": {"version": __version__},
+        "use": may,
+        "why": why,
+        "verdicts": dict(verdicts),
+        "findings": [asdict(finding) for finding in findings]
+        + [row for capture in captures for row in capture.findings],
+        "captures": [capture.told for capture in captures],
+        "unread_results": unread,
+        "unjoined_captures": joined.unjoined,
+        "malformed_samples": record.get("malformed_samples", {}),
+    }
+    directory.write_findings(repetition, found)
+    return found
+
+
+class _Judged:
+    """A capture of a repetition, judged with what the scenario knows of it."""
+
+    def __init__(self, point: str, file: Path, scenario: Scenario, hosts: HostOf) -> None:
+        self.point = point
+        self.file = file
+        self._scenario = scenario
+        self._capture: Capture | None = None
+        self._error: str | None = None
+        try:
+            self._capture = analyze(
+                str(file),
+                at=_place(self.point, scenario),
+                workload=_judged_as(scenario),
+                capacity=capacity(scenario),
+                workers=1,
+                host_of=hosts,
+            )
+            self._transfers = self._capture.transfers
+        except _core.CaptureError as error:
+            self._error = error.message
+
+    @property
+    def table(self) -> pa.Table | None:
+        """Its transfers, each with the capture it is from and the workload it belongs to."""
+        if self._capture is None:
+            return None
+        owners = self._owners
+        table = self._transfers.add_column(
+            0,
+            _field("workload", "name of the workload that it belongs to; null for others"),
+            [owners],
+        )
+        points = pa.array([self.point] * len(table), pa.string())
+        return table.add_column(
+            0, _field("capture", "host beside which it was captured, or router"), [points]
+        )
+
+    @property
+    def _owners(self) -> pa.Array:
+        columns = ("src", "src_port", "dst", "dst_port")
+        rows = zip(*(self._transfers.column(name).to_pylist() for name in columns), strict=True)
+        return pa.array([owner(self._scenario, *row) for row in rows], pa.string())
+
+    @property
+    def verdicts(self) -> Mapping[str, int]:
+        """Of the workloads' transfers."""
+        if self._capture is None:
+            return {}
+        names = zip(
+            self._owners.to_pylist(), self._transfers.column("verdict").to_pylist(), strict=True
+        )
+        return Counter(verdict for name, verdict in names if name is not None)
+
+    @property
+    def grave(self) -> list[Finding]:
+        """What makes the capture itself worth less."""
+        if self._capture is None:
+            return []
+        return [
+            one
+            for one in self._capture.judgement.findings
+            if one.scope == "capture" and one.severity == "error"
+        ]
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """Everything found in it, with its name."""
+        if self._capture is None:
+            return []
+        return [
+            {"capture": self.point, **asdict(finding)}
+            for finding in self._capture.judgement.findings
+        ]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What it is, in a few words."""
+        facts = {} if self._capture is None else for_text_mapping(self._capture.facts)
+        keys = ("records", "packets", "first", "last")
+        return {
+            "point": self.point,
+            "file": f"captures/{self.file.name}",
+            "bytes": self.file.stat().st_size,
+            "sha256": _sha256(self.file),
+            "error": self._error,
+            **{key: facts.get(key) for key in keys},
+        }
+
+
+def _place(point: str, scenario: Scenario) -> CapturePoint | None:
+    """The capture point relative to the workload's data, if it is the same for all of it."""
+    point = scenario.beside(point)
+    if any(
+        one.transport == "tcp" and not one.silent and point in (one.source, one.to)
+        for one in scenario.backgrounds
+    ):
+        return None  # TCP of the background may flow the other way
+    if point in scenario.routers:
+        return "middle"
+    senders = {workload.data_from for workload in scenario.workloads}
+    ends = {name for workload in scenario.workloads for name in (workload.host, workload.to)}
+    if senders == {point}:
+        return "sender"
+    if (
+        None not in senders
+        and point not in senders
+        and point in ends
+        and len(scenario.workloads) == 1
+    ):
+        return "receiver"
+    return None
+
+
+def _judged_as(scenario: Scenario) -> Any:  # noqa: ANN401 - a literal or nothing
+    """What the senders did, where all workloads did the same."""
+    kinds = {workload.judged_as for workload in scenario.workloads}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def capacity(scenario: Scenario) -> int | None:
+    """The rate of the narrowest link of the workload's only path, in IP packets of full size."""
+    rates: list[int] = []
+    for link in scenario.links:
+        ways: Sequence[Direction | None] = (link.forward, link.backward)
+        rates += [way.rate for way in ways if way is not None and way.rate is not None]
+    ends = {name for workload in scenario.workloads for name in (workload.host, workload.to)}
+    for host in scenario.hosts:
+        if host.name in ends:
+            rates += [
+                way.rate
+                for way in (host.access_up, host.access_down)
+                if way is not None and way.rate is not None
+            ]
+    if not rates or len(scenario.links) != 1:
+        return None  # with several links the way is the emulator's to choose
+    return min(rates) * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
+
+
+def _write_transfers(captures: Sequence[_Judged], path: Path) -> None:
+    tables = [table for capture in captures if (table := capture.table) is not None]
+    if tables:
+        pa.parquet.write_table(pa.concat_tables(tables), path, compression="zstd", version="2.6")
+
+
+BURSTINESS = pa.schema(
+    [
+        column(
+            "capture", pa.string(), "", "host beside which it was captured; what it sent counts"
+        ),
+        column("packets", pa.int64(), "1", "packets that it sent"),
+        column("mean_rate_bits_per_second", pa.float64(), "bit/s", "their mean rate"),
+        column(
+            "abw_max_bits_per_second",
+            pa.float64(),
+            "bit/s",
+            "the largest average rate of a window of 100 ms",
+        ),
+        column(
+            "max_q_mean_bytes",
+            pa.float64(),
+            "B",
+            "burstiness, mean over the windows: the longest queue at the window's own average rate",
+        ),
+        column("max_q_max_bytes", pa.float64(), "B", "burstiness, the largest of a window"),
+    ]
+)
+"""How bursty the hosts sent that background comes from."""
+
+
+def _write_burstiness(captures: Sequence[_Judged], scenario: Scenario, path: Path) -> None:
+    """One row per capture beside a UDP background source: the spacing is the generator's own."""
+    sources = {
+        one.source for one in scenario.backgrounds if not one.silent and one.transport == "udp"
+    }
+    rows = []
+    for capture in captures:
+        addresses = scenario.host(capture.point).addresses if capture.point in sources else ()
+        if len(addresses) != 1 or capture.table is None:
+            continue
+        sent = burst(
+            capture.file, only=("windows",), filter=f"src host {addresses[0]}", workers=1
+        ).model
+        known = {**sent, **(sent["summary"] or {})}
+        rows.append(
+            {
+                **{field.name: known.get(field.name) for field in BURSTINESS},
+                "capture": capture.point,
+            }
+        )
+    if rows:
+        pa.parquet.write_table(from_rows(rows, BURSTINESS), path, compression="zstd", version="2.6")
+
+
+def _write_results(record: Mapping[str, Any], path: Path, target: Path) -> dict[str, str]:
+    """The tables of every workload; what could not be read, by workload."""
+    unread = {}
+    for workload in record["workloads"]:
+        tables, why_not = results.tables_of(workload, path)
+        for name, table in tables.items():
+            pa.parquet.write_table(
+                table,
+                target / f"{workload['name']}.{name}.parquet",
+                compression="zstd",
+                version="2.6",
+            )
+        if why_not is not None:
+            unread[workload["name"]] = why_not
+    return unread
+
+
+def _field(name: str, meaning: str) -> pa.Field:
+    return pa.field(name, pa.string(), metadata={"unit": "", "meaning": meaning})
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

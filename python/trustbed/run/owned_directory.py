@@ -1,0 +1,195 @@
+"""a directory that one program at a time fills.
+
+Its manifest, its lock, and text that is there as a whole or not at all.
+
+Other modules define its other contents: :mod:`trustbed.run.directory`,
+:mod:`trustbed.campaign.runner.directory`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+from trustbed.errors import TrustbedError
+
+MANIFEST, REPORT = "manifest.json", "report.html"
+_LOCK = ".lock"
+_PARTIAL = ".partial"
+
+
+def kind_of(path: Path) -> str | None:
+    """Of what a directory holds, as its manifest says it.
+
+    Nothing where there is none, or where it does not say.
+    """
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return manifest.get("kind") if isinstance(manifest, dict) else None
+
+
+class RunDirectoryError(TrustbedError):
+    """A run directory that cannot be used as asked."""
+
+
+class OwnedDirectory(ABC):
+    """a directory that holds something with a manifest, or will.
+
+    ``kind`` is what that is, ``maker`` the command that makes it.
+    """
+
+    kind: ClassVar[str]
+    maker: ClassVar[str]
+    again: ClassVar[str]
+    """What is done where a damaged one cannot be restored."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def is_ours(self, name: str) -> bool:
+        """Whether something of that name in the directory is part of it.
+
+        The manifest and the lock are known.
+        """
+
+    @property
+    def exists(self) -> bool:
+        """Whether it has begun here. The manifest is written last of what begins it."""
+        return (self.path / MANIFEST).is_file()
+
+    def begin_directory(self, manifest: Mapping[str, Any], files: Mapping[str, str]) -> None:
+        """Makes the directory with its first files, and writes the manifest last.
+
+        Files of others in it are an error.
+        """
+        self._check_free()
+        self.path.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            write_whole(self.path / name, text)
+        self.write_manifest(manifest)
+
+    def _check_free(self) -> None:
+        """Looks only: what belongs to others stays as it was."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RunDirectoryError(
+                f"exists and is not a directory, {self.path}", "give --out another name"
+            )
+        strange = (
+            [entry.name for entry in self.path.iterdir() if not self._known(entry.name)]
+            if self.path.exists()
+            else []
+        )
+        if strange:
+            raise RunDirectoryError(
+                f"directory holds something else, {self.path} ({sorted(strange)[0]})",
+                "give --out another name",
+            )
+
+    def _known(self, name: str) -> bool:
+        return name.removesuffix(_PARTIAL) in (MANIFEST, REPORT, _LOCK) or self.is_ours(
+            name.removesuffix(_PARTIAL)
+        )
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Puts a manifest in the place of the earlier one."""
+        write_whole(self.path / MANIFEST, as_text(manifest))
+
+    def manifest(self) -> dict[str, Any]:
+        """What it is."""
+        hint = f"restore it, or {self.again}"
+        try:
+            found = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunDirectoryError(
+                f"no {self.kind} directory, {self.path}", f"name one that {self.maker} has made"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise RunDirectoryError(
+                f"manifest cannot be read, {self.path / MANIFEST}: {error}", hint
+            ) from None
+        if not isinstance(found, dict):
+            raise RunDirectoryError(f"manifest is no object, {self.path / MANIFEST}", hint)
+        return found
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One at a time. The lock goes with the process that holds it, however that ends.
+
+        a directory that was made for it, and in which nothing was begun then, is removed.
+        """
+        if not self.exists:
+            self._check_free()
+        is_new = not self.path.exists()
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = self.path / _LOCK
+        with lock.open("a") as stream:
+            if not _held(stream, lock):
+                raise RunDirectoryError(
+                    f"another {self.kind} is at work here, {self.path}",
+                    "wait for it, or give --out another name",
+                )
+            try:
+                yield
+            finally:
+                if is_new and [entry.name for entry in self.path.iterdir()] == [_LOCK]:
+                    lock.unlink()
+                    self.path.rmdir()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody is at work here."""
+        try:
+            with (self.path / _LOCK).open("a") as stream:
+                return not _held(stream, self.path / _LOCK)
+        except OSError:
+            return False
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text file completely or not at all, even if the machine crashes."""
+    partial = path.with_name(path.name + _PARTIAL)
+    with partial.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(path)
+
+
+def flush_tree(path: Path) -> None:
+    """Makes sure that everything in a directory is on the disk."""
+    for inside, _, names in os.walk(path):
+        for name in names:
+            flush(Path(inside) / name)
+        flush(Path(inside))
+
+
+def flush(path: Path) -> None:
+    """Makes sure that a file, or the names in a directory, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """As it is written."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _held(stream: IO[str], lock: Path) -> bool:
+    """Takes a lock; false if somebody else has it, or has just removed it."""
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(stream.fileno()), lock.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False

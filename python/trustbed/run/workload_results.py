@@ -1,0 +1,162 @@
+"""What a workload did, as tables.
+
+The outputs of known programs, the requests of our HTTP client, the transfers of ours.
+
+The tables have the columns of :mod:`trustbed.workload` for every program, so that ``ab`` and the
+built-in client can stand in one figure. A program whose output cannot be read has no tables; that
+is reported, not raised: the repetition is judged all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trustbed.run import rows
+from trustbed.workload import WorkloadError
+from trustbed.workload import read as read_output
+from trustbed.workload.iperf3 import SUMMARY
+from trustbed.workload.tables import REQUESTS, column
+from trustbed.workload.tables import table as table_of
+
+_FAULT = re.compile(r"(\d+) (\w+)")
+_KERNEL = {
+    "busy_ns": "how long the sender's kernel had something to send",
+    "receive_window_limited_ns": "of that: limited by the receiver's window",
+    "send_buffer_limited_ns": "of that: limited by the sender's own buffer",
+}
+TRANSFERS = pa.schema(
+    [
+        column("connection", pa.int64(), "1", "number of the connection"),
+        *SUMMARY,
+        *(column(name, pa.int64(), "ns", meaning) for name, meaning in _KERNEL.items()),
+    ]
+)
+"""One row per connection of a bulk transfer."""
+
+Tables = dict[str, pa.Table]
+
+
+def tables_of(workload: Mapping[str, Any], directory: Path) -> tuple[Tables, str | None]:
+    """The tables of a workload by its record, and why there are none where there should be some."""
+    logs = directory / "logs"
+    report = workload.get("report") or {}
+    try:
+        if workload["kind"] == "bulk":
+            return {"summary": _transfers(report)}, None
+        if workload["kind"] == "http":
+            return {"requests": _requests(logs / f"{workload['name']}.requests.rows", report)}, None
+        if workload.get("tool"):
+            return _output(workload, logs), None
+    except (WorkloadError, rows.RowsError) as error:
+        return {}, error.message
+    except OSError as error:
+        return {}, f"{(error.strerror or str(error)).lower()}, {error.filename}"
+    return {}, None
+
+
+def _output(workload: Mapping[str, Any], logs: Path) -> Tables:
+    name = workload["name"]
+    texts = {
+        key: (logs / file).read_text(encoding="utf-8", errors="replace")
+        for key, file in workload["files"].items()
+    }
+    out, err = (
+        (logs / f"{name}.{ending}").read_text(encoding="utf-8", errors="replace")
+        for ending in ("out", "err")
+    )
+    return read_output(workload["tool"], stdout=out, stderr=err, files=texts)
+
+
+def _transfers(report: Mapping[str, Any]) -> pa.Table:
+    found = []
+    for transfer in report.get("transfers") or ():
+        tcp = transfer.get("tcp") or {}
+        begun, ended = (
+            transfer.get("connected_ns"),
+            transfer.get("confirmed_ns") or transfer.get("last_byte_ns"),
+        )
+        duration = (
+            ended - begun if begun is not None and ended is not None and ended > begun else None
+        )
+        sent, received = transfer.get("payload_bytes"), tcp.get("acknowledged_bytes")
+        found.append(
+            {
+                "connection": transfer.get("connection"),
+                "direction": "upload",
+                "protocol": "TCP",
+                "streams": 1,
+                "duration_ns": duration,
+                "sent_bytes": sent,
+                "sent_bits_per_second": None
+                if duration is None or sent is None
+                else sent * 8e9 / duration,
+                "received_bytes": None if received is None or sent is None else min(received, sent),
+                "received_bits_per_second": transfer.get("goodput_bits_per_second"),
+                "retransmits": tcp.get("retransmitted_segments"),
+                "congestion_control": transfer.get("congestion_control"),
+                "error": transfer.get("error"),
+                **{name: tcp.get(name) for name in _KERNEL},
+            }
+        )
+    return table_of(TRANSFERS, found)
+
+
+def _requests(source: Path, report: Mapping[str, Any]) -> pa.Table:
+    """The rows of our HTTP client in the schema of all requests.
+
+    Their times count from the start of the client.
+    """
+    read = rows.read(source)
+    begun, sent, last = (read.column(f"{name}_ns") for name in ("begun", "sent", "last_byte"))
+    meaning = (read.schema.field("fault").metadata or {}).get(b"meaning", b"").decode()
+    faults = {int(code): name for code, name in _FAULT.findall(meaning)}
+    codes = read.column("fault").to_pylist()
+    good = pc.and_(
+        pc.equal(read.column("fault"), 0),
+        pc.fill_null(_between(read.column("status"), 200, 299), False),
+    )
+    start = report.get("start_ns")
+    never = pa.scalar(None, pa.int64())
+
+    def where_good(times: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.if_else(good, times, never)
+
+    columns: Mapping[str, Any] = {
+        "started": pa.nulls(len(read), pa.timestamp("ns", tz="UTC"))
+        if start is None
+        else _moments(begun, start),
+        "connect_ns": pc.fill_null(pc.subtract(read.column("connected_ns"), begun), 0),
+        "first_byte_ns": where_good(pc.subtract(read.column("first_byte_ns"), sent)),
+        "response_ns": where_good(pc.subtract(last, sent)),
+        "total_ns": where_good(pc.subtract(last, begun)),
+        "bytes": read.column("bytes"),
+        "status": read.column("status"),
+        "error": pa.array(
+            [
+                _error(code, faults, well)
+                for code, well in zip(codes, good.to_pylist(), strict=True)
+            ],
+            pa.string(),
+        ),
+    }
+    return pa.table([columns[field.name] for field in REQUESTS], schema=REQUESTS)
+
+
+def _between(values: pa.ChunkedArray, least: int, most: int) -> pa.ChunkedArray:
+    return pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
+
+
+def _moments(after: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
+    return pc.add(after, start).cast(pa.timestamp("ns")).cast(pa.timestamp("ns", tz="UTC"))
+
+
+def _error(code: int, faults: Mapping[int, str], well: bool) -> str | None:
+    if well:
+        return None
+    return "status" if code == 0 else faults.get(code, f"fault {code}")

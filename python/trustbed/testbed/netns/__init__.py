@@ -1,0 +1,1 @@
+"""Hosts as network namespaces of this machine, joined by veth links through a switch namespace."""

@@ -1,0 +1,229 @@
+"""Makes what a plan says.
+
+Namespaces, veth links, addresses, neighbours, routes; of a guest only its namespace and the end of
+its
+veth link.
+
+Whatever it makes is undone by removing the namespaces.
+
+No interface ever appears in the host's own network, so testbeds cannot meet there, and nothing of
+the host's is changed. A step that fails raises; nothing is skipped.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyroute2 import IPRoute
+from pyroute2.ethtool.ioctl import IoctlEthtool, NotSupportedError
+from pyroute2.netlink.exceptions import NetlinkError
+
+from trustbed.errors import TestbedError, reason_and_place
+from trustbed.testbed.netns import batch, namespaces
+from trustbed.testbed.netns.plan import (
+    GATEWAY_MAC,
+    GATEWAYS,
+    INTERFACE,
+    OFFLOADS_OFF,
+    Plan,
+    VethLink,
+)
+
+_PERMANENT = 0x80
+# Of the ends in the middle. The two ends of a veth link must differ in their index: the kernel
+# takes an
+# interface whose peer has the same one for one without a peer, and may leave it without carrier for
+# a second (linkwatch_urgent_event).
+_FIRST_INDEX = 1001
+_NO_ADDRESS_OF_ITS_OWN = 1  # addrgenmode none: no link-local IPv6 address
+
+
+def make(plan: Plan, name: Callable[[str], str], middle: str) -> None:
+    """Makes the testbed; ``name`` gives the namespace of a host.
+
+    Raises:
+        TestbedError: The kernel refused, with what it was asked for.
+    """
+    with _explained("the middle"):
+        centre = namespaces.make(name(middle))
+        with namespaces.inside(centre):
+            _no_autoconfiguration()
+            _disable_ipv6()
+            with IPRoute() as kernel:
+                _up(kernel, "lo")
+    for veth in plan.veths:
+        with _explained(f"host {veth.host.name}"):
+            place = namespaces.make(name(veth.host.name))
+            if veth.host.guest is not None:
+                continue  # its network is its own; the namespace is where QEMU runs
+            with namespaces.inside(place):
+                _settle(veth)
+            _lay(plan, veth, centre, place)
+            with namespaces.inside(place):
+                _equip(veth)
+
+
+def settle_tap(plan: Plan, veth: VethLink) -> None:
+    """Sets the end of a guest's link, in the calling thread's namespace, up like any other.
+
+    Raises:
+        TestbedError: The kernel refused.
+    """
+    with _explained(f"host {veth.host.name}"), IPRoute() as kernel:
+        index = kernel.link_lookup(ifname=veth.port)[0]
+        kernel.link(
+            "set", index=index, address=veth.port_mac, mtu=plan.mtu, txqlen=plan.queue_packets
+        )
+        _offloads_off(veth.port)
+        _up(kernel, veth.port)
+
+
+def _settle(veth: VethLink) -> None:
+    """What must hold in a host before it has an interface."""
+    _no_autoconfiguration()
+    if 6 not in veth.versions:
+        _disable_ipv6()
+    # Unprivileged ICMP sockets, so that ping works whoever runs it.
+    namespaces.set_system_value("net.ipv4.ping_group_range", f"0 {_largest_group()}")
+    if veth.host.congestion_control is not None:
+        _choose_congestion_control(veth.host.congestion_control)
+
+
+def _no_autoconfiguration() -> None:
+    for what in ("all", "default"):
+        if Path("/proc/sys/net/ipv6/conf", what).exists():
+            for key in ("accept_ra", "autoconf", "router_solicitations", "accept_dad"):
+                namespaces.set_system_value(f"net.ipv6.conf.{what}.{key}", "0")
+
+
+def _disable_ipv6() -> None:
+    for what in ("all", "default"):
+        if Path("/proc/sys/net/ipv6/conf", what).exists():
+            namespaces.set_system_value(f"net.ipv6.conf.{what}.disable_ipv6", "1")
+
+
+def _largest_group() -> int:
+    """Of the groups that exist here: in a user namespace it is often only one."""
+    first, _, count = Path("/proc/self/gid_map").read_text(encoding="ascii").splitlines()[0].split()
+    return min(int(first) + int(count) - 1, 2**31 - 1)
+
+
+def _choose_congestion_control(name: str) -> None:
+    """For connections within the host.
+
+    Those along its routes have it from there, which a namespace is always permitted.
+    """
+    try:
+        namespaces.set_system_value("net.ipv4.tcp_congestion_control", name)
+    except OSError as error:
+        available = namespaces.system_value("net.ipv4.tcp_available_congestion_control")
+        if name not in available.split():
+            hint = f"this kernel has {available}; others may be modules: modprobe tcp_{name}"
+            raise TestbedError(f"TCP has no congestion control {name} here", hint) from error
+
+
+def _lay(plan: Plan, veth: VethLink, centre: Path, place: Path) -> None:
+    """The veth link, both ends where they belong from the first moment."""
+    host = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with namespaces.inside(centre), IPRoute() as kernel:
+            both = {"mtu": plan.mtu, "txqlen": plan.queue_packets}
+            peer = {"ifname": INTERFACE, "address": veth.mac, "net_ns_fd": host, **both}
+            index = _FIRST_INDEX + plan.veths.index(veth)
+            kernel.link(
+                "add",
+                ifname=veth.port,
+                index=index,
+                kind="veth",
+                address=veth.port_mac,
+                peer=peer,
+                **both,
+            )
+            _offloads_off(veth.port)
+            _up(kernel, veth.port)
+    finally:
+        os.close(host)
+
+
+def _equip(veth: VethLink) -> None:
+    """The host's end: addresses, the gateway, routes."""
+    with IPRoute() as kernel:
+        _up(kernel, "lo")
+        index = kernel.link_lookup(ifname=INTERFACE)[0]
+        _offloads_off(INTERFACE)
+        if 6 in veth.versions:
+            kernel.link(
+                "set",
+                index=index,
+                IFLA_AF_SPEC={
+                    "attrs": [
+                        (
+                            "AF_INET6",
+                            {"attrs": [("IFLA_INET6_ADDR_GEN_MODE", _NO_ADDRESS_OF_ITS_OWN)]},
+                        )
+                    ]
+                },
+            )
+        _up(kernel, INTERFACE)
+        batch.add_addresses(index, veth.addresses)
+        for version in veth.versions:
+            kernel.neigh(
+                "add", ifindex=index, dst=GATEWAYS[version], lladdr=GATEWAY_MAC, state=_PERMANENT
+            )
+        batch.add_routes(index, veth.routes, veth.host.congestion_control)
+
+
+def _up(kernel: IPRoute, interface: str) -> None:
+    kernel.link("set", index=kernel.link_lookup(ifname=interface)[0], state="up")
+
+
+def _offloads_off(interface: str) -> None:
+    driver = IoctlEthtool(interface)
+    try:
+        for feature in OFFLOADS_OFF:
+            driver.set_offload_flag(feature, 0)
+        now = driver.get_offload_flags()
+    finally:
+        driver.close()
+    strange = [feature for feature in OFFLOADS_OFF if now[feature]]
+    if strange:
+        raise TestbedError(
+            f"{interface}: {', '.join(strange)} stays on",
+            "links would see packets of the wrong size; try another kernel",
+        )
+
+
+@contextmanager
+def _explained(where: str) -> Iterator[None]:
+    """What goes wrong inside becomes an error that says where, and what may be missing."""
+    try:
+        yield
+    except NetlinkError as error:
+        raise TestbedError(
+            f"{where} cannot be made: {os.strerror(error.code).lower()}", hint(error.code)
+        ) from error
+    except NotSupportedError as error:
+        raise TestbedError(
+            f"{where} cannot be made: offloads of {error} cannot be changed", hint(errno.ENOTSUP)
+        ) from error
+    except OSError as error:
+        message = reason_and_place(error)
+        raise TestbedError(f"{where} cannot be made: {message}", hint(error.errno or 0)) from error
+
+
+def hint(number: int) -> str:
+    """What to do about an error number of the kernel."""
+    if number in (errno.EPERM, errno.EACCES):
+        return (
+            "a testbed needs CAP_NET_ADMIN, CAP_SYS_ADMIN and a /proc/sys that can be "
+            "written: run as root"
+        )
+    if number in (errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EUSERS):
+        return "this host has no room for more; `trustbed testbed list` shows what is there"
+    if number in (errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENODEV):
+        return "the kernel lacks something: veth (modprobe veth) or network namespaces"
+    return "`trustbed testbed clean` removes what killed runs have left; then try again"

@@ -1,0 +1,250 @@
+"""Control groups of processor time.
+
+One for every quota of a testbed, named for it, and removed with it.
+
+Both versions are known (cgroups(7)); which one has the controller is seen from what is mounted. A
+group is made below the one in which this process is, or, where version 2 permits no processes
+beside groups, below the nearest one above that hands the controller on. A controller that had to be
+switched on for that stays on: others may use it by then.
+
+Sets no quota: whoever does must lift it too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
+
+from trustbed.agent.process_tree import family
+from trustbed.errors import TestbedError, reason
+
+Version: TypeAlias = Literal[1, 2]
+
+CONTROLLER = "cpu"
+_MEMBERS = "cgroup.procs"
+_REMOVAL_SECONDS = 20.0
+_DELEGATION = "run as root, or in a group of your own (systemd-run --user --scope -p Delegate=yes)"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where this process is among the groups of a version.
+
+    What is mounted there, and its own group below it.
+    """
+
+    version: Version
+    root: Path
+    own: Path
+
+
+def places(mounts: str, membership: str) -> list[Place]:
+    """The places where the controller could be, version 1 first.
+
+    From the texts of ``/proc/self/mountinfo`` and ``/proc/self/cgroup``.
+
+    A controller belongs to one version at a time, so where version 1 has it mounted, it is there.
+    """
+    groups = [line.split(":", 2) for line in membership.splitlines() if line.count(":") >= 2]
+    found: list[Place] = []
+    for line in mounts.splitlines():
+        left, dash, right = line.partition(" - ")
+        if not dash:
+            continue
+        kind, _, options = right.split(" ", 2)
+        above, point = left.split(" ")[3:5]
+        for _, controllers, group in groups:
+            if (
+                kind == "cgroup"
+                and CONTROLLER in options.split(",")
+                and CONTROLLER in controllers.split(",")
+            ):
+                found.append(_place(1, above, point, group))
+            elif kind == "cgroup2" and not controllers:
+                found.append(_place(2, above, point, group))
+    return sorted(found, key=lambda place: place.version)
+
+
+def mount_points(mounts: str) -> list[Path]:
+    """The mount points of control groups of both versions, from ``/proc/self/mountinfo``."""
+    found = []
+    for line in mounts.splitlines():
+        left, dash, right = line.partition(" - ")
+        if dash and right.split(" ", 1)[0] in ("cgroup", "cgroup2"):
+            found.append(Path(left.split(" ")[4]))
+    return found
+
+
+def is_below_mount(path: Path) -> bool:
+    """Whether a group of that path can lie below a mount of control groups: no link, no ``..``."""
+    mounts = mount_points(Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
+    if not path.is_absolute() or ".." in path.parts or path.resolve() != path:
+        return False
+    return any(point in path.parents for point in mounts)
+
+
+def _place(version: Version, above: str, point: str, group: str) -> Place:
+    """A group outside of what is mounted, as in a container, counts as the root of the mount."""
+    below = PurePosixPath(group)
+    inside = below.relative_to(above) if below.is_relative_to(above) else PurePosixPath()
+    return Place(version, Path(point), Path(point) / inside)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A control group; ``home`` is where its processes go when it is left."""
+
+    path: Path
+    version: Version
+    home: Path
+
+    def join(self, pid: int) -> None:
+        """Puts a process into it, with all that descends from it.
+
+        Whoever has ended needs nothing any more.
+
+        Raises:
+            TestbedError: The kernel does not let it.
+        """
+        for one in family(pid):
+            try:
+                (self.path / _MEMBERS).write_text(str(one), encoding="ascii")
+            except ProcessLookupError:
+                continue
+            except OSError as error:
+                message = reason(error)
+                raise TestbedError(
+                    f"process {one} cannot be put into the control group {self.path}: {message}",
+                    _DELEGATION,
+                ) from error
+
+    def leave(self) -> None:
+        """Puts its processes back where they came from, and removes it."""
+        for pid in _members(self.path):
+            with contextlib.suppress(OSError):  # it has ended meanwhile, or goes with its group
+                (self.home / _MEMBERS).write_text(pid, encoding="ascii")
+        remove(self.path)
+
+
+def parent() -> tuple[Place, Path]:
+    """Where groups of the controller can be made.
+
+    Raises:
+        TestbedError: Nowhere; it says why.
+    """
+    try:
+        texts = [
+            Path("/proc/self", name).read_text(encoding="utf-8") for name in ("mountinfo", "cgroup")
+        ]
+    except OSError as error:
+        raise TestbedError(
+            "this kernel has no control groups", "use one that has (CONFIG_CGROUP_SCHED)"
+        ) from error
+    return above(places(*texts))
+
+
+def above(known: Sequence[Place]) -> tuple[Place, Path]:
+    """Of some places, the first in which groups can be made, and the group below which.
+
+    Raises:
+        TestbedError: There is none; it says why.
+    """
+    why = TestbedError(
+        "no control groups of processor time are mounted here",
+        "mount them: version 2 at /sys/fs/cgroup, or the controller cpu",
+    )
+    for place in known:
+        if place.version == 1:
+            return place, place.own
+        for candidate in _upwards(place):
+            if CONTROLLER not in _words(candidate / "cgroup.controllers"):
+                why = TestbedError(f"{candidate} has no controller for processor time", _DELEGATION)
+                continue
+            try:
+                _hand_on(candidate)
+            except OSError as error:
+                message = reason(error)
+                why = TestbedError(
+                    f"{candidate} does not hand its controller for processor time on: {message}",
+                    _DELEGATION,
+                )
+                continue
+            return place, candidate
+    raise why
+
+
+def _upwards(place: Place) -> Iterator[Path]:
+    """The own group and those above it."""
+    group = place.own
+    while True:
+        yield group
+        if group == place.root:
+            return
+        group = group.parent
+
+
+def _hand_on(group: Path) -> None:
+    switches = group / "cgroup.subtree_control"
+    if CONTROLLER not in _words(switches):
+        switches.write_text(f"+{CONTROLLER}", encoding="ascii")
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="ascii").split()
+    except OSError:
+        return []
+
+
+def make(name: str, where: tuple[Place, Path]) -> Group:
+    """A new group below where it can be.
+
+    Raises:
+        TestbedError: It cannot be made.
+    """
+    place, above = where
+    path = above / name
+    try:
+        path.mkdir()
+    except OSError as error:
+        message = reason(error)
+        raise TestbedError(
+            f"no control group can be made in {above}: {message}", _DELEGATION
+        ) from error
+    return Group(path, place.version, place.own)
+
+
+def remove(path: Path) -> None:
+    """Removes a group without processes.
+
+    Those that have just been killed count for a moment longer. Nothing happens if it is gone.
+
+    Raises:
+        TestbedError: Processes in it do not end.
+    """
+    deadline = time.monotonic() + _REMOVAL_SECONDS
+    while True:
+        try:
+            path.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno == errno.EBUSY and time.monotonic() < deadline:
+                time.sleep(0.01)
+                continue
+            message = reason(error)
+            members = ", ".join(_members(path)) or "none"
+            raise TestbedError(
+                f"the control group {path} cannot be removed: {message}; its processes: {members}",
+                "end them",
+            ) from error
+        return
+
+
+def _members(path: Path) -> list[str]:
+    return _words(path / _MEMBERS)

@@ -1,0 +1,147 @@
+"""Host keys.
+
+Every one is checked, whatever a configuration says; one that is not known, or another than was
+known, is explained.
+
+The files are those of OpenSSH (``UserKnownHostsFile`` and ``GlobalKnownHostsFile`` of its
+configuration, else its own defaults), or the one that an inventory names. Nothing is ever written
+into them: that somebody has compared a fingerprint is not for us to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import asyncssh
+from asyncssh.public_key import get_default_public_key_algs
+
+from trustbed.errors import TestbedError
+
+_DEFAULTS = (
+    "~/.ssh/known_hosts",
+    "~/.ssh/known_hosts2",
+    "/etc/ssh/ssh_known_hosts",
+    "/etc/ssh/ssh_known_hosts2",
+)
+_STANDARD_PORT = 22
+
+
+class Doorkeeper(asyncssh.SSHClient):
+    """Remembers the key of a host that is in none of the files."""
+
+    def __init__(self) -> None:
+        self.shown: asyncssh.SSHKey | None = None
+
+    def validate_host_public_key(
+        self, host: str, addr: str, port: int, key: asyncssh.SSHKey
+    ) -> bool:
+        """Never: only files say which keys are right."""
+        self.shown = key
+        return False
+
+
+def files(
+    options: asyncssh.SSHClientConnectionOptions, named: Path | None, title: str
+) -> tuple[Path, ...]:
+    """The files that hold the keys of known hosts.
+
+    Raises:
+        TestbedError: A configuration says that nothing is to be checked.
+    """
+    if named is not None:
+        return (named,)
+    configured = options.known_hosts
+    if configured is None:
+        hint = (
+            "take UserKnownHostsFile none out of OpenSSH's configuration, or name a file by "
+            "known_hosts in the inventory"
+        )
+        raise TestbedError(
+            f"{title}: OpenSSH's configuration has its key not checked, and it always is here", hint
+        )
+    names = [str(name) for name in configured] if isinstance(configured, Sequence) else []
+    places = [Path(name).expanduser() for name in names or _DEFAULTS]
+    return tuple(place for place in places if place.is_file())
+
+
+def known(places: Sequence[Path], title: str) -> asyncssh.SSHKnownHosts:
+    """What the files say.
+
+    Raises:
+        TestbedError: One cannot be read.
+    """
+    try:
+        return asyncssh.read_known_hosts([str(place) for place in places])
+    except (OSError, ValueError) as error:
+        listed = ", ".join(map(str, places))
+        raise TestbedError(
+            f"{title}: the keys of known hosts cannot be read: {error}", f"look into {listed}"
+        ) from None
+
+
+def algorithms(
+    options: asyncssh.SSHClientConnectionOptions, keys: asyncssh.SSHKnownHosts
+) -> Sequence[str]:
+    """The kinds of host keys that are asked for.
+
+    Those that are known first, the others behind them, so that a changed one is shown.
+
+    Nothing where OpenSSH's configuration decides, or where an authority vouches for the host: then
+    the library's order is right.
+    """
+    trusted, authorities = _match(options, keys)
+    if options.config.get("HostKeyAlgorithms") or authorities or not trusted:
+        return ()
+    first = {name for key in trusted for name in key.sig_algorithms}
+    return [
+        name.decode("ascii")
+        for name in sorted(get_default_public_key_algs(), key=lambda name: name not in first)
+    ]
+
+
+def _match(
+    options: asyncssh.SSHClientConnectionOptions, keys: asyncssh.SSHKnownHosts
+) -> tuple[Sequence[asyncssh.SSHKey], Sequence[asyncssh.SSHKey]]:
+    """The keys of a host, and those of the authorities that may vouch for it."""
+    trusted, authorities, *_ = keys.match(
+        options.host_key_alias or options.host,
+        "",
+        None if options.port == _STANDARD_PORT else options.port,
+    )
+    return trusted, authorities
+
+
+def explained(
+    title: str,
+    options: asyncssh.SSHClientConnectionOptions,
+    keys: asyncssh.SSHKnownHosts,
+    shown: asyncssh.SSHKey | None,
+    places: Sequence[Path],
+) -> TestbedError:
+    """Why its key was not accepted: it is not known, or another one is."""
+    host = options.host_key_alias or options.host
+    entry = host if options.port == _STANDARD_PORT else f"[{host}]:{options.port}"
+    before, _ = _match(options, keys)
+    its = (
+        "none of that kind"
+        if shown is None
+        else f"{shown.get_algorithm()} {shown.get_fingerprint()}"
+    )
+    where = ", ".join(map(str, places)) or _DEFAULTS[0]
+    if before:
+        was = ", ".join(sorted(f"{key.get_algorithm()} {key.get_fingerprint()}" for key in before))
+        message = (
+            f"{title} shows another host key than the one that is known ({where}): {its}, not {was}"
+        )
+        hint = (
+            f"it was installed anew, or somebody stands in between: ask its owner; if all is "
+            f"well: ssh-keygen -R '{entry}'"
+        )
+        return TestbedError(message, hint)
+    file = places[0] if places else Path(_DEFAULTS[0])
+    hint = (
+        f"compare it with what its owner says; then: ssh-keyscan -p {options.port} "
+        f"{options.host} >> {file}"
+    )
+    return TestbedError(f"the host key of {title} is not known: {its}", hint)

@@ -1,0 +1,1 @@
+"""Finished investigations: each asks one question, and its page has the answer."""

@@ -1,0 +1,214 @@
+"""Servers that answer as Prometheus and as Amazon do, on loopback."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import re
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.patience import PATIENCE
+
+Labels = Mapping[str, str]
+Scraped = Sequence[tuple[float, float]]
+LOOKBACK = 300.0
+"""Of Prometheus: an older scrape is not taken for a moment."""
+
+_SELECTOR = re.compile(r"(?P<name>\w*)\{(?P<matchers>.*)\}")
+_MATCHER = re.compile(r'(\w+)(=~|=)"((?:[^"\\]|\\.)*)"')
+
+
+class PlayedPrometheus:
+    """As much of Prometheus as is asked here.
+
+    Range queries for selectors, ``max(timestamp(…))`` and ``sum by (mode) (…)``.
+
+    ``series`` are labels with what was scraped, moment by moment in seconds. ``answer`` takes the
+    place of an answer, if it is given.
+    """
+
+    def __init__(self) -> None:
+        self.series: list[tuple[Labels, Scraped]] = []
+        self.answer: Callable[[BaseHTTPRequestHandler], None] | None = None
+        self.asked: list[dict[str, str]] = []
+        played = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                if played.answer is not None:
+                    played.answer(self)
+                    return
+                parts = urlsplit(self.path)
+                words = {name: values[0] for name, values in parse_qs(parts.query).items()}
+                played.asked.append(words)
+                if parts.path != "/api/v1/query_range":
+                    send(self, 404, b"404 page not found")
+                    return
+                try:
+                    code, told = (
+                        200,
+                        {
+                            "status": "success",
+                            "data": {"resultType": "matrix", "result": played.evaluate(words)},
+                        },
+                    )
+                except ValueError as error:
+                    code, told = (
+                        400,
+                        {"status": "error", "errorType": "bad_data", "error": str(error)},
+                    )
+                send(self, code, json.dumps(told).encode())
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Says nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(
+            target=self.server.serve_forever,
+            kwargs={"poll_interval": 0.02},
+            name="played Prometheus",
+        )
+        self.thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def close(self) -> None:
+        """Ends it."""
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def add(self, name: str, scraped: Scraped, instance: str = "alpha:9100", **labels: str) -> None:
+        """A series."""
+        self.series.append(
+            ({"__name__": name, "instance": instance, "job": "node", **labels}, scraped)
+        )
+
+    def evaluate(self, words: Mapping[str, str]) -> list[dict[str, Any]]:
+        """What a range query says."""
+        question = words["query"]
+        begin, end, step = (float(words[name]) for name in ("start", "end", "step"))
+        if (end - begin) / step > 11_000:
+            raise ValueError(
+                "exceeded maximum resolution of 11,000 points per timeseries. Try "
+                "decreasing the query resolution (?step=XX)"
+            )
+        grid = [begin + step * place for place in range(int((end - begin) / step) + 1)]
+        if found := re.fullmatch(r"max\(timestamp\((.*)\)\)", question):
+            stamps = [
+                self.seen(scraped, grid, lambda at, _: at) for _, scraped in self.chosen(found[1])
+            ]
+            joined = [
+                (at, max(one[at] for one in stamps if at in one))
+                for at in grid
+                if any(at in one for one in stamps)
+            ]
+            return [_matrix({}, joined)] if joined else []
+        if found := re.fullmatch(r"sum by \(mode\) \((.*)\)", question):
+            sums: dict[str, dict[float, float]] = {}
+            for labels, scraped in self.chosen(found[1]):
+                for at, value in self.seen(scraped, grid, lambda _, value: value).items():
+                    mode = sums.setdefault(labels["mode"], {})
+                    mode[at] = mode.get(at, 0.0) + value
+            return [
+                _matrix({"mode": mode}, sorted(points.items())) for mode, points in sums.items()
+            ]
+        answers = [
+            (labels, self.seen(scraped, grid, lambda _, value: value))
+            for labels, scraped in self.chosen(question)
+        ]
+        return [_matrix(labels, sorted(points.items())) for labels, points in answers if points]
+
+    def chosen(self, selector: str) -> list[tuple[Labels, Scraped]]:
+        """The series that a selector means."""
+        parts = _SELECTOR.fullmatch(selector)
+        if parts is None:
+            raise ValueError(f'parse error: unexpected "{selector}"')
+        matchers = [
+            *_MATCHER.findall(parts["matchers"]),
+            *([("__name__", "=", parts["name"])] if parts["name"] else []),
+        ]
+
+        def holds(labels: Labels) -> bool:
+            texts = (
+                (labels.get(name, ""), how, json.loads(f'"{wanted}"'))
+                for name, how, wanted in matchers
+            )
+            return all(
+                text == wanted if how == "=" else re.fullmatch(wanted, text) is not None
+                for text, how, wanted in texts
+            )
+
+        return [(labels, scraped) for labels, scraped in self.series if holds(labels)]
+
+    @staticmethod
+    def seen(
+        scraped: Scraped, grid: Sequence[float], value: Callable[[float, float], float]
+    ) -> dict[float, float]:
+        """Of each moment of the grid what the last scrape before it said."""
+        moments = [at for at, _ in scraped]
+        found = {}
+        for at in grid:
+            place = bisect.bisect_right(moments, at) - 1
+            if place >= 0 and at - moments[place] < LOOKBACK:
+                found[at] = value(*scraped[place])
+        return found
+
+
+def _matrix(labels: Labels, points: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    return {"metric": dict(labels), "values": [[at, f"{value:.15g}"] for at, value in points]}
+
+
+def send(handler: BaseHTTPRequestHandler, code: int, body: bytes) -> None:
+    """Answers."""
+    handler.send_response(code)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+@pytest.fixture
+def prometheus() -> Iterator[PlayedPrometheus]:
+    """A server without any series."""
+    server = PlayedPrometheus()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[str]:
+    """The URL of a server that speaks Amazon's interface."""
+    from moto.server import ThreadedMotoServer  # takes seconds to load
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def amazon(moto: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same, with nothing in it, and with a key for it."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    request = urllib.request.Request(f"{moto}/moto-api/reset", method="POST")
+    with urllib.request.urlopen(request, timeout=PATIENCE):
+        return moto

@@ -1,0 +1,177 @@
+"""Campaigns between hosts that are this machine, or that are only played."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trustbed.campaign import Round
+from trustbed.campaign.runner.round import CancelledRoundError
+from trustbed.errors import TestbedError
+from trustbed.scenario import campaign as campaigns
+from trustbed.scenario.campaign import CampaignFile
+from trustbed.scenario.campaign_model import Campaign
+from trustbed.scenario.inventory import Address
+
+LOCAL = '[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{number}"\n'
+SIZES = '[{ probe = "16KiB", data = "256KiB" }, { probe = "32KiB", data = "512KiB" }]'
+
+
+def text_of(*pairs: str, hosts: str | None = None, more: str = "", **rounds: object) -> str:
+    """A campaign file.
+
+    Pairs are written ``sender-receiver``, hosts are this machine unless given.
+    """
+    names = list(dict.fromkeys(name for pair in pairs for name in pair.split("-")))
+    described = (
+        hosts
+        if hosts is not None
+        else "".join(LOCAL.format(name=name, number=place) for place, name in enumerate(names, 1))
+    )
+    told = {
+        "count": 2,
+        "period": '"1s"',
+        "pings": 2,
+        "ping_interval": '"20ms"',
+        "table": SIZES,
+        "windows": '{ probe = "16KiB", data = "64KiB" }',
+        "time_limit": '"30s"',
+        **rounds,
+    }
+    written = "".join(
+        '[[pairs]]\nsender = "{}"\nreceiver = "{}"\n'.format(*pair.split("-")) for pair in pairs
+    )
+    return (
+        f"{described}{written}[rounds]\n"
+        + "".join(f"{key} = {value}\n" for key, value in told.items())
+        + more
+    )
+
+
+def study_of(directory: Path, *pairs: str, **rounds: Any) -> CampaignFile:  # noqa: ANN401 - keys of a file
+    """A campaign read from such a file."""
+    file = directory / "study.toml"
+    file.write_text(text_of(*pairs, **rounds), encoding="utf-8")
+    return campaigns.load(file)
+
+
+class PlayedHost:
+    """A host without anything behind it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_gone = False
+        self.is_away = False
+
+    def give_up(self) -> None:
+        """It does not come back."""
+        self.is_away, self.is_gone = False, True
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> Any:  # noqa: ANN401 - an agent
+        """Nothing is there."""
+        raise TestbedError(f"{name}: {verb} is not played", "none")
+
+
+class PlayedHosts(dict[str, PlayedHost]):
+    """Hosts that are connected as soon as they may be."""
+
+    def __init__(self, study: CampaignFile, down: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.wanted = [host.name for host in study.campaign.hosts]
+        self.down = set(down)
+
+    def connect(self) -> dict[str, TestbedError]:
+        """Takes up those that are not down."""
+        for name in self.wanted:
+            if name not in self.down and (name not in self or self[name].is_gone):
+                self[name] = PlayedHost(name)
+        away = {name for name in self if self[name].is_away}
+        return {
+            name: TestbedError(f"the host {name} does not answer", "wait")
+            for name in self.wanted
+            if name in self.down | away
+        }
+
+
+class PlayedRound:
+    """A round that writes what a real one of the papers' sizes does, and takes no time.
+
+    Its rates follow from its number.
+    """
+
+    capture_bytes = 1000
+    waits: threading.Event | None = None
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        one: Round,
+        sender: PlayedHost,
+        receiver: PlayedHost,
+        address: Address,
+        cancelled: threading.Event,
+    ) -> None:
+        self.campaign, self.one, self.sender, self.receiver = campaign, one, sender, receiver
+        self.address, self.cancelled = address, cancelled
+
+    def carry_out(self, directory: Path) -> dict[str, Any]:
+        """The record of a round that came through."""
+        if self.waits is not None:
+            while not self.waits.wait(0.01):
+                if self.cancelled.is_set():
+                    raise CancelledRoundError
+        (directory / "sender.pcapng").write_bytes(b"x" * self.capture_bytes)
+        (directory / "sender.samples.jsonl").write_text(
+            "".join(f'{{"at_ns": {second}, "interval_ns": 1000000000}}\n' for second in range(60))
+        )
+        sizes = [("probe", self.one.index.probe_bytes), ("data", self.one.index.data_bytes)]
+        rows = [
+            row_of(pair, role, size, 1e6 + 1000 * self.one.number)
+            for pair in range(3)
+            for role, size in sizes
+        ]
+        return {
+            "pair": self.one.pair.name,
+            "number": self.one.number,
+            "index": self.one.index.name,
+            "probe_bytes": sizes[0][1],
+            "data_bytes": sizes[1][1],
+            "limit_ns": 300_000_000_000,
+            "troubles": [],
+            "ping": {"round_trips_ns": [10_000_000] * 10},
+            "sent": {"connections": rows},
+            "received": {"connections": rows},
+            "connections": [],
+            "outcome": "complete",
+        }
+
+
+def row_of(pair: int, role: str, size: int, rate: float, **more: object) -> dict[str, Any]:
+    """A connection as both hosts tell of it."""
+    return {
+        "pair": pair,
+        "role": role,
+        "size_bytes": size,
+        "payload_bytes": size,
+        "local": f"127.0.0.1:{5000 + 2 * pair + (role == 'data')}",
+        "accepted_ns": 0,
+        "connected_ns": 1,
+        "last_byte_ns": 10**9,
+        "result_ns": 10**9,
+        "app_bytes_per_second": rate,
+        "snd_bytes_per_second": rate,
+        "close": "complete",
+        "failed": False,
+        **more,
+    }
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where hosts keep what is ours."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "trustbed"

@@ -1,0 +1,288 @@
+"""What a round asks the path before its connections, between hosts whose agents are played."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from tests.campaign.runner.conftest import study_of
+from trustbed.agent.client import AgentError
+from trustbed.agent.control import Reading
+from trustbed.campaign import Round, path_of
+from trustbed.campaign.runner import probing
+from trustbed.campaign.runner.round import RoundCarrier
+from trustbed.errors import TestbedError
+from trustbed.scenario.campaign_model import Index
+
+SECOND = 10**9
+REPORTS: Mapping[str, dict[str, Any]] = {
+    "ping": {"from": "127.0.0.1", "interface": "lo", "round_trips_ns": [1]},
+    "probe": {
+        "sent_probes": 20,
+        "answered_probes": 20,
+        "delays": None,
+        "directions": None,
+        "clocks": {},
+    },
+    "reflect": {"answered_packets": 20, "too_fast_packets": 0},
+    "send": {
+        "ending": "time_limit",
+        "chirps": {"sent": 9, "used": 9},
+        "pathchirp": {"mean_ip_bits_per_second": None},
+    },
+    "receive": {"received_packets": 9},
+    "pairs send": {"connections": []},
+    "pairs receive": {"connections": []},
+}
+ASKED = {
+    "delay": '{ probes = 20, mean_gap = "1ms" }',
+    "bandwidth": '{ pathchirp = "10s" }',
+    "period": '"60s"',
+}
+
+
+@dataclass
+class Played:
+    """Scripted agents, and a clock that only moves when an agent takes its time to begin.
+
+    Attributes:
+        reports: What each says in the end; an error instead is raised.
+        begins: How long the beginning of each takes, in nanoseconds.
+        asked: What each was started with.
+        now_ns: The clock.
+    """
+
+    reports: dict[str, dict[str, Any] | Exception] = field(default_factory=lambda: dict(REPORTS))
+    begins: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    now_ns: int = 0
+
+
+class PlayedAgent:
+    """One of them."""
+
+    pid = 1
+    is_away = False
+
+    def __init__(self, played: Played, kind: str, name: str) -> None:
+        self.name = name
+        opened = {"probe": "127.0.0.2:8", "data": "127.0.0.2:9"}
+        self.ready: Mapping[str, Any] = {
+            "listening": opened if kind.startswith("pairs") else "127.0.0.2:7"
+        }
+        self._played = played
+        self._kind = kind
+
+    def begin(self) -> dict[str, Any]:
+        """It begins, after a while."""
+        self._played.now_ns += self._played.begins.get(self._kind, 0)
+        return {"start_ns": self._played.now_ns * (2 if self.name.endswith(" on b") else 1)}
+
+    def poll(self, seconds: float) -> dict[str, Any]:
+        """Its report, at once."""
+        return self.stop()
+
+    def stop(self) -> dict[str, Any]:
+        """Its report, or why there is none."""
+        report = self._played.reports[self._kind]
+        if isinstance(report, Exception):
+            raise report
+        return {"event": "report", **report}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class PlayedHost:
+    """Where they run. Samples are not played.
+
+    The sender's clock is right, that of the receiver runs twice as fast.
+    """
+
+    def __init__(self, name: str, played: Played) -> None:
+        self.name = name
+        self.losses = ()
+        self._played = played
+
+    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> PlayedAgent:
+        """An agent of that kind.
+
+        Those of an estimator and of connections are told apart by their role.
+        """
+        if verb == "sample":
+            raise TestbedError("nobody looks on", "none")
+        kind = f"pairs {config['role']}" if verb == "pairs" else config.get("role", verb)
+        self._played.asked[kind] = config
+        return PlayedAgent(self._played, kind, name)
+
+    def read_clock(self) -> Reading:
+        """Its clock against the one that is played."""
+        return Reading(
+            ahead_ns=0 if self.name == "a" else self._played.now_ns,
+            error_ns=1,
+            at_ns=self._played.now_ns,
+        )
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    """Agents that all answer, and their clock for whoever probes."""
+    found = Played()
+    made = probing.Probing.__init__
+    monkeypatch.setattr(
+        probing.Probing,
+        "__init__",
+        lambda *one, **facts: made(*one, now=lambda: found.now_ns, **facts),
+    )
+    return found
+
+
+def record_of(tmp_path: Path, played: Played) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a round wrote down, and its troubles but for those who look on."""
+    campaign = study_of(tmp_path, "a-b", more="[recording]\ncapture = false\n", **ASKED).campaign
+    hosts = [PlayedHost(host.name, played) for host in campaign.hosts]
+    one = Round(
+        pair=campaign.pairs[0],
+        number=0,
+        index=Index(name="1", probe_bytes=1, data_bytes=1),
+        due_ns=0,
+    )
+    carrier = RoundCarrier(campaign, one, *hosts, campaign.hosts[1].measured, threading.Event())  # type: ignore[arg-type]
+    record = carrier.carry_out(tmp_path)
+    troubles = {
+        one["what"]: one["message"]
+        for one in record["troubles"]
+        if one["message"] != "nobody looks on"
+    }
+    return record, troubles
+
+
+def test_both_ends_of_a_question_are_kept(tmp_path: Path, played: Played) -> None:
+    record, troubles = record_of(tmp_path, played)
+    assert troubles == {}
+    assert record["delay"] == {**REPORTS["probe"], "reflector": REPORTS["reflect"]}
+    assert record["bandwidth"] == {"pathchirp": {**REPORTS["send"], "receiver": REPORTS["receive"]}}
+
+
+def test_a_question_that_fails_was_asked_all_the_same(tmp_path: Path, played: Played) -> None:
+    played.reports |= {
+        "probe": AgentError("probe: it is gone", "none"),
+        "send": AgentError("estimate: it is gone", "none"),
+    }
+    record, troubles = record_of(tmp_path, played)
+    assert troubles == {
+        "one-way delays": "probe: it is gone",
+        "available bandwidth by pathchirp": "estimate: it is gone",
+    }
+    found = path_of(record)
+    assert [found["delay"]["answered"], *(one["answered"] for one in found["bandwidth"])] == [
+        False,
+        False,
+    ]
+
+
+def test_what_was_found_is_kept_where_the_far_end_does_not_report(
+    tmp_path: Path, played: Played
+) -> None:
+    played.reports |= {
+        "reflect": AgentError("reflect: it is gone", "none"),
+        "receive": AgentError("estimate: it is gone", "none"),
+    }
+    record, troubles = record_of(tmp_path, played)
+    assert troubles == {
+        "reflector of test packets": "reflect: it is gone",
+        "receiver of pathchirp": "estimate: it is gone",
+    }
+    assert record["delay"] == REPORTS["probe"]
+    assert record["bandwidth"]["pathchirp"] == REPORTS["send"]
+
+
+@pytest.mark.parametrize(("late_ns", "counts"), [(29 * SECOND, True), (31 * SECOND, False)])
+def test_a_near_end_that_begins_when_the_far_one_may_be_over_says_nothing_of_the_path(
+    tmp_path: Path, played: Played, late_ns: int, counts: bool
+) -> None:
+    """As when the way to a host is lost between the two.
+
+    What nobody answers any more would look lost.
+    """
+    played.begins |= {"probe": late_ns, "send": late_ns}
+    record, troubles = record_of(tmp_path, played)
+    assert (record["delay"] is not None, record["bandwidth"]["pathchirp"] is not None) == (
+        counts,
+        counts,
+    )
+    assert troubles.keys() == (
+        set() if counts else {"one-way delays", "available bandwidth by pathchirp"}
+    )
+    assert (
+        played.asked["reflect"]["duration_ns"]
+        >= played.asked["probe"]["duration_ns"] + played.asked["probe"]["give_up_ns"] + 30 * SECOND
+    )
+    assert (
+        played.asked["receive"]["duration_ns"]
+        >= played.asked["send"]["estimator"]["duration_ns"] + 60 * SECOND
+    )
+
+
+def test_how_far_apart_hosts_began_is_told_by_clocks_as_they_are_then(
+    tmp_path: Path, played: Played
+) -> None:
+    played.begins |= {"send": 10 * SECOND}
+    record, _ = record_of(tmp_path, played)
+    assert [record[key]["receiver"]["ahead_ns"] for key in ("clocks", "clocks_before")] == [
+        0,
+        10 * SECOND,
+    ]
+    assert record["started_ns"] == {"receiver": 20 * SECOND, "sender": 10 * SECOND}
+    assert record["start_spread_ns"] == 0
+
+
+def test_a_reflector_answers_all_that_is_asked_of_it(tmp_path: Path, played: Played) -> None:
+    played.reports["reflect"] = {"answered_packets": 17, "too_fast_packets": 3}
+    record, troubles = record_of(tmp_path, played)
+    assert (
+        played.asked["reflect"]["packets_per_second"],
+        played.asked["reflect"]["burst_packets"],
+    ) == (4000, 1000)
+    assert troubles == {
+        "reflector of test packets": (
+            "3 test packets came too fast to be answered; they count as lost"
+        )
+    }
+    assert record["delay"]["reflector"]["too_fast_packets"] == 3
+
+
+@pytest.mark.parametrize(
+    ("agent", "answer"),
+    [
+        ("ping", {"interface": "lo", "round_trips_ns": [1]}),
+        ("ping", {"from": "127.0.0.1", "interface": "lo", "round_trips_ns": ["soon"]}),
+        ("pairs send", {"connections": [7]}),
+        ("pairs send", {}),
+        ("pairs receive", {"connections": [{"pair": 0, "role": "data"}]}),
+        ("pairs receive", {"connections": {"0": []}}),
+    ],
+)
+def test_a_malformed_answer_fails_its_round(
+    tmp_path: Path, played: Played, agent: str, answer: dict[str, Any]
+) -> None:
+    played.reports[agent] = answer
+    record, _ = record_of(tmp_path, played)
+    assert record["outcome"] == "failed"
+    assert "malformed answer" in record["error"]["message"]
+
+
+def test_a_malformed_answer_to_a_probe_is_a_warning(tmp_path: Path, played: Played) -> None:
+    played.reports["reflect"] = {"answered_packets": 20}
+    record, troubles = record_of(tmp_path, played)
+    assert list(troubles) == ["reflector of test packets"]
+    assert "malformed answer" in troubles["reflector of test packets"]
+    assert record["sent"] == REPORTS["pairs send"]

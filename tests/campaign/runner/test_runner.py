@@ -1,0 +1,452 @@
+"""All rounds of a campaign, carried out by hosts that are only played.
+
+Order, resuming, hosts that come and go, disk.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import subprocess
+import sys
+import textwrap
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.campaign.runner.conftest import PlayedHost, PlayedHosts, PlayedRound, study_of
+from tests.patience import PATIENCE, wait_until
+from trustbed.campaign import Round, Skip
+from trustbed.campaign.judge import judge_round
+from trustbed.campaign.results import read_model
+from trustbed.campaign.runner import CampaignDirectory, RoundListener, Runner
+from trustbed.campaign.runner.directory import RoundDirectory
+from trustbed.campaign.runner.journal import (
+    BeganLine,
+    CapturesRemovedLine,
+    EndedLine,
+    FinishedLine,
+    HostLine,
+)
+from trustbed.campaign.runner.round import CancelledRoundError
+from trustbed.campaign.runner.runner import CampaignError
+from trustbed.errors import TestbedError
+from trustbed.run.owned_directory import RunDirectoryError
+from trustbed.scenario.campaign import CampaignFile
+from trustbed.scenario.campaign_model import Campaign
+
+FAST = {"period": '"100ms"', "pings": 0}
+
+
+def nothing(path: RoundDirectory, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+    """Judges nothing."""
+    return {"use": "trust", "connections": [], "flags": [], "hosts": {}}
+
+
+class Heard(RoundListener):
+    """What was said."""
+
+    def __init__(self) -> None:
+        self.hosts: list[tuple[str, bool]] = []
+        self.ended: list[int] = []
+
+    def on_host(self, host: str, *, up: bool, why: str | None, hint: str | None) -> None:
+        self.hosts.append((host, up))
+
+    def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+        self.ended.append(one.number)
+
+
+def run(
+    study: CampaignFile,
+    path: Path,
+    hosts: PlayedHosts | None = None,
+    **options: Any,  # noqa: ANN401 - of the runner
+) -> CampaignDirectory:
+    """Carries a campaign out."""
+    directory = CampaignDirectory(path)
+    known = {"judge": judge_round, "about": {"version": "1"}, "carrier": PlayedRound, **options}
+    Runner(study, directory, PlayedHosts(study) if hosts is None else hosts, **known).carry_out()
+    return directory
+
+
+def test_every_round_is_made_and_judged_or_said_to_be_skipped(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", "c-d", count=6, period='"500ms"', pings=0)
+    directory = run(study, tmp_path / "out")
+    model = read_model(directory.path)
+    assert model["campaign"]["finished"]
+    assert not model["campaign"]["at_work"]
+    for pair in model["pairs"]:
+        rounds = {
+            name: count
+            for name, count in pair["rounds"].items()
+            if name not in ("asked", "running")
+        }
+        assert sum(rounds.values()) == 6, rounds
+        assert set(rounds) <= {"complete", "overrun", "missed"}
+        assert pair["judged"] == rounds.get("complete", 0) > 0
+        assert {one["role"] for one in pair["aggregates"]} == {"probe", "data"}
+        assert pair["statement"]["network"]["throughput_mean"] >= 1e6
+
+
+def test_a_campaign_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=30, **FAST)
+
+    class Interrupts(RoundListener):
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", listener=Interrupts())
+    directory = CampaignDirectory(tmp_path / "out")
+    assert len(list(directory.rounds())) == 1
+    run(study, tmp_path / "out")
+    model = read_model(tmp_path / "out")
+    (pair,) = model["pairs"]
+    rounds = {
+        name: count for name, count in pair["rounds"].items() if name not in ("asked", "running")
+    }
+    assert sum(rounds.values()) == 30
+    assert model["campaign"]["sessions"] == 2
+    assert pair["judged"] == rounds.get("complete", 0), (
+        "what an interrupt left unjudged is judged later"
+    )
+
+
+def test_a_round_that_runs_when_it_is_interrupted_leaves_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = study_of(tmp_path, "a-b", count=3, **FAST)
+    never = threading.Event()
+    monkeypatch.setattr(PlayedRound, "waits", never)
+
+    class Interrupts(RoundListener):
+        def on_waiting(self, until_ns: int | None, running: int) -> None:
+            if running:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", listener=Interrupts())
+    events = Counter(type(line) for line in CampaignDirectory(tmp_path / "out").journal.lines())
+    assert (events[BeganLine], events[EndedLine], events[FinishedLine]) == (1, 1, 0)
+    assert list(CampaignDirectory(tmp_path / "out").rounds()) == []
+
+
+def test_a_kill_leaves_what_the_next_session_takes_up(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=40, **FAST)
+    code = """
+        import os, signal, sys
+        from pathlib import Path
+        from tests.campaign.runner.conftest import PlayedRound
+        from tests.campaign.runner.test_runner import run, PlayedHosts
+        from trustbed.campaign.runner import RoundListener
+        from trustbed.scenario import campaign
+
+        class Kills(RoundListener):
+            def on_round(self, one):
+                if one.number >= 2:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        run(campaign.load(Path(sys.argv[1])), Path(sys.argv[2]), listener=Kills())
+    """
+    words = [sys.executable, "-c", textwrap.dedent(code), str(study.file), str(tmp_path / "out")]
+    ended = subprocess.run(words, timeout=PATIENCE, check=False, cwd=Path(__file__).parents[3])
+    assert ended.returncode == -9
+    directory = run(study, tmp_path / "out")
+    (pair,) = read_model(directory.path)["pairs"]
+    rounds = pair["rounds"]
+    assert rounds["interrupted"] == 1
+    assert sum(count for name, count in rounds.items() if name not in ("asked", "running")) == 40
+
+
+def test_a_host_that_is_down_costs_its_own_rounds_only(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", "c-d", count=4, **FAST)
+    heard = Heard()
+    directory = run(study, tmp_path / "out", PlayedHosts(study, down=("d",)), listener=heard)
+    model = read_model(directory.path)
+    one, other = model["pairs"]
+    assert one["rounds"].get("complete", 0) > 0
+    assert set(other["rounds"]) - {"asked", "running"} == {"unreachable"}
+    assert heard.hosts.count(("d", False)) == 1
+    assert [host["why"] for host in model["hosts"] if host["up"] is False] == [
+        "the host d does not answer"
+    ]
+
+
+def test_a_host_that_hangs_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trustbed.campaign.runner.runner.FIRST_SECONDS", 0.05)
+    study = study_of(tmp_path, "a-b", "c-d", count=900, **FAST)
+    over = threading.Event()
+
+    class Hang(PlayedHosts):
+        def connect(self) -> dict[str, TestbedError]:
+            self.update({name: PlayedHost(name) for name in "abc"})
+            over.wait(PATIENCE)
+            return super().connect()
+
+    class Sees(Heard):
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            super().on_ended(one, record)
+            if one.pair.name == "a-b":
+                over.set()  # rounds took place without it
+            else:
+                raise KeyboardInterrupt  # and it was taken up in the end
+
+    heard = Sees()
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", Hang(study), listener=heard)
+    assert [up for host, up in heard.hosts if host == "d"] == [False, True]
+    assert [up for host, up in heard.hosts if host == "a"] == [True]
+
+
+def test_a_host_that_comes_back_is_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trustbed.campaign.runner.runner.RETRY_SECONDS", 0.01)
+    study = study_of(tmp_path, "a-b", count=900, **FAST)
+    hosts = PlayedHosts(study, down=("b",))
+
+    class Mends(Heard):
+        def on_skipped(self, skip: object) -> None:
+            hosts.down.clear()
+
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            raise KeyboardInterrupt  # a round took place: what is to be seen was seen
+
+    heard = Mends()
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", hosts, listener=heard)
+    assert heard.hosts[-1] == ("b", True)
+
+
+def test_a_host_that_vanishes_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trustbed.campaign.runner.runner.RETRY_SECONDS", 0.01)
+    study = study_of(tmp_path, "a-b", count=900, **FAST)
+    hosts = PlayedHosts(study)
+
+    class Breaks(Heard):
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            super().on_ended(one, record)
+            if len(self.ended) == 1:
+                hosts["a"].is_gone = True
+            elif [up for host, up in self.hosts if host == "a"] == [True, False, True]:
+                raise KeyboardInterrupt  # it was missed, and came back
+
+    heard = Breaks()
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", hosts, listener=heard)
+    assert ("a", False) in heard.hosts
+
+
+def test_a_host_to_which_the_way_is_lost_is_down_until_there_is_one_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trustbed.campaign.runner.runner.RETRY_SECONDS", 0.01)
+    study = study_of(tmp_path, "a-b", count=900, **FAST)
+    hosts = PlayedHosts(study)
+
+    class Loses(Heard):
+        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+            super().on_ended(one, record)
+            if len(self.ended) == 1:
+                hosts["a"].is_away = True
+            elif [up for host, up in self.hosts if host == "a"] == [True, False, True]:
+                raise KeyboardInterrupt
+
+        def on_skipped(self, skip: Skip) -> None:
+            if skip.reason == "unreachable":
+                hosts["a"].is_away = False
+
+    heard = Loses()
+    before = hosts.connect() or hosts["a"]
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", hosts, listener=heard)
+    assert hosts["a"] is before, "it is what it was"
+    (line,) = (
+        line
+        for line in CampaignDirectory(tmp_path / "out").journal.lines()
+        if isinstance(line, HostLine) and not line.up
+    )
+    assert line.why == "the transport to the host a is lost"
+
+
+def test_who_interrupts_does_not_wait_for_a_host_to_come_back(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=3, **FAST)
+    hosts = PlayedHosts(study)
+
+    class Waits(PlayedRound):
+        def carry_out(self, directory: Path) -> dict[str, Any]:
+            self.sender.is_away = True
+            wait_until(lambda: self.sender.is_gone, "that it is given up")
+            raise CancelledRoundError
+
+    class Interrupts(RoundListener):
+        def on_waiting(self, until_ns: int | None, running: int) -> None:
+            if running and hosts["a"].is_away:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", hosts, listener=Interrupts(), carrier=Waits)
+    assert hosts["a"].is_gone
+
+
+def test_disk_is_bounded_by_giving_up_captures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PlayedRound, "capture_bytes", 300_000)
+    study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MiB"\n', **FAST)
+    directory = run(study, tmp_path / "out", judge=nothing)
+    directories = sorted(directory.rounds())
+    kept = [
+        round_directory.number
+        for round_directory in directories
+        if (round_directory.path / "sender.pcapng").is_file()
+    ]
+    assert kept, "the newest are kept"
+    assert len(kept) < len(directories)
+    assert kept == [round_directory.number for round_directory in directories][-len(kept) :]
+    state = [line for line in directory.journal.lines() if isinstance(line, CapturesRemovedLine)]
+    assert len(state) == len(directories) - len(kept)
+    assert directory.used_bytes() < (1 << 20) + 2 * 300_000
+
+
+def test_what_comes_to_a_round_later_counts_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trustbed.campaign.runner.runner._UNCOUNTED_ROUNDS", 2)
+    study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MiB"\n', **FAST)
+
+    def derives(
+        round_directory: RoundDirectory, record: Mapping[str, Any], campaign: Campaign
+    ) -> dict[str, Any]:
+        (round_directory.path / "resources.parquet").write_bytes(b"x" * 400_000)
+        return nothing(round_directory, record, campaign)
+
+    with pytest.raises(CampaignError, match="without any capture left"):
+        run(study, tmp_path / "out", judge=derives)
+
+
+def test_a_disk_that_is_too_small_for_anything_ends_it(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=5, more='[recording]\ndisk = "1MiB"\n', **FAST)
+    (tmp_path / "out" / "hosts").mkdir(parents=True)
+    (tmp_path / "out" / "hosts" / "big.json").write_bytes(b"x" * (2 << 20))
+    with pytest.raises(CampaignError, match="without any capture left"):
+        run(study, tmp_path / "out")
+
+
+def test_another_campaign_is_not_mixed_in(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=1, **FAST)
+    run(study, tmp_path / "out")
+    with pytest.raises(RunDirectoryError, match="before it was changed"):
+        run(study_of(tmp_path, "a-b", count=2, **FAST), tmp_path / "out")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    with pytest.raises(RunDirectoryError, match=r"thesis\.tex"):
+        run(study, tmp_path / "other")
+
+
+def test_a_host_without_an_address_is_refused_before_anything(tmp_path: Path) -> None:
+    hosts = '[hosts.a]\nlocal = true\n[hosts.b]\nssh = "beta.example.net"\n'
+    study = study_of(tmp_path, "a-b", hosts=hosts, **FAST)
+    with pytest.raises(CampaignError, match="at which address b is measured"):
+        run(study, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_round_whose_judging_fails_is_a_row_and_the_others_go_on(tmp_path: Path) -> None:
+    def broken(
+        round_directory: RoundDirectory, record: Mapping[str, Any], campaign: Campaign
+    ) -> dict[str, Any]:
+        if record["number"] == 0:
+            raise ValueError("no sense")
+        return judge_round(round_directory, record, campaign)
+
+    directory = run(study_of(tmp_path, "a-b", count=4, **FAST), tmp_path / "out", judge=broken)
+    first, *others = (one.judged() for one in directory.rounds())
+    assert first["flags"] == ["not_judged"]
+    assert first["judging_error"]["message"] == "ValueError: no sense"
+    assert others
+    assert all(judged["connections"] for judged in others)
+    (pair,) = read_model(directory.path)["pairs"]
+    assert pair["flags"]["not_judged"] == 1
+
+
+def test_a_full_disk_ends_judging_and_the_next_session_judges(tmp_path: Path) -> None:
+    def full(
+        round_directory: RoundDirectory, record: Mapping[str, Any], campaign: Campaign
+    ) -> dict[str, Any]:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    study = study_of(tmp_path, "a-b", count=20, **FAST)
+    with pytest.raises(OSError, match="no space"):
+        run(study, tmp_path / "out", judge=full)
+    run(study, tmp_path / "out")
+    assert all(one.is_judged for one in CampaignDirectory(tmp_path / "out").rounds())
+
+
+def test_a_round_that_breaks_off_fails_alone(tmp_path: Path) -> None:
+    class Breaks(PlayedRound):
+        def carry_out(self, directory: Path) -> dict[str, Any]:
+            if self.one.pair.name == "a-b":
+                raise KeyError("start_ns")
+            return super().carry_out(directory)
+
+    study = study_of(tmp_path, "a-b", "c-d", count=2, **FAST)
+    directory = run(study, tmp_path / "out", carrier=Breaks)
+    broken, whole = read_model(directory.path)["pairs"]
+    assert broken["rounds"]["failed"] >= 1
+    assert whole["rounds"]["complete"] >= 1
+    record = next(iter(directory.rounds())).record()
+    assert record["error"]["message"] == "KeyError: 'start_ns'"
+
+
+def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path) -> None:
+    """A day of rounds of 300 s in compressed time.
+
+    288 of each pair, as far as the machine keeps up.
+    """
+    study = study_of(
+        tmp_path, "a-b", "c-d", "e-f", "g-h", "i-j", count=288, period='"40ms"', pings=0
+    )
+    code = """
+        import json, re, sys
+        from pathlib import Path
+        from tests.campaign.runner.test_runner import run
+        from trustbed.campaign.results import read_model
+        from trustbed.campaign.runner import RoundListener
+        from trustbed.scenario import campaign
+
+        class Measures(RoundListener):
+            def __init__(self): self.sizes = []
+            def on_judged(self, pair, number, judged):
+                round_directory = Path(sys.argv[2]) / "rounds" / pair / f"{number:06}"
+                self.sizes.append(sum(file.stat().st_size for file in round_directory.iterdir()))
+
+        heard = Measures()
+        run(campaign.load(Path(sys.argv[1])), Path(sys.argv[2]), listener=heard)
+        model = read_model(sys.argv[2])
+        rounds = sum(pair["rounds"].get("complete", 0) for pair in model["pairs"])
+        # Of this program, not of its parent.
+        most = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())
+        print(json.dumps([heard.sizes, rounds, int(most[1])]))
+    """
+    words = [sys.executable, "-c", textwrap.dedent(code), str(study.file), str(tmp_path / "out")]
+    ended = subprocess.run(
+        words,
+        timeout=PATIENCE,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
+    sizes, rounds, kilobytes = json.loads(ended.stdout.splitlines()[-1])
+    assert rounds > 100
+    assert len(sizes) == rounds
+    assert kilobytes < 300_000
+    assert max(sizes) < 1.2 * min(sizes), "every round takes the same"

@@ -1,0 +1,292 @@
+"""The way to a host is lost in the middle of a round.
+
+The host does its part, and what it has is fetched when the way is there again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.campaign.runner.conftest import study_of
+from tests.campaign.runner.test_live import carry_out, measured
+from tests.patience import PATIENCE, wait_until
+from tests.testbed.conftest import commands_with, processes_with
+from tests.testbed.sshd import Server
+from tests.testbed.test_remote_ssh import Serves, connected, described, home, host, serves
+from trustbed.agent.client import Agent
+from trustbed.campaign.runner import CampaignDirectory
+from trustbed.campaign.runner.journal import EndedLine, HostLine
+from trustbed.campaign.runner.round import RoundCarrier
+from trustbed.testbed.remote import Hosts, Keep
+
+__all__ = ["home", "serves"]
+
+SLOW = {
+    "table": '[{ probe = "16KiB", data = "16MiB" }]',
+    "windows": '{ probe = "4KiB", data = "4KiB" }',
+    "pairs_at_once": 2,
+}
+"""On loopback it takes a moment, which is enough to stop the sender in it."""
+
+
+def hosts_at(server: Server) -> str:
+    """Two hosts, both reached through this server."""
+    ssh = f'ssh = "{server.address}"\nport = {server.port}\n'
+    return "".join(
+        f'[hosts.{name}]\n{ssh}measure = "127.0.0.{place}"\n' for place, name in enumerate("ab", 1)
+    )
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there, and not only remembered."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture
+def in_the_middle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[Callable[[RoundCarrier, Agent], None]], None]:
+    """Does something once, while the sender of a round is stopped amid its transfers."""
+    monkeypatch.setattr("trustbed.campaign.runner.runner.RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("trustbed.campaign.runner.runner._LONGEST_WAIT_SECONDS", 0.1)
+    report = RoundCarrier._report
+
+    def arrange(act: Callable[[RoundCarrier, Agent], None]) -> None:
+        acted = []
+
+        def disturbed(carrier: RoundCarrier, agent: Agent, seconds: float) -> Any:  # noqa: ANN401 - as the original
+            if agent.name.startswith("pairs") and not acted:
+                acted.append(agent.pid)
+                os.kill(agent.pid, signal.SIGSTOP)
+                act(carrier, agent)
+            return report(carrier, agent, seconds)
+
+        monkeypatch.setattr(RoundCarrier, "_report", disturbed)
+
+    return arrange
+
+
+InTheMiddle = Callable[[Callable[[RoundCarrier, Agent], None]], None]
+
+
+def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
+    tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle
+) -> None:
+    server = serves()
+
+    def cut(carrier: RoundCarrier, sender: Agent) -> None:
+        server.process.send_signal(signal.SIGSTOP)  # nobody comes in
+        server.kill_sessions()
+        wait_until(
+            lambda: carrier._sender.is_away and carrier._receiver.is_away, "the loss of both ways"
+        )  # type: ignore[attr-defined]
+        os.kill(sender.pid, signal.SIGCONT)
+        wait_until(lambda: not is_running(sender.pid), "the sender's end, which nobody has told it")
+        server.process.send_signal(signal.SIGCONT)
+
+    in_the_middle(cut)
+    study = study_of(tmp_path, "a-b", hosts=hosts_at(server), count=1, period='"60s"', **SLOW)
+    model = carry_out(study, tmp_path / "out")
+    directory = CampaignDirectory(tmp_path / "out")
+    (round_directory,) = directory.rounds()
+    record, judged = round_directory.record(), round_directory.judged()
+    assert measured(model, "a-b") == {"complete": 1}, record
+    assert record["troubles"] == []
+    assert [loss["host"] for loss in record["ways_lost"]] == ["a", "b"]
+    ended = record["started_ns"]["receiver"] + max(
+        row["last_byte_ns"] for row in record["received"]["connections"]
+    )
+    for loss in record["ways_lost"]:
+        assert loss["from_ns"] < ended < loss["until_ns"], "it was completed while there was no way"
+        assert "lost" in loss["why"]
+    assert len(judged["connections"]) == 4
+    for row in judged["connections"]:
+        assert (row["failure"], row["received_bytes"]) == (None, row["size_bytes"])
+        assert row["transfer"] is not None, "it was found in the capture"
+    for name in ("sender", "receiver"):
+        watched = record["watched"]
+        assert watched[f"{name}.capture"]["complete"]
+        assert (round_directory.path / f"{name}.samples.jsonl").is_file()
+        assert (
+            (round_directory.path / f"{name}.pcapng").stat().st_size
+            == watched[f"{name}.capture"]["bytes"]
+            > 1000
+        )
+    lines = list(directory.journal.lines())
+    assert [line.ways_lost for line in lines if isinstance(line, EndedLine)] == [("a", "b")]
+    for name in "ab":
+        assert [line.up for line in lines if isinstance(line, HostLine) and line.host == name] == [
+            True,
+            False,
+            True,
+        ]
+    assert not list(server.home.glob("trustbed/session-*")), "hosts are left as they were"
+
+
+def test_a_host_whose_session_is_gone_for_good_has_failed(
+    tmp_path: Path,
+    home: Path,
+    serves: Serves,
+    in_the_middle: InTheMiddle,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("trustbed.campaign.api.KEEP_SECONDS", 0)
+    server = serves()
+
+    def kill(carrier: RoundCarrier, sender: Agent) -> None:
+        session = Path(carrier._sender.directory)  # type: ignore[attr-defined]
+        shell = int(session.name.rpartition("-")[2])
+        os.kill(
+            shell, signal.SIGKILL
+        )  # what depends on it is ended by the kernel, as with the machine
+        server.kill_sessions()
+
+    in_the_middle(kill)
+    study = study_of(tmp_path, "a-b", hosts=hosts_at(server), count=1, period='"60s"', **SLOW)
+    model = carry_out(study, tmp_path / "out")
+    (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
+    assert measured(model, "a-b") == {"failed": 1}
+    assert round_directory.record()["error"]["message"].startswith("pairs on a: ")
+    assert {
+        loss["host"]: loss["until_ns"] is None for loss in round_directory.record()["ways_lost"]
+    }["a"], "it has not come back"
+    # The other host may have been without a way when the campaign ended, and was not told: it keeps
+    # what it has for the time of a round.
+    wait_until(lambda: not processes_with(str(server.home)), "the end of all that ran there")
+    with connected(home, host(server)):
+        pass
+    assert not list(server.home.glob("trustbed/session-*")), (
+        "the next session has removed what lay there"
+    )
+
+
+def test_a_host_whose_controller_never_comes_back_ends_by_itself(
+    tmp_path: Path, home: Path, serves: Serves, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serves()
+    with Hosts(described(home, host(server)), keep=Keep(seconds=10, owner="test")) as hosts:
+        assert hosts.connect() == {}
+        alpha = hosts["alpha"]
+        alpha.start_command(["sh", "-c", "sleep 647 & echo kept > file; wait"])
+        wait_until(lambda: processes_with("sleep\x00647"), "what the command has started")
+        server.kill_sessions()
+        wait_until(lambda: alpha.is_away, "the loss of the way")
+        assert processes_with("sleep\x00647"), "it goes on"
+        assert list(server.home.glob("trustbed/session-*/file"))
+        wait_until(lambda: alpha.is_gone, "the end of our patience", seconds=PATIENCE)
+        wait_until(lambda: not processes_with("sleep\x00647"), "the end of what ran there")
+        wait_until(
+            lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there"
+        )
+
+
+def test_what_an_owner_has_lost_is_ended_when_it_comes_again(home: Path, serves: Serves) -> None:
+    """As when it was killed, and knows nothing of the session that goes on.
+
+    Another host on the same machine is not disturbed.
+    """
+    server = serves()
+    keep = Keep(seconds=int(2 * PATIENCE), owner="test")
+    inventory = described(home, host(server), host(server, "beta"))
+    with Hosts(inventory, keep=keep) as lost:
+        assert lost.connect() == {}
+        for name, seconds in (("alpha", "661"), ("beta", "663")):
+            lost[name].start_command(["sleep", seconds])
+        server.kill_sessions()
+        wait_until(lambda: lost["alpha"].is_away and lost["beta"].is_away, "the loss of the way")
+        with Hosts(inventory, ("alpha",), keep=keep) as hosts:
+            assert hosts.connect() == {}
+            wait_until(lambda: not processes_with("sleep\x00661"), "the end of what was lost")
+            assert processes_with("sleep\x00663")
+            assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
+            assert lost.connect() == {}, (
+                "one is gone and made anew, to the other there is a way again"
+            )
+        assert not lost["beta"].is_away
+    wait_until(lambda: not processes_with("sleep\x00663"), "the end of what ran there")
+
+
+def test_a_host_that_comes_back_with_nothing_is_made_anew_at_once(
+    home: Path, serves: Serves
+) -> None:
+    """As a guest whose disk begins anew whenever it starts.
+
+    Neither the session is there nor the program that could tell so.
+    """
+    server = serves()
+    with Hosts(
+        described(home, host(server)), keep=Keep(seconds=int(10 * PATIENCE), owner="test")
+    ) as hosts:
+        assert hosts.connect() == {}
+        before = hosts["alpha"]
+        before.start_command(["sleep", "667"])
+        server.kill_sessions()
+        wait_until(lambda: before.is_away, "the loss of the way")
+        for pid in commands_with(str(server.home)):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not commands_with(str(server.home)), "the end of all that ran there")
+        shutil.rmtree(server.home / "trustbed")
+        assert hosts.connect() == {}
+        assert hosts["alpha"] is not before
+        assert before.is_gone
+        assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
+
+
+def test_a_session_that_is_to_be_kept_and_cannot_begin_says_why_as_others_do(
+    home: Path, serves: Serves
+) -> None:
+    server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
+    inventory = described(home, host(server, more='directory = "/run/still"'))
+    with Hosts(inventory, keep=Keep(seconds=int(2 * PATIENCE), owner="test")) as hosts:
+        (error,) = hosts.connect().values()
+    assert error.message.startswith(
+        "the agent may not be executed in /run/still/trustbed on the host alpha: "
+    )
+    assert "noexec" in error.hint
+
+
+def test_a_way_that_is_cut_in_silence_is_lost_too(
+    tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle
+) -> None:
+    """Nothing is closed by anybody.
+
+    The first way still stands when the second does, and does not disturb it.
+    """
+    server = serves()
+    stopped: list[int] = []
+
+    def cut(carrier: RoundCarrier, sender: Agent) -> None:
+        stopped.extend(server.sessions())
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        for control in (carrier._sender.control, carrier._receiver.control):  # type: ignore[attr-defined]
+            # Not before: a busy machine may be as silent, and what is about to begin is not to be
+            # disturbed.
+            control.peer = replace(control.peer, silence_seconds=4.0)
+            control._due = 0.0
+            control._notify()
+        os.kill(sender.pid, signal.SIGCONT)
+
+    in_the_middle(cut)
+    study = study_of(tmp_path, "a-b", hosts=hosts_at(server), count=1, period='"60s"', **SLOW)
+    try:
+        model = carry_out(study, tmp_path / "out")
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGKILL)
+    (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
+    assert measured(model, "a-b") == {"complete": 1}, round_directory.record()
+    losses = round_directory.record()["ways_lost"]
+    assert {loss["host"] for loss in losses} == {"a", "b"}
+    assert any("silent" in loss["why"] for loss in losses)

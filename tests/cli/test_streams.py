@@ -1,0 +1,98 @@
+"""Standard error may lose its reader; standard output may not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trustbed.cli import main
+from trustbed.cli.streams import Messages, guarded
+
+ROOT = Path(__file__).resolve().parents[2]
+TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
+
+
+def test_messages_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with guarded():
+        print("a message", file=sys.stderr, flush=True)
+        assert sys.stderr.isatty() is False
+    assert capsys.readouterr().err == "a message\n"
+
+
+def test_messages_without_a_reader_are_dropped() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w", encoding="utf-8") as stream:
+        messages = Messages(stream)
+        print("one", file=messages)
+        messages.flush()
+        assert os.read(reading, 100) == b"one\n"
+        os.close(reading)
+        for _ in range(3):
+            assert messages.write("two\n") == 4
+            messages.flush()
+        # It leads nowhere now, for others who have it too.
+        os.write(stream.fileno(), b"three\n")
+
+
+def test_a_full_disk_drops_messages() -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as stream:
+        messages = Messages(stream)
+        messages.write("no room\n")
+        messages.flush()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["analyze", "no-such.pcap"], 1), (["analyze", "--no-such-option"], 2), ([], 2)],
+)
+def test_the_exit_code_does_not_depend_on_standard_error(words: list[str], code: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        [TRUSTBED, *words], stderr=writing, stdout=subprocess.DEVNULL, check=False
+    )
+    os.close(writing)
+    assert ended.returncode == code
+
+
+def test_results_without_a_reader_end_the_program() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    recording = ROOT / "recordings" / "random-loss.sender.pcap.gz"
+    ended = subprocess.run(
+        [TRUSTBED, "analyze", "--json", recording],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_escape_sequences_of_others_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with guarded():
+        print("error: \x1b]0;owned\x07, \x9b2J, \u202etxt\r\x1b[K", file=sys.stderr)
+    assert capsys.readouterr().err == ("error: \\x1b]0;owned\\x07, \\x9b2J, \\u202etxt\r\x1b[K\n")
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM, errno.ENOSPC])
+def test_only_its_own_failure_is_standard_output_s(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(words: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("trustbed.cli.doctor.run", fail)
+    assert main(["doctor"]) == 1
+    first, hint = capsys.readouterr().err.splitlines()
+    assert first == f"error: {os.strerror(number).lower()}"
+    assert hint.startswith("hint: ")
+    print("standard output still works")
+    assert capsys.readouterr().out == "standard output still works\n"

@@ -1,1 +1,0 @@
-"""Campaigns between hosts that are made here, with what is known to happen to them: what is said of them is held against it."""
