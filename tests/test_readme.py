@@ -34,18 +34,28 @@ def test_the_outputs_shown_are_what_the_commands_print() -> None:
     assert with_outputs(TEXT) == TEXT, "run: make docs"
 
 
-def test_the_python_example_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [("README.md", "host_scheduling"), ("docs/python.md", "max_q_max_bytes")],
+)
+def test_the_python_examples_run(
+    page: str,
+    printed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    example = re.search(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-    assert example is not None
-    script = tmp_path / "example.py"
+    examples = PYTHON.findall((ROOT / page).read_text(encoding="utf-8"))
+    script = tmp_path / "examples.py"
     script.write_text(
-        example.group(1).replace('"recordings/', f'"{ROOT}/recordings/'), encoding="utf-8"
+        "".join(examples).replace('"recordings/', f'"{ROOT}/recordings/'), encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(script))
-    assert "host_scheduling" in capsys.readouterr().out
+    assert printed in capsys.readouterr().out
     assert (tmp_path / "report.html").stat().st_size > 0
 
 
