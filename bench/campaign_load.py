@@ -12,16 +12,16 @@ Bias: both hosts, all their agents, and the program that carries the campaign ou
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from bench.namespaces import Host, NoNamespaces, veth
 from bench.process import ProgramFailed, program, run
 from bench.speed import Target
+from trustbed.campaign.records import RoundRecord
 from trustbed.campaign.runner.directory import CampaignDirectory
 from trustbed.run.samples import read_lines
 
@@ -125,29 +125,26 @@ def _moments(file: Path) -> list[int]:
     return [line["at_ns"] for line in read_lines(file).rows] if file.is_file() else []
 
 
-def loaded(record: Mapping[str, Any], samples: Sequence[Sequence[int]]) -> Loaded:
+def loaded(record: RoundRecord, samples: Sequence[Sequence[int]]) -> Loaded:
     """What a round's record, and the moments of the samples of either host, say.
 
     Raises:
         ProgramFailed: The round was not carried out whole.
     """
-    if record["outcome"] != "complete":
+    if record.outcome != "complete" or record.received is None:
         raise ProgramFailed(
-            f"a round at full speed was {record['outcome']}: "
-            f"{record.get('error') or record['connections']}"
+            f"a round at full speed was {record.outcome}: {record.error or record.connections}"
         )
-    data = [row for row in record["received"]["connections"] if row["role"] == "data"]
-    lasted = max(row["last_byte_ns"] for row in data) - min(row["accepted_ns"] for row in data)
-    watched = record["watched"]
+    data = [row for row in record.received.read.connections if row.role == "data"]
+    lasted = max(row.last_byte_ns or 0 for row in data) - min(row.accepted_ns or 0 for row in data)
+    watched = {name: one.whole for name, one in (record.watched or {}).items()}
     captures = [watched[key] for key in ("sender.capture", "receiver.capture") if key in watched]
     missing = [role for role in ("sender", "receiver") if f"{role}.samples" not in watched]
     if missing:
-        raise ProgramFailed(
-            f"there are no samples of {' and '.join(missing)}: {record['troubles']}"
-        )
+        raise ProgramFailed(f"there are no samples of {' and '.join(missing)}: {record.warnings}")
     return Loaded(
         captured=bool(captures),
-        bits_per_second=8e9 * sum(row["payload_bytes"] for row in data) / lasted,
+        bits_per_second=8e9 * sum(row.payload_bytes for row in data) / lasted,
         samples=sum(len(moments) for moments in samples),
         missed=sum(watched[f"{role}.samples"]["samples_missed"] for role in ("sender", "receiver")),
         gaps=sum(

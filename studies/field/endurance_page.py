@@ -96,14 +96,12 @@ def rounds_of(out: Path) -> list[Round]:
             key = line.pair, line.number
             facts: dict[str, Any] = {}
             if (subdirectory := judged.get(key)) is not None and subdirectory.is_judged:
-                told = subdirectory.judged()
+                found_in = subdirectory.judged()
                 causes = tuple(
-                    row["cause"]
-                    for row in told["connections"]
-                    if row["role"] == "data" and row["cause"]
+                    row.cause for row in found_in.connections if row.role == "data" and row.cause
                 )
-                facts = {"use": told["use"], "causes": causes, "flags": tuple(told["flags"])}
-                facts["troubles"] = len(subdirectory.record().get("troubles") or ())
+                facts = {"use": found_in.use, "causes": causes, "flags": tuple(found_in.flags)}
+                facts["troubles"] = len(subdirectory.record().warnings)
             found.append(
                 Round(
                     pair=key[0],

@@ -25,7 +25,7 @@ from studies.field import papers_page as page
 from studies.field.hosts import Field, standing
 from studies.field.private import NotPossible, enter
 from trustbed.agent.client import AgentError
-from trustbed.campaign.results import read_model
+from trustbed.campaign.results import read_json
 from trustbed.report.campaign import text as campaign_text
 from trustbed.testbed import TestbedError
 from validation import captures
@@ -135,7 +135,7 @@ def main(words: Sequence[str]) -> int:
         ) as error:
             print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
             return 2
-    models = {name: read_model(options.directory / name) for name in _TABLES}
+    models = {name: read_json(options.directory / name) for name in _TABLES}
     found = [page.found(path.pair, models[path.study]) for path in PATHS]
     text = page.render(found)
     print(text)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trustbed.campaign import Aggregate, Connection, aggregate, window_bound
+from trustbed.campaign.records import JudgedConnection
 from trustbed.campaign.statistics.aggregate import rounds_wanting
 from trustbed.scenario.campaign_model import Wanted
 from trustbed.workload.intervals import student
@@ -210,5 +211,4 @@ def test_as_many_rounds_are_wanting_as_a_search_from_the_beginning_finds(
 
 
 def test_a_row_of_a_table_may_have_other_columns() -> None:
-    row = asdict(DATA) | {"host": "beta", "kernel": "6.1"}
-    assert Connection.of(row) == DATA
+    assert Connection.of(JudgedConnection(**asdict(DATA), cause="window_limited")) == DATA

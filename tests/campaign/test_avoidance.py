@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trustbed.campaign import Hours, Tally, hosts
-from trustbed.campaign.statistics.avoidance import FEWEST, stands_out
+from trustbed.campaign.statistics.avoidance import FEWEST, HostTable, stands_out
 from trustbed.scenario.campaign_model import HostPair
 
 HOUR, DAY = 3600 * 10**9, 86_400 * 10**9
@@ -29,7 +29,7 @@ def counted(*cells: tuple[int, int, int, int]) -> Hours:
 
 
 def avoided(hours: Hours) -> list[tuple[int, int]]:
-    return [(one["from"], one["to"]) for one in hours.told(LEVEL)["avoid"]]
+    return [(one.first, one.to) for one in hours.table(LEVEL).avoid]
 
 
 def quiet(days: int, *, but: set[int]) -> list[tuple[int, int, int, int]]:
@@ -39,11 +39,11 @@ def quiet(days: int, *, but: set[int]) -> list[tuple[int, int, int, int]]:
 def test_hours_that_are_bad_day_after_day_are_named_together() -> None:
     bad = {9, 10}
     hours = counted(*quiet(4, but=bad), *((day, hour, 12, 5) for day in range(4) for hour in bad))
-    (one,) = hours.told(LEVEL)["avoid"]
-    assert (one["from"], one["to"], one["rounds"], one["discarded"]) == (9, 11, 96, 40)
-    assert (one["days"], one["days_discarded"]) == (4, 4)
-    assert one["others"]["share"] == 0
-    assert one["share_low"] < 40 / 96 < one["share_high"]
+    (one,) = hours.table(LEVEL).avoid
+    assert (one.first, one.to, one.rounds, one.discarded) == (9, 11, 96, 40)
+    assert (one.days, one.days_discarded) == (4, 4)
+    assert one.others.share == 0
+    assert one.share_low < 40 / 96 < one.share_high
 
 
 def test_midnight_parts_nothing() -> None:
@@ -58,12 +58,12 @@ def test_one_bad_afternoon_says_nothing_about_afternoons() -> None:
         *quiet(6, but={15}), *((day, 15, 12, 12 if day == 2 else 0) for day in range(6))
     )
     assert avoided(hours) == []
-    assert hours.told(LEVEL)["hours"][15]["discarded"] == 12
+    assert hours.table(LEVEL).hours[15].discarded == 12
 
 
 def test_a_single_day_is_too_few() -> None:
-    told = counted(*quiet(1, but={3}), (0, 3, 12, 12)).told(LEVEL)
-    assert (told["enough"], told["avoid"], told["days"]) == (False, [], 1)
+    told = counted(*quiet(1, but={3}), (0, 3, 12, 12)).table(LEVEL)
+    assert (told.enough, told.avoid, told.days) == (False, (), 1)
 
 
 def test_hours_that_do_not_differ_seldom_stand_out() -> None:
@@ -105,10 +105,8 @@ def pairs(*names: str) -> list[HostPair]:
     return [HostPair(name=name, sender=name[0], receiver=name[1]) for name in names]
 
 
-def blamed(told: dict[str, object]) -> list[list[str]]:
-    return [
-        [f"{part['host']} {part['role']}" for part in group["parts"]] for group in told["avoid"]
-    ]  # type: ignore[attr-defined]
+def blamed(told: HostTable) -> list[list[str]]:
+    return [[f"{part.host} {part.role}" for part in group.parts] for group in told.avoid]
 
 
 def test_who_was_paired_with_a_bad_host_is_not_blamed() -> None:
@@ -116,17 +114,15 @@ def test_who_was_paired_with_a_bad_host_is_not_blamed() -> None:
     tallies = {"ab": Tally(200, 80), "ac": Tally(200, 90), "db": Tally(200, 2), "dc": Tally(200, 0)}
     told = hosts(pairs(*tallies), tallies, level=LEVEL)
     assert blamed(told) == [["a sender"]]
-    assert {(one["host"], one["role"]): one["share"] for one in told["parts"]}[
-        "b", "receiver"
-    ] == 82 / 400
+    assert {(one.host, one.role): one.share for one in told.parts}["b", "receiver"] == 82 / 400
 
 
 def test_who_only_met_each_other_cannot_be_told_apart() -> None:
     tallies = {"ab": Tally(200, 80), "cd": Tally(200, 2)}
     told = hosts(pairs(*tallies), tallies, level=LEVEL)
     assert blamed(told) == [["a sender", "b receiver"]]
-    assert told["avoid"][0]["pairs"] == ["ab"]
-    assert [one["host"] for one in told["parts"] if one["avoid"]] == ["a"], (
+    assert told.avoid[0].pairs == ("ab",)
+    assert [one.host for one in told.parts if one.avoid] == ["a"], (
         "verdicts are made beside the sender"
     )
 
@@ -150,4 +146,4 @@ def test_two_bad_senders_are_both_found() -> None:
 )
 def test_without_anybody_to_compare_with_nobody_is_blamed(tallies: dict[str, Tally]) -> None:
     told = hosts(pairs("ab", "cd"), tallies, level=LEVEL)
-    assert (told["enough"], told["avoid"]) == (False, [])
+    assert (told.enough, told.avoid) == (False, ())

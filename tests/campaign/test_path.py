@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from trustbed.campaign import Paths, path_of
+from trustbed.campaign import Paths, records
+from trustbed.campaign import path_of as path_of_record
+from trustbed.campaign.records import RoundPath, RoundRecord
+from trustbed.campaign.statistics.path import PathSummary
 
 MS = 1_000_000
+
+
+def path_of(found: dict[str, Any], **known: bool) -> RoundPath:
+    """What a round says whose record has these keys."""
+    record = records.read({"pair": "a-b", "number": 0, "index": "1", **found}, RoundRecord)
+    return path_of_record(record, **known)
 
 
 def delay(least: int, p50: int, p95: int) -> dict[str, int]:
@@ -30,7 +40,7 @@ def pathchirp(mean: float | None, *at_limit: bool, unusable: int = 0) -> dict[st
     }
 
 
-def pathload(low: float | None, high: float | None, ending: str) -> dict[str, Any]:
+def pathload(low: float | None, high: float | None, ending: str) -> RoundPath:
     """A round in which it was asked, and ended so."""
     found = {"low_bits_per_second": low, "high_bits_per_second": high}
     return path_of(
@@ -83,34 +93,34 @@ def record(*, ahead: int = 0, lost: int | None = 1) -> dict[str, Any]:
 
 
 def test_a_clock_that_is_ahead_changes_nothing_above_the_least() -> None:
-    level, ahead = path_of(record())["delay"], path_of(record(ahead=7000))["delay"]
+    level, ahead = path_of(record()).delay, path_of(record(ahead=7000)).delay
     assert (
-        level["receiver_ahead_seconds"],
-        ahead["receiver_ahead_seconds"],
-        ahead["receiver_ahead_error_seconds"],
+        level.receiver_ahead_seconds,
+        ahead.receiver_ahead_seconds,
+        ahead.receiver_ahead_error_seconds,
     ) == (0, 7, 0.01)
-    assert level["forward"] == ahead["forward"]
-    assert level["forward"]["lost"] == 1
-    assert level["forward"]["above_least_p50_seconds"] == pytest.approx(0.001)
-    assert level["forward"]["jitter_seconds"] == pytest.approx(0.004)
-    assert level["backward"]["jitter_seconds"] == pytest.approx(0.002)
+    assert level.forward == ahead.forward
+    assert level.forward.lost == 1
+    assert level.forward.above_least_p50_seconds == pytest.approx(0.001)
+    assert level.forward.jitter_seconds == pytest.approx(0.004)
+    assert level.backward.jitter_seconds == pytest.approx(0.002)
 
 
 def test_estimates_have_bounds_and_what_they_cost() -> None:
-    pathload, pathchirp = path_of(record())["bandwidth"]
+    pathload, pathchirp = path_of(record()).bandwidth
     assert (
-        pathload["low_bits_per_second"],
-        pathload["high_bits_per_second"],
-        pathload["runs"],
-        pathload["runs_used"],
+        pathload.low_bits_per_second,
+        pathload.high_bits_per_second,
+        pathload.runs,
+        pathload.runs_used,
     ) == (
         4e6,
         5e6,
         60,
         50,
     )
-    assert (pathload["duration_seconds"], pathload["sent_ip_bytes"]) == (9, 1000)
-    assert pathchirp["low_bits_per_second"] == pathchirp["high_bits_per_second"] == 4.4e6
+    assert (pathload.duration_seconds, pathload.sent_ip_bytes) == (9, 1000)
+    assert pathchirp.low_bits_per_second == pathchirp.high_bits_per_second == 4.4e6
 
 
 def test_rounds_come_to_means_and_shares() -> None:
@@ -119,28 +129,28 @@ def test_rounds_come_to_means_and_shares() -> None:
         paths.add(path_of(one))
     nothing = record()
     nothing["bandwidth"]["pathload"]["pathload"] = None
-    paths.add({**path_of(nothing), "delay": None})
+    paths.add(msgspec.structs.replace(path_of(nothing), delay=None))
     paths.add(None)  # a round of an older directory
-    told = paths.told()
-    assert (told["delay"]["rounds"], told["delay"]["sent_probes"], told["delay"]["lost_share"]) == (
+    told = paths.summary()
+    assert (told.delay.rounds, told.delay.sent_probes, told.delay.lost_share) == (
         2,
         20,
         pytest.approx(0.1),
     )
-    assert told["delay"]["round_trip_least_seconds"] == 0.02
-    assert (told["delay"]["forward"]["lost_share"], told["delay"]["backward"]["lost_share"]) == (
+    assert told.delay.round_trip_least_seconds == 0.02
+    assert (told.delay.forward.lost_share, told.delay.backward.lost_share) == (
         0.1,
         0,
     )
-    assert told["delay"]["forward"]["jitter_max_seconds"] == pytest.approx(0.004)
-    pathload, pathchirp = told["bandwidth"]
-    assert (pathload["runs"], pathload["runs_used"], pathchirp["runs"]) == (180, 150, 60)
-    assert (pathload["rounds"], pathload["estimates"], pathload["low_mean_bits_per_second"]) == (
+    assert told.delay.forward.jitter_max_seconds == pytest.approx(0.004)
+    pathload, pathchirp = told.bandwidth
+    assert (pathload.runs, pathload.runs_used, pathchirp.runs) == (180, 150, 60)
+    assert (pathload.rounds, pathload.estimates, pathload.low_mean_bits_per_second) == (
         3,
         2,
         4e6,
     )
-    assert (pathchirp["rounds"], pathchirp["estimates"], pathchirp["high_max_bits_per_second"]) == (
+    assert (pathchirp.rounds, pathchirp.estimates, pathchirp.high_max_bits_per_second) == (
         3,
         3,
         4.4e6,
@@ -150,19 +160,17 @@ def test_rounds_come_to_means_and_shares() -> None:
 def test_a_question_that_failed_has_a_row_that_says_so() -> None:
     paths = Paths()
     failed = path_of({"delay": None, "bandwidth": {"pathload": None, "pathchirp": None}})
-    assert [failed["delay"]["answered"], *(one["answered"] for one in failed["bandwidth"])] == [
-        False
-    ] * 3
+    assert [failed.delay.answered, *(one.answered for one in failed.bandwidth)] == [False] * 3
     for one in (failed, path_of(record())):
         paths.add(one)
-    told = paths.told()
+    told = paths.summary()
     assert (
-        told["delay"]["rounds"],
-        told["delay"]["failed_rounds"],
-        told["delay"]["sent_probes"],
+        told.delay.rounds,
+        told.delay.failed_rounds,
+        told.delay.sent_probes,
     ) == (2, 1, 10)
-    for estimator in told["bandwidth"]:
-        assert (estimator["rounds"], estimator["failed_rounds"], estimator["estimates"]) == (
+    for estimator in told.bandwidth:
+        assert (estimator.rounds, estimator.failed_rounds, estimator.estimates) == (
             2,
             1,
             1,
@@ -179,16 +187,16 @@ def test_what_is_known_on_one_side_only_is_kept_apart() -> None:
         pathload(None, None, "unusable"),
     ):
         paths.add(one)
-    (told,) = paths.told()["bandwidth"]
+    (told,) = paths.summary().bandwidth
     assert (
-        told["rounds"],
-        told["estimates"],
-        told["low_mean_bits_per_second"],
-        told["high_mean_bits_per_second"],
+        told.rounds,
+        told.estimates,
+        told.low_mean_bits_per_second,
+        told.high_mean_bits_per_second,
     ) == (5, 2, 2.5e6, 7e6)
-    assert (told["at_least_rounds"], told["at_least_mean_bits_per_second"]) == (1, 1.2e9)
-    assert (told["at_most_rounds"], told["at_most_mean_bits_per_second"]) == (1, 10e3)
-    early = {row["ending"]: row["early"] for row in told["endings"]}
+    assert (told.at_least_rounds, told.at_least_mean_bits_per_second) == (1, 1.2e9)
+    assert (told.at_most_rounds, told.at_most_mean_bits_per_second) == (1, 10e3)
+    early = {row.ending: row.early for row in told.endings}
     assert early == {
         "resolution": False,
         "time_limit": True,
@@ -196,11 +204,11 @@ def test_what_is_known_on_one_side_only_is_kept_apart() -> None:
         "lowest_rate": False,
         "unusable": True,
     }
-    assert pathload(1e6, 9e6, "time_limit")["bandwidth"][0]["ended_early"]
+    assert pathload(1e6, 9e6, "time_limit").bandwidth[0].ended_early
 
 
 def test_chirps_near_their_highest_rate_give_a_lower_bound() -> None:
-    def estimate(*at_limit: bool) -> dict[str, Any]:
+    def estimate(*at_limit: bool) -> RoundPath:
         report = {
             "pathchirp": pathchirp(9e8, *at_limit),
             "chirps": {"sent": 20, "used": 20},
@@ -208,19 +216,19 @@ def test_chirps_near_their_highest_rate_give_a_lower_bound() -> None:
         }
         return path_of({"bandwidth": {"pathchirp": report}})
 
-    (reached,) = estimate(False, True)["bandwidth"]
+    (reached,) = estimate(False, True).bandwidth
     assert (
-        reached["low_bits_per_second"],
-        reached["high_bits_per_second"],
-        reached["at_limit"],
+        reached.low_bits_per_second,
+        reached.high_bits_per_second,
+        reached.at_limit,
     ) == (9e8, None, True)
-    (within,) = estimate(False, False)["bandwidth"]
-    assert (within["low_bits_per_second"], within["high_bits_per_second"], within["at_limit"]) == (
+    (within,) = estimate(False, False).bandwidth
+    assert (within.low_bits_per_second, within.high_bits_per_second, within.at_limit) == (
         9e8,
         9e8,
         False,
     )
-    assert not within["ended_early"], "its time is its end"
+    assert not within.ended_early, "its time is its end"
 
 
 def test_chirps_that_could_not_be_read_were_not_used() -> None:
@@ -229,14 +237,14 @@ def test_chirps_that_could_not_be_read_were_not_used() -> None:
         "chirps": {"sent": 20, "used": 18},
         "ending": "time_limit",
     }
-    (found,) = path_of({"bandwidth": {"pathchirp": report}})["bandwidth"]
-    assert (found["runs"], found["runs_used"], found["low_bits_per_second"]) == (20, 3, None)
+    (found,) = path_of({"bandwidth": {"pathchirp": report}}).bandwidth
+    assert (found.runs, found.runs_used, found.low_bits_per_second) == (20, 3, None)
 
 
 @pytest.mark.parametrize(
     ("clocks", "reflector", "noticed"),
     [
-        ({"uneven": True, "clock_steps": 0}, {"clock_steps": 0}, False),
+        ({"uneven": True}, {}, False),
         ({"uneven": False, "clock_steps": 1}, {"clock_steps": 0}, False),
         ({"uneven": False, "clock_steps": 0}, {"clock_steps": 1}, False),
         ({"uneven": False, "clock_steps": 0}, {"clock_steps": 0}, True),
@@ -247,38 +255,39 @@ def test_of_a_round_in_which_a_clock_was_set_no_delay_is_told(
 ) -> None:
     paths = Paths()
     one = record()
-    one["delay"] |= {"clocks": {**one["delay"]["clocks"], **clocks}, "reflector": reflector}
+    one["delay"] |= {
+        "clocks": {**one["delay"]["clocks"], **clocks},
+        "reflector": {"too_fast_packets": 0, **reflector},
+    }
     found = path_of(one, clock_stepped=noticed)
     assert (
-        found["delay"]["clock_stepped"],
-        found["delay"]["receiver_ahead_seconds"],
-        found["delay"]["forward"]["lost"],
+        found.delay.clock_stepped,
+        found.delay.receiver_ahead_seconds,
+        found.delay.forward.lost,
     ) == (True, None, 1)
     for each in (found, path_of(record())):
         paths.add(each)
-    told = paths.told()["delay"]
-    assert (told["rounds"], told["clock_stepped_rounds"], told["forward"]["lost_share"]) == (
+    told = paths.summary().delay
+    assert (told.rounds, told.clock_stepped_rounds, told.forward.lost_share) == (
         2,
         1,
         0.1,
     )
     assert (
-        told["forward"]["jitter_mean_seconds"]
-        == told["forward"]["jitter_max_seconds"]
-        == pytest.approx(0.004)
+        told.forward.jitter_mean_seconds == told.forward.jitter_max_seconds == pytest.approx(0.004)
     )
 
 
 def test_a_reflector_that_does_not_count_tells_no_directions() -> None:
     paths = Paths()
     paths.add(path_of(record(lost=None)))
-    delay = paths.told()["delay"]
-    assert (delay["lost_share"], delay["forward"]["lost_share"]) == (pytest.approx(0.1), None)
+    delay = paths.summary().delay
+    assert (delay.lost_share, delay.forward.lost_share) == (pytest.approx(0.1), None)
 
 
 def test_who_did_not_ask_is_told_nothing() -> None:
-    assert path_of({}) == {"delay": None, "bandwidth": []}
-    assert Paths().told() == {"delay": None, "bandwidth": []}
+    assert path_of({}) == RoundPath()
+    assert Paths().summary() == PathSummary(delay=None, bandwidth=())
     somewhere = record()["delay"] | {
         "directions": {
             "lost_forward_probes": 0,
@@ -286,7 +295,7 @@ def test_who_did_not_ask_is_told_nothing() -> None:
             "lost_somewhere_probes": 1,
         }
     }
-    assert path_of({"delay": somewhere})["delay"]["forward"]["lost"] is None, "nobody knows where"
+    assert path_of({"delay": somewhere}).delay.forward.lost is None, "nobody knows where"
     lost = record()["delay"] | {
         "answered_probes": 0,
         "delays": None,
@@ -295,9 +304,9 @@ def test_who_did_not_ask_is_told_nothing() -> None:
     }
     paths = Paths()
     paths.add(path_of({"delay": lost}))
-    told = paths.told()["delay"]
+    told = paths.summary().delay
     assert (
-        told["lost_share"],
-        told["round_trip_least_seconds"],
-        told["forward"]["jitter_mean_seconds"],
+        told.lost_share,
+        told.round_trip_least_seconds,
+        told.forward.jitter_mean_seconds,
     ) == (1, None, None)

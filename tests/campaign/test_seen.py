@@ -7,18 +7,12 @@ from typing import Any
 import pytest
 
 from trustbed.campaign import Load, SeenRound, TwoPointSummary
+from trustbed.campaign.records import JudgedConnection, JudgedRound
+from trustbed.scenario.campaign_model import Role
 
 
-def row(role: str, rate: float | None, **more: object) -> dict[str, Any]:
-    return {
-        "role": role,
-        "failure": None,
-        "app_bytes_per_second": rate,
-        "rtt_base_seconds": 0.02,
-        "cause": None,
-        "verdict": None,
-        **more,
-    }
+def row(role: Role, rate: float | None, **more: Any) -> JudgedConnection:  # noqa: ANN401 - columns
+    return JudgedConnection(role=role, app_bytes_per_second=rate, rtt_base_seconds=0.02, **more)
 
 
 def test_means_are_of_connections_that_came_through() -> None:
@@ -28,15 +22,18 @@ def test_means_are_of_connections_that_came_through() -> None:
         row("data", 99.0, failure="late"),
         row("probe", None),
     ]
-    hosts = {"sender": {"steal_share": 0.2, "samples": 9}, "receiver": None}
-    seen = SeenRound.of(4, 17, {"use": "discard", "connections": rows, "hosts": hosts, "flags": []})
+    load = Load(steal_share=0.2, samples=9)
+    judged = JudgedRound(
+        use="discard", connections=rows, hosts={"sender": load, "receiver": None}, flags=[]
+    )
+    seen = SeenRound.of(4, 17, judged)
     assert (seen.number, seen.at_ns, seen.use, seen.causes) == (4, 17, "discard", ("host_stall",))
-    assert (seen.data, seen.probe, seen.withheld, seen.rtt_base) == (15.0, None, 0.3, 0.02)
-    assert (seen.sender, seen.receiver) == (Load(steal_share=0.2), Load())
+    assert (seen.data, seen.probe, seen.idle_open_window, seen.rtt_base) == (15.0, None, 0.3, 0.02)
+    assert (seen.sender, seen.receiver) == (load, Load())
 
 
 def test_a_round_in_which_nothing_was_measured_is_empty() -> None:
-    assert SeenRound.of(1, None, {"use": None, "connections": []}) == SeenRound(number=1)
+    assert SeenRound.of(1, None, JudgedRound()) == SeenRound(number=1)
 
 
 def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
@@ -58,25 +55,26 @@ def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
         )
     )
     found.add(row("data", 1.0, lost_between=None))
-    told = found.told("data")
+    told = found.sums("data")
     assert (
-        told["connections"],
-        told["counted"],
-        told["sent"],
-        told["lost_between"],
-        told["lost_between_share"],
+        told.connections,
+        told.counted,
+        told.sent,
+        told.lost_between,
+        told.lost_between_share,
     ) == (2, 1, 100, 2, 0.02)
     assert [
-        told[name] for name in ("path_p50_seconds", "turnaround_p50_seconds", "receiver_share")
+        getattr(told, name)
+        for name in ("path_p50_seconds", "turnaround_p50_seconds", "receiver_share")
     ] == pytest.approx([0.03, 0.02, 0.4])
-    assert told["owd_min_seconds"] is None
-    assert TwoPointSummary().told("probe")["lost_between_share"] is None
+    assert told.owd_min_seconds is None
+    assert TwoPointSummary().sums("probe").lost_between_share is None
 
 
 def test_losses_are_a_share_of_the_frames_whose_fate_is_known() -> None:
     found = TwoPointSummary()
     found.add(row("data", 1.0, lost_between=2, passed_between=38, sent_between=100))
     found.add(row("data", 1.0, lost_between=0, passed_between=0, sent_between=100))
-    told = found.told("data")
-    assert (told["connections"], told["counted"]) == (2, 1)
-    assert (told["sent"], told["lost_between"], told["lost_between_share"]) == (40, 2, 0.05)
+    told = found.sums("data")
+    assert (told.connections, told.counted) == (2, 1)
+    assert (told.sent, told.lost_between, told.lost_between_share) == (40, 2, 0.05)

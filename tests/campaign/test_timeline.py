@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trustbed.campaign import Load, SeenRound, Stretch, timeline
-from trustbed.campaign.statistics.timeline import slice_width
+from trustbed.campaign.statistics.timeline import Timeline, slice_width
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
@@ -28,7 +28,7 @@ def rounds(count: int, *, every: int = 300 * SECOND) -> list[SeenRound]:
             data=100.0 + number,
             probe=None if number % 3 else 7.0,
             rtt_base=0.02,
-            withheld=number / count,
+            idle_open_window=number / count,
             sender=Load(
                 busy_share=0.5,
                 steal_share=0.4 if number == 5 else 0.0,
@@ -39,50 +39,48 @@ def rounds(count: int, *, every: int = 300 * SECOND) -> list[SeenRound]:
     ]
 
 
-def drawn(
-    found: list[SeenRound], stretches: tuple[Stretch, ...] = (), most: int = 400
-) -> dict[str, object]:
+def drawn(found: list[SeenRound], stretches: tuple[Stretch, ...] = (), most: int = 400) -> Timeline:
     last = max((one.at_ns or 0 for one in found), default=0) + 1
     return timeline(found, stretches, from_ns=0, to_ns=last, most=most)
 
 
 def test_few_rounds_are_a_point_each() -> None:
     told = timeline(rounds(8), (), from_ns=0, to_ns=HOUR)
-    assert told["slice_ns"] is None
-    assert told["throughput"]["at_ns"] == [number * 300 * SECOND for number in range(8)]
-    assert told["throughput"]["use"] == ["trust", "review", "discard", "not_judged"] * 2
+    assert told.slice_ns is None
+    assert told.throughput["at_ns"] == [number * 300 * SECOND for number in range(8)]
+    assert told.throughput["use"] == ["trust", "review", "discard", "not_judged"] * 2
     assert (
-        told["throughput"]["data_mean"]
-        == told["throughput"]["data_min"]
+        told.throughput["data_mean"]
+        == told.throughput["data_min"]
         == [100.0 + number for number in range(8)]
     )
-    assert told["evidence"]["sender_wakeup_latency_seconds"][3] == 0.003
-    assert told["evidence"]["receiver_busy_share"] == [None] * 8
+    assert told.evidence["sender_wakeup_latency_seconds"][3] == 0.003
+    assert told.evidence["receiver_busy_share"] == [None] * 8
 
 
 def test_many_are_slices_of_each_verdict_in_which_disturbances_do_not_drown() -> None:
     told = timeline(rounds(48), (), from_ns=0, to_ns=4 * HOUR, most=8)
-    assert told["slice_ns"] == HOUR // 2
-    assert told["evidence"]["at_ns"] == [HOUR // 4 + place * HOUR // 2 for place in range(8)]
-    first = [place for place, at in enumerate(told["throughput"]["at_ns"]) if at == HOUR // 4]
-    assert [told["throughput"]["use"][place] for place in first] == [
+    assert told.slice_ns == HOUR // 2
+    assert told.evidence["at_ns"] == [HOUR // 4 + place * HOUR // 2 for place in range(8)]
+    first = [place for place, at in enumerate(told.throughput["at_ns"]) if at == HOUR // 4]
+    assert [told.throughput["use"][place] for place in first] == [
         "trust",
         "review",
         "discard",
         "not_judged",
     ]
-    assert [told["throughput"]["rounds"][place] for place in first] == [2, 2, 1, 1]
+    assert [told.throughput["rounds"][place] for place in first] == [2, 2, 1, 1]
     assert (
-        told["throughput"]["data_min"][0],
-        told["throughput"]["data_mean"][0],
-        told["throughput"]["data_max"][0],
+        told.throughput["data_min"][0],
+        told.throughput["data_mean"][0],
+        told.throughput["data_max"][0],
     ) == (
         100.0,
         102.0,
         104.0,
     )
-    assert told["evidence"]["sender_steal_share"][0] == 0.4, "the worst round, and not the mean"
-    assert told["evidence"]["sender_busy_share"][0] == 0.5
+    assert told.evidence["sender_steal_share"][0] == 0.4, "the worst round, and not the mean"
+    assert told.evidence["sender_busy_share"][0] == 0.5
 
 
 @given(
@@ -101,25 +99,23 @@ def test_every_round_is_in_one_point(
     ]
     told = timeline(seen, (), from_ns=0, to_ns=14 * 24 * HOUR + 1, most=most)
     assert (
-        sum(told["throughput"].get("rounds", []))
-        == sum(told["evidence"].get("rounds", []))
-        == len(seen)
+        sum(told.throughput.get("rounds", [])) == sum(told.evidence.get("rounds", [])) == len(seen)
     )
-    assert len(told["evidence"].get("at_ns", [])) <= max(
-        most + 1, len(seen) if told["slice_ns"] is None else 0
+    assert len(told.evidence.get("at_ns", [])) <= max(
+        most + 1, len(seen) if told.slice_ns is None else 0
     )
     known = [one.data for one in seen if one.data is not None]
-    means = [one for one in told["throughput"].get("data_mean", []) if one is not None]
+    means = [one for one in told.throughput.get("data_mean", []) if one is not None]
     assert not means or min(known) * (1 - 1e-9) <= min(means) <= max(means) <= max(known) * (
         1 + 1e-9
     )
-    for earlier, later in itertools.pairwise(told["evidence"].get("at_ns", [])):
+    for earlier, later in itertools.pairwise(told.evidence.get("at_ns", [])):
         assert earlier < later
 
 
 def test_rounds_without_a_moment_are_counted() -> None:
     told = timeline([SeenRound(number=1), SeenRound(number=2, at_ns=5)], (), from_ns=0, to_ns=10)
-    assert (told["undated"], told["throughput"]["at_ns"]) == (1, [5])
+    assert (told.undated, told.throughput["at_ns"]) == (1, [5])
 
 
 def test_neighbours_that_did_not_take_place_are_one_stretch() -> None:
@@ -130,7 +126,7 @@ def test_neighbours_that_did_not_take_place_are_one_stretch() -> None:
     told = timeline(
         [], [*gone, Stretch(kind="failed", from_ns=SECOND, to_ns=SECOND)], from_ns=0, to_ns=HOUR
     )
-    columns = told["absent"]
+    columns = told.absent
     assert columns["kind"] == ["failed", "unreachable", "unreachable"]
     assert columns["rounds"] == [1, 3, 1]
     assert [
@@ -148,8 +144,8 @@ def test_a_host_that_flaps_for_weeks_is_bounded() -> None:
         for place in range(2000)
     ]
     told = timeline([], gone, from_ns=0, to_ns=2000 * 600 * SECOND, most=100)
-    assert sum(told["absent"]["rounds"]) == 2000
-    assert len(told["absent"]["kind"]) <= 101
+    assert sum(told.absent["rounds"]) == 2000
+    assert len(told.absent["kind"]) <= 101
 
 
 @given(st.integers(1, 400 * 24 * HOUR), st.integers(1, 1000))

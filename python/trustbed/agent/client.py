@@ -22,11 +22,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol, Self, TypeAlias
 
 from trustbed.errors import TrustbedError, reason
 
-Event = dict[str, Any]
+Event: TypeAlias = dict[str, Any]
+"""A line of JSON from an agent."""
+Configuration: TypeAlias = Mapping[str, object]
+"""What an agent is to do, as JSON."""
 
 START_SECONDS = 60.0
 """How long an agent may take until it is ready.
@@ -117,7 +120,7 @@ class Agent:
     def start(
         cls,
         verb: str,
-        config: Mapping[str, Any],
+        config: Configuration,
         *,
         namespace: Path | None = None,
         name: str | None = None,
@@ -164,7 +167,7 @@ class Agent:
         agent.configure(config, seconds)
         return agent
 
-    def configure(self, config: Mapping[str, Any], seconds: float = START_SECONDS) -> None:
+    def configure(self, config: Configuration, seconds: float = START_SECONDS) -> None:
         """Sends its configuration and waits until it is ready; closes it if it is not.
 
         :meth:`start` has done this.

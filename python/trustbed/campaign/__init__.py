@@ -20,6 +20,7 @@ from __future__ import annotations
 import sys
 
 import trustbed.callable_package as _callable
+from trustbed.campaign.records import Load
 from trustbed.campaign.schedule.outcomes import (
     CONNECTION_FAILURES,
     ROUND_OUTCOMES,
@@ -48,7 +49,7 @@ from trustbed.campaign.statistics.aggregate import (
 from trustbed.campaign.statistics.avoidance import Hours, Tally, hosts
 from trustbed.campaign.statistics.path import Paths, path_of
 from trustbed.campaign.statistics.prediction import Prediction, predict
-from trustbed.campaign.statistics.round_summary import VERDICTS, Load, SeenRound
+from trustbed.campaign.statistics.round_summary import VERDICTS, SeenRound
 from trustbed.campaign.statistics.timeline import Stretch, timeline
 from trustbed.campaign.statistics.two_point import TwoPointSummary
 

@@ -10,10 +10,10 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from trustbed.campaign.judge import judge_round
 from trustbed.campaign.metrics import Asking
+from trustbed.campaign.records import JudgedRound, RoundRecord
 from trustbed.campaign.results import Campaign, open_campaign
 from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
 from trustbed.campaign.runner.listener import RoundListener
@@ -70,8 +70,8 @@ def measure(
     asking = Asking(study.campaign, directory)
 
     def judge(
-        round_directory: RoundDirectory, record: Mapping[str, Any], campaign: model.Campaign
-    ) -> dict[str, Any]:
+        round_directory: RoundDirectory, record: RoundRecord, campaign: model.Campaign
+    ) -> JudgedRound:
         asking.put(round_directory, record)
         return judge_round(round_directory, record, campaign)
 

@@ -19,6 +19,7 @@ from sys import intern
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from trustbed.campaign import (
     VERDICTS,
@@ -35,12 +36,33 @@ from trustbed.campaign import (
 )
 from trustbed.campaign import hosts as looked_at
 from trustbed.campaign import timeline as over_time
-from trustbed.campaign.runner.directory import CAMPAIGN, CampaignDirectory, PairEntry
+from trustbed.campaign.model import (
+    Avoid,
+    CampaignModel,
+    CampaignState,
+    CauseConnections,
+    CauseRounds,
+    HostState,
+    MeanLoad,
+    PairResults,
+    Statement,
+    Throughput,
+)
+from trustbed.campaign.records import JudgedRound
+from trustbed.campaign.runner.directory import (
+    CAMPAIGN,
+    CampaignDirectory,
+    CampaignFacts,
+    PairEntry,
+    RoundDirectory,
+)
 from trustbed.campaign.runner.history import History, history_of
 from trustbed.campaign.runner.journal import PairState, State, state_of
-from trustbed.campaign.statistics.timeline import MOST
+from trustbed.campaign.statistics.avoidance import HourTable
+from trustbed.campaign.statistics.timeline import MOST, Timeline
+from trustbed.findings import Finding
 from trustbed.run.session_about import session_about
-from trustbed.scenario.campaign_model import ROLES, HostPair, Wanted
+from trustbed.scenario.campaign_model import ROLES, HostPair, Role, Wanted
 from trustbed.workload import mean, mean_interval
 
 POINTS = 3000
@@ -51,16 +73,10 @@ A page with ten times as many would be slow and too large.
 FEWEST_POINTS = 60
 
 
-def read_model(path: str | os.PathLike[str], *, timeline: bool = False) -> dict[str, Any]:
-    """What a campaign has come to so far, as one plain model; it may be at work meanwhile.
+def read_model(path: str | os.PathLike[str], *, timeline: bool = False) -> CampaignModel:
+    """What a campaign has come to so far; it may be at work meanwhile.
 
-    ``campaign`` says what it is and how far; ``hosts`` who was there last, when each was down and
-    what that cost. ``pairs`` has, per pair of hosts, its rounds by outcome, its verdicts and
-    causes, a ``statement`` in numbers, ``aggregates`` per index and role as in the papers,
-    ``predictions`` of data from probes, ``two_point`` per role where both hosts captured, ``path``
-    where test packets and estimators were asked for, and with ``timeline`` what is drawn of its
-    rounds over time. ``avoid`` says which hours of the day (UTC) and which hosts to avoid.
-    docs/json.md has every key.
+    ``timeline``: with what is drawn of the rounds of each pair over time.
 
     Raises:
         RunDirectoryError: There is none, or something in it is damaged.
@@ -73,35 +89,47 @@ def read_model(path: str | os.PathLike[str], *, timeline: bool = False) -> dict[
     sums = _read(directory, campaign.pairs, history)
     wanted = Wanted(level=campaign.confidence, half_width=campaign.half_width)
     until = max(began + 1, history.last_ns or 0)
-    pairs = [
-        one.told(state.of(name), campaign.rounds_per_pair, wanted) for name, one in sums.items()
-    ]
-    if timeline:
-        most = max(FEWEST_POINTS, min(MOST, POINTS // len(sums)))
-        for pair, (name, one) in zip(pairs, sums.items(), strict=True):
-            pair["timeline"] = over_time(
-                one.rounds, history.stretches.get(name, ()), from_ns=began, to_ns=until, most=most
+    most = max(FEWEST_POINTS, min(MOST, POINTS // max(1, len(sums))))
+
+    def drawn(name: str, one: _Sum) -> Timeline:
+        stretches = history.stretches.get(name, ())
+        return over_time(one.rounds, stretches, from_ns=began, to_ns=until, most=most)
+
+    facts = {name: getattr(campaign, name) for name in CampaignFacts.__struct_fields__}
+    return CampaignModel(
+        campaign=CampaignState(
+            **facts,
+            began_ns=began,
+            ends_ns=began + campaign.lasts_ns,
+            last_ns=until,
+            at_work=directory.is_held,
+            finished=state.ended,
+            sessions=state.sessions,
+            disk_bytes=directory.used_bytes(),
+            removed_captures=state.removed_captures,
+        ),
+        hosts=tuple(_host(name, state, history, until) for name in campaign.hosts),
+        pairs=tuple(
+            one.results(
+                state.of(name),
+                campaign.rounds_per_pair,
+                wanted,
+                drawn(name, one) if timeline else msgspec.UNSET,
             )
-    return {
-        "campaign": {
-            **{
-                key: value
-                for key, value in msgspec.structs.asdict(campaign).items()
-                if key not in ("pairs", "hosts")
-            },
-            "began_ns": began,
-            "ends_ns": began + campaign.lasts_ns,
-            "last_ns": until,
-            "at_work": directory.is_held,
-            "finished": state.ended,
-            "sessions": state.sessions,
-            "disk_bytes": directory.used_bytes(),
-            "removed_captures": state.removed_captures,
-        },
-        "hosts": [_told_host(name, state, history, until) for name in campaign.hosts],
-        "pairs": pairs,
-        "avoid": _avoid([one.pair for one in sums.values()], sums, wanted.level),
-    }
+            for name, one in sums.items()
+        ),
+        avoid=_avoid([one.pair for one in sums.values()], sums, wanted.level),
+    )
+
+
+def read_json(path: str | os.PathLike[str], *, timeline: bool = False) -> Mapping[str, Any]:
+    """:func:`read_model` as JSON carries it."""
+    found: Mapping[str, Any] = _plain(read_model(path, timeline=timeline))
+    return found
+
+
+def _plain(found: object) -> Any:  # noqa: ANN401 - JSON
+    return msgspec.json.decode(msgspec.json.encode(found))
 
 
 def open_campaign(path: str | os.PathLike[str]) -> Campaign:
@@ -126,21 +154,19 @@ class Campaign:
     path: Path
 
     @cached_property
-    def model(self) -> dict[str, Any]:
+    def model(self) -> CampaignModel:
         """Everything that the report shows (:func:`read_model`). Read once."""
         return read_model(self.path, timeline=True)
 
     @property
-    def pairs(self) -> Sequence[Mapping[str, Any]]:
-        """One row per pair of hosts: its rounds, verdicts, causes and throughput."""
-        pairs: Sequence[Mapping[str, Any]] = self.model["pairs"]
-        return pairs
+    def pairs(self) -> Sequence[PairResults]:
+        """The pairs of hosts: rounds, verdicts, causes and throughput of each."""
+        return self.model.pairs
 
     @property
-    def hosts(self) -> Sequence[Mapping[str, Any]]:
-        """One row per host: whether it is up, when it was down, and what that cost."""
-        hosts: Sequence[Mapping[str, Any]] = self.model["hosts"]
-        return hosts
+    def hosts(self) -> Sequence[HostState]:
+        """The hosts: whether each is up, when it was down, and what that cost."""
+        return self.model.hosts
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -148,9 +174,13 @@ class Campaign:
         return ("pairs", "hosts", "connections", "findings")
 
     @property
-    def findings(self) -> Sequence[Mapping[str, Any]]:
+    def findings(self) -> Sequence[RoundFinding]:
         """The findings of all judged rounds, each with its ``pair`` and ``round``."""
-        return list(self.rows("findings"))
+        return [
+            RoundFinding(**asdict(finding), pair=one.pair, round=one.number)
+            for one in self._judged()
+            for finding in one.judged().findings
+        ]
 
     def rows(self, table: str = "pairs") -> Iterator[Mapping[str, Any]]:
         """The rows of a table as JSON carries them.
@@ -158,15 +188,17 @@ class Campaign:
         ``connections`` and ``findings`` are read round by round, and take the memory of one.
         """
         if table in ("pairs", "hosts"):
-            return iter(self.pairs if table == "pairs" else self.hosts)
+            return iter(_plain(self.pairs if table == "pairs" else self.hosts))
         if table not in self.tables:
             raise KeyError(table)
         return (
-            {"pair": one.pair, "round": one.number, **row}
-            for one in CampaignDirectory(self.path).rounds()
-            if one.is_judged
-            for row in one.judged()[table]
+            {"pair": one.pair, "round": one.number, **_plain(row)}
+            for one in self._judged()
+            for row in getattr(one.judged(), table)
         )
+
+    def _judged(self) -> Iterator[RoundDirectory]:
+        return (one for one in CampaignDirectory(self.path).rounds() if one.is_judged)
 
     def report(
         self, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None
@@ -175,10 +207,18 @@ class Campaign:
         from trustbed.report.campaign import page
 
         text = campaign_text_of(self.path)
-        page.write(Path(path), self.model, about or session_about(), text=text)
+        page.write(Path(path), _plain(self.model), about or session_about(), text=text)
 
     def __repr__(self) -> str:
         return f"<Campaign {self.path}: {len(self.pairs)} pairs of hosts>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundFinding(Finding):
+    """A finding about a round of a pair of hosts."""
+
+    pair: str
+    round: int
 
 
 def campaign_text_of(path: str | os.PathLike[str]) -> str:
@@ -204,21 +244,21 @@ def _read(
     return sums
 
 
-def _told_host(name: str, state: State, history: History, until: int) -> dict[str, Any]:
+def _host(name: str, state: State, history: History, until: int) -> HostState:
     line = state.hosts.get(name)
     down = history.down.get(name, [])
-    return {
-        "host": name,
-        "up": None if line is None else line.up,
-        "since_ns": None if line is None else line.at_ns,
-        "why": None if line is None else line.why,
-        "down": [list(span) for span in down],
-        "down_seconds": sum((until if end is None else end) - begin for begin, end in down) / 1e9,
-        "lost_rounds": history.lost_to[name],
-    }
+    return HostState(
+        host=name,
+        up=None if line is None else line.up,
+        since_ns=None if line is None else line.at_ns,
+        why=None if line is None else line.why,
+        down=tuple(down),
+        down_seconds=sum((until if end is None else end) - begin for begin, end in down) / 1e9,
+        lost_rounds=history.lost_to[name],
+    )
 
 
-def _avoid(pairs: Sequence[HostPair], sums: Mapping[str, _Sum], level: float) -> dict[str, Any]:
+def _avoid(pairs: Sequence[HostPair], sums: Mapping[str, _Sum], level: float) -> Avoid:
     """Hours and hosts to avoid.
 
     Of each group of hosts also the ``hours`` of the day in which it is worse than at others.
@@ -228,18 +268,24 @@ def _avoid(pairs: Sequence[HostPair], sums: Mapping[str, _Sum], level: float) ->
         for seen in one.judged:
             tallies[name].add(discarded=seen.use == "discard")
     found = looked_at(pairs, tallies, level=level)
-    for group in found["avoid"]:
-        group["hours"] = _hours([sums[name] for name in group["pairs"]], level)["avoid"]
-    return {"level": level, "hours": _hours(list(sums.values()), level), "hosts": found}
+    groups = tuple(
+        replace(group, hours=_hours([sums[name] for name in group.pairs], level).avoid)
+        for group in found.avoid
+    )
+    return Avoid(
+        level=level,
+        hours=_hours(list(sums.values()), level),
+        hosts=replace(found, avoid=groups),
+    )
 
 
-def _hours(sums: Sequence[_Sum], level: float) -> dict[str, Any]:
+def _hours(sums: Sequence[_Sum], level: float) -> HourTable:
     hours = Hours()
     for one in sums:
         for seen in one.judged:
             if seen.at_ns is not None:
                 hours.add(seen.at_ns, discarded=seen.use == "discard")
-    return hours.told(level)
+    return hours.table(level)
 
 
 class _Sum:
@@ -249,8 +295,8 @@ class _Sum:
         self.pair = pair
         self.rounds: list[SeenRound] = []
         self._connections: list[Connection] = []
-        self._two_point = {role: TwoPointSummary() for role in ROLES}
-        self._causes: Counter[tuple[str, str, str]] = Counter()
+        self._two_point: dict[Role, TwoPointSummary] = {role: TwoPointSummary() for role in ROLES}
+        self._causes: Counter[tuple[Role, str, str]] = Counter()
         self._flags: Counter[str] = Counter()
         self._paths = Paths()
 
@@ -259,95 +305,86 @@ class _Sum:
         """Those of which it is known what they measured."""
         return (one for one in self.rounds if one.use is not None)
 
-    def add(self, number: int, at_ns: int | None, judged: Mapping[str, Any]) -> None:
+    def add(self, number: int, at_ns: int | None, judged: JudgedRound) -> None:
         """Takes a round."""
         self.rounds.append(SeenRound.of(number, at_ns, judged))
-        self._flags.update(judged["flags"])
-        self._paths.add(judged.get("path"))
-        for row in judged["connections"]:
-            words = {name: intern(row[name]) for name in ("index", "role")}
-            self._connections.append(Connection.of({**row, **words, "pair": self.pair.name}))
-            self._two_point[words["role"]].add(row)  # type: ignore[index] # it is a role
-            if row.get("cause") is not None:
-                self._causes[words["role"], intern(row["cause"]), intern(row["verdict"])] += 1
+        self._flags.update(judged.flags)
+        self._paths.add(judged.path)
+        for row in judged.connections:
+            own = msgspec.structs.replace(row, pair=self.pair.name)
+            self._connections.append(Connection.of(own))
+            self._two_point[row.role].add(row)
+            if row.cause is not None:
+                self._causes[row.role, intern(row.cause), intern(row.verdict or "")] += 1
 
-    def told(self, state: PairState, asked: int, wanted: Wanted) -> dict[str, Any]:
+    def results(
+        self, state: PairState, asked: int, wanted: Wanted, timeline: Timeline | msgspec.UnsetType
+    ) -> PairResults:
         """What they come to."""
-        both = [
-            two_point.told(role)
-            for role, two_point in self._two_point.items()
-            if two_point.connections
-        ]
-        return {
-            "pair": self.pair.name,
-            "sender": self.pair.sender,
-            "receiver": self.pair.receiver,
-            "rounds": {
+        return PairResults(
+            pair=self.pair.name,
+            sender=self.pair.sender,
+            receiver=self.pair.receiver,
+            rounds={
                 "asked": asked,
                 "running": state.running,
                 **dict(sorted(state.outcomes.items())),
             },
-            "last_ns": state.last_ns,
-            "judged": len(self.rounds),
-            "uses": {
-                verdict: sum(one.use == verdict for one in self.rounds) for verdict in VERDICTS
-            },
-            "statement": statement(self.rounds, wanted),
-            "causes": [
-                {"role": role, "cause": cause, "verdict": verdict, "connections": count}
+            last_ns=state.last_ns,
+            judged=len(self.rounds),
+            uses={verdict: sum(one.use == verdict for one in self.rounds) for verdict in VERDICTS},
+            statement=statement(self.rounds, wanted),
+            causes=tuple(
+                CauseConnections(role=role, cause=cause, verdict=verdict, connections=count)
                 for (role, cause, verdict), count in self._causes.most_common()
-            ],
-            "aggregates": [asdict(one) for one in aggregate(self._connections, wanted)],
-            "predictions": [asdict(one) for one in predict(self._connections)],
-            "two_point": both,
-            "path": self._paths.told(),
-            "flags": dict(self._flags),
-            "hosts": {
-                role: _mean_load([getattr(one, role) for one in self.rounds])
-                for role in ("sender", "receiver")
+            ),
+            aggregates=aggregate(self._connections, wanted),
+            predictions=predict(self._connections),
+            two_point=tuple(
+                one.sums(role) for role, one in self._two_point.items() if one.connections
+            ),
+            path=self._paths.summary(),
+            flags=dict(self._flags),
+            hosts={
+                "sender": _mean_load([one.sender for one in self.rounds]),
+                "receiver": _mean_load([one.receiver for one in self.rounds]),
             },
-        }
+            timeline=timeline,
+        )
 
 
-def statement(rounds: Sequence[SeenRound], wanted: Wanted) -> dict[str, Any]:
-    """What the network gives between two hosts.
-
-    Throughput of the data of rounds that may be used, beside that of all rounds.
-
-    A round counts with the mean of its data connections. Those of rounds that are to be discarded
-    measured a host, and not the network; ``why`` counts them by the causes of their connections.
-    ``rounds_wanting`` is how many more usable rounds the wanted interval needs,
-    ``rounds_wanting_all`` how many more of any kind, if as many of them may be used as so far.
-    """
+def statement(rounds: Sequence[SeenRound], wanted: Wanted) -> Statement:
+    """What the network gives between two hosts: throughput of the data of usable rounds."""
     usable = [one for one in rounds if one.use != "discard"]
     why = Counter(cause for one in rounds if one.use == "discard" for cause in one.causes)
-    found: dict[str, Any] = {
-        "rounds": len(rounds),
-        "discarded": len(rounds) - len(usable),
-        "why": [{"cause": cause, "rounds": count} for cause, count in why.most_common()],
-    }
-    for name, chosen in (("network", usable), ("everything", rounds)):
-        means = [one.data for one in chosen if one.data is not None]
-        interval = mean_interval(means, level=wanted.level)
-        found[name] = {
-            "rounds": len(means),
-            "throughput_mean": mean(means),
-            "throughput_interval": None if interval is None else asdict(interval),
-        }
-    wanting = rounds_wanting([one.data for one in usable if one.data is not None], wanted)
-    counted = found["network"]["rounds"]
-    whole = None if wanting is None else -(-wanting * len(rounds) // counted)
-    return {**found, "rounds_wanting": wanting, "rounds_wanting_all": whole}
-
-
-def _mean_load(loads: Sequence[Load]) -> dict[str, Any]:
-    keys = ("busy_share", "steal_share", "throttled_share")
-    found: dict[str, Any] = {
-        key: mean([value for one in loads if (value := getattr(one, key)) is not None])
-        for key in keys
-    }
-    found["wakeup_latency_max_ns"] = max(
-        (one.wakeup_latency_max_ns for one in loads if one.wakeup_latency_max_ns is not None),
-        default=None,
+    network = [one.data for one in usable if one.data is not None]
+    wanting = rounds_wanting(network, wanted)
+    return Statement(
+        rounds=len(rounds),
+        discarded=len(rounds) - len(usable),
+        why=tuple(CauseRounds(cause=cause, rounds=count) for cause, count in why.most_common()),
+        network=_throughput(network, wanted),
+        everything=_throughput([one.data for one in rounds if one.data is not None], wanted),
+        rounds_wanting=wanting,
+        rounds_wanting_all=None if wanting is None else -(-wanting * len(rounds) // len(network)),
     )
-    return found
+
+
+def _throughput(means: Sequence[float], wanted: Wanted) -> Throughput:
+    return Throughput(
+        rounds=len(means),
+        throughput_mean=mean(means),
+        throughput_interval=mean_interval(means, level=wanted.level),
+    )
+
+
+def _mean_load(loads: Sequence[Load]) -> MeanLoad:
+    def known(name: str) -> list[float]:
+        return [value for one in loads if (value := getattr(one, name)) is not None]
+
+    return MeanLoad(
+        busy_share=mean(known("busy_share")),
+        steal_share=mean(known("steal_share")),
+        throttled_share=mean(known("throttled_share")),
+        wakeup_latency_max_ns=max(known("wakeup_latency_max_ns"), default=None),
+    )

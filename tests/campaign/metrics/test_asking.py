@@ -8,16 +8,16 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.campaign.runner.conftest import study_of
+from tests.campaign.runner.conftest import record_of, study_of
 from tests.patience import PATIENCE
 from trustbed.campaign.metrics import Asking, asking, round_resources
 from trustbed.campaign.metrics.answer import Answer, SourceError
 from trustbed.campaign.metrics.kept import Kept
 from trustbed.campaign.metrics.table import Observation, Span
+from trustbed.campaign.records import RoundRecord
 from trustbed.campaign.runner import CampaignDirectory
 from trustbed.campaign.runner.directory import RoundDirectory
 from trustbed.scenario.campaign_model import Campaign
@@ -50,19 +50,19 @@ class Played:
 
     def round(
         self, number: int = 0, ended: int | None = None
-    ) -> tuple[RoundDirectory, dict[str, Any]]:
+    ) -> tuple[RoundDirectory, RoundRecord]:
         """A round of 30 s."""
         until = time.time_ns() - 3600 * SECOND if ended is None else ended
-        record = {
-            "pair": "a-b",
-            "number": number,
-            "sender": "a",
-            "receiver": "b",
-            "began_ns": until - 30 * SECOND,
-            "ended_ns": until,
-        }
+        record = record_of(
+            number=number,
+            sender="a",
+            receiver="b",
+            began_ns=until - 30 * SECOND,
+            ended_ns=until,
+            outcome="complete",
+        )
         directory = self.directory.begin_round("a-b", number)
-        directory.finish({**record, "outcome": "complete"})
+        directory.finish(record)
         return directory, record
 
     def ask(self, source: Outside, span: Span, now_ns: int) -> Answer:
@@ -115,7 +115,7 @@ def test_both_hosts_are_asked_for_the_time_of_the_round_and_once_if_all_is_known
         others.put(directory, record)
         played.wait(3)
     assert sorted(played.asked) == [
-        (name, record["ended_ns"]) for name in ("cloudwatch", "prometheus", "prometheus")
+        (name, record.ended_ns) for name in ("cloudwatch", "prometheus", "prometheus")
     ]
     table = round_resources(directory)
     rows = [row for row in table.to_pylist() if row["source"] in ("prometheus", "cloudwatch")]
@@ -174,7 +174,7 @@ def test_what_is_open_at_the_end_is_asked_for_once_more_and_then_by_the_next_ses
         if row["source"] == "prometheus" and row["problem"]
     )
     assert (row["time_ns"], row["resolution_ns"], row["covered_ns"]) == (
-        record["ended_ns"] - 10 * SECOND,
+        record.ended_ns - 10 * SECOND,
         10 * SECOND,
         0,
     )
@@ -255,9 +255,7 @@ def test_an_answer_that_no_table_can_hold_is_a_row_too(played: Played) -> None:
     (directory, record), (other, second) = played.round(0), played.round(1)
     late = Observation("host", None, "load_1min", 1 << 80, 1, 0.0)
     played.answers = lambda source, span: (
-        Answer([late], span.until_ns)
-        if span.until_ns == record["ended_ns"]
-        else whole(source, span)
+        Answer([late], span.until_ns) if span.until_ns == record.ended_ns else whole(source, span)
     )
     with played.asking() as others:
         others.put(directory, record)
@@ -278,7 +276,7 @@ def test_a_folder_that_is_gone_or_damaged_is_left_alone(played: Played) -> None:
         others.put(directory, record)
         others.put(other, second)
         played.wait(3)
-    assert {until for _, until in played.asked} == {second["ended_ns"]}
+    assert {until for _, until in played.asked} == {second.ended_ns}
     assert problems(other, "prometheus") == []
 
 

@@ -18,7 +18,7 @@ from trustbed.campaign.api import measure
 from trustbed.campaign.judge import judge_round
 from trustbed.campaign.metrics import campaign_resources, round_resources, write_resources
 from trustbed.campaign.metrics.table import METRICS, MINUTE, RESOURCES
-from trustbed.campaign.results import read_model
+from trustbed.campaign.results import read_json as read_model
 from trustbed.campaign.runner import CampaignDirectory, Runner
 from trustbed.report.placing import OutputError
 from trustbed.run.owned_directory import RunDirectoryError
@@ -143,16 +143,16 @@ def test_what_hosts_and_others_tell_of_a_round_is_one_table(
         if row["resolution_ns"] < MINUTE
     ]
     assert [row["value"] for row in scrapes] == pytest.approx([1 / 3] * len(scrapes))
-    assert scrapes[0]["time_ns"] <= record["began_ns"]
-    assert (
-        scrapes[-1]["time_ns"] + scrapes[-1]["resolution_ns"] >= record["ended_ns"] - 2 * SECOND
-    ), "it may be asked before the next one"
+    assert scrapes[0]["time_ns"] <= record.began_ns
+    assert scrapes[-1]["time_ns"] + scrapes[-1]["resolution_ns"] >= record.ended_ns - 2 * SECOND, (
+        "it may be asked before the next one"
+    )
     assert {row["resolution_ns"] for row in scrapes} <= {SECOND * part // 4 for part in range(1, 6)}
     (away,) = [row for row in told(rows, "prometheus") if row["host"] == "b"]
     assert "does not answer: Connection refused" in away["problem"]
     assert (away["time_ns"], away["resolution_ns"]) == (
-        record["began_ns"],
-        record["ended_ns"] - record["began_ns"],
+        record.began_ns,
+        record.ended_ns - record.began_ns,
     )
 
     # CloudWatch knows whole minutes; the one in which the round ended is not over.

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from trustbed.campaign import Round
+from trustbed.campaign import Round, records
+from trustbed.campaign.records import RoundRecord
 from trustbed.campaign.runner.round import CancelledRoundError
 from trustbed.errors import TestbedError
 from trustbed.scenario import campaign as campaigns
@@ -118,7 +119,7 @@ class PlayedRound:
         self.campaign, self.one, self.sender, self.receiver = campaign, one, sender, receiver
         self.address, self.cancelled = address, cancelled
 
-    def carry_out(self, directory: Path) -> dict[str, Any]:
+    def carry_out(self, directory: Path) -> RoundRecord:
         """The record of a round that came through."""
         if self.waits is not None:
             while not self.waits.wait(0.01):
@@ -134,20 +135,23 @@ class PlayedRound:
             for pair in range(3)
             for role, size in sizes
         ]
-        return {
-            "pair": self.one.pair.name,
-            "number": self.one.number,
-            "index": self.one.index.name,
-            "probe_bytes": sizes[0][1],
-            "data_bytes": sizes[1][1],
-            "limit_ns": 300_000_000_000,
-            "troubles": [],
-            "ping": {"round_trips_ns": [10_000_000] * 10},
-            "sent": {"connections": rows},
-            "received": {"connections": rows},
-            "connections": [],
-            "outcome": "complete",
-        }
+        return record_of(
+            pair=self.one.pair.name,
+            number=self.one.number,
+            index=self.one.index.name,
+            probe_bytes=sizes[0][1],
+            data_bytes=sizes[1][1],
+            limit_ns=300_000_000_000,
+            ping={"from": "127.0.0.1", "round_trips_ns": [10_000_000] * 10},
+            sent={"connections": rows},
+            received={"connections": rows},
+            outcome="complete",
+        )
+
+
+def record_of(**found: object) -> RoundRecord:
+    """The record of a round with these keys."""
+    return records.read({"pair": "a-b", "number": 0, "index": "1", **found}, RoundRecord)
 
 
 def row_of(pair: int, role: str, size: int, rate: float, **more: object) -> dict[str, Any]:

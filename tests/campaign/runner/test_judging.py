@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, row_of, study_of
+from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, record_of, row_of, study_of
 from trustbed.campaign import SeenRound
 from trustbed.campaign import judge as campaigns
 from trustbed.campaign.judge import judge_round
-from trustbed.campaign.results import read_model, statement
+from trustbed.campaign.model import CauseRounds
+from trustbed.campaign.results import read_json as read_model
+from trustbed.campaign.results import statement
 from trustbed.campaign.runner import CampaignDirectory, Runner
 from trustbed.campaign.runner.directory import RoundDirectory
 from trustbed.campaign.runner.round import connections_of
@@ -60,35 +62,30 @@ LIMIT = 300_000_000_000
 def test_the_receiver_says_why_a_connection_failed_and_else_the_sender(
     received: dict[str, Any] | None, sent: dict[str, Any], wanted: str | None
 ) -> None:
-    record: dict[str, Any] = {
-        "limit_ns": LIMIT,
-        "sent": {"connections": [row_of(0, "data", 1000, 1.0, **sent)]},
-    }
+    ends = {"sent": {"connections": [row_of(0, "data", 1000, 1.0, **sent)]}}
     if received is not None:
-        record["received"] = {"connections": [row_of(0, "data", 1000, 1.0, **received)]}
-    assert connections_of(record) == [{"number": 0, "role": "data", "failure": wanted}]
+        ends["received"] = {"connections": [row_of(0, "data", 1000, 1.0, **received)]}
+    (found,) = connections_of(record_of(limit_ns=LIMIT, **ends))
+    assert (found.number, found.role, found.failure) == (0, "data", wanted)
 
 
 def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a-b")
     rows = [row_of(0, role, 1000, 5e5) for role in ("probe", "data")]
-    record: dict[str, Any] = {
-        "pair": "a-b",
-        "number": 3,
-        "index": "1",
-        "probe_bytes": 16384,
-        "data_bytes": 262_144,
-        "limit_ns": LIMIT,
-        "outcome": "complete",
-        "sent": {"connections": rows},
-        "received": {"connections": rows},
-        "ping": {"round_trips_ns": [None, 10_000_000, 30_000_000]},
-    }
+    record = record_of(
+        number=3,
+        probe_bytes=16384,
+        data_bytes=262_144,
+        limit_ns=LIMIT,
+        outcome="complete",
+        sent={"connections": rows},
+        received={"connections": rows},
+        ping={"from": "127.0.0.1", "round_trips_ns": [None, 10_000_000, 30_000_000]},
+    )
     judged = judge_round(RoundDirectory(3, "a-b", tmp_path), record, study.campaign)
-    assert (judged["use"], judged["flags"]) == (None, ["no_capture"])
+    assert (judged.use, judged.flags) == (None, ["no_capture"])
     assert [
-        (row["rtt_base_seconds"], row["cause"], row["app_bytes_per_second"])
-        for row in judged["connections"]
+        (row.rtt_base_seconds, row.cause, row.app_bytes_per_second) for row in judged.connections
     ] == [(0.02, None, 5e5)] * 2
 
 
@@ -96,7 +93,7 @@ def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> Non
     ("ahead_after", "flagged"), [(2_000_000, False), (170_000_000, True), (-170_000_000, True)]
 )
 def test_a_clock_that_was_set_is_noticed(ahead_after: int, flagged: bool) -> None:
-    """Half a minute in which a clock may be steered by 15 ms."""
+    """Half a minute in which a clock may be slewed by 15 ms."""
     clocks = {
         "sender": {"ahead_ns": 0, "error_ns": 100_000, "at_ns": 0},
         "receiver": {"ahead_ns": 5, "error_ns": 100_000, "at_ns": 0},
@@ -105,9 +102,9 @@ def test_a_clock_that_was_set_is_noticed(ahead_after: int, flagged: bool) -> Non
         **clocks,
         "receiver": {"ahead_ns": ahead_after, "error_ns": 100_000, "at_ns": 30_000_000_000},
     }
-    found = campaigns._flags({"clocks": clocks, "clocks_after": after}, [], {}, None)
+    found = campaigns._flags(record_of(clocks=clocks, clocks_after=after), [], {}, None)
     assert ("clock_stepped" in found) is flagged
-    assert "clock_stepped" not in campaigns._flags({"clocks": clocks}, [], {}, None), (
+    assert "clock_stepped" not in campaigns._flags(record_of(clocks=clocks), [], {}, None), (
         "it was asked once"
     )
 
@@ -125,19 +122,15 @@ def test_rounds_that_measured_a_host_do_not_count_for_the_network() -> None:
         seen(14.0, None),
     ]
     found = statement(rounds, Wanted())
-    assert (found["rounds"], found["discarded"]) == (4, 1)
-    assert found["why"] == [{"cause": "host_stall", "rounds": 1}]
-    assert (found["network"]["rounds"], found["network"]["throughput_mean"]) == (3, 12.0)
-    assert (
-        found["network"]["throughput_interval"]["low"]
-        < 12
-        < found["network"]["throughput_interval"]["high"]
-    )
-    assert found["everything"]["throughput_mean"] == 9.5
-    assert found["rounds_wanting_all"] == -(-found["rounds_wanting"] * 4 // 3), (
+    assert (found.rounds, found.discarded) == (4, 1)
+    assert found.why == (CauseRounds(cause="host_stall", rounds=1),)
+    assert (found.network.rounds, found.network.throughput_mean) == (3, 12.0)
+    assert found.network.throughput_interval.low < 12 < found.network.throughput_interval.high
+    assert found.everything.throughput_mean == 9.5
+    assert found.rounds_wanting_all == -(-found.rounds_wanting * 4 // 3), (
         "of four rounds three may be used"
     )
-    assert statement([], Wanted())["network"]["throughput_mean"] is None
+    assert statement([], Wanted()).network.throughput_mean is None
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])

@@ -22,7 +22,8 @@ from tests.testbed.conftest import Machine, agent, machine
 from tests.testbed.test_remote_ssh import Serves, home, serves
 from trustbed.campaign import Round
 from trustbed.campaign.api import measure
-from trustbed.campaign.results import read_model
+from trustbed.campaign.records import RoundRecord
+from trustbed.campaign.results import read_json as read_model
 from trustbed.campaign.runner import CampaignDirectory, RoundListener
 from trustbed.campaign.runner.journal import HostLine
 from trustbed.scenario.campaign import CampaignFile
@@ -66,27 +67,27 @@ def test_a_round_between_this_machine_and_itself_is_whole(tmp_path: Path, cache:
     assert measured(model, "a-b") == {"complete": 1}
     (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
     record, judged = round_directory.record(), round_directory.judged()
-    assert record["troubles"] == []
-    assert (record["ping"]["interface"], len(record["ping"]["round_trips_ns"])) == ("lo", 3)
-    assert record["start_spread_ns"] >= 0
-    assert set(record["watched"]) == {
+    assert record.warnings == []
+    assert (record.ping.read.interface, len(record.ping.read.round_trips_ns)) == ("lo", 3)
+    assert record.start_spread_ns >= 0
+    assert set(record.watched) == {
         "sender.samples",
         "receiver.samples",
         "sender.capture",
         "receiver.capture",
     }
-    assert record["watched"]["sender.capture"]["complete"]
-    assert [(row["number"], row["role"]) for row in judged["connections"]] == list(
+    assert record.watched["sender.capture"].whole["complete"]
+    assert [(row.number, row.role) for row in judged.connections] == list(
         itertools.product(range(3), ("probe", "data"))
     )
-    for row in judged["connections"]:
-        assert (row["failure"], row["received_bytes"]) == (None, row["size_bytes"])
-        assert row["transfer"] is not None, "it was found in the capture"
-        assert row["segments"] > 0
-        assert 0 < row["window_max_bytes"] <= row["window_clamp_bytes"]
-    assert judged["flags"] == []
+    for row in judged.connections:
+        assert (row.failure, row.received_bytes) == (None, row.size_bytes)
+        assert row.transfer is not None, "it was found in the capture"
+        assert row.segments > 0
+        assert 0 < row.window_max_bytes <= row.window_clamp_bytes
+    assert judged.flags == []
     for host in ("a", "b"):
-        facts = json.loads((tmp_path / "out" / record["hosts"][host]).read_text())
+        facts = json.loads((tmp_path / "out" / record.hosts[host]).read_text())
         assert facts["host"]["way"] == ("local" if host == "a" else " ".join(THROUGH_SHELL))
     assert not list(cache.glob("session-*")), "hosts are left as they were"
 
@@ -134,8 +135,8 @@ def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(
                     with contextlib.suppress(ProcessLookupError):  # a shell ends with its child
                         os.kill(int(pid), signal.SIGKILL)
 
-        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
-            if self.done and record["outcome"] == "complete":
+        def on_ended(self, one: Round, record: RoundRecord) -> None:
+            if self.done and record.outcome == "complete":
                 self.came.add(one.pair.name)
             if self.came == {"a-b", "c-d"}:
                 raise KeyboardInterrupt  # what is to be seen was seen
@@ -169,7 +170,7 @@ def test_a_port_that_nobody_reaches_makes_connections_that_failed(
     model = carry_out(study_of(tmp_path, "a-b", hosts=hosts, count=1, pings=0), tmp_path / "out")
     assert measured(model, "a-b") == {"failed": 1}
     (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
-    assert "192.0.2.9" in round_directory.record()["error"]["message"]
+    assert "192.0.2.9" in round_directory.record().error.message
 
 
 def test_over_ssh_nothing_differs(tmp_path: Path, home: Path, serves: Serves) -> None:
@@ -194,7 +195,8 @@ def test_over_ssh_nothing_differs(tmp_path: Path, home: Path, serves: Serves) ->
 LINKED = """
 from pathlib import Path
 from trustbed.campaign.api import measure
-from trustbed.campaign.results import read_model
+from trustbed.campaign.records import RoundRecord
+from trustbed.campaign.results import read_json as read_model
 from trustbed.campaign.runner import CampaignDirectory
 from trustbed.scenario import campaign
 
@@ -270,13 +272,13 @@ def test_what_an_emulated_link_gives_is_what_the_campaign_says(
         assert (delay[way]["lost_share"], delay[way]["jitter_mean_seconds"] >= 0) == (0, True)
     assert found["data"]["x0"] > 2 * found["probe"]["x0"], "the larger window allows more"
     for round_directory in CampaignDirectory(tmp_path / "out").rounds():
-        trips = round_directory.record()["ping"]["round_trips_ns"]
+        trips = round_directory.record().ping.read.round_trips_ns
         assert all(trip is None or trip >= 20_000_000 for trip in trips), trips
-        assert round_directory.record()["ping"]["way"] == "icmp"
-        assert round_directory.judged()["clocks"]["frames"] > 0
-        for row in round_directory.judged()["connections"]:
-            assert (row["lost_between"], row["needless"]) == (0, 0), "both ends were captured"
-            assert row["path_p50_seconds"] >= 0.02, "there and back"
+        assert round_directory.record().ping.whole["way"] == "icmp"
+        assert round_directory.judged().clocks.frames > 0
+        for row in round_directory.judged().connections:
+            assert (row.lost_between, row.needless) == (0, 0), "both ends were captured"
+            assert row.path_p50_seconds >= 0.02, "there and back"
 
 
 TRANSLATED = r"""
@@ -304,7 +306,8 @@ done
 MEASURED = """
 from pathlib import Path
 from trustbed.campaign.api import measure
-from trustbed.campaign.results import read_model
+from trustbed.campaign.records import RoundRecord
+from trustbed.campaign.results import read_json as read_model
 from trustbed.campaign.runner import CampaignDirectory
 from trustbed.scenario import campaign
 
@@ -337,21 +340,21 @@ def test_hosts_behind_a_translation_of_addresses_are_measured(
     assert measured(model, "near-far") == {"complete": 1}
     (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
     record = round_directory.record()
-    assert record["troubles"] == []
+    assert record.warnings == []
     assert (
-        record["delay"]["answered_probes"],
-        record["delay"]["reflector"]["answered_packets"],
+        record.delay.read.answered_probes,
+        record.delay.whole["reflector"]["answered_packets"],
     ) == (20, 20)
-    assert record["bandwidth"]["pathchirp"]["chirps"]["sent"] > 0
+    assert record.bandwidth["pathchirp"].read.chirps.sent > 0
     (estimate,) = model["pairs"][0]["path"]["bandwidth"]
     assert (estimate["estimator"], estimate["rounds"]) == ("pathchirp", 1)
-    assert {row["local"].rpartition(":")[0] for row in record["received"]["connections"]} == {
+    assert {row["local"].rpartition(":")[0] for row in record.received.whole["connections"]} == {
         "10.2.0.2"
     }
-    assert {row["peer"].rpartition(":")[0] for row in record["received"]["connections"]} == {
+    assert {row["peer"].rpartition(":")[0] for row in record.received.whole["connections"]} == {
         "192.0.2.1"
     }
-    assert all(row["transfer"] for row in round_directory.judged()["connections"]), (
+    assert all(row.transfer for row in round_directory.judged().connections), (
         "found in the capture beside the sender"
     )
     assert (round_directory.path / "receiver.pcapng").stat().st_size > 10_000

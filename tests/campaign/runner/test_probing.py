@@ -14,6 +14,7 @@ from tests.campaign.runner.conftest import study_of
 from trustbed.agent.client import AgentError
 from trustbed.agent.control import Reading
 from trustbed.campaign import Round, path_of
+from trustbed.campaign.records import RoundRecord, plain
 from trustbed.campaign.runner import probing
 from trustbed.campaign.runner.round import RoundCarrier
 from trustbed.errors import TestbedError
@@ -145,8 +146,8 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     return found
 
 
-def record_of(tmp_path: Path, played: Played) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a round wrote down, and its troubles but for those who look on."""
+def carried_out(tmp_path: Path, played: Played) -> tuple[RoundRecord, dict[str, str]]:
+    """What a round wrote down, and its warnings but for those who look on."""
     campaign = study_of(tmp_path, "a-b", more="[recording]\ncapture = false\n", **ASKED).campaign
     hosts = [PlayedHost(host.name, played) for host in campaign.hosts]
     one = Round(
@@ -157,19 +158,18 @@ def record_of(tmp_path: Path, played: Played) -> tuple[dict[str, Any], dict[str,
     )
     carrier = RoundCarrier(campaign, one, *hosts, campaign.hosts[1].measured, threading.Event())  # type: ignore[arg-type]
     record = carrier.carry_out(tmp_path)
-    troubles = {
-        one["what"]: one["message"]
-        for one in record["troubles"]
-        if one["message"] != "nobody looks on"
+    warnings = {
+        one.what: one.message for one in record.warnings if one.message != "nobody looks on"
     }
-    return record, troubles
+    return record, warnings
 
 
 def test_both_ends_of_a_question_are_kept(tmp_path: Path, played: Played) -> None:
-    record, troubles = record_of(tmp_path, played)
-    assert troubles == {}
-    assert record["delay"] == {**REPORTS["probe"], "reflector": REPORTS["reflect"]}
-    assert record["bandwidth"] == {"pathchirp": {**REPORTS["send"], "receiver": REPORTS["receive"]}}
+    record, warnings = carried_out(tmp_path, played)
+    assert warnings == {}
+    found = plain(record)
+    assert found["delay"] == {**REPORTS["probe"], "reflector": REPORTS["reflect"]}
+    assert found["bandwidth"] == {"pathchirp": {**REPORTS["send"], "receiver": REPORTS["receive"]}}
 
 
 def test_a_question_that_fails_was_asked_all_the_same(tmp_path: Path, played: Played) -> None:
@@ -177,13 +177,13 @@ def test_a_question_that_fails_was_asked_all_the_same(tmp_path: Path, played: Pl
         "probe": AgentError("probe: it is gone", "none"),
         "send": AgentError("estimate: it is gone", "none"),
     }
-    record, troubles = record_of(tmp_path, played)
-    assert troubles == {
+    record, warnings = carried_out(tmp_path, played)
+    assert warnings == {
         "one-way delays": "probe: it is gone",
         "available bandwidth by pathchirp": "estimate: it is gone",
     }
     found = path_of(record)
-    assert [found["delay"]["answered"], *(one["answered"] for one in found["bandwidth"])] == [
+    assert [found.delay and found.delay.answered, *(one.answered for one in found.bandwidth)] == [
         False,
         False,
     ]
@@ -196,13 +196,13 @@ def test_what_was_found_is_kept_where_the_far_end_does_not_report(
         "reflect": AgentError("reflect: it is gone", "none"),
         "receive": AgentError("estimate: it is gone", "none"),
     }
-    record, troubles = record_of(tmp_path, played)
-    assert troubles == {
+    record, warnings = carried_out(tmp_path, played)
+    assert warnings == {
         "reflector of test packets": "reflect: it is gone",
         "receiver of pathchirp": "estimate: it is gone",
     }
-    assert record["delay"] == REPORTS["probe"]
-    assert record["bandwidth"]["pathchirp"] == REPORTS["send"]
+    assert plain(record)["delay"] == REPORTS["probe"]
+    assert plain(record)["bandwidth"]["pathchirp"] == REPORTS["send"]
 
 
 @pytest.mark.parametrize(("late_ns", "counts"), [(29 * SECOND, True), (31 * SECOND, False)])
@@ -214,12 +214,12 @@ def test_a_near_end_that_begins_when_the_far_one_may_be_over_says_nothing_of_the
     What nobody answers any more would look lost.
     """
     played.begins |= {"probe": late_ns, "send": late_ns}
-    record, troubles = record_of(tmp_path, played)
-    assert (record["delay"] is not None, record["bandwidth"]["pathchirp"] is not None) == (
+    record, warnings = carried_out(tmp_path, played)
+    assert (record.delay is not None, (record.bandwidth or {})["pathchirp"] is not None) == (
         counts,
         counts,
     )
-    assert troubles.keys() == (
+    assert warnings.keys() == (
         set() if counts else {"one-way delays", "available bandwidth by pathchirp"}
     )
     assert (
@@ -236,28 +236,28 @@ def test_how_far_apart_hosts_began_is_told_by_clocks_as_they_are_then(
     tmp_path: Path, played: Played
 ) -> None:
     played.begins |= {"send": 10 * SECOND}
-    record, _ = record_of(tmp_path, played)
-    assert [record[key]["receiver"]["ahead_ns"] for key in ("clocks", "clocks_before")] == [
+    record, _ = carried_out(tmp_path, played)
+    assert [(one or {})["receiver"].ahead_ns for one in (record.clocks, record.clocks_before)] == [
         0,
         10 * SECOND,
     ]
-    assert record["started_ns"] == {"receiver": 20 * SECOND, "sender": 10 * SECOND}
-    assert record["start_spread_ns"] == 0
+    assert record.started_ns == {"receiver": 20 * SECOND, "sender": 10 * SECOND}
+    assert record.start_spread_ns == 0
 
 
 def test_a_reflector_answers_all_that_is_asked_of_it(tmp_path: Path, played: Played) -> None:
     played.reports["reflect"] = {"answered_packets": 17, "too_fast_packets": 3}
-    record, troubles = record_of(tmp_path, played)
+    record, warnings = carried_out(tmp_path, played)
     assert (
         played.asked["reflect"]["packets_per_second"],
         played.asked["reflect"]["burst_packets"],
     ) == (4000, 1000)
-    assert troubles == {
+    assert warnings == {
         "reflector of test packets": (
             "3 test packets came too fast to be answered; they count as lost"
         )
     }
-    assert record["delay"]["reflector"]["too_fast_packets"] == 3
+    assert plain(record)["delay"]["reflector"]["too_fast_packets"] == 3
 
 
 @pytest.mark.parametrize(
@@ -275,14 +275,14 @@ def test_a_malformed_answer_fails_its_round(
     tmp_path: Path, played: Played, agent: str, answer: dict[str, Any]
 ) -> None:
     played.reports[agent] = answer
-    record, _ = record_of(tmp_path, played)
-    assert record["outcome"] == "failed"
-    assert "malformed answer" in record["error"]["message"]
+    record, _ = carried_out(tmp_path, played)
+    assert record.outcome == "failed"
+    assert "malformed answer" in record.error.message
 
 
 def test_a_malformed_answer_to_a_probe_is_a_warning(tmp_path: Path, played: Played) -> None:
     played.reports["reflect"] = {"answered_packets": 20}
-    record, troubles = record_of(tmp_path, played)
-    assert list(troubles) == ["reflector of test packets"]
-    assert "malformed answer" in troubles["reflector of test packets"]
-    assert record["sent"] == REPORTS["pairs send"]
+    record, warnings = carried_out(tmp_path, played)
+    assert list(warnings) == ["reflector of test packets"]
+    assert "malformed answer" in warnings["reflector of test packets"]
+    assert plain(record)["sent"] == REPORTS["pairs send"]

@@ -12,7 +12,6 @@ import sys
 import textwrap
 import threading
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ from tests.campaign.runner.conftest import PlayedHost, PlayedHosts, PlayedRound,
 from tests.patience import PATIENCE, wait_until
 from trustbed.campaign import Round, Skip
 from trustbed.campaign.judge import judge_round
-from trustbed.campaign.results import read_model
+from trustbed.campaign.records import JudgedRound, RoundRecord
+from trustbed.campaign.results import read_json as read_model
 from trustbed.campaign.runner import CampaignDirectory, RoundListener, Runner
 from trustbed.campaign.runner.directory import RoundDirectory
 from trustbed.campaign.runner.journal import (
@@ -42,9 +42,9 @@ from trustbed.scenario.campaign_model import Campaign
 FAST = {"period": '"100ms"', "pings": 0}
 
 
-def nothing(path: RoundDirectory, record: Mapping[str, Any], campaign: Campaign) -> dict[str, Any]:
+def nothing(path: RoundDirectory, record: RoundRecord, campaign: Campaign) -> JudgedRound:
     """Judges nothing."""
-    return {"use": "trust", "connections": [], "flags": [], "hosts": {}}
+    return JudgedRound(use="trust")
 
 
 class Heard(RoundListener):
@@ -57,7 +57,7 @@ class Heard(RoundListener):
     def on_host(self, host: str, *, up: bool, why: str | None, hint: str | None) -> None:
         self.hosts.append((host, up))
 
-    def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+    def on_ended(self, one: Round, record: RoundRecord) -> None:
         self.ended.append(one.number)
 
 
@@ -97,7 +97,7 @@ def test_a_campaign_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a-b", count=30, **FAST)
 
     class Interrupts(RoundListener):
-        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+        def on_ended(self, one: Round, record: RoundRecord) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -191,7 +191,7 @@ def test_a_host_that_hangs_is_not_waited_for(
             return super().connect()
 
     class Sees(Heard):
-        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+        def on_ended(self, one: Round, record: RoundRecord) -> None:
             super().on_ended(one, record)
             if one.pair.name == "a-b":
                 over.set()  # rounds took place without it
@@ -216,7 +216,7 @@ def test_a_host_that_comes_back_is_taken_up(
         def on_skipped(self, skip: object) -> None:
             hosts.down.clear()
 
-        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+        def on_ended(self, one: Round, record: RoundRecord) -> None:
             raise KeyboardInterrupt  # a round took place: what is to be seen was seen
 
     heard = Mends()
@@ -231,7 +231,7 @@ def test_a_host_that_vanishes_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
     hosts = PlayedHosts(study)
 
     class Breaks(Heard):
-        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+        def on_ended(self, one: Round, record: RoundRecord) -> None:
             super().on_ended(one, record)
             if len(self.ended) == 1:
                 hosts["a"].is_gone = True
@@ -252,7 +252,7 @@ def test_a_host_to_which_the_way_is_lost_is_down_until_there_is_one_again(
     hosts = PlayedHosts(study)
 
     class Loses(Heard):
-        def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+        def on_ended(self, one: Round, record: RoundRecord) -> None:
             super().on_ended(one, record)
             if len(self.ended) == 1:
                 hosts["a"].is_away = True
@@ -281,7 +281,7 @@ def test_who_interrupts_does_not_wait_for_a_host_to_come_back(tmp_path: Path) ->
     hosts = PlayedHosts(study)
 
     class Waits(PlayedRound):
-        def carry_out(self, directory: Path) -> dict[str, Any]:
+        def carry_out(self, directory: Path) -> RoundRecord:
             self.sender.is_away = True
             wait_until(lambda: self.sender.is_gone, "that it is given up")
             raise CancelledRoundError
@@ -323,8 +323,8 @@ def test_what_comes_to_a_round_later_counts_too(
     study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MiB"\n', **FAST)
 
     def derives(
-        round_directory: RoundDirectory, record: Mapping[str, Any], campaign: Campaign
-    ) -> dict[str, Any]:
+        round_directory: RoundDirectory, record: RoundRecord, campaign: Campaign
+    ) -> JudgedRound:
         (round_directory.path / "resources.parquet").write_bytes(b"x" * 400_000)
         return nothing(round_directory, record, campaign)
 
@@ -361,26 +361,26 @@ def test_a_host_without_an_address_is_refused_before_anything(tmp_path: Path) ->
 
 def test_a_round_whose_judging_fails_is_a_row_and_the_others_go_on(tmp_path: Path) -> None:
     def broken(
-        round_directory: RoundDirectory, record: Mapping[str, Any], campaign: Campaign
-    ) -> dict[str, Any]:
-        if record["number"] == 0:
+        round_directory: RoundDirectory, record: RoundRecord, campaign: Campaign
+    ) -> JudgedRound:
+        if record.number == 0:
             raise ValueError("no sense")
         return judge_round(round_directory, record, campaign)
 
     directory = run(study_of(tmp_path, "a-b", count=4, **FAST), tmp_path / "out", judge=broken)
     first, *others = (one.judged() for one in directory.rounds())
-    assert first["flags"] == ["not_judged"]
-    assert first["judging_error"]["message"] == "ValueError: no sense"
+    assert first.flags == ["not_judged"]
+    assert first.judging_error.message == "ValueError: no sense"
     assert others
-    assert all(judged["connections"] for judged in others)
+    assert all(judged.connections for judged in others)
     (pair,) = read_model(directory.path)["pairs"]
     assert pair["flags"]["not_judged"] == 1
 
 
 def test_a_full_disk_ends_judging_and_the_next_session_judges(tmp_path: Path) -> None:
     def full(
-        round_directory: RoundDirectory, record: Mapping[str, Any], campaign: Campaign
-    ) -> dict[str, Any]:
+        round_directory: RoundDirectory, record: RoundRecord, campaign: Campaign
+    ) -> JudgedRound:
         raise OSError(errno.ENOSPC, "no space left on device")
 
     study = study_of(tmp_path, "a-b", count=20, **FAST)
@@ -392,7 +392,7 @@ def test_a_full_disk_ends_judging_and_the_next_session_judges(tmp_path: Path) ->
 
 def test_a_round_that_breaks_off_fails_alone(tmp_path: Path) -> None:
     class Breaks(PlayedRound):
-        def carry_out(self, directory: Path) -> dict[str, Any]:
+        def carry_out(self, directory: Path) -> RoundRecord:
             if self.one.pair.name == "a-b":
                 raise KeyError("start_ns")
             return super().carry_out(directory)
@@ -403,7 +403,7 @@ def test_a_round_that_breaks_off_fails_alone(tmp_path: Path) -> None:
     assert broken["rounds"]["failed"] >= 1
     assert whole["rounds"]["complete"] >= 1
     record = next(iter(directory.rounds())).record()
-    assert record["error"]["message"] == "KeyError: 'start_ns'"
+    assert record.error.message == "KeyError: 'start_ns'"
 
 
 def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path) -> None:
@@ -418,7 +418,7 @@ def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path
         import json, re, sys
         from pathlib import Path
         from tests.campaign.runner.test_runner import run
-        from trustbed.campaign.results import read_model
+        from trustbed.campaign.results import read_json as read_model
         from trustbed.campaign.runner import RoundListener
         from trustbed.scenario import campaign
 

@@ -102,20 +102,20 @@ def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
     (round_directory,) = directory.rounds()
     record, judged = round_directory.record(), round_directory.judged()
     assert measured(model, "a-b") == {"complete": 1}, record
-    assert record["troubles"] == []
-    assert [loss["host"] for loss in record["ways_lost"]] == ["a", "b"]
-    ended = record["started_ns"]["receiver"] + max(
-        row["last_byte_ns"] for row in record["received"]["connections"]
+    assert record.warnings == []
+    assert [loss.host for loss in record.transport_losses] == ["a", "b"]
+    ended = record.started_ns["receiver"] + max(
+        row.last_byte_ns for row in record.received.read.connections
     )
-    for loss in record["ways_lost"]:
-        assert loss["from_ns"] < ended < loss["until_ns"], "it was completed while there was no way"
-        assert "lost" in loss["why"]
-    assert len(judged["connections"]) == 4
-    for row in judged["connections"]:
-        assert (row["failure"], row["received_bytes"]) == (None, row["size_bytes"])
-        assert row["transfer"] is not None, "it was found in the capture"
+    for loss in record.transport_losses:
+        assert loss.from_ns < ended < loss.until_ns, "it was completed while there was no way"
+        assert "lost" in loss.why
+    assert len(judged.connections) == 4
+    for row in judged.connections:
+        assert (row.failure, row.received_bytes) == (None, row.size_bytes)
+        assert row.transfer is not None, "it was found in the capture"
     for name in ("sender", "receiver"):
-        watched = record["watched"]
+        watched = {name: one.whole for name, one in record.watched.items()}
         assert watched[f"{name}.capture"]["complete"]
         assert (round_directory.path / f"{name}.samples.jsonl").is_file()
         assert (
@@ -124,7 +124,7 @@ def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
             > 1000
         )
     lines = list(directory.journal.lines())
-    assert [line.ways_lost for line in lines if isinstance(line, EndedLine)] == [("a", "b")]
+    assert [line.transport_losses for line in lines if isinstance(line, EndedLine)] == [("a", "b")]
     for name in "ab":
         assert [line.up for line in lines if isinstance(line, HostLine) and line.host == name] == [
             True,
@@ -157,10 +157,10 @@ def test_a_host_whose_session_is_gone_for_good_has_failed(
     model = carry_out(study, tmp_path / "out")
     (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
     assert measured(model, "a-b") == {"failed": 1}
-    assert round_directory.record()["error"]["message"].startswith("pairs on a: ")
-    assert {
-        loss["host"]: loss["until_ns"] is None for loss in round_directory.record()["ways_lost"]
-    }["a"], "it has not come back"
+    assert round_directory.record().error.message.startswith("pairs on a: ")
+    assert {loss.host: loss.until_ns is None for loss in round_directory.record().transport_losses}[
+        "a"
+    ], "it has not come back"
     # The other host may have been without a way when the campaign ended, and was not told: it keeps
     # what it has for the time of a round.
     wait_until(lambda: not processes_with(str(server.home)), "the end of all that ran there")
@@ -287,6 +287,6 @@ def test_a_way_that_is_cut_in_silence_is_lost_too(
             os.kill(pid, signal.SIGKILL)
     (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
     assert measured(model, "a-b") == {"complete": 1}, round_directory.record()
-    losses = round_directory.record()["ways_lost"]
-    assert {loss["host"] for loss in losses} == {"a", "b"}
-    assert any("silent" in loss["why"] for loss in losses)
+    losses = round_directory.record().transport_losses
+    assert {loss.host for loss in losses} == {"a", "b"}
+    assert any("silent" in loss.why for loss in losses)

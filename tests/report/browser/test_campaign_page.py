@@ -13,7 +13,7 @@ import pytest
 
 from tests.report.browser.test_page import CONTRASTS, CUT_OFF, HOLLOW, OVERFLOWING
 from tests.report.campaign_directories import FOUR_DAYS, HOUR, Story, make_campaign
-from trustbed.campaign.results import read_model
+from trustbed.campaign.results import read_json as read_model
 from trustbed.report.campaign import page as campaign_page
 
 if TYPE_CHECKING:

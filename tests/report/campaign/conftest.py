@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.report.campaign_directories import make_campaign
-from trustbed.campaign.results import read_model
+from trustbed.campaign.results import read_json as read_model
 
 Model = dict[str, Any]
 

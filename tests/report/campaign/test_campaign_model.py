@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.patience import PATIENCE
 from tests.report.campaign_directories import BEGAN, HOUR, Story, make_campaign
-from trustbed.campaign.results import read_model
+from trustbed.campaign.results import read_json as read_model
 
 Model = dict[str, Any]
 
@@ -85,7 +85,7 @@ def test_many_rounds_need_little_memory(tmp_path: Path) -> None:
     code = """
         import re, sys
         from pathlib import Path
-        from trustbed.campaign.results import read_model
+        from trustbed.campaign.results import read_json as read_model
         def most(): return int(
             re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
         before = most()

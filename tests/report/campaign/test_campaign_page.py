@@ -12,13 +12,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, study_of
 from tests.report.campaign_directories import BEGAN, FOUR_DAYS, HOUR, Story, make_campaign
 from trustbed.campaign import SeenRound, timeline
 from trustbed.campaign.judge import judge_round
-from trustbed.campaign.results import read_model
+from trustbed.campaign.results import read_json as read_model
 from trustbed.campaign.runner import CampaignDirectory, Runner
 from trustbed.report import definitions
 from trustbed.report.campaign import charts as charts
@@ -264,7 +265,9 @@ def test_weeks_stay_small(model: Model, page: str) -> None:
         for n in range(4032)
     ]
     for place, pair in enumerate(changed["pairs"]):
-        pair["timeline"] = timeline(rounds[place:], (), from_ns=BEGAN, to_ns=BEGAN + 336 * HOUR)
+        pair["timeline"] = msgspec.to_builtins(
+            timeline(rounds[place:], (), from_ns=BEGAN, to_ns=BEGAN + 336 * HOUR)
+        )
     large = campaign_page.render(changed, ABOUT)
     assert "A mark stands for the rounds of 1 h with" in text_of(large)
     assert len(large) < 2_500_000
@@ -375,7 +378,7 @@ def test_a_line_ends_where_rounds_are_missing() -> None:
         SeenRound(number=n, at_ns=n * 10**9, rtt_base=0.1) for n in range(20) if not 5 <= n < 12
     ]
     spec = charts.evidence(
-        timeline(rounds, (), from_ns=0, to_ns=20 * 10**9),
+        msgspec.to_builtins(timeline(rounds, (), from_ns=0, to_ns=20 * 10**9)),
         {"round trip": "rtt_base_seconds"},
         title="pings",
         kind="seconds",

@@ -20,12 +20,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trustbed.campaign.metrics import cloudwatch, prometheus
 from trustbed.campaign.metrics.answer import Answer, SourceError
 from trustbed.campaign.metrics.kept import Kept, State
 from trustbed.campaign.metrics.table import Span
+from trustbed.campaign.records import RoundRecord
 from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
 from trustbed.scenario.campaign_model import Campaign
 from trustbed.scenario.metric_sources import CloudWatch, Outside, Prometheus, name_of
@@ -126,7 +127,7 @@ class Asking(AbstractContextManager["Asking"]):
             )
             for pair in campaign.pairs
         }
-        self._new: queue.SimpleQueue[tuple[RoundDirectory, Mapping[str, Any]] | None] = (
+        self._new: queue.SimpleQueue[tuple[RoundDirectory, RoundRecord] | None] = (
             queue.SimpleQueue()
         )
         self._waiting: list[_Waiting] = []
@@ -161,7 +162,7 @@ class Asking(AbstractContextManager["Asking"]):
             self._cancelled.set()
             raise
 
-    def put(self, round_directory: RoundDirectory, record: Mapping[str, Any]) -> None:
+    def put(self, round_directory: RoundDirectory, record: RoundRecord) -> None:
         """A round has ended: what others know of it is to be asked for."""
         if self._thread is not None:
             self._new.put((round_directory, record))
@@ -202,7 +203,7 @@ class Asking(AbstractContextManager["Asking"]):
         ):
             self._answer(heapq.heappop(self._waiting))
 
-    def _take(self, round_directory: RoundDirectory, record: Mapping[str, Any]) -> None:
+    def _take(self, round_directory: RoundDirectory, record: RoundRecord) -> None:
         """Puts a round among those that wait, if somebody is to be asked for it."""
         span = span_of(record)
         if span is None or round_directory.pair not in self._wanted:
@@ -277,11 +278,9 @@ class Asking(AbstractContextManager["Asking"]):
             yield
 
 
-def span_of(record: Mapping[str, Any]) -> Span | None:
+def span_of(record: RoundRecord) -> Span | None:
     """The time that a round took, by our clock; nothing where its record does not say."""
-    began, ended = record.get("began_ns"), record.get("ended_ns")
-    return (
-        Span(from_ns=began, until_ns=ended)
-        if isinstance(began, int) and isinstance(ended, int) and began < ended
-        else None
-    )
+    began, ended = record.began_ns, record.ended_ns
+    if began is None or ended is None or began >= ended:
+        return None
+    return Span(from_ns=began, until_ns=ended)

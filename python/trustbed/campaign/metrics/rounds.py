@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -14,12 +13,13 @@ from trustbed.campaign.metrics.asking import span_of
 from trustbed.campaign.metrics.kept import Kept, State
 from trustbed.campaign.metrics.samples import read_samples
 from trustbed.campaign.metrics.table import RESOURCES, Place, Problem, Source, Span, table_of
+from trustbed.campaign.records import HostRole, RoundRecord
 from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
 from trustbed.report.placing import check_file, whole_file
 from trustbed.run.owned_directory import RunDirectoryError
 from trustbed.scenario.error import nearest
 
-_ROLES = ("sender", "receiver")
+_ROLES: tuple[HostRole, ...] = ("sender", "receiver")
 
 
 def round_resources(round_directory: RoundDirectory) -> pa.Table:
@@ -55,10 +55,10 @@ def round_resources(round_directory: RoundDirectory) -> pa.Table:
 
 
 def _sampled(
-    round_directory: RoundDirectory, role: str, record: Mapping[str, Any], span: Span
+    round_directory: RoundDirectory, role: HostRole, record: RoundRecord, span: Span
 ) -> pa.Table:
     """What the agent on a host told, and what it did not."""
-    host = str(record.get(role) or role)
+    host = (record.sender if role == "sender" else record.receiver) or role
 
     def place(source: Source) -> Place:
         return Place(
@@ -69,18 +69,18 @@ def _sampled(
             source=source,
         )
 
-    troubles = [
-        one["message"]
-        for one in record.get("troubles") or ()
-        if one.get("what") in (f"samples of {host}", f"{role}.samples")
+    warnings = [
+        one.message
+        for one in record.warnings
+        if one.what in (f"samples of {host}", f"{role}.samples")
     ]
     try:
         sampled = read_samples(round_directory.path / f"{role}.samples.jsonl")
     except OSError as error:
-        why = troubles or [f"there are no samples: {(error.strerror or str(error)).lower()}"]
+        why = warnings or [f"there are no samples: {(error.strerror or str(error)).lower()}"]
         return table_of(place("proc"), (), [Problem(span=span, text=text) for text in why])
-    short = [] if sampled.proc or troubles else ["no sample falls into the time of the connections"]
-    problems = [Problem(span=span, text=text) for text in (*troubles, *short, *sampled.unavailable)]
+    short = [] if sampled.proc or warnings else ["no sample falls into the time of the connections"]
+    problems = [Problem(span=span, text=text) for text in (*warnings, *short, *sampled.unavailable)]
     return pa.concat_tables(
         [table_of(place("proc"), sampled.proc, problems), table_of(place("cgroup"), sampled.cgroup)]
     )

@@ -16,15 +16,15 @@ the disk limit is reached; their findings stay.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
+from trustbed.campaign.records import JudgedRound, RecordT, RoundRecord, plain, read
 from trustbed.campaign.runner.journal import Journal
 from trustbed.run.owned_directory import (
     OwnedDirectory,
@@ -53,19 +53,14 @@ class PairEntry(msgspec.Struct, frozen=True):
     receiver: str
 
 
-class CampaignEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader needs to know of a campaign without its inventory, on another machine.
-
-    Times in nanoseconds; ``half_width`` is relative to the mean.
-    """
+class CampaignFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for. Times in nanoseconds; ``half_width`` is relative to the mean."""
 
     sha256: str
     file: str
     name: str
     about: str
     seed: int
-    pairs: tuple[PairEntry, ...]
-    hosts: tuple[str, ...]
     rounds_per_pair: int
     period_ns: int
     lasts_ns: int
@@ -76,6 +71,13 @@ class CampaignEntry(msgspec.Struct, frozen=True, kw_only=True):
     disk_limit_bytes: int | None
     confidence: float
     half_width: float
+
+
+class CampaignEntry(CampaignFacts, frozen=True, kw_only=True):
+    """What a reader needs to know of a campaign without its inventory, on another machine."""
+
+    pairs: tuple[PairEntry, ...]
+    hosts: tuple[str, ...]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,24 +107,24 @@ class RoundDirectory:
         """Whether it has been judged."""
         return (self.path / JUDGED).is_file()
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> RoundRecord:
         """What happened in it."""
-        return _read(self.path / RECORD)
+        return _read(self.path / RECORD, RoundRecord)
 
-    def judged(self) -> dict[str, Any]:
+    def judged(self) -> JudgedRound:
         """What was found in it."""
-        return _read(self.path / JUDGED)
+        return _read(self.path / JUDGED, JudgedRound)
 
-    def finish(self, record: Mapping[str, Any]) -> None:
+    def finish(self, record: RoundRecord) -> None:
         """Writes what happened, makes sure that everything is on the disk, and sets the marker."""
-        write_whole(self.path / RECORD, as_text(record))
+        write_whole(self.path / RECORD, as_text(plain(record)))
         flush_tree(self.path)
-        write_whole(self.path / DONE, as_text({"outcome": record.get("outcome")}))
+        write_whole(self.path / DONE, as_text({"outcome": record.outcome}))
         flush(self.path)
 
-    def write_judged(self, judged: Mapping[str, Any]) -> None:
+    def write_judged(self, judged: JudgedRound) -> None:
         """What was found, in the place of what was found before."""
-        write_whole(self.path / JUDGED, as_text(judged))
+        write_whole(self.path / JUDGED, as_text(plain(judged)))
 
     def size_bytes(self) -> int:
         """What its files take."""
@@ -214,7 +216,7 @@ class CampaignDirectory(OwnedDirectory):
                 ):
                     yield directory
 
-    def write_host(self, host: str, at_ns: int, facts: Mapping[str, Any]) -> str:
+    def write_host(self, host: str, at_ns: int, facts: Mapping[str, object]) -> str:
         """What a host is like now; the name of the file."""
         name = f"{HOSTS}/{host}-{at_ns}.json"
         (self.path / HOSTS).mkdir(exist_ok=True)
@@ -253,11 +255,10 @@ def _entries(path: Path) -> list[Path]:
     return sorted(path.iterdir()) if path.is_dir() else []
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, form: type[RecordT]) -> RecordT:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return read(msgspec.json.decode(path.read_bytes()), form)
     except (OSError, ValueError) as error:
         raise RunDirectoryError(
             f"cannot be read, {path}: {error}", "restore it, or remove the directory it is in"
         ) from None
-    return found

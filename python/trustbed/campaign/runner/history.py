@@ -84,7 +84,7 @@ def history_of(lines: Iterable[Line], *, period_ns: int) -> History:
                 held[pair] = 0
             case EndedLine():
                 running.pop(line.pair, None)
-                for host in line.ways_lost:
+                for host in line.transport_losses or line.ways_lost:
                     history.lost_to[host] += held[line.pair]
                 if line.outcome != "complete":
                     begin = history.began.get((line.pair, line.number), at)

@@ -49,11 +49,15 @@ class BeganLine(_Line, frozen=True, kw_only=True, tag="began"):
 
 
 class EndedLine(_Line, frozen=True, kw_only=True, tag="ended"):
-    """A round has ended; ``ways_lost`` names the hosts whose transport was lost meanwhile."""
+    """A round has ended; ``transport_losses`` names the hosts whose transport was lost meanwhile.
+
+    Earlier versions called them ``ways_lost``.
+    """
 
     pair: str
     number: int
     outcome: str
+    transport_losses: tuple[str, ...] = ()
     ways_lost: tuple[str, ...] = ()
 
 

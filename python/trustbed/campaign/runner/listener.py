@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from trustbed.campaign import Round, Skip
+from trustbed.campaign.records import JudgedRound, RoundRecord
 
 
 class RoundListener:
@@ -26,10 +24,10 @@ class RoundListener:
     def on_skipped(self, skip: Skip) -> None:
         """Rounds do not take place."""
 
-    def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
+    def on_ended(self, one: Round, record: RoundRecord) -> None:
         """A round has ended; its data are stored."""
 
-    def on_judged(self, pair: str, number: int, judged: Mapping[str, Any]) -> None:
+    def on_judged(self, pair: str, number: int, judged: JudgedRound) -> None:
         """What was measured has been judged."""
 
     def on_waiting(self, until_ns: int | None, running: int) -> None:

@@ -14,13 +14,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from trustbed.agent.client import Agent, Event
-from trustbed.campaign.runner.answers import Listening, Reflected, validate
+from trustbed.agent.client import Agent, Configuration, Event
+from trustbed.campaign.answers import (
+    Answer,
+    Estimated,
+    Listening,
+    Probed,
+    Reflected,
+)
+from trustbed.campaign.runner.validation import plain, stored, validate
 from trustbed.errors import TestbedError
 from trustbed.scenario.campaign_model import Delay, Estimator
 
@@ -64,7 +71,7 @@ class Probing(Generic[HostT]):
     listens_at: str
     known_as: str
     peer: str
-    start: Callable[[HostT, str, Mapping[str, Any]], Agent]
+    start: Callable[[HostT, str, Configuration], Agent]
     report: Callable[[Agent, float], Event]
     excused: Callable[[str], AbstractContextManager[None]]
     now: Callable[[], int] = time.monotonic_ns
@@ -73,7 +80,7 @@ class Probing(Generic[HostT]):
         ready = validate(answering.ready, Listening, answering.name)
         return f"{self.known_as}:{ready.listening.rpartition(':')[2]}"
 
-    def delays(self, asked: Delay) -> dict[str, Any]:
+    def delays(self, asked: Delay) -> Answer[Probed]:
         """The fate of the test packets, as the sender's agent reports it.
 
         Delays, losses by direction, how the clocks differ.
@@ -109,22 +116,22 @@ class Probing(Generic[HostT]):
             }
             with self.start(self.sender, "probe", asks) as prober:
                 self._begin(prober, began)
-                found = _plain(self.report(prober, longest / 1e9))
+                found = self.report(prober, longest / 1e9)
             with self.excused("reflector of test packets"):
-                found["reflector"] = _plain(reflector.stop())
-                reflected = validate(found["reflector"], Reflected, reflector.name)
-                if count := reflected.too_fast_packets:
+                reflected = stored(reflector.stop(), Reflected, reflector.name)
+                found["reflector"] = reflected.whole
+                if count := reflected.read.too_fast_packets:
                     message = (
                         f"{count} test packets came too fast to be answered; they count as lost"
                     )
                     raise TestbedError(
                         message, "the path did not lose them: give mean_gap a longer time"
                     )
-        return found
+        return stored(found, Probed, prober.name)
 
     def bandwidth(
         self, estimator: Estimator, limit_ns: int, *, long_packets: bool
-    ) -> dict[str, Any]:
+    ) -> Answer[Estimated]:
         """An estimator's report, with the trains that departure errors of either host invalidated.
 
         Raises:
@@ -154,10 +161,10 @@ class Probing(Generic[HostT]):
             }
             with self.start(self.sender, "estimate", asks) as sender:
                 self._begin(sender, began)
-                found = _plain(self.report(sender, longest / 1e9))
+                found = self.report(sender, longest / 1e9)
             with self.excused(f"receiver of {estimator}"):
-                found["receiver"] = _plain(receiver.stop())
-        return found
+                found["receiver"] = plain(receiver.stop())
+        return stored(found, Estimated, sender.name)
 
     def _begin(self, near: Agent, began_ns: int) -> None:
         """Begins the near end, where the far one, which began no earlier than then, outlasts it.
@@ -171,7 +178,3 @@ class Probing(Generic[HostT]):
                 f"{near.name}: it began more than {_BEGINNING_NS / 1e9:g} s behind the other end",
                 hint,
             )
-
-
-def _plain(event: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in event.items() if key != "event"}

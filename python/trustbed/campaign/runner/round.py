@@ -9,7 +9,7 @@ without it; when one of the two hosts fails, the round fails, and its data until
 
 A host whose transport is lost does its part all the same, and each of its agents ends by itself
 when its time is over. The round waits for their reports while the host's replay buffer lasts; the
-record says when there was no way (``ways_lost``).
+record says when there was no transport (``transport_losses``).
 """
 
 from __future__ import annotations
@@ -19,18 +19,29 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Protocol, TypeAlias
 
-from trustbed.agent.client import Agent, AgentError, Event
+from trustbed.agent.client import Agent, AgentError, Configuration, Event
 from trustbed.agent.control import Loss, Reading
-from trustbed.campaign import Round, failure, outcome
-from trustbed.campaign.runner import answers
-from trustbed.campaign.runner.answers import Pinged, validate
-from trustbed.campaign.runner.directory import CAPTURE, FAR_CAPTURE
+from trustbed.campaign import Round, answers, failure, outcome
+from trustbed.campaign.answers import Answer, Pinged
+from trustbed.campaign.records import (
+    ClockReading,
+    Clocks,
+    ConnectionOutcome,
+    Failure,
+    HostRole,
+    RoundRecord,
+    RoundWarning,
+    TransportLoss,
+)
+from trustbed.campaign.runner.directory import CAPTURES
 from trustbed.campaign.runner.probing import Probing
+from trustbed.campaign.runner.validation import stored, validate
 from trustbed.errors import TestbedError
-from trustbed.scenario.campaign_model import ROLES, Campaign, Rounds
+from trustbed.scenario.campaign_model import ROLES, Campaign, Role, Rounds
 from trustbed.scenario.inventory import Address
 
 WAKEUP_INTERVAL_NS = 5_000_000
@@ -58,7 +69,7 @@ class Host(Protocol):
 
     name: str
 
-    def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> Agent:
+    def start_agent(self, verb: str, config: Configuration, *, name: str) -> Agent:
         """Starts an agent there."""
 
     def read_clock(self) -> Reading:
@@ -113,58 +124,57 @@ class RoundCarrier:
         )
         """The sender's own address, and the one that it has for others, where those are two."""
         self._cancelled = cancelled
-        self._troubles: list[dict[str, str]] = []
+        self._warnings: list[RoundWarning] = []
 
-    def carry_out(self, directory: Path) -> dict[str, Any]:
+    def carry_out(self, directory: Path) -> RoundRecord:
         """Makes the round; files go into the directory. Returns its record, whatever happened.
 
         Raises:
             CancelledRoundError: It was cancelled.
         """
-        one = self._round
-        record: dict[str, Any] = {
-            "pair": one.pair.name,
-            "sender": self._sender.name,
-            "receiver": self._receiver.name,
-            "number": one.number,
-            "index": one.index.name,
-            "probe_bytes": one.index.probe_bytes,
-            "data_bytes": one.index.data_bytes,
-            "arrangement": self._rounds.arrangement,
-            "limit_ns": self._rounds.limit_ns,
-            "due_ns": one.due_ns,
-            "began_ns": time.time_ns(),
-            "troubles": self._troubles,
-        }
+        one, began_ns = self._round, time.time_ns()
+        record = RoundRecord(
+            pair=one.pair.name,
+            sender=self._sender.name,
+            receiver=self._receiver.name,
+            number=one.number,
+            index=one.index.name,
+            probe_bytes=one.index.probe_bytes,
+            data_bytes=one.index.data_bytes,
+            arrangement=self._rounds.arrangement,
+            limit_ns=self._rounds.limit_ns,
+            due_ns=one.due_ns,
+            began_ns=began_ns,
+            warnings=self._warnings,
+        )
         try:
             self._measure(directory, record)
         except (AgentError, TestbedError, OSError) as error:
-            record["error"] = _told(error)
-        record["ended_ns"] = time.time_ns()
-        record["ways_lost"] = self._ways_lost(record["began_ns"])
-        record["connections"] = connections_of(record)
-        came = [row["failure"] for row in record["connections"]]
-        record["outcome"] = "failed" if "error" in record or not came else outcome(came)
+            record.error = Failure(**_described(error))
+        record.ended_ns = time.time_ns()
+        record.transport_losses = self._transport_losses(began_ns)
+        record.connections = connections_of(record)
+        came = [row.failure for row in record.connections]
+        record.outcome = "failed" if record.error is not None or not came else outcome(came)
         return record
 
-    def _measure(self, directory: Path, record: dict[str, Any]) -> None:
-        record["clocks"] = self._clocks()
-        answer = self._ping()
-        record["ping"] = answer
-        pinged = validate(answer, Pinged, f"ping on {self._sender.name}")
+    def _measure(self, directory: Path, record: RoundRecord) -> None:
+        record.clocks = self._clocks()
+        record.ping = self._ping()
+        pinged = record.ping.read
         self._probe(record, pinged)
         if self._rounds.before_ns > self._rounds.pinging_ns:
             # Probing takes minutes, in which clocks drift: the start of the connections is known by
             # this.
-            record["clocks_before"] = self._clocks()
+            record.clocks_before = self._clocks()
         with contextlib.ExitStack() as stack:
             self._exchange(directory, record, pinged, stack)
-        record["clocks_after"] = self._clocks()
+        record.clocks_after = self._clocks()
 
-    def _ways_lost(self, since_ns: int) -> list[dict[str, Any]]:
-        """When there was no way to a host during the round."""
+    def _transport_losses(self, since_ns: int) -> list[TransportLoss]:
+        """When there was no transport to a host during the round."""
         return [
-            {"host": host.name, **loss.record()}
+            TransportLoss(host=host.name, **asdict(loss))
             for host in (self._sender, self._receiver)
             for loss in host.losses
             if loss.until_ns is None or loss.until_ns >= since_ns
@@ -175,10 +185,10 @@ class RoundCarrier:
 
     # Before the connections.
 
-    def _ping(self) -> dict[str, Any]:
+    def _ping(self) -> Answer[Pinged]:
         """Round trips, and by which address and interface the sender gets there."""
         rounds = self._rounds
-        asked: dict[str, Any] = {
+        asked = {
             "to": str(self._address),
             "way": rounds.ping,
             "count": rounds.pings,
@@ -187,9 +197,10 @@ class RoundCarrier:
         }
         with self._start(self._sender, "ping", asked) as agent:
             agent.begin()
-            return _plain(self._report(agent, rounds.pinging_ns / 1e9 + _MARGIN_SECONDS))
+            report = self._report(agent, rounds.pinging_ns / 1e9 + _MARGIN_SECONDS)
+            return stored(report, Pinged, agent.name)
 
-    def _probe(self, record: dict[str, Any], pinged: Pinged) -> None:
+    def _probe(self, record: RoundRecord, pinged: Pinged) -> None:
         """What else the path is asked for; null where it was asked and the question failed."""
         path = Probing(
             sender=self._sender,
@@ -203,23 +214,27 @@ class RoundCarrier:
             excused=self._excused,
         )
         if self._rounds.delay is not None:
-            record["delay"] = None
+            record.delay = None
             with self._excused("one-way delays"):
-                record["delay"] = path.delays(self._rounds.delay)
+                record.delay = path.delays(self._rounds.delay)
         for estimator, limit in self._rounds.bandwidth:
-            found = record.setdefault("bandwidth", {})
+            found = record.bandwidth = record.bandwidth or {}
             found[estimator] = None
             with self._excused(f"available bandwidth by {estimator}"):
                 found[estimator] = path.bandwidth(
                     estimator, limit, long_packets=self._rounds.long_packets
                 )
 
-    def _clocks(self) -> dict[str, Any]:
+    @property
+    def _hosts(self) -> tuple[tuple[HostRole, Host], tuple[HostRole, Host]]:
+        return ("sender", self._sender), ("receiver", self._receiver)
+
+    def _clocks(self) -> Clocks:
         """How far the hosts' clocks are from ours, where they say."""
-        found: dict[str, Any] = {}
-        for role, host in (("sender", self._sender), ("receiver", self._receiver)):
+        found: Clocks = {}
+        for role, host in self._hosts:
             with self._excused(f"clock of {host.name}"):
-                found[role] = host.read_clock().told()
+                found[role] = ClockReading(**asdict(host.read_clock()))
         return found
 
     # The connections.
@@ -227,7 +242,7 @@ class RoundCarrier:
     def _exchange(
         self,
         directory: Path,
-        record: dict[str, Any],
+        record: RoundRecord,
         pinged: Pinged,
         stack: contextlib.ExitStack,
     ) -> None:
@@ -283,30 +298,30 @@ class RoundCarrier:
             {"sender": sending.pid, "receiver": receiving.pid},
             limit_ns,
         )
+        order: tuple[tuple[HostRole, Agent], ...] = (("receiver", receiving), ("sender", sending))
         started = {
             role: validate(agent.begin(), answers.Started, agent.name).start_ns
-            for role, agent in (("receiver", receiving), ("sender", sending))
+            for role, agent in order
         }
-        record["started_ns"] = started
-        record["start_spread_ns"] = _spread(started, record.get("clocks_before", record["clocks"]))
+        record.started_ns = started
+        clocks = record.clocks if record.clocks_before is None else record.clocks_before
+        record.start_spread_ns = _spread(started, clocks or {})
         if self._losses() != losses:
             # Samples and captures could end before the connections do.
             raise TestbedError(
                 "the transport to a host was lost just before the connections began",
                 "the next round has the same sizes",
             )
-        sent = _plain(self._report(sending, lasts / 1e9 + _MARGIN_SECONDS))
-        validate(sent, answers.Sent, sending.name)
-        record["sent"] = sent
+        sent = self._report(sending, lasts / 1e9 + _MARGIN_SECONDS)
+        record.sent = stored(sent, answers.Sent, sending.name)
         # What has not come by now will not come.
-        received = _plain(receiving.stop())
-        validate(received, answers.Received, receiving.name)
-        record["received"] = received
+        record.received = stored(receiving.stop(), answers.Received, receiving.name)
         for name, agent in watching.items():
             with self._excused(name):
-                record.setdefault("watched", {})[name] = _plain(agent.stop())
+                found = stored(agent.stop(), answers.Watched, agent.name)
+                record.watched = {**(record.watched or {}), name: found}
 
-    def _declared(self) -> list[dict[str, Any]]:
+    def _declared(self) -> list[Configuration]:
         index = self._round.index
         return [
             {"pair": number, "role": role, "bytes": index.size_of(role)}
@@ -325,24 +340,25 @@ class RoundCarrier:
     ) -> dict[str, Agent]:
         """Starts samples and captures on both hosts."""
         watching: dict[str, Agent] = {}
-        for role, host in (("sender", self._sender), ("receiver", self._receiver)):
+        for role, host in self._hosts:
             with self._excused(f"samples of {host.name}"):
-                asked: dict[str, Any] = {
+                asked: Configuration = {
                     "path": directory / f"{role}.samples.jsonl",
                     "wakeup_interval_ns": WAKEUP_INTERVAL_NS,
+                    "processes": [processes[role]],
+                    "duration_ns": limit_ns,
                 }
-                asked |= {"processes": [processes[role]], "duration_ns": limit_ns}
                 watching[f"{role}.samples"] = stack.enter_context(
                     self._start(host, "sample", asked)
                 )
         if self._recording.capture:
-            ends = (("sender", self._sender, CAPTURE), ("receiver", self._receiver, FAR_CAPTURE))
-            for role, host, name in ends:
+            for (role, host), name in zip(self._hosts, CAPTURES, strict=True):
                 with self._excused(f"capture on {host.name}"):
                     interface = (
                         pinged.interface if role == "sender" else self._far_interface(pinged)
                     )
-                    asked = self._capture(host, interface, to) | {
+                    asked = {
+                        **self._capture(host, interface, to),
                         "path": directory / name,
                         "duration_ns": limit_ns,
                     }
@@ -368,7 +384,7 @@ class RoundCarrier:
 
     def _capture(
         self, host: Host, interface: str | None, to: Mapping[str, str | None]
-    ) -> dict[str, Any]:
+    ) -> Configuration:
         if interface is None:
             raise TestbedError(
                 f"no interface of {host.name} has the address that is measured",
@@ -391,7 +407,7 @@ class RoundCarrier:
 
     # Agents.
 
-    def _start(self, host: Host, verb: str, config: Mapping[str, Any]) -> Agent:
+    def _start(self, host: Host, verb: str, config: Configuration) -> Agent:
         if self._cancelled.is_set():
             raise CancelledRoundError
         return host.start_agent(verb, config, name=f"{verb} on {host.name}")
@@ -416,77 +432,79 @@ class RoundCarrier:
         try:
             yield
         except (AgentError, TestbedError, OSError) as error:
-            self._troubles.append({"what": what, **_told(error)})
+            self._warnings.append(RoundWarning(what=what, **_described(error)))
 
 
 def _written(address: Address) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-def _told(error: Exception) -> dict[str, str]:
+def _described(error: Exception) -> dict[str, str]:
     return {
         "message": str(getattr(error, "message", error)),
         "hint": str(getattr(error, "hint", "")),
     }
 
 
-def _plain(event: Event) -> dict[str, Any]:
-    return {key: value for key, value in event.items() if key != "event"}
-
-
-def _spread(started: Mapping[str, int], clocks: Mapping[str, Any]) -> int | None:
+def _spread(started: Mapping[HostRole, int], clocks: Clocks) -> int | None:
     """How far apart the hosts started, by our clock; the error is that of the two readings."""
     if not all(role in clocks for role in started):
         return None
-    moments = [at - clocks[role]["ahead_ns"] for role, at in started.items()]
-    return int(max(moments) - min(moments))
+    moments = [at - clocks[role].ahead_ns for role, at in started.items()]
+    return max(moments) - min(moments)
 
 
 # What became of the connections.
 
+ConnectionKey: TypeAlias = tuple[int, Role]
+"""The number of a connection pair, and which of its two connections."""
 
-def connections_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+
+def connections_of(record: RoundRecord) -> list[ConnectionOutcome]:
     """Why each connection of a round failed, if it did.
 
     The receiver decides; without its report, the sender does.
     """
-    sent, received = ends_of(record, "sent"), ends_of(record, "received")
+    sent, received = sent_of(record), received_of(record)
     return [
-        {
-            "number": key[0],
-            "role": key[1],
-            "failure": _failure(sent.get(key), received.get(key), record["limit_ns"]),
-        }
+        ConnectionOutcome(
+            number=key[0],
+            role=key[1],
+            failure=_failure(sent.get(key), received.get(key), record.limit_ns),
+        )
         for key in dict.fromkeys((*sent, *received))
     ]
 
 
-def ends_of(
-    record: Mapping[str, Any], end: Literal["sent", "received"]
-) -> dict[tuple[int, str], Mapping[str, Any]]:
-    """One host's report of each connection, by number and role."""
-    return {
-        (row["pair"], row["role"]): row for row in (record.get(end) or {}).get("connections") or ()
-    }
+def sent_of(record: RoundRecord) -> dict[ConnectionKey, answers.SentConnection]:
+    """The sender's report of each connection."""
+    rows = () if record.sent is None else record.sent.read.connections
+    return {(row.pair, row.role): row for row in rows}
+
+
+def received_of(record: RoundRecord) -> dict[ConnectionKey, answers.ReceivedConnection]:
+    """The receiver's report of each connection."""
+    rows = () if record.received is None else record.received.read.connections
+    return {(row.pair, row.role): row for row in rows}
 
 
 def _failure(
-    sent: Mapping[str, Any] | None, received: Mapping[str, Any] | None, limit_ns: int
+    sent: answers.SentConnection | None, received: answers.ReceivedConnection | None, limit_ns: int
 ) -> str | None:
     if received is not None:
-        if not received["failed"]:
+        if not received.failed:
             return None
-        accepted = received["accepted_ns"]
+        accepted = received.accepted_ns
         found = failure(
-            size=received["size_bytes"],
-            received=received["payload_bytes"],
+            size=received.size_bytes,
+            received=received.payload_bytes,
             accepted_ns=accepted,
-            ended_ns=received["result_ns"] or received["last_byte_ns"] or accepted or 0,
-            reset=received["close"] == "reset",
+            ended_ns=received.result_ns or received.last_byte_ns or accepted or 0,
+            reset=received.close == "reset",
             limit_ns=limit_ns,
         )
-        return _FAILURES.get(received["close"], "short") if found is None else found
-    assert sent is not None, "one of the two has told of it"
-    if sent["connected_ns"] is None:
+        return _FAILURES.get(received.close or "", "short") if found is None else found
+    assert sent is not None, "one of the two has reported it"
+    if sent.connected_ns is None:
         return "unconnected"
-    return _FAILURES.get(sent["close"], "short")
+    return _FAILURES.get(sent.close or "", "short")

@@ -19,7 +19,7 @@ import queue
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -27,6 +27,7 @@ from typing import Any, Protocol, TypeAlias
 
 from trustbed.agent.client import AgentError
 from trustbed.campaign import Progress, Round, Schedule, progress
+from trustbed.campaign.records import Failure, JudgedRound, RoundRecord
 from trustbed.campaign.runner.directory import CAPTURES, CampaignDirectory, RoundDirectory
 from trustbed.campaign.runner.journal import state_of
 from trustbed.campaign.runner.listener import RoundListener
@@ -56,8 +57,8 @@ _UNCOUNTED_ROUNDS = 50
 Rounds that run then count twice
 for a while, which gives a capture up a little early and never late."""
 
-Judge: TypeAlias = Callable[[RoundDirectory, Mapping[str, Any], Campaign], Mapping[str, Any]]
-"""Makes findings of a complete round; they are JSON."""
+Judge: TypeAlias = Callable[[RoundDirectory, RoundRecord, Campaign], JudgedRound]
+"""Makes findings of a complete round."""
 
 
 class CampaignError(TrustbedError):
@@ -92,7 +93,7 @@ class _Ended:
     """A round has ended; without a record it was cancelled, or broke off."""
 
     pair: str
-    record: Mapping[str, Any] | None
+    record: RoundRecord | None
     error: BaseException | None = None
 
 
@@ -390,7 +391,7 @@ class Runner:
                 raise
             except Exception as error:  # what one round's hosts cause ends no other round
                 record = _failed(running.round, error)
-            record["hosts"] = {host: self._facts.get(host) for host in running.round.pair.hosts}
+            record.hosts = {host: self._facts.get(host) for host in running.round.pair.hosts}
             running.directory.finish(record)
         except CancelledRoundError:
             self._events.put(_Ended(name, None))
@@ -402,14 +403,16 @@ class Runner:
     def _on_ended(self, event: _Ended) -> None:
         running = self._running.pop(event.pair)
         number = running.round.number
-        came = "interrupted" if event.record is None else event.record["outcome"]
-        lost = (
-            {}
-            if event.record is None or not event.record.get("ways_lost")
-            else {"ways_lost": _hosts_of(event.record["ways_lost"])}
-        )
+        came = "interrupted" if event.record is None else event.record.outcome or "failed"
+        losses = [] if event.record is None else event.record.transport_losses
+        lost = {"transport_losses": list(dict.fromkeys(one.host for one in losses))}
         self._journal.append(
-            time.time_ns(), "ended", pair=event.pair, number=number, outcome=came, **lost
+            time.time_ns(),
+            "ended",
+            pair=event.pair,
+            number=number,
+            outcome=came,
+            **(lost if losses else {}),
         )
         if event.error is not None:
             raise event.error
@@ -509,7 +512,7 @@ class Runner:
                 self._events.put(None)
                 return
 
-    def _judged(self, round_directory: RoundDirectory) -> Mapping[str, Any]:
+    def _judged(self, round_directory: RoundDirectory) -> JudgedRound:
         """The findings of a round; why there are none, if judging it fails.
 
         Raises:
@@ -525,49 +528,30 @@ class Runner:
             return not_judged(error)
 
 
-def _described(error: Exception) -> dict[str, str]:
-    message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
-    hint = getattr(error, "hint", None) or "this is a bug: report it with the round's directory"
-    return {"message": str(message), "hint": str(hint)}
+def _described(error: Exception) -> Failure:
+    return Failure(
+        message=getattr(error, "message", None) or f"{type(error).__name__}: {error}",
+        hint=getattr(error, "hint", None) or "this is a bug: report it with the round's directory",
+    )
 
 
-def _failed(one: Round, error: Exception) -> dict[str, Any]:
+def _failed(one: Round, error: Exception) -> RoundRecord:
     """The record of a round that ended with an unexpected error."""
-    return {
-        "pair": one.pair.name,
-        "sender": one.pair.sender,
-        "receiver": one.pair.receiver,
-        "number": one.number,
-        "index": one.index.name,
-        "due_ns": one.due_ns,
-        "troubles": [],
-        "connections": [],
-        "error": _described(error),
-        "outcome": "failed",
-    }
+    return RoundRecord(
+        pair=one.pair.name,
+        sender=one.pair.sender,
+        receiver=one.pair.receiver,
+        number=one.number,
+        index=one.index.name,
+        due_ns=one.due_ns,
+        error=_described(error),
+        outcome="failed",
+    )
 
 
-def not_judged(error: Exception) -> dict[str, Any]:
+def not_judged(error: Exception) -> JudgedRound:
     """The findings of a round whose judging failed: none, and why."""
-    return {
-        "outcome": None,
-        "use": None,
-        "verdicts": {},
-        "flags": ["not_judged"],
-        "hosts": {},
-        "connections": [],
-        "path": None,
-        "clocks": None,
-        "findings": [],
-        "capture_error": None,
-        "join_error": None,
-        "judging_error": _described(error),
-    }
-
-
-def _hosts_of(losses: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The hosts whose transport was lost."""
-    return list(dict.fromkeys(str(one["host"]) for one in losses))
+    return JudgedRound(flags=["not_judged"], judging_error=_described(error))
 
 
 def _address(campaign: Campaign, pair: HostPair) -> Address:

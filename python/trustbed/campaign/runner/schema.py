@@ -10,12 +10,15 @@ from pathlib import Path
 
 import msgspec
 
-from trustbed.campaign.runner import answers, journal
+from trustbed.campaign import answers, records
+from trustbed.campaign.runner import journal
 from trustbed.campaign.runner.directory import Manifest
 
 FILE = Path(__file__).with_name("schema.json")
 TYPES = (
     Manifest,
+    records.RoundRecord,
+    records.JudgedRound,
     journal.Line,
     answers.Pinged,
     answers.Opened,
@@ -23,12 +26,19 @@ TYPES = (
     answers.Sent,
     answers.Received,
     answers.Reflected,
+    answers.Probed,
+    answers.Estimated,
 )
+
+
+def _answer(form: type) -> dict[str, str]:
+    """An answer is stored whole; what is read of it has a schema of its own."""
+    return {"type": "object"}
 
 
 def text() -> str:
     """The schemas as one JSON document: ``types`` and the ``$defs`` that they refer to."""
-    types, definitions = msgspec.json.schema_components(TYPES)
+    types, definitions = msgspec.json.schema_components(TYPES, schema_hook=_answer)
     document = {"types": list(types), "$defs": definitions}
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 

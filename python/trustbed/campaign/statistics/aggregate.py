@@ -15,12 +15,13 @@ What is unknown (``None``) is left out of a sum, and of nothing there is no mean
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
+from sys import intern
 
+from trustbed.campaign.records import JudgedConnection
 from trustbed.scenario.campaign_model import Role, Wanted
 from trustbed.workload import Interval, deviation, mean, mean_interval
 from trustbed.workload.distribution import of_sorted
@@ -73,9 +74,10 @@ class Connection:
     packet_bytes: float | None = None
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Connection:
-        """From a row of a table, which may have other columns too."""
-        return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row})
+    def of(cls, row: JudgedConnection) -> Connection:
+        """From what was found of it."""
+        found = {field.name: getattr(row, field.name) for field in fields(cls)}
+        return cls(**{**found, "pair": intern(row.pair), "index": intern(row.index)})
 
     @property
     def throughput(self) -> float | None:

@@ -25,7 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+import msgspec
+from msgspec.structs import asdict
 
 from trustbed.scenario.campaign_model import HostPair
 from trustbed.workload import Interval, share_interval
@@ -38,6 +40,93 @@ DAYS = 3
 """The fewest days for a statement about hours."""
 HOURS = 24
 _HOUR_NS, _DAY_NS = 3600 * 10**9, 86_400 * 10**9
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """Judged rounds, those to be discarded, and their share with its own interval.
+
+    The interval is of this share alone, whatever it is compared with.
+    """
+
+    rounds: int
+    discarded: int
+    share: float | None
+    share_low: float | None
+    share_high: float | None
+
+
+class Hour(Share, frozen=True, kw_only=True):
+    """An hour of the day: on how many days it was measured, and had rounds to be discarded."""
+
+    hour: int
+    days: int
+    days_discarded: int
+    avoid: bool
+
+
+class HourRange(Share, frozen=True, kw_only=True):
+    """Hours to be avoided, from the first up to, not including, ``to``, and all other hours."""
+
+    first: int = msgspec.field(name="from")
+    to: int
+    days: int
+    days_discarded: int
+    others: Share
+
+
+class HourTable(Share, frozen=True, kw_only=True):
+    """All 24 hours; ``enough`` says whether they could be compared.
+
+    ``avoid`` has those to be avoided, neighbours together, over midnight where ``to`` is below
+    ``from``.
+    """
+
+    days: int
+    enough: bool
+    avoid: tuple[HourRange, ...]
+    hours: tuple[Hour, ...]
+
+
+class HostPart(msgspec.Struct, frozen=True, order=True):
+    """A host, and as what."""
+
+    host: str
+    role: str
+
+
+class HostShare(Share, frozen=True, kw_only=True):
+    """The rounds of a host in a role; ``avoid``: it is the first of a group to be avoided."""
+
+    host: str
+    role: str
+    avoid: bool
+
+
+class HostGroup(Share, frozen=True, kw_only=True):
+    """Hosts to be avoided.
+
+    Attributes:
+        parts: One, or several that took part in the same rounds, the sender first.
+        pairs: Whose rounds these are.
+        others: What it was compared with.
+        hours: Hours of the day in which it is worse than at others, where these were looked at.
+    """
+
+    parts: tuple[HostPart, ...]
+    pairs: tuple[str, ...]
+    others: Share
+    hours: tuple[HourRange, ...] = ()
+
+
+class HostTable(Share, frozen=True, kw_only=True):
+    """A row per host and role, and groups of them to be avoided, the worst first.
+
+    ``enough`` says whether there was anything to compare.
+    """
+
+    enough: bool
+    avoid: tuple[HostGroup, ...]
+    parts: tuple[HostShare, ...]
 
 
 @dataclass(slots=True)
@@ -66,17 +155,16 @@ class Tally:
             0.0, 1.0, "wilson"
         )
 
-    def told(self, level: float) -> dict[str, Any]:
-        """In numbers; the interval is of this share alone, whatever it is compared with."""
-        interval = self.interval(level)
-        known = self.rounds > 0
-        return {
-            "rounds": self.rounds,
-            "discarded": self.discarded,
-            "share": self.discarded / self.rounds if known else None,
-            "share_low": interval.low if known else None,
-            "share_high": interval.high if known else None,
-        }
+    def share(self, level: float) -> Share:
+        """In numbers."""
+        interval, known = self.interval(level), self.rounds > 0
+        return Share(
+            rounds=self.rounds,
+            discarded=self.discarded,
+            share=self.discarded / self.rounds if known else None,
+            share_low=interval.low if known else None,
+            share_high=interval.high if known else None,
+        )
 
 
 def stands_out(own: Tally, others: Tally, *, level: float, comparisons: int) -> bool:
@@ -112,53 +200,48 @@ class Hours:
         if discarded:
             hour.bad_days.add(day)
 
-    def told(self, level: float) -> dict[str, Any]:
-        """In numbers: ``hours`` has 24 rows, ``enough`` says whether they could be compared.
-
-        ``avoid`` has those to be avoided, neighbours together: ``from`` the first up to, not
-        including, ``to``, over midnight where that is below it.
-        """
-        whole = Tally()
-        for hour in self._hours:
-            whole = whole.plus(hour.tally)
+    def table(self, level: float) -> HourTable:
+        """In numbers."""
+        whole = _sum(hour.tally for hour in self._hours)
         ready = [len(hour.days) >= DAYS and hour.tally.rounds >= FEWEST for hour in self._hours]
-        rows = [
-            {
-                "hour": number,
-                **hour.tally.told(level),
-                "days": len(hour.days),
-                "days_discarded": len(hour.bad_days),
-                "avoid": ready[number]
+        rows = tuple(
+            Hour(
+                hour=number,
+                **asdict(hour.tally.share(level)),
+                days=len(hour.days),
+                days_discarded=len(hour.bad_days),
+                avoid=ready[number]
                 and len(hour.bad_days) >= max(DAYS, len(hour.days) / 2)
                 and stands_out(
                     hour.tally, whole.without(hour.tally), level=level, comparisons=sum(ready)
                 ),
-            }
+            )
             for number, hour in enumerate(self._hours)
-        ]
-        days = set[int]().union(*(hour.days for hour in self._hours))
-        ranges = _ranges([row["hour"] for row in rows if row["avoid"]])
-        return {
-            **whole.told(level),
-            "days": len(days),
-            "enough": sum(ready) >= 2,
-            "avoid": [self._range(first, count, whole, level) for first, count in ranges],
-            "hours": rows,
-        }
+        )
+        ranges = _ranges([row.hour for row in rows if row.avoid])
+        return HourTable(
+            **asdict(whole.share(level)),
+            days=_days(hour.days for hour in self._hours),
+            enough=sum(ready) >= 2,
+            avoid=tuple(self._range(first, count, whole, level) for first, count in ranges),
+            hours=rows,
+        )
 
-    def _range(self, first: int, count: int, whole: Tally, level: float) -> dict[str, Any]:
+    def _range(self, first: int, count: int, whole: Tally, level: float) -> HourRange:
         chosen = [self._hours[(first + place) % HOURS] for place in range(count)]
-        own = Tally()
-        for hour in chosen:
-            own = own.plus(hour.tally)
-        return {
-            "from": first,
-            "to": (first + count) % HOURS,
-            **own.told(level),
-            "days": len(set[int]().union(*(hour.days for hour in chosen))),
-            "days_discarded": len(set[int]().union(*(hour.bad_days for hour in chosen))),
-            "others": whole.without(own).told(level),
-        }
+        own = _sum(hour.tally for hour in chosen)
+        return HourRange(
+            first=first,
+            to=(first + count) % HOURS,
+            **asdict(own.share(level)),
+            days=_days(hour.days for hour in chosen),
+            days_discarded=_days(hour.bad_days for hour in chosen),
+            others=whole.without(own).share(level),
+        )
+
+
+def _days(found: Iterable[set[int]]) -> int:
+    return len(set[int]().union(*found))
 
 
 def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
@@ -177,64 +260,57 @@ def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
 
 # Hosts.
 
-_Part = tuple[str, str]
-"""A host, and as what."""
 
-
-def hosts(
-    pairs: Sequence[HostPair], tallies: Mapping[str, Tally], *, level: float
-) -> dict[str, Any]:
-    """What is known of hosts.
-
-    ``parts`` has a row per host and role, ``avoid`` groups of rows that are to be avoided.
-
-    ``tallies`` has the judged rounds of each pair by its name. A group of ``avoid`` has one entry
-    of ``parts``, or several that took part in the same rounds, the sender first; the ``pairs``
-    whose rounds these are; and the ``others`` that it was compared with. ``enough`` says whether
-    there was anything to compare. Of a group only the first is marked among ``parts``.
-    """
+def hosts(pairs: Sequence[HostPair], tallies: Mapping[str, Tally], *, level: float) -> HostTable:
+    """What is known of hosts; ``tallies`` has the judged rounds of each pair by its name."""
     of = {pair.name: tallies.get(pair.name, Tally()) for pair in pairs}
-    parts: dict[_Part, set[str]] = {}
+    parts: dict[HostPart, set[str]] = {}
     for pair in pairs:
-        parts.setdefault((pair.sender, "sender"), set()).add(pair.name)
-        parts.setdefault((pair.receiver, "receiver"), set()).add(pair.name)
+        parts.setdefault(HostPart(pair.sender, "sender"), set()).add(pair.name)
+        parts.setdefault(HostPart(pair.receiver, "receiver"), set()).add(pair.name)
     groups, compared = _blamed(parts, of, level)
-    blamed = {group["parts"][0] for group in groups}
-    rows = [
-        {"host": part[0], "role": part[1], **_sum(of, names).told(level), "avoid": part in blamed}
-        for part, names in sorted(parts.items())
-    ]
-    told = [
-        {**group, "parts": [{"host": host, "role": role} for host, role in group["parts"]]}
-        for group in groups
-    ]
-    return {**_sum(of, of).told(level), "enough": compared, "avoid": told, "parts": rows}
+    blamed = {group.parts[0] for group in groups}
+    return HostTable(
+        **asdict(_sum(of.values()).share(level)),
+        enough=compared,
+        avoid=tuple(groups),
+        parts=tuple(
+            HostShare(
+                host=part.host,
+                role=part.role,
+                **asdict(_sum(of[name] for name in names).share(level)),
+                avoid=part in blamed,
+            )
+            for part, names in sorted(parts.items(), key=lambda one: one[0])
+        ),
+    )
 
 
-def _sum(of: Mapping[str, Tally], names: Iterable[str]) -> Tally:
+def _sum(tallies: Iterable[Tally]) -> Tally:
     found = Tally()
-    for name in names:
-        found = found.plus(of[name])
+    for one in tallies:
+        found = found.plus(one)
     return found
 
 
 def _blamed(
-    parts: Mapping[_Part, set[str]], of: Mapping[str, Tally], level: float
-) -> tuple[list[dict[str, Any]], bool]:
+    parts: Mapping[HostPart, set[str]], of: Mapping[str, Tally], level: float
+) -> tuple[list[HostGroup], bool]:
     """Who is to be avoided, the worst first, and whether anybody could be compared with others."""
     left = {name for name, tally in of.items() if tally.rounds}
-    groups: list[dict[str, Any]] = []
+    groups: list[HostGroup] = []
     compared = False
     while True:
-        same: dict[frozenset[str], list[_Part]] = {}
+        same: dict[frozenset[str], list[HostPart]] = {}
         for part, names in sorted(
-            parts.items(), key=lambda one: (one[0][1] != "sender", one[0][0])
+            parts.items(), key=lambda one: (one[0].role != "sender", one[0].host)
         ):
             if names & left:
                 same.setdefault(frozenset(names & left), []).append(part)
         found = []
         for shared, who in same.items():
-            own, others = _sum(of, shared), _sum(of, left - shared)
+            own = _sum(of[name] for name in shared)
+            others = _sum(of[name] for name in left - shared)
             compared = compared or min(own.rounds, others.rounds) >= FEWEST
             if stands_out(own, others, level=level, comparisons=len(same)):
                 found.append((own.interval(level).low, sorted(shared), who, own, others))
@@ -242,6 +318,11 @@ def _blamed(
             return groups, compared
         _, taken, who, own, others = max(found, key=lambda one: (one[0], one[1]))
         groups.append(
-            {"parts": who, "pairs": taken, **own.told(level), "others": others.told(level)}
+            HostGroup(
+                parts=tuple(who),
+                pairs=tuple(taken),
+                **asdict(own.share(level)),
+                others=others.share(level),
+            )
         )
         left -= set(taken)

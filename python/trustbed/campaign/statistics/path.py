@@ -10,14 +10,34 @@ here is a verdict, and none is made of it.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
 
+import msgspec
+
+from trustbed.campaign.answers import (
+    DelayQuantiles,
+    Delays,
+    Estimated,
+    LostProbes,
+    Offset,
+    Pathchirp,
+    Probed,
+    ProbedClocks,
+    Runs,
+)
+from trustbed.campaign.records import (
+    OneWayDelay,
+    RoundDelay,
+    RoundEstimate,
+    RoundPath,
+    RoundRecord,
+)
 from trustbed.workload import mean
 
-WAYS = ("forward", "backward")
-_DELAYS = ("p50", "p95")
+Direction = Literal["forward", "backward"]
+DIRECTIONS: tuple[Direction, ...] = ("forward", "backward")
 _WHOLE = {
     "pathload": ("resolution", "grey_region", "highest_rate", "lowest_rate"),
     "pathchirp": ("time_limit",),
@@ -26,98 +46,98 @@ _WHOLE = {
 
 Pathload when it has concluded, pathChirp, which never concludes, with its time.
 """
-Row = Mapping[str, Any]
 
 
-def path_of(record: Row, *, clock_stepped: bool = False) -> dict[str, Any]:
+def path_of(record: RoundRecord, *, clock_stepped: bool = False) -> RoundPath:
     """What a round's record says.
 
-    ``delay`` (nothing if nobody asked) and ``bandwidth`` per estimator that was asked.
-
-    A question that was asked and failed stands in the record as null; its row is not ``answered``.
     ``clock_stepped``: a host's clock is known to have been stepped during the round; test packets
     alone do not always show it.
     """
-    return {
-        "delay": _delay(record["delay"] or {}, clock_stepped) if "delay" in record else None,
-        "bandwidth": [
-            _estimate(name, report or {}) for name, report in record.get("bandwidth", {}).items()
-        ],
-    }
+    asked = record.delay is not msgspec.UNSET
+    return RoundPath(
+        delay=_delay(record.delay.read if record.delay else None, clock_stepped) if asked else None,
+        bandwidth=tuple(
+            _estimate(name, None if report is None else report.read)
+            for name, report in (record.bandwidth or {}).items()
+        ),
+    )
 
 
-def _delay(report: Row, clock_stepped: bool) -> dict[str, Any]:
-    directions, clocks = report.get("directions") or {}, report.get("clocks") or {}
-    reflector = report.get("reflector") or {}
-    clock_stepped = bool(report) and (
+def _delay(answer: Probed | None, clock_stepped: bool) -> RoundDelay:
+    report = answer or Probed()
+    clocks = report.clocks or ProbedClocks()
+    clock_stepped = answer is not None and bool(
         clock_stepped
-        or any((clocks.get("uneven"), clocks.get("clock_steps"), reflector.get("clock_steps")))
+        or clocks.uneven
+        or clocks.clock_steps
+        or (report.reflector and report.reflector.clock_steps)
     )
-    delays, offset = (
-        ({}, {}) if clock_stepped else (report.get("delays") or {}, clocks.get("offset") or {})
+    delays = (not clock_stepped and report.delays) or Delays()
+    offset = (not clock_stepped and clocks.offset) or Offset()
+    lost = report.directions or LostProbes()
+    if lost.lost_somewhere_probes:
+        lost = LostProbes()  # not every loss is known to be of one of the two directions
+    return RoundDelay(
+        answered=answer is not None,
+        clock_stepped=clock_stepped,
+        sent_probes=report.sent_probes,
+        answered_probes=report.answered_probes,
+        round_trip_least_seconds=(
+            None if delays.round_trip is None else delays.round_trip.least_ns / 1e9
+        ),
+        receiver_ahead_seconds=_seconds(offset.ahead_ns),
+        receiver_ahead_error_seconds=_seconds(offset.error_ns),
+        forward=_direction(lost.lost_forward_probes, delays.forward),
+        backward=_direction(lost.lost_backward_probes, delays.backward),
     )
-    return {
-        "answered": bool(report),
-        "clock_stepped": clock_stepped,
-        "sent_probes": report.get("sent_probes", 0),
-        "answered_probes": report.get("answered_probes", 0),
-        "round_trip_least_seconds": _seconds((delays.get("round_trip") or {}).get("least_ns")),
-        "receiver_ahead_seconds": _seconds(offset.get("ahead_ns")),
-        "receiver_ahead_error_seconds": _seconds(offset.get("error_ns")),
-        **{way: {"lost": _lost(directions, way), **_above_least(delays.get(way))} for way in WAYS},
-    }
 
 
-def _lost(directions: Row, way: str) -> int | None:
-    """Losses of a direction, if every loss is known to be of one of the two."""
-    found: int | None = directions.get(f"lost_{way}_probes")
-    return None if directions.get("lost_somewhere_probes") else found
-
-
-def _above_least(delay: Row | None) -> dict[str, float | None]:
-    if delay is None or not delay.get("probes"):
-        return {**{f"above_least_{name}_seconds": None for name in _DELAYS}, "jitter_seconds": None}
-    above = {name: (delay[f"{name}_ns"] - delay["least_ns"]) / 1e9 for name in _DELAYS}
-    return {
-        **{f"above_least_{name}_seconds": value for name, value in above.items()},
-        "jitter_seconds": above["p95"] - above["p50"],
-    }
-
-
-def _estimate(name: str, report: Row) -> dict[str, Any]:
-    found, ending = report.get(name) or {}, report.get("ending")
-    runs = report.get("streams" if name == "pathload" else "chirps") or {}
-    used, low, high = (
-        runs.get("used"),
-        found.get("low_bits_per_second"),
-        found.get("high_bits_per_second"),
+def _direction(lost: int | None, delay: DelayQuantiles | None) -> OneWayDelay:
+    if delay is None or not delay.probes:
+        return OneWayDelay(lost=lost)
+    p50, p95 = ((one - delay.least_ns) / 1e9 for one in (delay.p50_ns, delay.p95_ns))
+    return OneWayDelay(
+        lost=lost,
+        above_least_p50_seconds=p50,
+        above_least_p95_seconds=p95,
+        jitter_seconds=p95 - p50,
     )
-    at_limit = ending == "highest_rate"
+
+
+def _estimate(name: str, answer: Estimated | None) -> RoundEstimate:
+    report = answer or Estimated()
+    ending, at_limit = report.ending, report.ending == "highest_rate"
+    runs = (report.streams if name == "pathload" else report.chirps) or Runs()
+    used, low, high = runs.used, None, None
     if name == "pathchirp":
+        found = report.pathchirp or Pathchirp()
         at_limit = _is_at_limit(found)
-        low = found.get("mean_ip_bits_per_second")
+        low = found.mean_ip_bits_per_second
         high = None if at_limit else low
         # It was handed these chirps, and could not read them.
-        used = None if used is None else used - found.get("unusable_chirps", 0)
-    return {
-        "estimator": name,
-        "answered": bool(report),
-        "low_bits_per_second": low,
-        "high_bits_per_second": high,
-        "at_limit": at_limit,
-        "ending": ending,
-        "ended_early": ending is not None and _is_early(name, ending),
-        "runs": runs.get("sent"),
-        "runs_used": used,
-        "sent_ip_bytes": report.get("sent_ip_bytes"),
-        "duration_seconds": _seconds(report.get("duration_ns")),
-    }
+        used = None if used is None else used - found.unusable_chirps
+    elif report.pathload is not None:
+        low, high = report.pathload.low_bits_per_second, report.pathload.high_bits_per_second
+    return RoundEstimate(
+        estimator=name,
+        answered=answer is not None,
+        low_bits_per_second=low,
+        high_bits_per_second=high,
+        at_limit=at_limit,
+        ending=ending,
+        ended_early=ending is not None and _is_early(name, ending),
+        runs=runs.sent,
+        runs_used=used,
+        sent_ip_bytes=report.sent_ip_bytes,
+        duration_seconds=_seconds(report.duration_ns),
+    )
 
 
-def _is_at_limit(pathchirp: Row) -> bool:
+def _is_at_limit(pathchirp: Pathchirp) -> bool:
     """Whether an estimate near the highest rate of a chirp makes the mean a lower bound."""
-    behind = pathchirp.get("estimates_in_mean", 0)
-    return behind > 0 and any(one["at_limit"] for one in pathchirp["estimates"][-behind:])
+    behind = pathchirp.estimates_in_mean
+    return behind > 0 and any(one.at_limit for one in pathchirp.estimates[-behind:])
 
 
 def _is_early(estimator: str, ending: str) -> bool:
@@ -128,131 +148,146 @@ def _seconds(nanoseconds: float | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
+class DirectionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One direction over rounds."""
+
+    lost_share: float | None
+    above_least_p50_mean_seconds: float | None
+    above_least_p95_mean_seconds: float | None
+    jitter_mean_seconds: float | None
+    jitter_max_seconds: float | None
+
+
+class DelaySummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Means over rounds; shares of all test packets, by direction where the reflector counted."""
+
+    rounds: int
+    failed_rounds: int
+    clock_stepped_rounds: int
+    sent_probes: int
+    answered_probes: int
+    lost_share: float | None
+    round_trip_least_seconds: float | None
+    forward: DirectionSummary
+    backward: DirectionSummary
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """In how many rounds an estimator ended so; ``early``: before it came to its end."""
+
+    ending: str
+    rounds: int
+    early: bool
+
+
+class EstimatorSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One estimator's results over rounds."""
+
+    estimator: str
+    rounds: int
+    failed_rounds: int
+    estimates: int
+    low_mean_bits_per_second: float | None
+    high_mean_bits_per_second: float | None
+    low_min_bits_per_second: float | None
+    high_max_bits_per_second: float | None
+    at_least_rounds: int
+    at_least_mean_bits_per_second: float | None
+    at_most_rounds: int
+    at_most_mean_bits_per_second: float | None
+    endings: tuple[Ending, ...]
+    runs: int
+    runs_used: int
+
+
+class PathSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What test packets and estimators say of a pair's path; ``delay`` is null if nobody asked."""
+
+    delay: DelaySummary | None
+    bandwidth: tuple[EstimatorSummary, ...]
+
+
 class Paths:
     """The rounds of a pair of hosts."""
 
     def __init__(self) -> None:
-        self._delays = _Delays()
-        self._estimates: dict[str, _Estimates] = {}
+        self._delays: list[RoundDelay] = []
+        self._estimates: dict[str, list[RoundEstimate]] = {}
 
-    def add(self, found: Row | None) -> None:
+    def add(self, found: RoundPath | None) -> None:
         """Takes what :func:`path_of` found in a round; rounds that did not ask are passed over."""
         if found is None:
             return
-        if found["delay"] is not None:
-            self._delays.add(found["delay"])
-        for one in found["bandwidth"]:
-            self._estimates.setdefault(one["estimator"], _Estimates()).add(one)
+        if found.delay is not None:
+            self._delays.append(found.delay)
+        for one in found.bandwidth:
+            self._estimates.setdefault(one.estimator, []).append(one)
 
-    def told(self) -> dict[str, Any]:
-        """Means over rounds.
-
-        Shares of all test packets, by direction of those whose reflector counted.
-        """
-        return {
-            "delay": self._delays.told() if self._delays.rounds else None,
-            "bandwidth": [
-                {"estimator": name, **one.told(name)} for name, one in self._estimates.items()
-            ],
-        }
+    def summary(self) -> PathSummary:
+        """All of them together."""
+        return PathSummary(
+            delay=_delay_summary(self._delays) if self._delays else None,
+            bandwidth=tuple(_estimator(name, rounds) for name, rounds in self._estimates.items()),
+        )
 
 
-class _Delays:
-    """One-way delays of rounds."""
+def _delay_summary(rounds: Sequence[RoundDelay]) -> DelaySummary:
+    sent = sum(one.sent_probes for one in rounds)
+    answered = sum(one.answered_probes for one in rounds)
+    counted = [one for one in rounds if None not in (one.forward.lost, one.backward.lost)]
+    known = sum(one.sent_probes for one in counted)
 
-    def __init__(self) -> None:
-        self.rounds = self._failed = self._clock_set = self._sent = self._answered = 0
-        self._lost = dict.fromkeys(WAYS, 0)
-        self._counted = 0
-        self._least: float | None = None
-        self._above: dict[tuple[str, str], list[float]] = defaultdict(list)
+    def direction(name: Direction) -> DirectionSummary:
+        own: list[OneWayDelay] = [getattr(one, name) for one in rounds]
+        lost = sum(getattr(one, name).lost for one in counted)
+        jitter = [one.jitter_seconds for one in own if one.jitter_seconds is not None]
+        p50 = [one.above_least_p50_seconds for one in own]
+        p95 = [one.above_least_p95_seconds for one in own]
+        return DirectionSummary(
+            lost_share=lost / known if known else None,
+            above_least_p50_mean_seconds=mean([one for one in p50 if one is not None]),
+            above_least_p95_mean_seconds=mean([one for one in p95 if one is not None]),
+            jitter_mean_seconds=mean(jitter),
+            jitter_max_seconds=max(jitter, default=None),
+        )
 
-    def add(self, delay: Row) -> None:
-        self.rounds += 1
-        self._failed += not delay["answered"]
-        self._clock_set += delay["clock_stepped"]
-        self._sent += delay["sent_probes"]
-        self._answered += delay["answered_probes"]
-        least = delay["round_trip_least_seconds"]
-        if least is not None:
-            self._least = least if self._least is None else min(self._least, least)
-        if all(delay[way]["lost"] is not None for way in WAYS):
-            self._counted += delay["sent_probes"]
-            for way in WAYS:
-                self._lost[way] += delay[way]["lost"]
-        for way in WAYS:
-            for name in ("above_least_p50_seconds", "above_least_p95_seconds", "jitter_seconds"):
-                if delay[way][name] is not None:
-                    self._above[way, name].append(delay[way][name])
-
-    def told(self) -> dict[str, Any]:
-        return {
-            "rounds": self.rounds,
-            "failed_rounds": self._failed,
-            "clock_stepped_rounds": self._clock_set,
-            "sent_probes": self._sent,
-            "answered_probes": self._answered,
-            "lost_share": 1 - self._answered / self._sent if self._sent else None,
-            "round_trip_least_seconds": self._least,
-            **{
-                way: {
-                    "lost_share": self._lost[way] / self._counted if self._counted else None,
-                    "above_least_p50_mean_seconds": mean(
-                        self._above[way, "above_least_p50_seconds"]
-                    ),
-                    "above_least_p95_mean_seconds": mean(
-                        self._above[way, "above_least_p95_seconds"]
-                    ),
-                    "jitter_mean_seconds": mean(self._above[way, "jitter_seconds"]),
-                    "jitter_max_seconds": max(self._above[way, "jitter_seconds"], default=None),
-                }
-                for way in WAYS
-            },
-        }
+    least = [one.round_trip_least_seconds for one in rounds]
+    return DelaySummary(
+        rounds=len(rounds),
+        failed_rounds=sum(not one.answered for one in rounds),
+        clock_stepped_rounds=sum(one.clock_stepped for one in rounds),
+        sent_probes=sent,
+        answered_probes=answered,
+        lost_share=1 - answered / sent if sent else None,
+        round_trip_least_seconds=min((one for one in least if one is not None), default=None),
+        forward=direction("forward"),
+        backward=direction("backward"),
+    )
 
 
-class _Estimates:
-    """One estimator's results over rounds."""
-
-    def __init__(self) -> None:
-        self._rounds = self._failed = self._runs = self._used = 0
-        self._intervals: list[tuple[float, float]] = []
-        self._at_least: list[float] = []
-        self._at_most: list[float] = []
-        self._endings: Counter[str] = Counter()
-
-    def add(self, found: Row) -> None:
-        self._rounds += 1
-        self._failed += not found["answered"]
-        self._runs += found["runs"] or 0
-        self._used += found["runs_used"] or 0
-        if found["ending"] is not None:
-            self._endings[found["ending"]] += 1
-        low, high = found["low_bits_per_second"], found["high_bits_per_second"]
-        if low is not None and high is not None:
-            self._intervals.append((low, high))
-        elif low is not None:
-            self._at_least.append(low)
-        elif high is not None:
-            self._at_most.append(high)
-
-    def told(self, estimator: str) -> dict[str, Any]:
-        return {
-            "rounds": self._rounds,
-            "failed_rounds": self._failed,
-            "estimates": len(self._intervals),
-            "low_mean_bits_per_second": mean([low for low, _ in self._intervals]),
-            "high_mean_bits_per_second": mean([high for _, high in self._intervals]),
-            "low_min_bits_per_second": min((low for low, _ in self._intervals), default=None),
-            "high_max_bits_per_second": max((high for _, high in self._intervals), default=None),
-            "at_least_rounds": len(self._at_least),
-            "at_least_mean_bits_per_second": mean(self._at_least),
-            "at_most_rounds": len(self._at_most),
-            "at_most_mean_bits_per_second": mean(self._at_most),
-            "endings": [
-                {"ending": name, "rounds": count, "early": _is_early(estimator, name)}
-                for name, count in self._endings.most_common()
-            ],
-            "runs": self._runs,
-            "runs_used": self._used,
-        }
+def _estimator(name: str, rounds: Sequence[RoundEstimate]) -> EstimatorSummary:
+    bounds = [(one.low_bits_per_second, one.high_bits_per_second) for one in rounds]
+    both = [(low, high) for low, high in bounds if low is not None and high is not None]
+    at_least = [low for low, high in bounds if low is not None and high is None]
+    at_most = [high for low, high in bounds if low is None and high is not None]
+    endings = Counter(one.ending for one in rounds if one.ending is not None)
+    return EstimatorSummary(
+        estimator=name,
+        rounds=len(rounds),
+        failed_rounds=sum(not one.answered for one in rounds),
+        estimates=len(both),
+        low_mean_bits_per_second=mean([low for low, _ in both]),
+        high_mean_bits_per_second=mean([high for _, high in both]),
+        low_min_bits_per_second=min((low for low, _ in both), default=None),
+        high_max_bits_per_second=max((high for _, high in both), default=None),
+        at_least_rounds=len(at_least),
+        at_least_mean_bits_per_second=mean(at_least),
+        at_most_rounds=len(at_most),
+        at_most_mean_bits_per_second=mean(at_most),
+        endings=tuple(
+            Ending(ending=ending, rounds=count, early=_is_early(name, ending))
+            for ending, count in endings.most_common()
+        ),
+        runs=sum(one.runs or 0 for one in rounds),
+        runs_used=sum(one.runs_used or 0 for one in rounds),
+    )

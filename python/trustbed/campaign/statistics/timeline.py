@@ -9,10 +9,12 @@ Slices are aligned with the hours of UTC. What did not take place is kept as str
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
-from trustbed.campaign.statistics.round_summary import VERDICTS, Load, SeenRound
+import msgspec
+
+from trustbed.campaign.records import Load
+from trustbed.campaign.statistics.round_summary import VERDICTS, SeenRound
 from trustbed.workload import mean
 
 MOST = 400
@@ -26,11 +28,10 @@ _WIDTHS = (
     *(hours * _HOUR for hours in (1, 2, 3, 4, 6, 8, 12, 24, 48, 96, 168)),
 )
 _USES = (*VERDICTS, NOT_JUDGED)
-Columns = dict[str, list[Any]]
+Columns: TypeAlias = dict[str, list[int | float | str | None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class Stretch(msgspec.Struct, frozen=True, kw_only=True):
     """Rounds that did not take place, or not as they should.
 
     How many, when, and why (a round's outcome, or the reason of a skip).
@@ -40,6 +41,59 @@ class Stretch:
     from_ns: int
     to_ns: int
     rounds: int = 1
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """The rounds of a moment with the same verdict; throughputs in bytes/second."""
+
+    at_ns: int
+    use: str
+    rounds: int
+    data_mean: float | None
+    data_min: float | None
+    data_max: float | None
+    probe_mean: float | None
+    probe_min: float | None
+    probe_max: float | None
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """What hosts and the path were like at a moment."""
+
+    at_ns: int
+    rounds: int
+    rtt_base_seconds: float | None
+    idle_open_window_fraction: float | None
+    sender_busy_share: float | None
+    sender_steal_share: float | None
+    sender_throttled_share: float | None
+    sender_wakeup_latency_seconds: float | None
+    receiver_busy_share: float | None
+    receiver_steal_share: float | None
+    receiver_throttled_share: float | None
+    receiver_wakeup_latency_seconds: float | None
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """What is drawn of a pair.
+
+    Times ``at_ns`` are since the epoch: when the round began, or the middle of the slice.
+
+    Attributes:
+        slice_ns: Length of a slice; ``None``: every round by itself.
+        undated: Rounds of which nobody knows when they began; they are left out.
+        throughput: Columns of :class:`Point`.
+        evidence: Columns of :class:`Moment`.
+        absent: Columns of :class:`Stretch`, neighbours of one kind together.
+    """
+
+    slice_ns: int | None
+    from_ns: int
+    to_ns: int
+    undated: int
+    throughput: Columns
+    evidence: Columns
+    absent: Columns
 
 
 def slice_width(span_ns: int, most: int) -> int:
@@ -54,15 +108,8 @@ def timeline(
     from_ns: int,
     to_ns: int,
     most: int = MOST,
-) -> dict[str, Any]:
-    """What is drawn of a pair: ``slice_ns`` (``None``: every round by itself), and columns.
-
-    ``throughput`` has one row per point, with the verdict ``use`` and how many ``rounds`` it stands
-    for; ``evidence`` one row per moment; ``absent`` one row per stretch without usable rounds,
-    neighbours of one kind together. Times ``at_ns`` are since the epoch: when the round began, or
-    the middle of the slice. Rounds of which nobody knows when they began are left out, and counted
-    as ``undated``.
-    """
+) -> Timeline:
+    """What is drawn of a pair."""
     dated = [one for one in rounds if one.at_ns is not None]
     count = len(dated) + sum(one.rounds for one in stretches)
     width = slice_width(max(to_ns - from_ns, 1), most) if count > most else None
@@ -71,77 +118,62 @@ def timeline(
         assert one.at_ns is not None, "only those"
         at = one.at_ns if width is None else one.at_ns // width * width + width // 2
         slices.setdefault(at, []).append(one)
-    return {
-        "slice_ns": width,
-        "from_ns": from_ns,
-        "to_ns": to_ns,
-        "undated": len(rounds) - len(dated),
-        "throughput": _columns(
+    return Timeline(
+        slice_ns=width,
+        from_ns=from_ns,
+        to_ns=to_ns,
+        undated=len(rounds) - len(dated),
+        throughput=_columns(
             _point(at, use, own)
             for at, all_of in slices.items()
             for use in _USES
-            if (own := _of_use(all_of, use))
+            if (own := [one for one in all_of if (one.use or NOT_JUDGED) == use])
         ),
-        "evidence": _columns(_evidence(at, all_of) for at, all_of in slices.items()),
-        "absent": _columns(
-            {"kind": one.kind, "from_ns": one.from_ns, "to_ns": one.to_ns, "rounds": one.rounds}
-            for one in _joined(stretches, width)
-        ),
-    }
+        evidence=_columns(_moment(at, all_of) for at, all_of in slices.items()),
+        absent=_columns(_joined(stretches, width)),
+    )
 
 
-def _of_use(rounds: Iterable[SeenRound], use: str) -> list[SeenRound]:
-    return [one for one in rounds if (one.use or NOT_JUDGED) == use]
-
-
-def _point(at: int, use: str, rounds: Sequence[SeenRound]) -> dict[str, Any]:
+def _point(at: int, use: str, rounds: Sequence[SeenRound]) -> Point:
     data = [one.data for one in rounds if one.data is not None]
     probes = [one.probe for one in rounds if one.probe is not None]
-    return {
-        "at_ns": at,
-        "use": use,
-        "rounds": len(rounds),
-        "data_mean": mean(data),
-        "data_min": min(data, default=None),
-        "data_max": max(data, default=None),
-        "probe_mean": mean(probes),
-        "probe_min": min(probes, default=None),
-        "probe_max": max(probes, default=None),
-    }
+    return Point(
+        at_ns=at,
+        use=use,
+        rounds=len(rounds),
+        data_mean=mean(data),
+        data_min=min(data, default=None),
+        data_max=max(data, default=None),
+        probe_mean=mean(probes),
+        probe_min=min(probes, default=None),
+        probe_max=max(probes, default=None),
+    )
 
 
-def _evidence(at: int, rounds: Sequence[SeenRound]) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "at_ns": at,
-        "rounds": len(rounds),
-        "rtt_base_seconds": mean([one.rtt_base for one in rounds if one.rtt_base is not None]),
-        "idle_open_window_fraction": max(
-            (one.withheld for one in rounds if one.withheld is not None), default=None
-        ),
-    }
-    for role, loads in (
-        ("sender", [one.sender for one in rounds]),
-        ("receiver", [one.receiver for one in rounds]),
-    ):
-        row |= {f"{role}_{name}": value for name, value in _load(loads).items()}
-    return row
+def _moment(at: int, rounds: Sequence[SeenRound]) -> Moment:
+    sender, receiver = ([getattr(one, role) for one in rounds] for role in ("sender", "receiver"))
+    return Moment(
+        at_ns=at,
+        rounds=len(rounds),
+        rtt_base_seconds=mean([one.rtt_base for one in rounds if one.rtt_base is not None]),
+        idle_open_window_fraction=_most(one.idle_open_window for one in rounds),
+        **{f"sender_{name}": value for name, value in _load(sender).items()},
+        **{f"receiver_{name}": value for name, value in _load(receiver).items()},
+    )
 
 
 def _load(loads: Sequence[Load]) -> dict[str, float | None]:
-    late = max(
-        (one.wakeup_latency_max_ns for one in loads if one.wakeup_latency_max_ns is not None),
-        default=None,
-    )
+    latency = _most(one.wakeup_latency_max_ns for one in loads)
     return {
         "busy_share": mean([one.busy_share for one in loads if one.busy_share is not None]),
-        "steal_share": max(
-            (one.steal_share for one in loads if one.steal_share is not None), default=None
-        ),
-        "throttled_share": max(
-            (one.throttled_share for one in loads if one.throttled_share is not None), default=None
-        ),
-        "wakeup_latency_seconds": None if late is None else late / 1e9,
+        "steal_share": _most(one.steal_share for one in loads),
+        "throttled_share": _most(one.throttled_share for one in loads),
+        "wakeup_latency_seconds": None if latency is None else latency / 1e9,
     }
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((one for one in values if one is not None), default=None)
 
 
 def _joined(stretches: Iterable[Stretch], width: int | None) -> list[Stretch]:
@@ -157,20 +189,20 @@ def _joined(stretches: Iterable[Stretch], width: int | None) -> list[Stretch]:
             begin, end = begin // width * width, max(-(-end // width), begin // width + 1) * width
         place = last.get(one.kind)
         if place is not None and begin <= found[place].to_ns:
-            found[place] = replace(
+            found[place] = msgspec.structs.replace(
                 found[place],
                 to_ns=max(end, found[place].to_ns),
                 rounds=found[place].rounds + one.rounds,
             )
         else:
             last[one.kind] = len(found)
-            found.append(replace(one, from_ns=begin, to_ns=end))
+            found.append(msgspec.structs.replace(one, from_ns=begin, to_ns=end))
     return found
 
 
-def _columns(rows: Iterable[dict[str, Any]]) -> Columns:
+def _columns(rows: Iterable[Point | Moment | Stretch]) -> Columns:
     found: Columns = {}
     for row in rows:
-        for name, value in row.items():
-            found.setdefault(name, []).append(value)
+        for name in row.__struct_fields__:
+            found.setdefault(name, []).append(getattr(row, name))
     return found

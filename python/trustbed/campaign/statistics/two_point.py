@@ -12,9 +12,11 @@ those of a round whose receiver's capture dropped packets: one of the captures m
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
-from typing import Any
 
+import msgspec
+
+from trustbed.campaign.records import JudgedConnection
+from trustbed.scenario.campaign_model import Role
 from trustbed.workload import quantile
 
 _TIMES = (
@@ -25,6 +27,31 @@ _TIMES = (
     "turnaround_p50_seconds",
 )
 _COUNTS = ("lost_between", "needless", "reordered")
+
+
+class TwoPointSums(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts, shares of the frames sent whose fate is known, medians in seconds.
+
+    ``counted`` connections are in the counts; ``receiver_share`` is the receiver's part of a round
+    trip.
+    """
+
+    role: Role
+    connections: int
+    counted: int
+    sent: int
+    lost_between: int
+    needless: int
+    reordered: int
+    lost_between_share: float | None
+    needless_share: float | None
+    reordered_share: float | None
+    owd_min_seconds: float | None
+    owd_increase_p50_seconds: float | None
+    owd_increase_p95_seconds: float | None
+    path_p50_seconds: float | None
+    turnaround_p50_seconds: float | None
+    receiver_share: float | None
 
 
 class TwoPointSummary:
@@ -40,50 +67,55 @@ class TwoPointSummary:
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._times = {name: array("d") for name in _TIMES}
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: JudgedConnection) -> None:
         """Takes a connection's row; one that was not captured at both ends is passed over.
 
         What is lost is not known of all others.
         """
-        if row.get("lost_between") is None and row.get("sent_between") is None:
+        if row.lost_between is None and row.sent_between is None:
             return
         self.connections += 1
-        sent, lost = _fates(row), row.get("lost_between")
-        if sent and lost is not None and not row.get("unseen"):
+        sent = _fates(row)
+        if sent and row.lost_between is not None and not row.unseen:
             self._counted += 1
             self._sent += sent
             for name in _COUNTS:
-                self._counts[name] += row.get(name) or 0
+                self._counts[name] += getattr(row, name) or 0
         for name, values in self._times.items():
-            if row.get(name) is not None:
-                values.append(row[name])
+            if (value := getattr(row, name)) is not None:
+                values.append(value)
 
-    def told(self, role: str) -> dict[str, Any]:
-        """In numbers: counts, shares of the frames sent whose fate is known, medians in seconds."""
+    def sums(self, role: Role) -> TwoPointSums:
+        """All of them together."""
         medians = {name: quantile(values, 0.5) for name, values in self._times.items()}
         path, host = medians["path_p50_seconds"], medians["turnaround_p50_seconds"]
-        return {
-            "role": role,
-            "connections": self.connections,
-            "counted": self._counted,
-            "sent": self._sent,
-            **self._counts,
-            **{
-                f"{name}_share": count / self._sent if self._sent else None
-                for name, count in self._counts.items()
-            },
+
+        def share(name: str) -> float | None:
+            return self._counts[name] / self._sent if self._sent else None
+
+        return TwoPointSums(
+            role=role,
+            connections=self.connections,
+            counted=self._counted,
+            sent=self._sent,
+            lost_between=self._counts["lost_between"],
+            needless=self._counts["needless"],
+            reordered=self._counts["reordered"],
+            lost_between_share=share("lost_between"),
+            needless_share=share("needless"),
+            reordered_share=share("reordered"),
             **medians,
-            "receiver_share": host / (path + host)
+            receiver_share=host / (path + host)
             if path is not None and host is not None and path + host > 0
             else None,
-        }
+        )
 
 
-def _fates(row: Mapping[str, Any]) -> int | None:
+def _fates(row: JudgedConnection) -> int | None:
     """Frames that passed or were lost.
 
     Of rounds judged before these were told apart, all that were sent.
     """
-    if row.get("passed_between") is not None and row.get("lost_between") is not None:
-        return int(row["passed_between"] + row["lost_between"])
-    return row.get("sent_between") if row.get("sent_between") is not None else row.get("segments")
+    if row.passed_between is not None and row.lost_between is not None:
+        return row.passed_between + row.lost_between
+    return row.sent_between if row.sent_between is not None else row.segments

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from trustbed.campaign import Round, Schedule, Skip
+from trustbed.campaign.records import JudgedRound, RoundRecord
 from trustbed.campaign.runner.listener import RoundListener
 from trustbed.cli import FINE, arguments, printable
 from trustbed.cli.analyze import describe
@@ -89,7 +89,7 @@ def run(words: Sequence[str]) -> int:
 
 def _carry_out(study: CampaignFile, options: argparse.Namespace, words: Sequence[str]) -> int:
     from trustbed.campaign.api import default_directory, measure
-    from trustbed.campaign.results import read_model
+    from trustbed.campaign.results import read_json
     from trustbed.campaign.runner import CampaignDirectory
     from trustbed.run.owned_directory import RunDirectoryError
 
@@ -111,7 +111,7 @@ def _carry_out(study: CampaignFile, options: argparse.Namespace, words: Sequence
                 file=sys.stderr,
             )
             raise
-    return show(read_model(directory.path), options, about)
+    return show(read_json(directory.path), options, about)
 
 
 class _Lines(RoundListener):
@@ -135,24 +135,22 @@ class _Lines(RoundListener):
             f"{skip.reason}{by}"
         )
 
-    def on_ended(self, one: Round, record: Mapping[str, Any]) -> None:
-        why = f": {record['error']['message']}" if "error" in record else ""
-        if record["outcome"] != "complete":
-            _print(f"{one.pair.name}  round {one.number} {record['outcome']}{why}")
-        for trouble in record["troubles"]:
-            _print(f"{one.pair.name}  round {one.number}: {trouble['what']}: {trouble['message']}")
+    def on_ended(self, one: Round, record: RoundRecord) -> None:
+        why = "" if record.error is None else f": {record.error.message}"
+        if record.outcome != "complete":
+            _print(f"{one.pair.name}  round {one.number} {record.outcome}{why}")
+        for warning in record.warnings:
+            _print(f"{one.pair.name}  round {one.number}: {warning.what}: {warning.message}")
 
-    def on_judged(self, pair: str, number: int, judged: Mapping[str, Any]) -> None:
-        if not judged["connections"]:
+    def on_judged(self, pair: str, number: int, judged: JudgedRound) -> None:
+        if not judged.connections:
             return  # on_ended has printed why there are none
-        data = [row for row in judged["connections"] if row["role"] == "data"]
-        rates = [
-            row["app_bytes_per_second"] for row in data if row["app_bytes_per_second"] is not None
-        ]
-        causes = sorted({row["cause"] for row in data if row["cause"] is not None})
-        index = judged["connections"][0]["index"]
+        data = [row for row in judged.connections if row.role == "data"]
+        rates = [row.app_bytes_per_second for row in data if row.app_bytes_per_second is not None]
+        causes = sorted({row.cause for row in data if row.cause is not None})
+        index = judged.connections[0].index
         mean = words.rate(sum(rates) / len(rates)) if rates else "nothing"
-        outcome = [", ".join(causes), judged["use"] or "not judged"]
+        outcome = [", ".join(causes), judged.use or "not judged"]
         _print(
             f"{pair}  round {number}  index {index}  data {mean}  "
             f"{'  '.join(one for one in outcome if one)}"

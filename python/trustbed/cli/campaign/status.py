@@ -68,9 +68,9 @@ def run(words: Sequence[str]) -> int:
         raise arguments.UsageError(
             "--round chooses what --resources writes", "add --resources FILE.parquet"
         )
-    from trustbed.campaign.results import read_model
+    from trustbed.campaign.results import read_json
 
-    code = show(read_model(directory), options, describe(words, "campaign status"))
+    code = show(read_json(directory), options, describe(words, "campaign status"))
     if options.resources is not None:
         from trustbed.campaign.metrics import write_resources
         from trustbed.report.words import counted
