@@ -95,7 +95,7 @@ def packet(
         ack = None if flags == "S" else ack
     else:
         window = draw.choice([60_000, 500, 0, 1_000])
-    talk.say(who, at, seq, ack, flags, length, window=window, options=options)
+    talk.send(who, at, seq, ack, flags, length, window=window, options=options)
     if "S" not in flags:
         sent[who] = max(sent[who], seq + length)
     if ack is not None:

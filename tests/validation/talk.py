@@ -1,4 +1,4 @@
-"""Tiny captures, written packet by packet: two endpoints and what they say.
+"""Tiny captures, written packet by packet: two endpoints and their packets.
 
 Sequence numbers are relative: 0 is the sender's first payload byte, its SYN is -1. Times are
 milliseconds.
@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, "A": 16}
 ISN = {"a": 1_000_000, "b": 5_000_000}
@@ -43,7 +44,7 @@ class Talk:
     records: list[tuple[float, bytes, int]] = field(default_factory=list)
     ident: int = 0
 
-    def say(
+    def send(
         self,
         who: str,
         at: float,
@@ -75,6 +76,16 @@ class Talk:
         return self.frame(
             at, struct.pack(">H", kind) + tags + ip, captured=captured, on_wire=on_wire
         )
+
+    def data(self, at: float, seq: int, **options: Any) -> Talk:  # noqa: ANN401 - as for send
+        """A segment of 100 bytes from `a`."""
+        self.send("a", at, seq, length=100, **options)
+        return self
+
+    def ack(self, at: float, number: int, flags: str = "A", **options: Any) -> Talk:  # noqa: ANN401
+        """An ACK without data from `b`."""
+        self.send("b", at, 0, number, flags, **options)
+        return self
 
     def segment(
         self,
@@ -134,13 +145,13 @@ class Talk:
 
     def hello(self, at: float = 0, options: bytes = MSS) -> Talk:
         """The three packets of a handshake, 10 ms apart."""
-        self.say("a", at, -1, None, "S", options=options)
-        self.say("b", at + 10, -1, 0, "SA", options=options)
-        self.say("a", at + 20, 0, 0)
+        self.send("a", at, -1, None, "S", options=options)
+        self.send("b", at + 10, -1, 0, "SA", options=options)
+        self.send("a", at + 20, 0, 0)
         return self
 
     def write(self, path: Path) -> Path:
-        """A pcap file with microsecond stamps."""
+        """A pcap file with microsecond timestamps."""
         out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
         for at, data, length in self.records:
             micros = 1_700_000_000_000_000 + round(at * 1000)

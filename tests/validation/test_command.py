@@ -25,8 +25,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     traces = tmp_path / "traces"
     traces.mkdir()
     talk = Talk().hello()
-    talk.say("a", 30, 0, length=100)
-    talk.say("b", 50, 0, 100)
+    talk.data(30, 0)
+    talk.ack(50, 100)
     good = talk.write(traces / "good.pcap").read_bytes()
     (traces / "damaged.pcap").write_bytes(good[:-1])
     (traces / "text.pcap").write_text("not a capture", encoding="utf-8")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.validation.examples import Example, reasons, unexplained
 from tests.validation.talk import ISN, Talk
 from validation import arrivals
 from validation.compare import Comparison
-from validation.finding import Result
 from validation.packets import sight
 from validation.reasons_cut import CUTS
 from validation.reasons_foreign import FOREIGN, NOTES
@@ -21,28 +21,10 @@ from validation.records import Record
 MINUTE = 60_000.0
 
 
-def found(results: list[Result], tool: str) -> set[str]:
-    return {
-        reason.removeprefix(f"{tool}.")
-        for result in results
-        for reason in result.reasons
-        if reason.startswith(f"{tool}.")
-    }
-
-
-def bare(results: list[Result], tool: str) -> list[str]:
-    return [
-        f"{f.field}: {f.detail}"
-        for result in results
-        for f in result.findings
-        if f.tool == tool and f.state == "unexplained"
-    ]
-
-
 def exchange(talk: Talk, at: float, start: int) -> None:
     """A segment and its ACK."""
-    talk.say("a", at, start, length=100)
-    talk.say("b", at + 20, 0, start + 100)
+    talk.data(at, start)
+    talk.ack(at + 20, start + 100)
 
 
 def silence(talk: Talk, minutes: float, *, again: bool = False) -> None:
@@ -55,63 +37,41 @@ def closed(talk: Talk, *, then_ms: float) -> None:
     """Both FINs, and a repeated one some time later."""
     talk.hello()
     exchange(talk, 30, 0)
-    talk.say("a", 60, 100, flags="FA")
-    talk.say("b", 80, 0, 101, "FA")
-    talk.say("a", 90, 101, 1)
-    talk.say("b", 90 + then_ms, 0, 101, "FA")
+    talk.send("a", 60, 100, flags="FA")
+    talk.send("b", 80, 0, 101, "FA")
+    talk.send("a", 90, 101, 1)
+    talk.send("b", 90 + then_ms, 0, 101, "FA")
 
 
 def reopened(talk: Talk, *, answered: bool) -> None:
     """A SYN with another ISN after one without an answer (or with one: the second is stray)."""
-    talk.say("a", 0, -1, None, "S")
+    talk.send("a", 0, -1, None, "S")
     if answered:
-        talk.say("b", 10, -1, 0, "SA")
-        talk.say("a", 20, 0)
-    talk.say("a", 1_000, 20_000, None, "S")
-    talk.say("b", 1_010, -1, 20_001, "SA")
+        talk.send("b", 10, -1, 0, "SA")
+        talk.send("a", 20, 0)
+    talk.send("a", 1_000, 20_000, None, "S")
+    talk.send("b", 1_010, -1, 20_001, "SA")
 
 
 @dataclass(frozen=True)
-class Cut:
-    reason: str
+class Cut(Example):
     tool: str
-    holds: Callable[[Talk], object]
-    fails: Callable[[Talk], object]
 
 
 CUT_EXAMPLES = [
-    Cut("idle_4_minutes", "tcptrace", lambda t: silence(t, 5), lambda t: silence(t, 3)),
+    Cut("idle_4_minutes", silence, {"minutes": 5}, {"minutes": 3}, "tcptrace"),
     Cut(
         "idle_4_minutes",
+        silence,
+        {"minutes": 5, "again": True},
+        {"minutes": 3, "again": True},
         "tcptrace",
-        lambda t: silence(t, 5, again=True),
-        lambda t: silence(t, 3, again=True),
     ),
-    Cut(
-        "late_packets",
-        "tcptrace",
-        lambda t: closed(t, then_ms=11_000),
-        lambda t: closed(t, then_ms=9_000),
-    ),
-    Cut(
-        "late_packets",
-        "tshark",
-        lambda t: closed(t, then_ms=11_000),
-        lambda t: closed(t, then_ms=9_000),
-    ),
-    Cut(
-        "new_syn",
-        "tcptrace",
-        lambda t: reopened(t, answered=False),
-        lambda t: reopened(t, answered=True),
-    ),
-    Cut("idle_10_minutes", "tshark", lambda t: silence(t, 11), lambda t: silence(t, 9)),
-    Cut(
-        "stray_syn",
-        "tshark",
-        lambda t: reopened(t, answered=True),
-        lambda t: reopened(t, answered=False),
-    ),
+    Cut("late_packets", closed, {"then_ms": 11_000}, {"then_ms": 9_000}, "tcptrace"),
+    Cut("late_packets", closed, {"then_ms": 11_000}, {"then_ms": 9_000}, "tshark"),
+    Cut("new_syn", reopened, {"answered": False}, {"answered": True}, "tcptrace"),
+    Cut("idle_10_minutes", silence, {"minutes": 11}, {"minutes": 9}, "tshark"),
+    Cut("stray_syn", reopened, {"answered": True}, {"answered": False}, "tshark"),
 ]
 
 
@@ -125,22 +85,19 @@ def test_every_cut_has_an_example() -> None:
 def test_a_cut_is_explained_where_it_occurs_and_only_there(
     example: Cut, compared: Callable[..., Comparison]
 ) -> None:
-    talk = Talk(isn=dict(ISN))
-    example.holds(talk)
-    results = compared(talk).results()
-    assert bare(results, example.tool) == []
-    assert example.reason in found(results, example.tool)
-    talk = Talk(isn=dict(ISN))
-    example.fails(talk)
-    assert example.reason not in found(compared(talk).results(), example.tool)
+    results = compared(example.talk(example.holds)).results()
+    assert unexplained(results, example.tool) == []
+    assert example.reason in reasons(results, example.tool)
+    results = compared(example.talk(example.fails)).results()
+    assert example.reason not in reasons(results, example.tool)
 
 
 def beyond(talk: Talk, *, on_wire: int | None) -> None:
     """A segment whose frame is shorter than its IP header says, sent twice."""
     talk.hello()
-    talk.say("a", 30, 0, length=100, captured=74 if on_wire else None, on_wire=on_wire)
-    talk.say("a", 430, 100, length=100)
-    talk.say("b", 450, 0, 200)
+    talk.data(30, 0, captured=74 if on_wire else None, on_wire=on_wire)
+    talk.data(430, 100)
+    talk.ack(450, 200)
 
 
 def split_datagram(talk: Talk, *, split: bool) -> None:
@@ -158,31 +115,33 @@ def test_lengths_that_tshark_takes_otherwise(compared: Callable[..., Comparison]
         "length_beyond_frame",
         "fragment",
     }
-    talk = Talk(isn=dict(ISN))
+    talk = Talk()
     beyond(talk, on_wire=74)
     results = compared(talk).results()
-    assert bare(results, "tshark") == []
-    assert {"length_beyond_frame", "beyond_frame"} <= found(results, "tshark")
-    talk = Talk(isn=dict(ISN))
+    assert unexplained(results, "tshark") == []
+    assert {"length_beyond_frame", "beyond_frame"} <= reasons(results, "tshark")
+    talk = Talk()
     beyond(talk, on_wire=None)
-    assert not {"length_beyond_frame", "beyond_frame"} & found(compared(talk).results(), "tshark")
+    assert not {"length_beyond_frame", "beyond_frame"} & reasons(compared(talk).results(), "tshark")
 
-    talk = Talk(isn=dict(ISN))
+    talk = Talk()
     split_datagram(talk, split=True)
     results = compared(talk).results()
-    assert "fragment" in found(results, "tshark")
+    assert "fragment" in reasons(results, "tshark")
 
-    talk = Talk(isn=dict(ISN)).hello()
+    talk = Talk().hello()
     exchange(talk, 30, 0)
-    talk.say("a", 5_000, 99, length=1)
-    talk.say("b", 5_010, 0, 100, "RA", length=20)
-    talk.say("a", 5_020, 100, length=50)
+    talk.send("a", 5_000, 99, length=1)
+    talk.send("b", 5_010, 0, 100, "RA", length=20)
+    talk.send("a", 5_020, 100, length=50)
     results = compared(talk).results()
-    assert bare(results, "tshark") == []
-    assert {"length_after_reset", "length_of_reset", "length_of_probe"} <= found(results, "tshark")
-    talk = Talk(isn=dict(ISN)).hello()
+    assert unexplained(results, "tshark") == []
+    assert {"length_after_reset", "length_of_reset", "length_of_probe"} <= reasons(
+        results, "tshark"
+    )
+    talk = Talk().hello()
     exchange(talk, 30, 0)
-    assert found(compared(talk).results(), "tshark") == set()
+    assert reasons(compared(talk).results(), "tshark") == set()
 
 
 def tunnelled(talk: Talk) -> None:
@@ -200,17 +159,17 @@ def tunnelled(talk: Talk) -> None:
 
 def test_what_only_the_tools_see(compared: Callable[..., Comparison]) -> None:
     assert {reason.name for reason in FOREIGN} == {"in_tunnel", "impossible_header"}
-    talk = Talk(isn=dict(ISN))
+    talk = Talk()
     tunnelled(talk)
     results = compared(talk).results()
     assert {result.state for result in results} == {"explained"}
-    assert found(results, "trustbed") == {"in_tunnel"}
+    assert reasons(results, "trustbed") == {"in_tunnel"}
     inside = compared(talk, inner=True).results()
     assert {result.state for result in inside} == {"equal"}
 
-    talk = Talk(isn=dict(ISN))
-    talk.say("a", 0, -1, None, "S", data_offset=15)
-    assert found(compared(talk).results(), "trustbed") == {"impossible_header"}
+    talk = Talk()
+    talk.send("a", 0, -1, None, "S", data_offset=15)
+    assert reasons(compared(talk).results(), "trustbed") == {"impossible_header"}
 
 
 def test_notes_name_what_tshark_dissects_besides(compared: Callable[..., Comparison]) -> None:
@@ -219,7 +178,7 @@ def test_notes_name_what_tshark_dissects_besides(compared: Callable[..., Compari
         "cut_below_header",
         "reassembled",
     }
-    talk = Talk(isn=dict(ISN)).hello()
+    talk = Talk().hello()
     quote = talk.datagram("a", "b", talk.segment("a", 0, 0, "A", 0, window=9))[:40]
     talk.port += 1
     talk.frame(
@@ -227,7 +186,7 @@ def test_notes_name_what_tshark_dissects_besides(compared: Callable[..., Compari
         b"\x08\0" + talk.datagram("b", "a", struct.pack(">BBHI", 3, 1, 0, 0) + quote, protocol=1),
     )
     results = compared(talk).results()
-    assert bare(results, "tshark") == []
+    assert unexplained(results, "tshark") == []
     by_name = {reason.name: reason.holds for reason in NOTES}
     assert by_name["quoted_by_icmp"](["protocol:1"])
     assert not by_name["quoted_by_icmp"](["udp"])
@@ -254,15 +213,15 @@ def test_a_false_total_is_never_explained(
 
     Repeated SYN and FIN, a keep-alive, data after a RST.
     """
-    talk = Talk(isn=dict(ISN))
-    talk.say("a", -500, -1, None, "S")
+    talk = Talk()
+    talk.send("a", -500, -1, None, "S")
     talk.hello()
     exchange(talk, 30, 0)
-    talk.say("a", 5_000, 99, length=1)
-    talk.say("a", 5_100, 100, flags="FA")
-    talk.say("a", 5_400, 100, flags="FA")
-    talk.say("b", 5_420, 0, 101, "RA")
-    talk.say("a", 5_430, 101, length=10)
+    talk.send("a", 5_000, 99, length=1)
+    talk.send("a", 5_100, 100, flags="FA")
+    talk.send("a", 5_400, 100, flags="FA")
+    talk.send("b", 5_420, 0, 101, "RA")
+    talk.send("a", 5_430, 101, length=10)
     comparison = compared(talk)
     assert {result.state for result in comparison.results()} <= {"equal", "explained"}
     direction = comparison.report.directions[1]["10.0.0.1", 40_000]
@@ -282,7 +241,7 @@ def test_a_false_total_is_never_explained(
 def test_a_false_round_trip_is_never_explained(
     field: str, compared: Callable[..., Comparison]
 ) -> None:
-    talk = Talk(isn=dict(ISN)).hello()
+    talk = Talk().hello()
     exchange(talk, 30, 0)
     exchange(talk, 70, 100)
     comparison = compared(talk)
@@ -300,10 +259,10 @@ def test_a_false_round_trip_is_never_explained(
 
 def test_a_false_class_is_never_explained(compared: Callable[..., Comparison]) -> None:
     """A retransmission that trustbed calls new is noticed although the sums are those of tshark."""
-    talk = Talk(isn=dict(ISN)).hello()
-    talk.say("a", 30, 0, length=100)
-    talk.say("a", 430, 0, length=100)
-    talk.say("b", 450, 0, 100)
+    talk = Talk().hello()
+    talk.data(30, 0)
+    talk.data(430, 0)
+    talk.ack(450, 100)
     comparison = compared(talk)
     direction = comparison.report.directions[1]["10.0.0.1", 40_000]
     assert direction.transfer is not None
@@ -319,7 +278,7 @@ def test_a_false_class_is_never_explained(compared: Callable[..., Comparison]) -
 def test_a_connection_that_trustbed_does_not_have_is_listed(
     compared: Callable[..., Comparison],
 ) -> None:
-    comparison = compared(Talk(isn=dict(ISN)).hello())
+    comparison = compared(Talk().hello())
     comparison.report.directions.clear()
     assert {result.state for result in comparison.results()} == {"unexplained"}
 
@@ -327,7 +286,7 @@ def test_a_connection_that_trustbed_does_not_have_is_listed(
 def test_nothing_is_explained_where_a_model_misses_the_tool(
     compared: Callable[..., Comparison],
 ) -> None:
-    comparison = compared(Talk(isn=dict(ISN)).hello())
+    comparison = compared(Talk().hello())
     comparison.wrong_pairs = {id(pair) for pair in comparison.pairs}
     details = [
         finding.detail
@@ -339,8 +298,8 @@ def test_nothing_is_explained_where_a_model_misses_the_tool(
 
 
 def test_the_reader_takes_a_packet_apart() -> None:
-    talk = Talk(isn=dict(ISN))
-    talk.say("a", 0, 5, 7, "PA", 11, window=99, tags=struct.pack(">HH", 10, 0x0800), kind=0x8100)
+    talk = Talk()
+    talk.send("a", 0, 5, 7, "PA", 11, window=99, tags=struct.pack(">HH", 10, 0x0800), kind=0x8100)
     _, data, length = talk.records[0]
     (packet,) = sight(Record(1, 0, 1, length, data, 0)).packets
     assert (packet.source, packet.source_port, packet.destination, packet.destination_port) == (
