@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from trustbed.cli import main
 from trustbed.cli.streams import Messages, guarded
+from trustbed.report import printable
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
@@ -80,6 +82,15 @@ def test_escape_sequences_of_others_do_not_reach_the_terminal(
     with guarded():
         print("error: \x1b]0;owned\x07, \x9b2J, \u202etxt\r\x1b[K", file=sys.stderr)
     assert capsys.readouterr().err == ("error: \\x1b]0;owned\\x07, \\x9b2J, \\u202etxt\r\x1b[K\n")
+
+
+def test_json_holds_control_characters_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"name": "\x1b]0;\x9b2J \u202e\u2028 \U000e0041 \x7f ü →"}
+    printable.write_json(value)
+    out = capsys.readouterr().out
+    assert json.loads(out) == value
+    assert out.replace("\n", "").isprintable()
+    assert "ü →" in out
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM, errno.ENOSPC])

@@ -62,6 +62,17 @@ def test_a_dry_run_as_json_is_the_manifest_with_networks(
     assert [one["model"] for one in document["backgrounds"]] == ["cbr"]
 
 
+def test_a_dry_run_as_json_escapes_control_characters(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "bidi \u202e \x9b2J"
+    Path(study).write_text(TEXT.replace('"study"', f'"{name}"', 1))
+    assert main(["run", study, "--dry-run", "--json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["scenario"]["name"] == name
+    assert out.replace("\n", "").isprintable()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -247,3 +247,21 @@ def test_an_address_is_a_port_on_loopback_or_says_more(text: str, address: tuple
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_address(text)
+
+
+def test_foreign_control_characters_are_shown_as_escapes_within_the_width() -> None:
+    hostile = "\x1b]0;owned\x07\u202e\n"
+    file = {**STATISTICS["file"], "path": hostile}
+    state = view.State(
+        history=history(window(0)),
+        facts={**FACTS, "interface": hostile},
+        statistics={**STATISTICS, "file": file},
+        seconds=1.0,
+        notes=[f"{hostile} is down"],
+    )
+    page = view.page(state, columns=60, rows=40, paint=Paint())
+    lines = [*page, *view.summary(state, Paint())]
+    assert max(map(len, page)) <= 60
+    assert all(line.isprintable() for line in lines)
+    for text in ("", "writing ", "wrote "):
+        assert any(line.startswith(text + r"\x1b]0;owned\x07\u202e\n") for line in lines)

@@ -23,10 +23,10 @@ from trustbed.cli import (
     arguments,
     interrupt,
     print_interrupted,
-    printable,
     progress,
     terminal,
 )
+from trustbed.report import printable
 
 if TYPE_CHECKING:
     from trustbed.analysis.capture import Capture

@@ -22,8 +22,9 @@ from trustbed.analysis.options import (
     Wavelet,
     available_cores,
 )
-from trustbed.cli import ERROR, FINE, arguments, interrupt, printable, progress, terminal
+from trustbed.cli import ERROR, FINE, arguments, interrupt, progress, terminal
 from trustbed.cli.analyze import describe, give_up
+from trustbed.report import printable
 
 if TYPE_CHECKING:
     from trustbed.analysis.burst import Burstiness

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments, printable, terminal
+from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments, terminal
 from trustbed.cli.analyze import describe
+from trustbed.report import printable
 
 
 def parser() -> arguments.Parser:
@@ -90,14 +89,7 @@ def _show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence
     from trustbed.report.host import text as doctor_text
 
     if options.json:
-        json.dump(
-            {"trustbed": describe(words, "doctor"), **model},
-            sys.stdout,
-            ensure_ascii=False,
-            allow_nan=False,
-            indent=1,
-        )
-        sys.stdout.write("\n")
+        printable.write_json({"trustbed": describe(words, "doctor"), **model})
     elif not options.quiet:
         columns = terminal.width(doctor_text.WIDEST)
         paint = terminal.paint(no_color=options.no_color)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 
-from trustbed.cli import FINE, arguments, printable, selection, terminal
+from trustbed.cli import FINE, arguments, selection, terminal
 from trustbed.cli.analyze import describe, read
+from trustbed.report import printable
 
 
 def parser() -> arguments.Parser:
@@ -48,8 +47,7 @@ def run(words: Sequence[str]) -> int:
             "transfer": transfer.row,
             "explanation": transfer.explain().split("\n"),
         }
-        json.dump(document, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1)
-        sys.stdout.write("\n")
+        printable.write_json(document)
         return FINE
     from trustbed.report.transfer import explanation
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trustbed.cli import DISCARD, FINE, REVIEW, arguments, printable, terminal
+from trustbed.cli import DISCARD, FINE, REVIEW, arguments, terminal
 from trustbed.cli.analyze import describe
+from trustbed.report import printable
 
 if TYPE_CHECKING:
     from trustbed.run.results import Run

@@ -7,18 +7,17 @@ SIGHUP end the run in order: complete repetitions stay, and the same command con
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trustbed.cli import FINE, arguments, printable, progress
+from trustbed.cli import FINE, arguments, progress
 from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.cli.report import show
-from trustbed.report import words
+from trustbed.report import printable, words
 from trustbed.report.run import link_words
 from trustbed.run.directory import REPORT, RunDirectory, open_directory
 from trustbed.run.execution.listener import Listener
@@ -217,8 +216,7 @@ def _shown(study: ScenarioFile, options: argparse.Namespace) -> _Shown:
 def _show_plan(study: ScenarioFile, options: argparse.Namespace) -> None:
     described = rehearse(study, options.repetitions)
     if options.json:
-        json.dump(described, sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        printable.write_json(described, indent=2)
         return
     printable.write("\n".join(_plan(study, described)) + "\n")
 

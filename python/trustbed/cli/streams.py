@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-from trustbed.cli.printable import printable_screen
+from trustbed.report.printable import printable_screen
 
 
 class Results:

@@ -7,7 +7,6 @@ Reading and showing are ``trustbed.report``'s; nothing here carries anything out
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from trustbed.report import printable
 from trustbed.report.run import words as run_words
 from trustbed.report.run.model import read_model
 from trustbed.report.run.reading import Run as _Reading
@@ -105,14 +105,8 @@ class Run:
 
     def write_json(self, stream: TextIO, *, about: Mapping[str, Any] | None = None) -> None:
         """Writes the model as one JSON document."""
-        json.dump(
-            {"trustbed": dict(about or session_about()), **self.model},
-            stream,
-            ensure_ascii=False,
-            allow_nan=False,
-            indent=1,
-        )
-        stream.write("\n")
+        document = {"trustbed": dict(about or session_about()), **self.model}
+        printable.write_json(document, stream)
 
     def __repr__(self) -> str:
         return f"<Run {self.path}: {run_words.standing(self.model)}>"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from trustbed.report import words
 from trustbed.report.paint import Paint
+from trustbed.report.printable import printable
 from trustbed.report.records import Row
 from trustbed.watch.history import Direction, History, Window
 
@@ -79,8 +80,12 @@ class Line:
 
 
 def line(*parts: str | tuple[str, str]) -> Line:
-    """A line of texts, each alone or with its role."""
-    return Line(tuple(("", part) if isinstance(part, str) else part for part in parts))
+    """A line of texts, each alone or with its role.
+
+    Names of interfaces and files are made safe here, before the line is cut to its width.
+    """
+    pairs = (("", part) if isinstance(part, str) else part for part in parts)
+    return Line(tuple((role, printable(text).replace("\n", "\\n")) for role, text in pairs))
 
 
 def page(

@@ -15,11 +15,11 @@ from pathlib import Path
 from trustbed.campaign import Round, Schedule, Skip
 from trustbed.campaign.records import JudgedRound, RoundRecord
 from trustbed.campaign.runner.listener import RoundListener
-from trustbed.cli import FINE, arguments, printable
+from trustbed.cli import FINE, arguments
 from trustbed.cli.analyze import describe
 from trustbed.cli.campaign.status import show
 from trustbed.cli.interrupt import signals_as_interrupts
-from trustbed.report import words
+from trustbed.report import printable, words
 from trustbed.report.campaign.words import length
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario.campaign import CampaignFile

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trustbed.cli import FINE, arguments, printable
+from trustbed.cli import FINE, arguments
+from trustbed.report import printable
 
 INVENTORY = """\
 # How to reach the hosts. Every key: docs/inventory.md. Check both with

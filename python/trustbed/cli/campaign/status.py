@@ -6,15 +6,15 @@ The campaign may be running meanwhile.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trustbed.cli import DISCARD, FINE, REVIEW, arguments, printable, terminal
+from trustbed.cli import DISCARD, FINE, REVIEW, arguments, terminal
 from trustbed.cli.analyze import describe
+from trustbed.report import printable
 
 COLUMNS = """\
 columns of the table of each pair, a row per index and role:
@@ -125,10 +125,7 @@ def show(
 ) -> int:
     """Prints a campaign's results in the form that the options ask for; returns the exit code."""
     if options.json:
-        json.dump(
-            {"trustbed": about, **model}, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1
-        )
-        sys.stdout.write("\n")
+        printable.write_json({"trustbed": about, **model})
     elif not options.quiet:
         from trustbed.report.campaign import text
 

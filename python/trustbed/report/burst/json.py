@@ -8,13 +8,11 @@ unknown is null, and what is not a number does not occur.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
+from trustbed.report.printable import json_text
 from trustbed.report.records import Row
-
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode
 
 
 def write(stream: TextIO, document: Row) -> None:
@@ -36,20 +34,20 @@ def write_several(stream: TextIO, documents: Sequence[Row]) -> None:
 def _object(members: Row) -> Iterator[str]:
     separator = "{\n"
     for name, value in members.items():
-        yield f"{separator}{_encode(name)}: "
+        yield f"{separator}{json_text(name)}: "
         separator = ",\n"
         if _has_rows(value):
             yield "["
             between = "\n"
             for row in value:
                 yield between
-                yield from _object(row) if _is_nested(row) else (_encode(row),)
+                yield from _object(row) if _is_nested(row) else (json_text(row),)
                 between = ",\n"
             yield "\n]"
         elif _is_nested(value):
             yield from _object(value)
         else:
-            yield _encode(value)
+            yield json_text(value)
     yield "\n}" if members else "{}"
 
 

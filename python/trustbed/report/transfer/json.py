@@ -7,16 +7,14 @@ base units, unknown is null, and what is not a number does not occur.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from trustbed.report.printable import json_text
 from trustbed.report.records import Row
 
 #: Raised when a field changes its meaning or goes away; new fields do not raise it.
 SCHEMA_VERSION = 1
-
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": ")).encode
 
 
 def write(
@@ -34,8 +32,8 @@ def write(
 ) -> None:
     """Writes the document; the iterables are consumed one row at a time."""
     stream.write(
-        f'{{\n"trustbed": {_encode(about)},\n"summary": {_encode(summary)},\n"capture": '
-        f"{_encode(capture)}"
+        f'{{\n"trustbed": {json_text(about)},\n"summary": {json_text(summary)},\n"capture": '
+        f"{json_text(capture)}"
     )
     for name, rows in (
         ("findings", findings),
@@ -48,14 +46,14 @@ def write(
         stream.write("]")
     for name, part in (("burstiness", burstiness), ("two_point", two_point)):
         if part is not None:
-            stream.write(f',\n"{name}": {_encode(part)}')
+            stream.write(f',\n"{name}": {json_text(part)}')
     stream.write("\n}\n")
 
 
 def _lines(rows: Iterable[Row]) -> Iterator[str]:
     separator = "\n"
     for row in rows:
-        yield separator + _encode(row)
+        yield separator + json_text(row)
         separator = ",\n"
     if separator == ",\n":
         yield "\n"

@@ -19,21 +19,21 @@ from trustbed.report.text import WIDEST as WIDEST
 from trustbed.report.transfer.overview import Overview
 
 LISTED = 20
-"""At most so many transfers get a place."""
+"""At most so many transfers are listed."""
 IN_FULL = 6
 """So many of them with every deciding number, the rest with the first one."""
 FINDINGS = 6
 
 _SEVERITIES = ("error", "warning", "info")
-_AMOUNTS = 35
-"""Width of bytes, time and throughput."""
+_AMOUNTS_TITLE = f"{'BYTES':>9}{'TIME':>12}{'THROUGHPUT':>14}"
+_AMOUNTS = len(_AMOUNTS_TITLE)
 _LEAST_ENDS = 45
 """From this width on long addresses are cut to fit their column.
 
-In less they get a line of their own.
+In less they get a line of their own, above the name.
 """
 
-_PLACE_FROM = {
+_POINT_FROM = {
     "given": "as given",
     "handshake": "inferred from the handshake",
     "answers": "inferred from response times",
@@ -71,20 +71,20 @@ def _what_was_read(overview: Overview, width: int, paint: Paint) -> Iterator[str
     yield paint("strong", lines[0])
     yield from lines[1:]
     if overview.transfers and _is_uniform(overview):
-        yield from wrapped(_place(overview.transfers[0]), width)
+        yield from wrapped(_capture_point(overview.transfers[0]), width)
 
 
 def _is_uniform(overview: Overview) -> bool:
     return len({(row.get("at"), row.get("at_source")) for row in overview.transfers}) == 1
 
 
-def _place(row: Row) -> str:
+def _capture_point(row: Row) -> str:
     """Where the capture was taken, and how that is known."""
-    place, source = row.get("at") or "unknown", row.get("at_source") or "none"
-    if place == "unknown":
+    point, source = row.get("at") or "unknown", row.get("at_source") or "none"
+    if point == "unknown":
         return "where it was captured is unknown: judged as if beside the sender (set --at)"
-    where = "between sender and receiver" if place == "middle" else f"beside the {place}"
-    return f"captured {where} ({_PLACE_FROM.get(source, source)})"
+    where = "between sender and receiver" if point == "middle" else f"beside the {point}"
+    return f"captured {where} ({_POINT_FROM.get(source, source)})"
 
 
 def _quality(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
@@ -129,25 +129,30 @@ def _is_transfer(scope: str) -> bool:
 
 
 def _transfers(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
+    """Addresses before the name: a reader knows them, and the name only from here."""
     listed = overview.transfers[:LISTED]
     if not listed:
         return
     name_width = max(8, *(len(row["transfer"]) for row in listed))
     room = width - INDENT - name_width - 2 - _AMOUNTS
     beside = room >= _LEAST_ENDS or max(len(words.endpoints(row, None)) for row in listed) <= room
-    title = f"{'FROM → TO' if beside else '':<{room}}{'BYTES':>9}{'TIME':>12}{'THROUGHPUT':>14}"
-    yield paint("faint", f"{'VERDICT':<{INDENT}}{'TRANSFER':<{name_width}}  {title}")
-    for place, row in enumerate(listed):
-        if place and place < IN_FULL:
+    uniform = _is_uniform(overview)
+    gap = "  " if beside else "\n" + " " * (INDENT + room + 2)
+
+    def lines(verdict: str, ends: str, name: str, amounts: str) -> list[str]:
+        head = f"{verdict:<{INDENT}}{ends:<{room if beside else 0}}"
+        return f"{head}{gap}{name:<{name_width}}{amounts}".split("\n")
+
+    for line in lines("VERDICT", "FROM → TO", "TRANSFER", _AMOUNTS_TITLE):
+        yield paint("faint", line)
+    for index, row in enumerate(listed):
+        if index and index < IN_FULL:
             yield ""
-        ends = words.endpoints(row, room) if beside else ""
-        yield (
-            paint(row["verdict"], f"{row['verdict']:<{INDENT}}")
-            + f"{row['transfer']:<{name_width}}  {ends:<{room}}{_amounts(row)}"
-        )
-        if not beside:
-            yield " " * INDENT + words.endpoints(row, width - INDENT)
-        yield from _why(row, width, paint, in_full=place < IN_FULL, placed=_is_uniform(overview))
+        verdict, ends = row["verdict"], words.endpoints(row, room if beside else width - INDENT)
+        first, *rest = lines(verdict, ends, row["transfer"], _amounts(row))
+        yield paint(verdict, first[:INDENT]) + first[INDENT:]
+        yield from rest
+        yield from _why(row, width, paint, in_full=index < IN_FULL, uniform=uniform)
     left = overview.judged - len(listed)
     if left > 0:
         yield f"… and {words.counted(left, 'transfer')} more (--json has them all)"
@@ -158,11 +163,11 @@ def _amounts(row: Row) -> str:
     return f"{size:>9}{time:>12}{words.rate(row.get('throughput_bytes_per_second')):>14}"
 
 
-def _why(row: Row, width: int, paint: Paint, *, in_full: bool, placed: bool) -> Iterator[str]:
+def _why(row: Row, width: int, paint: Paint, *, in_full: bool, uniform: bool) -> Iterator[str]:
     margin = " " * INDENT
     headline = row["headline"][:1].upper() + row["headline"][1:]
     cause = f"{row['cause']}, confidence {row['confidence']:.2f}" + (
-        "" if placed else f"; {_place(row)}"
+        "" if uniform else f"; {_capture_point(row)}"
     )
     lines = wrapped(f"{headline} ({cause})", width, first=margin, rest=margin)
     yield from "\n".join(lines).replace(headline, paint("strong", headline), 1).split("\n")
@@ -188,10 +193,7 @@ def _why(row: Row, width: int, paint: Paint, *, in_full: bool, placed: bool) -> 
 
 
 def _what_would_settle(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
-    """What tells the two readings of a transfer apart.
-
-    Said once for all transfers that it settles.
-    """
+    """What tells the two readings of a transfer apart: once for all transfers that it settles."""
     asked: dict[str, list[str]] = {}
     for row in overview.transfers[:IN_FULL]:
         for other in row.get("alternatives") or ():

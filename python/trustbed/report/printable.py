@@ -2,11 +2,13 @@
 
 Names of interfaces and files, error texts and what remote hosts print may hold escape sequences
 that move the cursor, change the window title or reverse the reading direction. Everything that the
-command line prints for people passes here; our own colours and line redraws are let through.
+command line prints passes here: our own colours and line redraws are let through, and JSON keeps
+its values, with such characters as JSON escapes.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from typing import TextIO
@@ -46,6 +48,17 @@ def _without_controls(text: str, *, redraws: bool) -> str:
     if not redraws:
         return printable(text)
     return "\r".join(printable(part) for part in text.split("\r"))
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """``value`` as JSON in which control characters are escapes; NaN is refused."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    return _CONTROL.sub(lambda found: json.dumps(found.group())[1:-1], text)
+
+
+def write_json(value: object, stream: TextIO | None = None, *, indent: int = 1) -> None:
+    """Writes a JSON document, on standard output unless ``stream`` is given."""
+    (sys.stdout if stream is None else stream).write(json_text(value, indent=indent) + "\n")
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
