@@ -2,16 +2,15 @@
 
 A campaign over six hosts, with everything happening to it that happens to campaigns; 32 minutes.
 
-A way to a host is cut, a host is killed and comes back, a disk runs full, a host is starved, the
-campaign itself is interrupted and then killed, and goes on by the same command each time. What the
-campaign says afterwards is held against what was done, round by round.
+The SSH session to a host is cut, a host is killed and restarted, a disk runs full, a host is
+starved, the campaign is interrupted and then killed, and goes on by the same command each time.
+Its report is compared with what was done, round by round.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,12 +24,8 @@ from typing import Any
 from studies import pages
 from studies.field import endurance_page as page
 from studies.field.hosts import Field, standing
-from studies.field.private import NotPossible, enter
-from trustbed.agent.client import AgentError
+from studies.field.private import carried_out, options_of, start_campaign
 from trustbed.report import words
-from trustbed.testbed import TestbedError
-from validation import captures
-from validation.ending import ending_in_order
 
 NAME = "endurance"
 MINUTES = 32.0
@@ -70,7 +65,7 @@ FAULTS = (
 def main(words: Sequence[str]) -> int:
     """Runs the command.
 
-    0 when the campaign told the story as it was, 1 when not, 2 when it could not be carried
+    0 when the campaign reported the story as it was, 1 when not, 2 when it could not be carried
     out.
     """
     options = _parse(words)
@@ -78,27 +73,15 @@ def main(words: Sequence[str]) -> int:
     # that is to be interrupted.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not options.score_only:
-        try:
-            enter([NAME, *words])
-        except NotPossible as error:
-            print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        seconds = options.minutes * 60
+        if not carried_out(
+            [NAME, *words], options.directory, lambda: _carry_out(options.directory, seconds)
+        ):
             return 2
-        try:
-            with ending_in_order():
-                _carry_out(options.directory, options.minutes * 60)
-        except (
-            AgentError,
-            TestbedError,
-            RuntimeError,
-            OSError,
-            subprocess.SubprocessError,
-        ) as error:
-            print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
-            return 2
-    told = json.loads((options.directory / "told.json").read_text(encoding="utf-8"))
+    record = json.loads((options.directory / "told.json").read_text(encoding="utf-8"))
     rounds = page.rounds_of(options.directory / "out")
-    checked = page.checked(told, rounds)
-    text = page.render(told, rounds, checked)
+    checked = page.checked(record, rounds)
+    text = page.render(record, rounds, checked)
     if options.print:
         print(text)
     else:
@@ -109,10 +92,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    root = captures.project()
-    parser = argparse.ArgumentParser(
-        prog=f"python -m studies {NAME}", description=(__doc__ or "").split("\n\n")[0]
-    )
+    parser = options_of(NAME, __doc__)
     parser.add_argument(
         "--minutes",
         type=float,
@@ -120,28 +100,16 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         help="how long the campaign lasts (default: %(default)g)",
     )
     parser.add_argument(
-        "--directory",
-        type=Path,
-        default=root / "build" / NAME,
-        help="where it is kept (default: build/endurance)",
-    )
-    parser.add_argument(
         "--output",
         type=Path,
         default=pages.page("field"),
         help="the page (default: studies/field/README.md)",
     )
-    parser.add_argument(
-        "--score-only", action="store_true", help="measure nothing, look again at what was measured"
-    )
-    parser.add_argument("--print", action="store_true", help="print the section instead")
-    options = parser.parse_args(words)
-    options.directory = options.directory.absolute()
-    return options
+    return parser.parse_args(words)
 
 
 def topology() -> dict[str, Any]:
-    """Every host has a link to the one place in the middle: 40 ms from any to any and back."""
+    """Every host has a link to one router: 40 ms from any to any and back."""
     pipes = [{"name": f"{host}.up", "from": host, "to": "hub", **_LINK} for host in HOSTS]
     pipes += [{"name": f"{host}.down", "from": "hub", "to": host, **_LINK} for host in HOSTS]
     return {"routers": ["hub"], "pipes": pipes}
@@ -169,9 +137,6 @@ def study(inventory: Path, seconds: float) -> str:
 
 
 def _carry_out(directory: Path, seconds: float) -> None:
-    if directory.exists():
-        shutil.rmtree(directory)
-    directory.mkdir(parents=True)
     with standing(
         directory, HOSTS, topology(), seed=1, idle="halt", disk_bytes=_DISK_BYTES
     ) as field:
@@ -195,7 +160,7 @@ def _write(
     directory: Path, began: float, seconds: float, code: int | None, done: Sequence[dict[str, Any]]
 ) -> None:
     """What was done so far, whatever comes."""
-    told = {
+    record = {
         "began": began,
         "seconds": seconds,
         "code": code,
@@ -203,31 +168,19 @@ def _write(
         "period": PERIOD_SECONDS,
         "faults": done,
     }
-    (directory / "told.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (directory / "told.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 class _Campaign:
     """The command that carries the campaign out."""
 
     def __init__(self, file: Path, directory: Path) -> None:
-        self._words = [
-            sys.executable,
-            "-m",
-            "trustbed",
-            "pairs",
-            str(file),
-            "-o",
-            str(directory / "out"),
-            "--no-color",
-        ]
+        self._file, self._out = file, directory / "out"
         self._log = directory / "pairs.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._words, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
+        self._process = start_campaign(self._file, self._out, self._log)
 
     def wait(self, until: float) -> int | None:
         """Until it ends, or a moment; its code."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -23,13 +22,10 @@ from typing import Any
 
 from studies.field import papers_page as page
 from studies.field.hosts import Field, standing
-from studies.field.private import NotPossible, enter
-from trustbed.agent.client import AgentError
+from studies.field.private import carried_out, options_of, start_campaign
 from trustbed.campaign.results import read_json
 from trustbed.report.campaign import text as campaign_text
-from trustbed.testbed import TestbedError
 from validation import captures
-from validation.ending import ending_in_order
 
 NAME = "papers"
 _PACKETS = 1500
@@ -39,7 +35,7 @@ _CONNECT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class PaperPath:
     """A path of a paper: who sends to whom, and what lies between.
 
     Times in seconds, loss as a share, rates in bit/s.
@@ -66,7 +62,7 @@ class Way:
 
 
 PATHS = (
-    Way(
+    PaperPath(
         study="planetlab",
         sender="beta",
         receiver="alpha",
@@ -75,16 +71,18 @@ PATHS = (
         rate=60_000_000,
         cross=33_000_000,
     ),
-    Way(study="planetlab", sender="delta", receiver="gamma", round_trip=0.0830, loss=0.00015),
-    Way(
+    PaperPath(study="planetlab", sender="delta", receiver="gamma", round_trip=0.0830, loss=0.00015),
+    PaperPath(
         study="planetlab",
         sender="lambda",
         receiver="kappa",
         round_trip=0.0200,
         starved=(0.005, 400_000),
     ),
-    Way(study="planetlab", sender="nu", receiver="mu", round_trip=0.0900, starved=(0.006, 500_000)),
-    Way(study="ec2", sender="client", receiver="instance", round_trip=0.2131, loss=0.0104),
+    PaperPath(
+        study="planetlab", sender="nu", receiver="mu", round_trip=0.0900, starved=(0.006, 500_000)
+    ),
+    PaperPath(study="ec2", sender="client", receiver="instance", round_trip=0.2131, loss=0.0104),
 )
 _TABLES = {
     "planetlab": (180, 5, '"planetlab"'),
@@ -98,7 +96,7 @@ _TABLES = {
     ),
 }
 """Of each study the period in seconds, how many rounds, and the sizes."""
-_TOLD = (
+_PREAMBLE = (
     (
         "# Not to be carried out as it is: its hosts are namespaces that `python -m "
         "studies papers` makes, as it makes the inventory, and"
@@ -117,24 +115,10 @@ def main(words: Sequence[str]) -> int:
     out.
     """
     options = _parse(words)
-    if not options.score_only:
-        try:
-            enter([NAME, *words])
-        except NotPossible as error:
-            print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
-            return 2
-        try:
-            with ending_in_order():
-                _carry_out(options.directory, options.rounds)
-        except (
-            AgentError,
-            TestbedError,
-            RuntimeError,
-            OSError,
-            subprocess.SubprocessError,
-        ) as error:
-            print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
-            return 2
+    if not options.score_only and not carried_out(
+        [NAME, *words], options.directory, lambda: _carry_out(options.directory, options.rounds)
+    ):
+        return 2
     models = {name: read_json(options.directory / name) for name in _TABLES}
     found = [page.found(path.pair, models[path.study]) for path in PATHS]
     text = page.render(found)
@@ -152,39 +136,24 @@ def main(words: Sequence[str]) -> int:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    root = captures.project()
-    parser = argparse.ArgumentParser(
-        prog=f"python -m studies {NAME}", description=(__doc__ or "").split("\n\n")[0]
-    )
-    parser.add_argument(
-        "--directory",
-        type=Path,
-        default=root / "build" / NAME,
-        help="where campaigns are kept (default: build/papers)",
-    )
+    parser = options_of(NAME, __doc__)
     parser.add_argument(
         "--output",
         type=Path,
-        default=root / "examples" / NAME,
+        default=captures.project() / "examples" / NAME,
         help="where the table goes (default: examples/papers)",
     )
     parser.add_argument("--rounds", type=int, help="of each pair (default: 5, and 3 of EC2)")
-    parser.add_argument(
-        "--score-only", action="store_true", help="measure nothing, look again at what was measured"
-    )
-    parser.add_argument("--print", action="store_true", help="write no files")
-    options = parser.parse_args(words)
-    options.directory = options.directory.absolute()
-    return options
+    return parser.parse_args(words)
 
 
 def topology() -> dict[str, Any]:
     """A link for each pair; where others send, they and the pair share one.
 
-    Losses are those of the way there.
+    Losses are those of the forward direction.
 
     Every host has to reach every other: a hub joins them, over which nothing leads that has a
-    shorter way.
+    shorter path.
     """
     routers = [_HUB]
     pipes: list[dict[str, Any]] = []
@@ -210,10 +179,10 @@ def topology() -> dict[str, Any]:
                 ("elsewhere", second),
                 (first, _HUB),
             ]
-        for place, other in joined:
+        for host, other in joined:
             pipes += [
-                {"name": f"{place}.up", "from": place, "to": other},
-                {"name": f"{place}.down", "from": other, "to": place},
+                {"name": f"{host}.up", "from": host, "to": other},
+                {"name": f"{host}.down", "from": other, "to": host},
             ]
         pipes.append({"name": f"{path.pair}.up", "from": first, "to": second, **lossy})
         pipes.append({"name": f"{path.pair}.down", "from": second, "to": first, **link})
@@ -223,7 +192,7 @@ def topology() -> dict[str, Any]:
 def study(name: str, inventory: Path, rounds: int | None) -> str:
     """The file of a campaign."""
     period, count, table = _TABLES[name]
-    lines = [*_TOLD, f'name = "{name}"', f'inventory = "{inventory.name}"']
+    lines = [*_PREAMBLE, f'name = "{name}"', f'inventory = "{inventory.name}"']
     for path in PATHS:
         if path.study == name:
             lines += ["[[pairs]]", f'sender = "{path.sender}"', f'receiver = "{path.receiver}"']
@@ -242,9 +211,6 @@ def study(name: str, inventory: Path, rounds: int | None) -> str:
 
 
 def _carry_out(directory: Path, rounds: int | None) -> None:
-    if directory.exists():
-        shutil.rmtree(directory)
-    directory.mkdir(parents=True)
     names = [name for path in PATHS for name in (path.sender, path.receiver)] + [
         "others",
         "elsewhere",
@@ -258,20 +224,7 @@ def _carry_out(directory: Path, rounds: int | None) -> None:
         for name in _TABLES:
             file = directory / f"{name}.toml"
             file.write_text(study(name, inventory, rounds), encoding="utf-8")
-            log = stack.enter_context((directory / f"{name}.log").open("wb"))
-            words = [
-                sys.executable,
-                "-m",
-                "trustbed",
-                "pairs",
-                str(file),
-                "-o",
-                str(directory / name),
-                "--no-color",
-            ]
-            running.append(
-                subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-            )
+            running.append(start_campaign(file, directory / name, directory / f"{name}.log"))
             stack.callback(_end, running[-1])
         _wait_for_pings(directory)
         for path in PATHS:
@@ -303,7 +256,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(60)
 
 
-def _send(field: Field, path: Way, stack: ExitStack) -> None:
+def _send(field: Field, path: PaperPath, stack: ExitStack) -> None:
     """Traffic of others, from beside the sender to beside the receiver, until the end."""
     to = f"{field.hosts['elsewhere'].measured}:{_CROSS_PORT}"
     sink = field.bed.start_agent(
