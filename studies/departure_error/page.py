@@ -19,7 +19,7 @@ from studies.departure_error.cases import (
     trials,
 )
 from studies.departure_error.effects import HARM, UNASKED_NS, Noise, Outcome, is_clean, outcomes
-from trustbed.diagnose.run_findings import MEDIAN_SECONDS, STANDSTILL_SHARE, run_findings
+from trustbed.diagnose.run_findings import MEDIAN_SECONDS, STALL_SHARE, run_findings
 
 Row = dict[str, Any]
 Rule = Callable[[Outcome], bool]
@@ -282,7 +282,7 @@ def _chosen(found: Sequence[Outcome]) -> str:
         sum(one.harmful for one in single),
         sum(one.change.rtt_p99 > HARM for one in tails),
     )
-    limit, median, harm = f"{STANDSTILL_SHARE:.0%}", f"{MEDIAN_SECONDS * 1e3:g} ms", f"{HARM:.0%}"
+    limit, median, harm = f"{STALL_SHARE:.0%}", f"{MEDIAN_SECONDS * 1e3:g} ms", f"{HARM:.0%}"
     return f"""### What was chosen
 
 A repetition is discarded when packets were overdue by more than 1 ms for {limit} of the time and

@@ -155,7 +155,7 @@ def test_a_window_of_unknown_scale_bounds_nothing() -> None:
 
 @pytest.mark.parametrize("cause", ["driver_stall", "host_stall"])
 def test_machines_that_stopped_altogether_were_never_validated(cause: Cause) -> None:
-    assert estimate(cause=cause).why_not == "no validated transfer stood still like this one"
+    assert estimate(cause=cause).why_not == "no validated transfer stalled like this one"
 
 
 def test_only_discarded_transfers_are_asked_about() -> None:

@@ -159,7 +159,7 @@ def test_an_estimate_stands_below_what_was_measured(snapshot: SnapshotAssertion)
 
 def test_that_there_is_no_estimate_is_said_with_the_reason() -> None:
     why = (
-        "no estimate of what the network would have given: no validated transfer stood still like "
+        "no estimate of what the network would have given: no validated transfer stalled like "
         "this one"
     )
     assert why in " ".join(render(overview([transfer(1, "discard", without_stalls=why)])).split())

@@ -261,9 +261,9 @@ class Capture:
             short = batch.column("too_short")
             judged = columns.plain_rows(batch.filter(pc.invert(short)))
             for too_short in columns.values(short):
-                yield _TOO_SHORT_ROW if too_short else self._with_place(next(judged))
+                yield _TOO_SHORT_ROW if too_short else self._with_capture_point(next(judged))
 
-    def _with_place(self, row: Json) -> Json:
+    def _with_capture_point(self, row: Json) -> Json:
         return (
             {**row, "capture_point_contradicted": True}
             if row["connection"] in self._misplaced
@@ -324,33 +324,33 @@ class Capture:
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
             sizes += columns.values(batch.column("unique_bytes"))
         judged = (
-            place
-            for place, diagnosis in enumerate(self.judgement.diagnoses)
+            index
+            for index, diagnosis in enumerate(self.judgement.diagnoses)
             if diagnosis.verdict != "not_judged"
         )
         order = sorted(
             judged,
-            key=lambda place: (
-                ranks[self.judgement.diagnoses[place].verdict],
-                -(sizes[place] or 0),
+            key=lambda index: (
+                ranks[self.judgement.diagnoses[index].verdict],
+                -(sizes[index] or 0),
             ),
         )[:limit]
         found = self._rows_at(set(order))
-        for place in order:
-            yield found[place]
+        for index in order:
+            yield found[index]
 
-    def _rows_at(self, places: set[int]) -> dict[int, Json]:
+    def _rows_at(self, indices: set[int]) -> dict[int, Json]:
         found: dict[int, Json] = {}
         start = 0
         for batch in self.stream("transfers"):
             here = sorted(
-                place - start for place in places if start <= place < start + batch.num_rows
+                index - start for index in indices if start <= index < start + batch.num_rows
             )
             if here:
                 taken = pa.Table.from_batches([batch]).take(here).combine_chunks().to_batches()[0]
-                for place, row in zip(here, columns.text_rows(taken), strict=True):
-                    found[start + place] = rows.with_words(
-                        row, self.judgement.diagnoses[start + place]
+                for index, row in zip(here, columns.text_rows(taken), strict=True):
+                    found[start + index] = rows.with_words(
+                        row, self.judgement.diagnoses[start + index]
                     )
             start += batch.num_rows
         return found
@@ -374,12 +374,12 @@ class Capture:
         """One transfer by its name, for example ``"1.0"``."""
         start = 0
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
-            place = pc.index(batch.column("transfer"), name).as_py()
-            if place >= 0:
-                row = self._rows_at({start + place})[start + place]
-                measured = self._with_place(next(columns.plain_rows(batch.slice(place, 1))))
+            index = pc.index(batch.column("transfer"), name).as_py()
+            if index >= 0:
+                row = self._rows_at({start + index})[start + index]
+                measured = self._with_capture_point(next(columns.plain_rows(batch.slice(index, 1))))
                 host = None if self._host_of is None else self._host_of(measured)
-                return Transfer(row, measured, self.judgement.diagnoses[start + place], host, self)
+                return Transfer(row, measured, self.judgement.diagnoses[start + index], host, self)
             start += batch.num_rows
         raise KeyError(f"no transfer {name!r} in {self.options.name}")
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Protocol
 
 from trustbed.errors import TrustbedError
 
-PLACES = ("sender", "receiver", "middle")
+CAPTURE_POINTS = ("sender", "receiver", "middle")
 WORKLOADS = ("bulk", "interactive")
 LEVELS = ("review", "discard")
 EXIT_CODES = "exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard"
@@ -133,7 +133,7 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     known = parser.add_argument_group("what you know (packets cannot show it)")
     known.add_argument(
         "--at",
-        choices=PLACES,
+        choices=CAPTURE_POINTS,
         metavar="POINT",
         help="capture point: sender, receiver or middle (default: inferred per connection)",
     )

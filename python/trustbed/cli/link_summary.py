@@ -37,12 +37,12 @@ def findings(report: Report) -> list[Finding]:
 
 
 def line(report: Report) -> str:
-    """Throughput, queueing and drops of each way, and the emulator's own departure_error."""
-    parts = [_way(pipe) for pipe in report["pipes"]]
-    return " · ".join(["link: " + parts[0], *parts[1:], _lateness(report)])
+    """Throughput, queueing and drops of each direction, and the emulator's own departure_error."""
+    parts = [_direction(pipe) for pipe in report["pipes"]]
+    return " · ".join(["link: " + parts[0], *parts[1:], _departure_error(report)])
 
 
-def _way(pipe: Report) -> str:
+def _direction(pipe: Report) -> str:
     if not pipe["packets"]:
         return f"{pipe['name']} nothing"
     carried = rate((pipe["carried_bits_per_second"] or 0) / 8)
@@ -68,7 +68,7 @@ def _way(pipe: Report) -> str:
     return f"{pipe['name']} {carried}, {waited}, {dropped}"
 
 
-def _lateness(report: Report) -> str:
+def _departure_error(report: Report) -> str:
     departure_error = report["departure_error"]
     if not departure_error["packets"]:
         return "emulator idle"

@@ -1,4 +1,4 @@
-"""What the network would have given a transfer that was discarded because its sender stood still.
+"""What the network would have given a transfer that was discarded because its sender stalled.
 
 An estimate, and when there is none.
 
@@ -9,7 +9,7 @@ and the burst queues at the narrow link: of the delay above the base RTT only so
 the path's as undisturbed transfers have. And an undisturbed transfer would have needed its slow
 start, too, from ten segments (RFC 6928) to the window.
 
-Replaces no measured value. Says nothing where the window was not the limit: how much of a link
+Replaces no measured value. Estimates nothing where the window was not the limit: how much of a link
 others left, no stalled sender has seen.
 
 Bias: for a window that a slow link would not have carried it over-estimates, up to the inflation of
@@ -68,14 +68,14 @@ class Compensation:
 NOTHING = Compensation()
 """Of a transfer that was not discarded for stalls.
 
-Nothing is estimated, and nothing said about it.
+Nothing is estimated, and nothing is reported.
 """
 
 
 def compensated(
     case: Case, cause: Cause, verdict: Verdict, quality: Quality
 ) -> Compensation | None:
-    """What may be said; ``None`` for a transfer that was not discarded for stalls of its host."""
+    """An estimate; ``None`` for a transfer that was not discarded for stalls of its host."""
     if verdict != "discard" or cause not in STALLS:
         return None
     if not IS_SHOWN:
@@ -153,7 +153,7 @@ def _why_not(case: Case, cause: Cause, quality: Quality) -> str:
     """
     evidence, numbers, thresholds = case.evidence, case.numbers, case.thresholds
     if cause != "host_scheduling":
-        return "no validated transfer stood still like this one"
+        return "no validated transfer stalled like this one"
     if quality.at != "sender":
         return "the capture was not taken beside the sender"
     if quality.window_estimated or at_least(

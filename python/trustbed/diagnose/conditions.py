@@ -147,7 +147,7 @@ def _closed(case: Case) -> str:
     return f"window_closed = {percent_words(case.evidence.window_closed)}"
 
 
-def _said(name: str, value: Callable[[Case], object]) -> Callable[[Case], str]:
+def _named(name: str, value: Callable[[Case], object]) -> Callable[[Case], str]:
     def shown(case: Case) -> str:
         answer = value(case)
         return f"{name} = {'unknown' if answer is None else str(answer).lower()}"
@@ -202,12 +202,12 @@ def _clean_path(case: Case) -> bool:
 FAILED = Condition(
     "the transfer failed",
     lambda c: bool(c.evidence.failed),
-    _said("failed", lambda c: c.evidence.failed),
+    _named("failed", lambda c: c.evidence.failed),
 )
 TOO_SHORT = Condition(
     "shorter than 10 round trips, or less than 64 kB delivered",
     lambda c: bool(c.evidence.too_short),
-    _said("too_short", lambda c: c.evidence.too_short),
+    _named("too_short", lambda c: c.evidence.too_short),
 )
 STALLED = Condition(
     "the host's stalls last {stall_seconds:g} s or {stall_share:.0%} of the transfer in total",
@@ -218,12 +218,12 @@ RESET_SIGNATURE = Condition(
     "the kernel log shows a reset, or every stall lasts near a multiple of "
     "{reset_period_seconds:g} s",
     lambda c: bool(c.evidence.kernel_reset) or c.numbers.stalls_near_reset_period,
-    lambda c: f"{_gaps(c)}, {_said('kernel_reset', lambda k: k.evidence.kernel_reset)(c)}",
+    lambda c: f"{_gaps(c)}, {_named('kernel_reset', lambda k: k.evidence.kernel_reset)(c)}",
 )
 KERNEL_RESET = Condition(
     "the kernel log shows a reset",
     lambda c: bool(c.evidence.kernel_reset),
-    _said("kernel_reset", lambda c: c.evidence.kernel_reset),
+    _named("kernel_reset", lambda c: c.evidence.kernel_reset),
 )
 NEAR_RESET_PERIOD = Condition(
     "every stall within {reset_tolerance_seconds:g} s of a multiple of {reset_period_seconds:g} s",
@@ -339,7 +339,7 @@ MOSTLY_IDLE = Condition(
 SLOW_START = Condition(
     "ended without loss before slow start could reach its bound",
     lambda c: bool(c.evidence.slow_start),
-    _said("slow_start", lambda c: c.evidence.slow_start),
+    _named("slow_start", lambda c: c.evidence.slow_start),
 )
 CPU_STARVED = Condition(
     "cpu_share < {cpu_starved:g}",

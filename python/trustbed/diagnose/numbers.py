@@ -192,16 +192,16 @@ def _is_loss_bound(
 
 def _long_pauses(evidence: Evidence, period: float | None, thresholds: Thresholds) -> bool | None:
     """Whether the sender paused: by the shares of time, else the mean pause, else as reported."""
-    longer, withheld, mean = (
+    longer, idle, mean = (
         evidence.long_pause_fraction,
         idle_open_window_share(evidence),
         evidence.spacing_mean_seconds,
     )
     if (evidence.empty_fraction or 0.0) >= thresholds.empty_fraction:
         return True
-    if longer is not None or withheld is not None:
+    if longer is not None or idle is not None:
         return (longer or 0.0) >= thresholds.long_pause_fraction or (
-            withheld or 0.0
+            idle or 0.0
         ) >= thresholds.idle_open_window_fraction
     if mean is not None and period is not None:
         return mean > period

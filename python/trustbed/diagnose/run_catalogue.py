@@ -138,7 +138,7 @@ RUN_ENTRIES = (
         "run",
         "the machine lacked processor time",
         "share",
-        "The hypervisor or a quota withheld the processor for part of the time. Applications "
+        "A hypervisor or a quota denied the host its processors for part of the time. Applications "
         "were delayed meanwhile.",
         "run on a machine of its own, or without the quota",
         otherwise=("info", "below 5% of the time"),

@@ -19,7 +19,7 @@ from trustbed.findings.words import count_words, percent_words, seconds_words
 Record = Mapping[str, Any]
 Use: TypeAlias = Literal["trust", "review", "discard"]
 
-STANDSTILL_SHARE = 0.01
+STALL_SHARE = 0.01
 """Share of the time with packets overdue by more than 1 ms from which a repetition is discarded.
 
 Measured (docs/validation.md, "Departure error of the emulator"). Where the machine stalled, and the
@@ -40,36 +40,36 @@ BUSY_SHARE = 0.05
 """Share of processor time that others took."""
 
 
-def _lateness(record: Record) -> Iterator[Finding]:
+def _departure_error(record: Record) -> Iterator[Finding]:
     departure_error = (record.get("emulator") or {}).get("departure_error") or {}
     p50, p99, most = (departure_error.get(key) for key in ("p50_ns", "p99_ns", "max_ns"))
     if p50 is None or p99 is None or most is None:
         return
-    standstill, share = (
+    stall_share, share = (
         departure_error.get(key) for key in ("overdue_share", "late_by_more_than_a_packet_time")
     )
-    stood = p99 / 1e9 >= LATE_SECONDS if standstill is None else standstill >= STANDSTILL_SHARE
-    late = stood or p50 / 1e9 >= MEDIAN_SECONDS
+    stalled = p99 / 1e9 >= LATE_SECONDS if stall_share is None else stall_share >= STALL_SHARE
+    late = stalled or p50 / 1e9 >= MEDIAN_SECONDS
     times = ", ".join(
         f"{seconds_words(value / 1e9)} ({name})"
         for name, value in (("p50", p50), ("p99", p99), ("most", most))
     )
     packet = (
-        "packet" if standstill is None else "full packet"
+        "packet" if stall_share is None else "full packet"
     )  # older emulators counted against each packet's own time
     beyond = (
         "" if share is None else f"; {percent_words(share)} later than a {packet} takes on its link"
     )
     overdue = (
         ""
-        if standstill is None
-        else f"; packets were overdue for {percent_words(standstill)} of the time"
+        if stall_share is None
+        else f"; packets were overdue for {percent_words(stall_share)} of the time"
     )
     yield finding(
         "run_emulator_late",
         f"the emulator's packets left late by {times}{beyond}{overdue}",
-        value=standstill,
-        threshold=STANDSTILL_SHARE,
+        value=stall_share,
+        threshold=STALL_SHARE,
         scope="emulator",
         evidence=f"{departure_error.get('packets')} packets",
         severity=None if late else "info",
@@ -223,7 +223,7 @@ def _machine(record: Record) -> Iterator[Finding]:
     machine = record.get("machine") or {}
     for key, what in (
         ("steal_share", "stolen by the hypervisor"),
-        ("throttled_share", "withheld by a quota"),
+        ("throttled_share", "throttled by a quota"),
     ):
         share = machine.get(key)
         if share:
@@ -241,7 +241,7 @@ CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (
     _faults,
     _workloads,
     _agents,
-    _lateness,
+    _departure_error,
     _dropped,
     _priority,
     _idle,

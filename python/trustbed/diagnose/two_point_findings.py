@@ -19,7 +19,7 @@ NEGATIVE_SHARE = 0.001
 
 One frame in a thousand, one in a hundred of those that belong to no place.
 """
-PLACES = ("first", "second")
+CAPTURES = ("first", "second")
 
 
 def _unseen(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
@@ -54,14 +54,14 @@ def _apart(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
             value=max(shares),
             threshold=APART_SHARE,
             evidence=", ".join(
-                f"{part} of {whole} frames of the {place}" for part, whole, place in _counts(model)
+                f"{part} of {whole} frames of the {which}" for part, whole, which in _counts(model)
             ),
         )
 
 
 def _dropped(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
     if any(model["dropped"]):
-        dropped = [count for count in zip(model["dropped"], PLACES, strict=True) if count[0]]
+        dropped = [count for count in zip(model["dropped"], CAPTURES, strict=True) if count[0]]
         total = sum(model["dropped"])
         yield finding(
             "two_point_capture_drops",
@@ -71,12 +71,12 @@ def _dropped(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
             ),
             value=total / (total + sum(model["frames"])),
             threshold=0.0,
-            evidence=", ".join(f"{count} dropped at the {place}" for count, place in dropped),
+            evidence=", ".join(f"{count} dropped at the {which}" for count, which in dropped),
         )
 
 
 def _counts(model: Model) -> Iterator[tuple[int, int, str]]:
-    yield from zip(model["without_capture_point"], model["frames"], PLACES, strict=True)
+    yield from zip(model["without_capture_point"], model["frames"], CAPTURES, strict=True)
 
 
 def _negative(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ def _uncertain(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
         )
 
 
-def _steered(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
+def _slewed(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
     reach = model["clocks"]["clock_slew_seconds"]
     if reach is not None:
         yield finding(
@@ -123,7 +123,7 @@ CHECKS: tuple[Callable[[Model, Sequence[Row]], Iterator[Finding]], ...] = (
     _apart,
     _negative,
     _uncertain,
-    _steered,
+    _slewed,
 )
 
 

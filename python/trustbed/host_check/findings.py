@@ -180,12 +180,12 @@ def _frequency(facts: HostFacts, limits: HostThresholds) -> Iterator[Finding]:
 def _surroundings(facts: HostFacts, _limits: HostThresholds) -> Iterator[Finding]:
     name, vendor = facts.hypervisor, facts.text("virtual.vendor")
     if facts.flag("virtual.hypervisor_flag") or name:
-        said = ", ".join(one for one in (name, vendor, facts.text("virtual.product")) if one)
+        described = ", ".join(one for one in (name, vendor, facts.text("virtual.product")) if one)
         yield finding(
             "machine_virtual",
-            f"a hypervisor runs this machine{f': {said}' if said else ''}",
+            f"a hypervisor runs this machine{f': {described}' if described else ''}",
             scope=HOST,
-            evidence=said,
+            evidence=described,
         )
     container = facts.text("virtual.container")
     if container:

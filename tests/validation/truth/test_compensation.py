@@ -44,7 +44,7 @@ GUESSES = [
     guess(given=None),
     guess(**NONE, why_not="packets were lost, and what that costs besides is not known (0.2 %)"),
     guess(**NONE, why_not="packets were lost, and what that costs besides is not known (3 %)"),
-    guess(given=None, **NONE, why_not="no validated transfer stood still like this one"),
+    guess(given=None, **NONE, why_not="no validated transfer stalled like this one"),
 ]
 
 

@@ -102,7 +102,7 @@ def longest(streams: Sequence[Stream]) -> float:
     return max((stream.get("duration_seconds") or 0.0 for stream in streams), default=0.0)
 
 
-def told_apart(words: Sequence[str]) -> Json:
+def in_colours(words: Sequence[str]) -> Json:
     """Colour and dash of several streams: a legend with both, so that neither is needed alone."""
     legend = {"title": None, "orient": "top", "symbolType": "stroke", "symbolStrokeWidth": 3}
     roles = [LIGHT[_ROLES[index % len(_ROLES)]] for index in range(len(words))]

@@ -18,6 +18,7 @@ from trustbed.report.burst.chart_axes import (
     Streams,
     bytes_axis,
     decades_axis,
+    in_colours,
     listed,
     longest,
     names,
@@ -25,7 +26,6 @@ from trustbed.report.burst.chart_axes import (
     since_first,
     since_first_axis,
     thinned,
-    told_apart,
 )
 from trustbed.report.charts.drawing import (
     BYTES_LABEL,
@@ -156,7 +156,7 @@ def _of_several(
         {**y, "type": "quantitative"},
     ]
     tips = [{name: tip[name] for name in ("field", "title", "type") if name in tip} for tip in tips]
-    lines = layer("lines", mark, x=x, y=y, tooltip=tips, **told_apart(called))
+    lines = layer("lines", mark, x=x, y=y, tooltip=tips, **in_colours(called))
     return frame(
         description=description,
         datasets={"lines": rows},
@@ -302,7 +302,7 @@ def loss(streams: Streams, *, height: int = 240) -> Spec:
                 x=horizontal,
                 y=vertical,
                 tooltip=tips,
-                **told_apart([word for word, _, _ in lines]),
+                **in_colours([word for word, _, _ in lines]),
             )
         ],
         params={"most": max(max((row["loss"] for row in rows), default=0.0) * 1.1, 0.002)},

@@ -16,6 +16,7 @@ from trustbed.report.burst.chart_axes import (
     Stream,
     Streams,
     decades_axis,
+    in_colours,
     listed,
     longest,
     names,
@@ -23,7 +24,6 @@ from trustbed.report.burst.chart_axes import (
     since_first,
     since_first_axis,
     thinned,
-    told_apart,
 )
 from trustbed.report.charts.drawing import (
     RATE_LABEL,
@@ -68,7 +68,7 @@ def energy(streams: Streams, *, height: int = 240) -> Spec:
         for point in (stream.get("energy") or {}).get("octaves", ())
         if point["energy"] is not None
     ]
-    several = told_apart(called) if len(shown) > 1 else _alone(called)
+    several = in_colours(called) if len(shown) > 1 else _alone(called)
     tips = tooltip(
         ("seconds", "time scale (s)", ".6f"),
         ("energy", "energy (log2)", ".2f"),
@@ -157,7 +157,7 @@ def logscale(streams: Streams, *, height: int = 240) -> Spec:
     ]
     roles = {INTERVAL: "data"} | ({FITTED: "silence"} if lines else {})
     colour: Json = (
-        {"color": told_apart(called)["color"]} if several else {"color": coloured_by_word(roles)}
+        {"color": in_colours(called)["color"]} if several else {"color": coloured_by_word(roles)}
     )
     horizontal, vertical = scale_axis(title="time scale"), _energy_axis("energy")
     tips = tooltip(
@@ -242,7 +242,7 @@ def rate(streams: Streams, *, height: int = 240) -> Spec:
             for row in _points(stream)
         ]
         line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.2, "opacity": 0.8}
-        lines = layer("rates", line, x=horizontal, y=vertical, **told_apart(called))
+        lines = layer("rates", line, x=horizontal, y=vertical, **in_colours(called))
         return frame(
             description="Rate over time",
             datasets={"rates": rows},
@@ -335,7 +335,7 @@ def gaps(streams: Streams, *, height: int = 240) -> Spec:
         for stream, word in zip(shown, called, strict=True)
         for row in _gaps(stream)
     ]
-    several = told_apart(called) if len(shown) > 1 else _alone(called)
+    several = in_colours(called) if len(shown) > 1 else _alone(called)
     vertical = quantity_axis(
         "share", title="share of all gaps", label=SHARE_LABEL, scale={"domain": [0, 1]}
     )

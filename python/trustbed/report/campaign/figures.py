@@ -166,7 +166,7 @@ def _note(timeline: Row) -> str:
         parts.append(
             f"A mark stands for the rounds of {campaign_words.length(timeline['slice_ns'])} with "
             "the same verdict: their mean, with a line from the least to the largest. Of what was "
-            "stolen, throttled, withheld and late the worst round of that time is drawn, of the "
+            "stolen, throttled, missed and late the worst round of that time is drawn, of the "
             "rest the mean."
         )
     if timeline["undated"]:

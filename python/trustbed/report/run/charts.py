@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trustbed.report.burst.chart_axes import told_apart
+from trustbed.report.burst.chart_axes import in_colours
 from trustbed.report.charts.drawing import (
     RATE_LABEL,
     SECONDS_LABEL,
@@ -227,7 +227,7 @@ def distributions(
                 x=horizontal,
                 y=vertical,
                 tooltip=tips,
-                **told_apart([label for label, _ in shown]),
+                **in_colours([label for label, _ in shown]),
             )
         ],
         params={},
@@ -302,7 +302,7 @@ def against_factor(
             ("high", "to", ".4s"),
         ),
     ]
-    apart = told_apart([word for word, _ in shown])
+    apart = in_colours([word for word, _ in shown])
     whisker = {"type": "rule", "strokeWidth": 1.4}
     return frame(
         description=f"{measure} against {title}",

@@ -295,7 +295,7 @@ def over_time(shown: Row, payload: Payload) -> Pair:
         title=f"{shown['label']} ({shown['directory']})",
         above=payload.add(above) if _drawn(above) else None,
         below=payload.add(below) if _drawn(below) else None,
-        above_words="" if first is None else _told(first),
+        above_words="" if first is None else _above_words(first),
         below_words=""
         if pipe is None
         else (
@@ -312,7 +312,7 @@ def over_time(shown: Row, payload: Payload) -> Pair:
     )
 
 
-def _told(first: Row) -> str:
+def _above_words(first: Row) -> str:
     if first["measure"] == "throughput":
         return f"Throughput of {first['name']} over time."
     longest = max(first["seconds"], default=None)

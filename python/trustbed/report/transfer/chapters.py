@@ -31,7 +31,7 @@ class OfCapture(Protocol):
         """Where its capture stands on the page."""
 
 
-Told = TypeVar("Told", bound=OfCapture)
+Section = TypeVar("Section", bound=OfCapture)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +46,15 @@ class Testbed:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Generic[Told]):
+class Shown(Generic[Section]):
     """Sections under one title; the first group of a page has none of its own."""
 
     chapter: Chapter | None
     anchor: str
-    sections: Sequence[Told]
+    sections: Sequence[Section]
 
 
-def grouped(page: Page, reported: Sequence[Told]) -> list[Shown[Told]]:
+def grouped(page: Page, reported: Sequence[Section]) -> list[Shown[Section]]:
     """The sections by chapter, those of no chapter first. A chapter without sections stays."""
     taken = {name for chapter in page.chapters for name in chapter.captures}
     titles = [capture.title for capture in page.captures]

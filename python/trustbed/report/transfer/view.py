@@ -38,7 +38,7 @@ NOT_DRAWN = (
 
 BADGES = {"trust": "Trust", "review": "Review", "discard": "Discard", "not_judged": "Not judged"}
 
-_PLACES = {
+_CAPTURE_POINTS = {
     "sender": "captured beside the sender",
     "receiver": "captured beside the receiver",
     "middle": "captured between sender and receiver",
@@ -150,7 +150,7 @@ def _shares(transfer: Row) -> list[Share]:
 
 
 def _facts(transfer: Row) -> str:
-    index = _PLACES.get(transfer.get("at") or "", "captured at an unknown place")
+    index = _CAPTURE_POINTS.get(transfer.get("at") or "", "captured at an unknown point")
     parts = [
         words.size(transfer.get("unique_bytes")),
         words.duration(transfer.get("duration_seconds")),

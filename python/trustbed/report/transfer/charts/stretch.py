@@ -19,7 +19,7 @@ The transfer ended in it.
 
 
 def stretch(series: Series, transfer: Row) -> Json | None:
-    """The stretch to draw, with the silences in it that count as withheld.
+    """The stretch to draw, with the silences in it that count as idle with open window.
 
     ``None`` when there is none, or when the length from which a silence counts is unknown. Has
     ``start_seconds``, ``duration_seconds``, ``segments`` (t, low, high, kind), ``acks`` (t,
@@ -46,7 +46,7 @@ def stretch(series: Series, transfer: Row) -> Json | None:
 
 
 def _within(part: Series, duration: float, threshold: float) -> Json:
-    """The stretch, ended where the transfer ends, with its withheld silences."""
+    """The stretch, ended where the transfer ends, with its silences."""
     responses = zip(part["responses"]["t"], part["responses"]["seconds"], strict=True)
     held = [(t, seconds) for t, seconds in responses if seconds > threshold]
     kept = {name: part[name] for name in ("start_seconds", "segments", "acks", "window")}
