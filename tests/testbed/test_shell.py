@@ -234,6 +234,9 @@ def test_it_is_a_job_of_the_shell_that_started_it(machine: Machine, terminal: Op
     opened.type("\x1a")
     opened.until(r"Stopped .*shell")
     opened.until(r"\$ ")
+    # A reader that has not yet handled Ctrl-Z takes the next keys from the shell: the kernel looks
+    # for input before it looks for signals (n_tty_read), also for what left the foreground.
+    _until_runs(machine, "cat", state="T")
     opened.type("echo still he''re; fg\n")
     opened.until(r"still here\n.*shell -- sh .*\n")
     opened.type("typed\n")
@@ -258,10 +261,10 @@ def test_a_command_that_broke_the_terminal_is_cleaned_up_after(
     opened.end()
 
 
-def _until_runs(machine: Machine, name: str) -> None:
-    """Waits until a command of that name runs on one of the hosts."""
+def _until_runs(machine: Machine, name: str, *, state: str = "") -> None:
+    """Waits until a command of that name runs on one of the hosts, or is in a state of ps(1)."""
     script = (
         "until for n in $(ip netns | cut -d' ' -f1); do ip netns pids $n; done | xargs -r "
-        "ps -o comm= -p | grep -qx "
-    ) + name
-    machine.run("sh", "-c", f"{script}; do sleep 0.02; done")
+        f"ps -o stat=,comm= -p | grep -q '^{state}.* {name}$'; do sleep 0.02; done"
+    )
+    machine.run("sh", "-c", script)
