@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from trustbed.scenario import ScenarioFile, load
+from trustbed.scenario import ScenarioError, ScenarioFile, load
 
 SMALL = """
 [hosts.client]
@@ -49,3 +49,20 @@ def read(written: Write) -> Read:
 def small() -> str:
     """The smallest scenario: two hosts, a link, a transfer."""
     return SMALL
+
+
+def refusals(read: Callable[[str], object], texts: Iterable[str], directory: Path) -> str:
+    """How each text is refused: the line that is named, the message and the hint."""
+    found = []
+    for text in texts:
+        with pytest.raises(ScenarioError) as caught:
+            read(text)
+        error = caught.value
+        assert error.file is not None
+        assert error.message.startswith(f"{directory}/{error.file.name}")
+        assert error.key in error.message
+        lines = ["", *error.file.read_text(encoding="utf-8").splitlines(), ""]
+        line = lines[error.line or 0]
+        words = f"{error.message}\n    hint: {error.hint}".replace(str(directory), "DIRECTORY")
+        found.append(f"{line}\n    {words}\n")
+    return "\n".join(found)
