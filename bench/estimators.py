@@ -5,7 +5,7 @@ takes a part of it at a constant rate; what is left is what the estimators shoul
 after the other, with the same cross traffic.
 
 Bias: emulator, senders and receiver share the cores. What was late is reported beside what was
-found, and readings of a run in which the machine was too busy are told apart (``Reading.spoilt``);
+found, and readings of a run in which the machine was too busy are told apart (``Reading.invalid``);
 nothing else is left out.
 """
 
@@ -78,7 +78,7 @@ class Reading:
         high: Upper bound of pathload; of pathChirp the mean and the deviation. None where there is
             none.
         report: All that the sender said.
-        spoilt: Why the machine was too busy for it to mean something; none if it was not.
+        invalid: Why the machine was too busy for it to mean something; none if it was not.
     """
 
     path: Path
@@ -86,7 +86,7 @@ class Reading:
     low: float | None
     high: float | None
     report: Mapping[str, Any] = field(repr=False)
-    spoilt: str | None
+    invalid: str | None
 
     @property
     def holds(self) -> bool:
@@ -197,7 +197,7 @@ def _reading(
         low=low,
         high=high,
         report=report,
-        spoilt=spoilt(report, moved["departure_error"], cross),
+        invalid=invalid(report, moved["departure_error"], cross),
     )
 
 
@@ -215,7 +215,7 @@ def _about(found: Mapping[str, Any]) -> tuple[float | None, float | None]:
     return mean - deviation, mean + deviation
 
 
-def spoilt(
+def invalid(
     report: Mapping[str, Any], moved: Mapping[str, Any], cross: Mapping[str, Any] | None
 ) -> str | None:
     """Why a run is invalid, judged by the departure errors of its programs.
@@ -243,7 +243,7 @@ class Judged:
 
     Attributes:
         runs: All of them.
-        spoilt: Those in which the machine was too busy.
+        invalid: Those in which the machine was too busy.
         judged: The others.
         held: Of those, intervals that hold what was available.
         mean_error: Mean of the errors of those that have one.
@@ -253,7 +253,7 @@ class Judged:
     """
 
     runs: int
-    spoilt: int
+    invalid: int
     judged: int
     held: int
     mean_error: float | None
@@ -269,11 +269,11 @@ class Judged:
 
 def judge(readings: Sequence[Reading]) -> Judged:
     """Sums up readings; those of a machine that was too busy are only counted."""
-    clean = [one for one in readings if one.spoilt is None]
+    clean = [one for one in readings if one.invalid is None]
     errors = [one.error for one in clean if one.error is not None]
     return Judged(
         runs=len(readings),
-        spoilt=len(readings) - len(clean),
+        invalid=len(readings) - len(clean),
         judged=len(clean),
         held=sum(one.holds for one in clean),
         mean_error=_mean(errors),
@@ -403,7 +403,7 @@ def line(reading: Reading) -> str:
         f"{reading.report['duration_ns'] / 1e9:.0f} s, "
         f"{reading.report['sent_ip_bytes'] / 1e6:.1f} MB"
     )
-    verdict = reading.spoilt or ("holds" if reading.holds else "misses")
+    verdict = reading.invalid or ("holds" if reading.holds else "misses")
     return (
         f"{what}  {reading.estimator:<9} {low} … {high} Mbit/s{error}, "
         f"{reading.report['ending']}, {spent}: {verdict}"
@@ -422,7 +422,7 @@ def summary(name: str, judged: Judged) -> str:
     spent = f"{judged.mean_seconds:.0f} s and {(judged.mean_bytes or 0) / 1e6:.1f} MB each"
     return (
         f"{name}: {judged.held} of {judged.judged} hold what was available, {error}, {spent}; "
-        f"{judged.spoilt} more on a busy machine"
+        f"{judged.invalid} more on a busy machine"
     )
 
 

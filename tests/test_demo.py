@@ -32,7 +32,7 @@ EXPECTED = {
 }
 STARVED = (GUEST, PROCESS)
 STALL_SECONDS = 0.02
-"""An emulator that stood still for so long delayed a round trip by half.
+"""An emulator that stalled for so long delayed a round trip by half.
 
 What the packets then show is no longer what was asked for.
 """
@@ -177,7 +177,7 @@ def test_the_live_part_takes_about_a_minute() -> None:
 
 @live_transfers
 @EACH
-def test_every_live_transfer_has_a_capture_or_was_spoilt(
+def test_every_live_transfer_has_a_capture_or_was_invalid(
     carried_out: Carried, study: Study
 ) -> None:
     made = carried_out(study)
@@ -198,7 +198,7 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
     one = next(one for one in made.transfers if one.story.name == name)
     if one.main is None:
         pytest.xfail(
-            f"{name} was spoilt on this machine, twice: "
+            f"{name} was invalid on this machine, twice: "
             f"{one.repetition['why'] or 'no transfer was seen'}"
         )
     judged, stood = (
@@ -209,7 +209,7 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
     if judged != EXPECTED[name]:
         if stood > STALL_SECONDS:
             pytest.xfail(
-                f"the emulator stood still for {stood:.3f} s during {name}: this machine "
+                f"the emulator stalled for {stood:.3f} s during {name}: this machine "
                 f"has too much else to do"
             )
         if one.disturbed:
@@ -226,7 +226,7 @@ def test_a_starved_sender_is_told_from_the_network_by_the_numbers_beside_its_twi
     made = carried_out(study)
     alone, starved = made.transfers
     if alone.main is None or starved.main is None:
-        pytest.xfail("spoilt on this machine, twice")
+        pytest.xfail("invalid on this machine, twice")
     assert alone.stood is None
     assert starved.stood is not None
     if starved.stood != pytest.approx(2 / 3, abs=0.1) and starved.disturbed:
@@ -276,7 +276,9 @@ def test_the_demo_prints_every_verdict_and_writes_one_page(
 
 @live_transfers
 @EACH
-def test_a_live_transfer_that_was_spoilt_has_no_verdict(carried_out: Carried, study: Study) -> None:
+def test_a_live_transfer_that_was_invalid_has_no_verdict(
+    carried_out: Carried, study: Study
+) -> None:
     made = carried_out(study)
     why = "the emulator's packets left late by 5.00 ms"
     late = [
@@ -300,8 +302,8 @@ def test_a_live_transfer_that_was_spoilt_has_no_verdict(carried_out: Carried, st
     assert sum(line.endswith("discard") for line in printed) == len(names)
 
 
-@pytest.mark.parametrize(("late", "said"), [(90, ""), (500, "the machine stood still for 0.50 s")])
-def test_a_machine_that_stood_still_disturbed_what_was_measured(
+@pytest.mark.parametrize(("late", "said"), [(90, ""), (500, "the machine stalled for 0.50 s")])
+def test_a_machine_that_stalled_disturbed_what_was_measured(
     tmp_path: Path, late: int, said: str
 ) -> None:
     (tmp_path / "samples").mkdir()
@@ -336,7 +338,7 @@ def test_a_sender_that_others_starved_says_so(carried_out: Carried) -> None:
         carried_out(PROCESS).transfers[0], disturbed="others had its processor for 40 % of the time"
     )
     if one.main is None:
-        pytest.xfail("spoilt on this machine, twice")
+        pytest.xfail("invalid on this machine, twice")
     other = replace(
         one,
         story=replace(one.story, meant="discard" if one.main["verdict"] == "trust" else "trust"),
@@ -344,17 +346,17 @@ def test_a_sender_that_others_starved_says_so(carried_out: Carried) -> None:
     assert telling.unmeant(other).endswith(other.disturbed)
 
 
-def test_only_what_was_spoilt_is_carried_out_again() -> None:
+def test_only_what_was_invalid_is_carried_out_again() -> None:
     late = {"severity": "error", "message": "the emulator's packets left late by 5.00 ms"}
     starved = {"severity": "error", "message": "the sending host stalled"}
     assert (
-        carry_out.spoilt({"use": "discard", "why": late["message"], "findings": [late]})
+        carry_out.invalid({"use": "discard", "why": late["message"], "findings": [late]})
         == late["message"]
     )
-    assert not carry_out.spoilt(
+    assert not carry_out.invalid(
         {"use": "discard", "why": "1 transfer of 1 to be discarded", "findings": [starved]}
     )
-    assert not carry_out.spoilt({"use": "trust", "why": "", "findings": []})
+    assert not carry_out.invalid({"use": "trust", "why": "", "findings": []})
 
 
 @live_transfers
@@ -362,7 +364,7 @@ def test_a_verdict_that_was_not_meant_is_said(carried_out: Carried) -> None:
     made = carried_out(PROCESS)
     one, starved = made.transfers
     if one.main is None:
-        pytest.xfail("spoilt on this machine, twice")
+        pytest.xfail("invalid on this machine, twice")
     other = replace(
         one,
         story=replace(one.story, meant="discard" if one.main["verdict"] == "trust" else "trust"),

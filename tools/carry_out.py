@@ -34,15 +34,15 @@ MOST_WAITING = 0.1
 """Largest share of time a sender may wait for a CPU; above it, others may starve it."""
 
 MOST_LATE_SECONDS = 0.1
-"""A sampler that looks later than this stood still itself, and most of the machine with it."""
+"""A sampler that looks later than this stalled itself, and most of the machine with it."""
 
 
-def spoilt(repetition: Mapping[str, Any]) -> str:
+def invalid(repetition: Mapping[str, Any]) -> str:
     """Why a repetition says nothing about its transfer: it failed, or the emulator was late.
 
     Empty if it does.
 
-    One that is to be discarded for what its packets say is not spoilt: that is what it was to find
+    One that is to be discarded for what its packets say is not invalid: that is what it was to find
     out.
     """
     grave = {found["message"] for found in repetition["findings"] if found["severity"] == "error"}
@@ -93,7 +93,7 @@ def disturbed(repetition: Path) -> str:
     """
     late = late_seconds(repetition)
     if late > MOST_LATE_SECONDS:
-        return f"the machine stood still for {late:.2f} s"
+        return f"the machine stalled for {late:.2f} s"
     share = waited(repetition)
     return (
         f"others had its processor for {100 * share:.0f} % of the time"
@@ -113,7 +113,7 @@ class _Told(Listener):
 
 
 def carry_out(session: Session, directory: RunDirectory, study: Study) -> dict[str, str]:
-    """Everything once, and what was spoilt or disturbed a second time.
+    """Everything once, and what was invalid or disturbed a second time.
 
     Returns what that was, and why.
     """
@@ -126,7 +126,7 @@ def carry_out(session: Session, directory: RunDirectory, study: Study) -> dict[s
         # A sender that does not get its processor before its time is over sends nothing, and there
         # is nothing to judge.
         unseen = "" if any(one["verdicts"].values()) else "no transfer was seen"
-        why = spoilt(one) or unseen or (disturbed(path) if one["use"] != story.meant else "")
+        why = invalid(one) or unseen or (disturbed(path) if one["use"] != story.meant else "")
         if why:
             again[story.name] = why
             shutil.rmtree(path)

@@ -7,9 +7,9 @@ Then a starved sender beside the same one left alone: a guest (`examples/starved
 process where guests cannot be run (`examples/starved-process.toml`). They are carried out by
 :mod:`tools.carry_out`, and each is judged as the run itself judges it.
 
-A repetition that was spoilt, because the emulator was too late or something fell apart, is carried
-out once more, and that is said. One that is spoilt again gets no verdict: it would be about this
-machine. A transfer that is to be discarded for what its packets say is not spoilt. One that does
+A repetition that was invalid, because the emulator was too late or something fell apart, is carried
+out once more, and that is said. One that is invalid again gets no verdict: it would be about this
+machine. A transfer that is to be discarded for what its packets say is not invalid. One that does
 not end as it was meant to, while others had its processor, is carried out once more too; the second
 verdict stands, whatever it is.
 """
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import trustbed
-from tools.carry_out import disturbed, spoilt
+from tools.carry_out import disturbed, invalid
 from tools.stories import GUEST, NETWORK, PROCESS, Story, Study
 from trustbed.report.records import Row
 from trustbed.run import judge as judging
@@ -42,7 +42,7 @@ SENDER = "client"
 class Judged:
     """A transfer that was carried out, and what its packets say.
 
-    Nothing where its repetition was spoilt.
+    Nothing where its repetition was invalid.
 
     ``stood`` is the share of the time for which its sender was kept from running on purpose, as
     whoever did it reports; ``disturbed`` says that others did so too.
@@ -206,7 +206,7 @@ def _judged(
         stood=stood,
         disturbed=disturbed(path),
     )
-    if spoilt(repetition):
+    if invalid(repetition):
         return judged
     capture = trustbed.analyze(
         path / "captures" / f"{SENDER}.pcapng",

@@ -18,11 +18,11 @@ from bench.estimators import (
     Virtual,
     estimate,
     hosts,
+    invalid,
     judge,
     line,
     pathchirp,
     paths,
-    spoilt,
     summary,
     targets,
     virtual_line,
@@ -53,9 +53,9 @@ def unless_it_was_busy(reading: Reading) -> Iterator[None]:
     try:
         yield
     except AssertionError as error:
-        if reading.spoilt is not None:
+        if reading.invalid is not None:
             pytest.xfail(
-                f"{reading.spoilt}: {str(error).splitlines()[0] if str(error) else 'it failed'}"
+                f"{reading.invalid}: {str(error).splitlines()[0] if str(error) else 'it failed'}"
             )
         raise
 
@@ -83,7 +83,7 @@ def test_both_find_what_the_cross_traffic_leaves(three: tuple[Host, Host, Host])
 
 def reading(low: float | None, high: float | None, *, why: str | None = None) -> Reading:
     report = {"sent_ip_bytes": 1_000_000, "duration_ns": 10**10, "ending": "resolution"}
-    return Reading(path=PATH, estimator="pathload", low=low, high=high, report=report, spoilt=why)
+    return Reading(path=PATH, estimator="pathload", low=low, high=high, report=report, invalid=why)
 
 
 def test_an_interval_holds_what_it_misses_by_5_percent_of_the_capacity() -> None:
@@ -106,7 +106,7 @@ def test_readings_of_a_busy_machine_are_counted_and_not_judged() -> None:
             reading(None, None),
         ]
     )
-    assert (found.runs, found.spoilt, found.judged, found.held) == (4, 1, 3, 1)
+    assert (found.runs, found.invalid, found.judged, found.held) == (4, 1, 3, 1)
     assert found.mean_error == pytest.approx((0.0 + 14.5 / 12 - 1) / 2)
     nothing = judge([])
     assert (nothing.runs, nothing.held_share, nothing.mean_error) == (0, None, None)
@@ -199,7 +199,7 @@ def test_a_busy_machine_is_told_by_what_was_late(
         "estimator": "pathload",
         "streams": {"sent": 12, "used": 12 - late, "discarded": discarded},
     }
-    found = spoilt(report, emulator, None if cross is None else {"departure_error": cross})
+    found = invalid(report, emulator, None if cross is None else {"departure_error": cross})
     assert (found is None) if said is None else (found is not None and said in found)
 
 

@@ -1,12 +1,12 @@
 """Waits until nobody else takes the machine.
 
-A transfer that is made while others do is spoilt, and its time wasted.
+A transfer that is made while others do is invalid, and its time wasted.
 
 Before a transfer a short spin looks at the clock again and again: where it finds nothing to have
 run for more than a millisecond, somebody else had the processor, the hypervisor or another process.
 That is the measure by which a repetition is discarded (`overdue_share` of the emulator: a hundredth
 of the time over a millisecond late), taken beforehand. Of the transfers with odd seeds of a first
-run, 1 in 328 was spoilt where the hypervisor stole less than a hundredth of the time, and 39 of 69
+run, 1 in 328 was invalid where the hypervisor stole less than a hundredth of the time, and 39 of 69
 where it stole more than a fiftieth.
 
 Does not choose among transfers: what is made after waiting is what would have been made before, and
@@ -29,7 +29,7 @@ GAP_NS = 1_000_000
 MOST_LOST, MOST_STOLEN = 0.02, 0.05
 """Alone, and beside others of ours.
 
-Of the odd seeds of that run 10 of 34 were spoilt where 2 to 5 % were stolen, and 29 of 35 above.
+Of the odd seeds of that run 10 of 34 were invalid where 2 to 5 % were stolen, and 29 of 35 above.
 """
 GLANCE_SECONDS, LOOK_SECONDS = 0.2, 1.0
 """Before a transfer, and once the machine was found to be taken.

@@ -1,7 +1,7 @@
 """One planned transfer, made with the parts of `trustbed run`, and what is kept of it.
 
 What cannot be made here is an answer, not an error: the outcome says *not made*, and why. A
-repetition that the emulator or a generator spoilt by being late is *spoilt* and is made again once.
+repetition in which the emulator or a generator was late is *invalid* and is made again once.
 What failed says why. None of the three counts for anything.
 """
 
@@ -28,9 +28,9 @@ from validation.truth.networks import Network
 from validation.truth.plan import Planned
 from validation.truth.scenario import ROUTER, toml, undisturbed
 
-MADE, NOT_MADE, SPOILT, FAILED = "made", "not made", "spoilt", "failed"
+MADE, NOT_MADE, INVALID, FAILED = "made", "not made", "invalid", "failed"
 ATTEMPTS = 2
-_SPOILING = frozenset(
+_INVALIDATING = frozenset(
     {"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"}
 )
 
@@ -55,7 +55,7 @@ def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None =
                 "before": before,
                 **_attempt(file, Path(subdirectory) / f"run-{attempt}", keep),
             }
-            if found["outcome"] != SPOILT:
+            if found["outcome"] != INVALID:
                 break
         return found
 
@@ -117,15 +117,17 @@ def _kept(directory: RunDirectory, subdirectory: str, *, faults: int) -> Kept:
             or "the record does not say that the fault was made",
         }
     findings = run_findings(record)
-    spoilt = [
-        found.message for found in findings if found.code in _SPOILING and found.severity == "error"
+    late = [
+        found.message
+        for found in findings
+        if found.code in _INVALIDATING and found.severity == "error"
     ]
     if record["outcome"] != "complete":
         failures = [one["message"] for one in record["failures"]]
         return {"outcome": FAILED, "reason": "; ".join([*reasons, *failures]) or "see its record"}
     return {
-        "outcome": SPOILT if spoilt else MADE,
-        "reason": "; ".join(spoilt) or None,
+        "outcome": INVALID if late else MADE,
+        "reason": "; ".join(late) or None,
         **measured(directory.repetition(subdirectory), record),
     }
 

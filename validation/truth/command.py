@@ -4,7 +4,7 @@ Makes transfers whose cause is known, has them judged, and says how often the ve
 
 python -m validation truth                     the whole of it, at most three hours; interrupted, it
 goes on where it was python -m validation truth --minutes 10        a part that holds all kinds in
-proportion python -m validation truth --retry             what was spoilt, once more python -m
+proportion python -m validation truth --retry             what was invalid, once more python -m
 validation truth --only loss         kinds whose name contains this python -m validation truth
 --score-only        no new transfers: the rules as they are now, asked about those that were made
 python -m validation truth --fit               no new transfers: what a score is worth, fitted to
@@ -127,7 +127,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--retry",
         action="store_true",
-        help="try again what could not be made, failed or was spoilt",
+        help="try again what could not be made, failed or was invalid",
     )
     parser.add_argument(
         "--score-only", action="store_true", help="make nothing: judge again what was made"

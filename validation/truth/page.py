@@ -55,14 +55,14 @@ is the network's own, its name is right too.
 """
 
 _COMPENSATION = """\
-Of a transfer that is discarded because its host stood still, `trustbed.diagnose.compensation`
+Of a transfer that is discarded because its host stalled, `trustbed.diagnose.compensation`
 estimates what the network would have given:
 the rate that its window allows, less slow start. Here it is held against the transfer's undisturbed
 twins. An estimate is made only under
 conditions that were fixed on odd seeds, as its interval was. Where the path was disturbed besides,
 or the link of the host was dead, there
 is nothing to compare with. *Silences removed* is what one would try first, bytes over the time in
-which nothing was withheld, for the same
+which the sender was not idle with an open window, for the same
 transfers. Even and odd transfers share their networks, and the networks of all of them limit by the
 window: of a stalled sender
 on a network that is limited by its link nothing is known, and nothing is estimated."""

@@ -19,7 +19,7 @@ from validation.truth.plan import Planned
 
 _EVERY = 20
 _MINUTE = 60.0
-_ALWAYS = ("made", "spoilt", "failed")
+_ALWAYS = ("made", "invalid", "failed")
 
 
 class Progress:

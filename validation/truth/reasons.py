@@ -104,7 +104,7 @@ CLASSES: tuple[Class, ...] = (
         ),
     ),
     Class(
-        "the guest's clock stood still",
+        "the guest's clock stalled",
         "Seen from afar. A guest that is stopped between stamping and sending, or whose "
         "clock is stopped with it, shows a way "
         "that is as late as it is itself: no timestamp clears the path.",

@@ -165,7 +165,7 @@ def test_who_never_waits_never_looks() -> None:
 def test_a_transfer_waits_before_each_attempt_and_keeps_what_was_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    outcomes = iter((carry.SPOILT, carry.MADE))
+    outcomes = iter((carry.INVALID, carry.MADE))
     monkeypatch.setattr(carry, "_attempt", lambda *_: {"outcome": next(outcomes)})
     monkeypatch.setattr(carry, "captures_in_the_middle", lambda: True)
     machine = Machine(0.0, 0.5, 0.01)

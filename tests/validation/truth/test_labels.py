@@ -86,7 +86,9 @@ def test_what_stops_a_transfer_for_most_of_its_time_needs_no_twin() -> None:
 
 
 def test_a_transfer_that_was_not_made_is_no_twin() -> None:
-    assert Twins([{**kept("undisturbed-window", BUILT), "outcome": "spoilt"}]).rate(NETWORK) is None
+    assert (
+        Twins([{**kept("undisturbed-window", BUILT), "outcome": "invalid"}]).rate(NETWORK) is None
+    )
 
 
 def test_a_window_that_was_smaller_by_chance_is_no_cost_of_what_was_done() -> None:

@@ -29,14 +29,14 @@ def kept(planned: Planned, outcome: str = "made") -> dict[str, Any]:
 
 def test_a_line_counts_odd_and_even_seeds_apart_and_what_was_there_before() -> None:
     shown, _ = progress()
-    shown.on_settled(is_odd=True, outcome="spoilt")
+    shown.on_settled(is_odd=True, outcome="invalid")
     shown.on_settled(is_odd=False, outcome="not made")
     odd, even = (next(one for one in TRANSFERS if one.is_odd == wanted) for wanted in (True, False))
     shown.on_made(kept(odd), passed=5)
     shown.on_made(kept(even, "failed"), passed=10)
     line = shown.line(kept(even, "failed"), passed=10)
     assert line.startswith("2/40  5.0 s each, about ")
-    assert "even: 0 made, 0 spoilt, 1 failed, 1 not made  odd: 1 made, 1 spoilt, 0 failed" in line
+    assert "even: 0 made, 0 invalid, 1 failed, 1 not made  odd: 1 made, 1 invalid, 0 failed" in line
     assert line.endswith("failed: it was late")
 
 

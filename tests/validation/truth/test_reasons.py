@@ -71,7 +71,7 @@ def name(
             "small dose, the network's own limit still explains the rate",
             lambda: name("policer", cost=0.2, rule="queue_explains"),
         ),
-        ("the guest's clock stood still", lambda: name("guest-quota", AFAR)),
+        ("the guest's clock stalled", lambda: name("guest-quota", AFAR)),
         (
             "a policer on a path of a few packets",
             lambda: name("policer", network=replace(NETWORK, rate_megabits=2, round_trip_ms=5)),
