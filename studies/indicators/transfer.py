@@ -2,8 +2,8 @@
 
 What was held back and what each indicator said, as a row of results.
 
-What cannot be made here is an answer, not an error. A transfer that the emulator spoilt by being
-late is *spoilt*, unless a thread spun beside it: that is what spinning does, and is kept as such.
+What cannot be made here is an answer, not an error. A transfer whose emulator was
+late is *invalid*, unless a thread spun beside it: that is what spinning does, and is kept as such.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trustbed.run.directory import RunDirectory
 from trustbed.run.execution.execute import RunError
 from trustbed.run.execution.session import Session
 from trustbed.scenario import Scenario, load
-from validation.truth.carry import FAILED, MADE, NOT_MADE, SPOILT
+from validation.truth.carry import FAILED, INVALID, MADE, NOT_MADE
 from validation.truth.measured import PORT
 from validation.truth.scenario import CLIENT, TRANSFER
 
@@ -85,7 +85,7 @@ def _kept(repetition: Path, record: Values, step: Transfer) -> Values:
         return {"outcome": FAILED, "reason": "its capture does not hold the transfer"}
     (workload,) = (one for one in record["workloads"] if one["name"] == TRANSFER)
     return {
-        "outcome": SPOILT if late and step.watched == "cheap" else MADE,
+        "outcome": INVALID if late and step.watched == "cheap" else MADE,
         "reason": "; ".join(late) or None,
         "payload_bits_per_second": sum(
             one.get("goodput_bits_per_second") or 0.0 for one in workload["report"]["transfers"]
