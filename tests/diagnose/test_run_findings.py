@@ -234,7 +234,7 @@ FOUND = [
         "info",
         {"machine": {"throttled_share": 0.01}},
         "machine",
-        "1 % of the processor time was withheld",
+        "1 % of the processor time was throttled",
     ),
 ]
 
