@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
@@ -117,7 +118,7 @@ def test_what_a_guest_cannot_do_is_refused(tmp_path: Path, part: str, said: str)
 
 
 def test_a_rehearsal_names_guests(tmp_path: Path) -> None:
-    found = rehearse(study(tmp_path, HOSTS, BULK), None)["guests"]
+    found = msgspec.to_builtins(rehearse(study(tmp_path, HOSTS, BULK), None).guests)
     assert found == {
         "client": {
             "nic": "e1000",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from trustbed.run import manifest
-from trustbed.run.directory import RunDirectoryError
+from trustbed.run.directory import RunDirectory, RunDirectoryError
 from trustbed.run.matrix import order
 from trustbed.scenario import ScenarioFile, load
 
@@ -46,13 +48,19 @@ def study(tmp_path: Path) -> ScenarioFile:
 
 
 def described(study: ScenarioFile) -> dict[str, object]:
-    return manifest.describe(study, order(study.cells, repetitions=2, seed=3), session=SESSION)
+    asked = order(study.cells, repetitions=2, seed=3)
+    found = manifest.describe(study, asked, session=SESSION)
+    return json.loads(msgspec.json.encode(found))  # type: ignore[no-any-return]
 
 
 def check(
     earlier: dict[str, object], study: ScenarioFile, path: Path, *, repetitions: int = 2
 ) -> None:
-    manifest.check_same(earlier, study, order(study.cells, repetitions=repetitions, seed=3), path)
+    directory = RunDirectory(path / "run")
+    directory.path.mkdir(exist_ok=True)
+    directory.write_manifest(earlier)
+    asked = order(study.cells, repetitions=repetitions, seed=3)
+    manifest.check_same(manifest.read(directory), study, asked, directory.path)
 
 
 def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> None:
@@ -80,10 +88,10 @@ def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> Non
 
 def test_every_session_is_remembered(study: ScenarioFile) -> None:
     later = {**SESSION, "started": "2026-01-02T00:00:00Z"}
-    again = manifest.describe(
-        study, order(study.cells, repetitions=2, seed=3), session=later, earlier=described(study)
-    )
-    assert again["sessions"] == [SESSION, later]
+    asked = order(study.cells, repetitions=2, seed=3)
+    first = manifest.describe(study, asked, session=SESSION)
+    again = manifest.describe(study, asked, session=later, earlier=first)
+    assert again.sessions == (SESSION, later)
 
 
 def test_the_same_scenario_is_continued(study: ScenarioFile, tmp_path: Path) -> None:

@@ -22,14 +22,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol, Self, TypeAlias
+from typing import IO, Any, Protocol, Self
 
+from trustbed.agent.messages import Configuration, Event
 from trustbed.errors import TrustbedError, reason
-
-Event: TypeAlias = dict[str, Any]
-"""A line of JSON from an agent."""
-Configuration: TypeAlias = Mapping[str, object]
-"""What an agent is to do, as JSON."""
 
 START_SECONDS = 60.0
 """How long an agent may take until it is ready.

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, Self, TypeAlias
 
 from trustbed.agent import client as agent
+from trustbed.agent.messages import Event
 from trustbed.errors import TestbedError, reason
 
 Stream: TypeAlias = int | IO[Any] | None
@@ -119,7 +120,7 @@ class Process:
             raise TestbedError(event["message"], event["hint"])
         self.pid = int(event.get("pid", 0))
 
-    def _event(self, seconds: float) -> dict[str, Any] | None:
+    def _event(self, seconds: float) -> Event | None:
         deadline = time.monotonic() + seconds
         while b"\n" not in self._output:
             readable, _, _ = select.select(
@@ -133,7 +134,7 @@ class Process:
                 raise TestbedError(f"{self.command[0]} cannot be started", hint)
             self._output += piece
         line, self._output = self._output.split(b"\n", 1)
-        found: dict[str, Any] = json.loads(line)
+        found: Event = json.loads(line)
         return found
 
     def poll(self) -> int | None:

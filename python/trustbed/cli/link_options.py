@@ -9,9 +9,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trustbed.cli import arguments
+
+if TYPE_CHECKING:
+    from trustbed.scenario.description import Description
+    from trustbed.scenario.positions import Keys as Values
 
 KEYS = ("rate", "delay", "jitter", "queue", "loss", "duplicate")
 """Keys that have an option of their own."""
@@ -72,7 +76,7 @@ def _assignment(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def pipes(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+def pipes(options: argparse.Namespace) -> tuple[Description, Description]:
     """The keys of the emulator's two pipes: up (from the near host) and down.
 
     Raises:
@@ -83,13 +87,13 @@ def pipes(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     from trustbed.scenario.links import both_directions
     from trustbed.scenario.table import Table
 
-    values: dict[str, Any] = {
+    values: Values = {
         key: getattr(options, key) for key in KEYS if getattr(options, key) is not None
     }
     try:
         _assign(values, options.link, "--link")
         for name in _DIRECTIONS:
-            own: dict[str, Any] = {}
+            own: Values = {}
             _assign(own, getattr(options, name), f"--{name}")
             if own:
                 values[name] = own
@@ -102,7 +106,7 @@ def pipes(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     return direction(up), direction(down)
 
 
-def _assign(values: dict[str, Any], given: Sequence[list[tuple[str, str]]], option: str) -> None:
+def _assign(values: Values, given: Sequence[list[tuple[str, str]]], option: str) -> None:
     """Stores ``a.b=c`` in the table where a scenario's file has it."""
     for key, text in (pair for pairs in given for pair in pairs):
         *tables, last = key.split(".")

@@ -83,7 +83,7 @@ def _departure_error(report: Report) -> str:
     )
 
 
-def model(report: Report, found: Sequence[Finding]) -> dict[str, Any]:
+def model(report: Report, found: Sequence[Finding]) -> Report:
     """The report for programs.
 
     As the emulator gave it, with the findings and whether it is trusted.

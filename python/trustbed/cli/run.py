@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from trustbed.cli import FINE, arguments, progress
 from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import signals_as_interrupts
@@ -22,7 +24,7 @@ from trustbed.report.run import link_words
 from trustbed.run.directory import REPORT, RunDirectory, open_directory
 from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.progress import Forecast
-from trustbed.run.execution.rehearsal import rehearse
+from trustbed.run.execution.rehearsal import Rehearsal, rehearse
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import Cell, ScenarioFile, load
 
@@ -216,48 +218,48 @@ def _shown(study: ScenarioFile, options: argparse.Namespace) -> _Shown:
 def _show_plan(study: ScenarioFile, options: argparse.Namespace) -> None:
     described = rehearse(study, options.repetitions)
     if options.json:
-        printable.write_json(described, indent=2)
+        printable.write_json(msgspec.to_builtins(described), indent=2)
         return
     printable.write("\n".join(_plan(study, described)) + "\n")
 
 
-def _plan(study: ScenarioFile, described: Mapping[str, Any]) -> Iterator[str]:
+def _plan(study: ScenarioFile, described: Rehearsal) -> Iterator[str]:
     first = study.first
     yield f"{first.name}, seed {first.seed}"
     yield from _network(study)
     yield from _traffic(described)
-    cells, total = described["cells"], len(described["order"])
+    cells, total = described.cells, len(described.order)
     yield ""
     yield (
         f"{words.counted(len(cells), 'cell')}, "
-        f"{words.counted(described['repetitions'], 'repetition')} of each: {total} in all"
+        f"{words.counted(described.repetitions, 'repetition')} of each: {total} in all"
     )
     for cell in cells:
         against = (
             ""
-            if cell["baseline"] in (None, cell["number"])
-            else f"  (against {cells[cell['baseline']]['label']})"
+            if cell.baseline in (None, cell.number)
+            else f"  (against {cells[cell.baseline].label})"
         )
-        yield f"  {cell['label']}{against}"
-    order = [cells[one["cell"]]["label"] for one in described["order"]]
+        yield f"  {cell.label}{against}"
+    order = [cells[one.cell].label for one in described.order]
     if len(cells) > 1:
         more = f" … and {len(order) - 6} more" if len(order) > 6 else ""
         yield f"order: {' | '.join(order[:6])}{more}"
-    yield f"expected time: {words.duration(described['expected_seconds'])}"
+    yield f"expected time: {words.duration(described.expected_seconds)}"
 
 
-def _traffic(described: Mapping[str, Any]) -> Iterator[str]:
+def _traffic(described: Rehearsal) -> Iterator[str]:
     """The workloads, and the background of all cells."""
-    for one in described["workloads"]:
-        to = "" if one["to"] is None else f" → {one['to']}"
-        lasts = words.duration(one["duration_ns"] / 1e9)
-        yield f"  workload {one['name']:<8} {one['kind']}, {one['host']}{to}, {lasts}"
-    for one in described["backgrounds"]:
-        rate = one["rate_bits_per_second"]
+    for one in described.workloads:
+        to = "" if one.to is None else f" → {one.to}"
+        lasts = words.duration(one.duration_ns / 1e9)
+        yield f"  workload {one.name:<8} {one.kind}, {one.host}{to}, {lasts}"
+    for source in described.backgrounds:
+        rate = source.rate_bits_per_second
         shown = "" if rate is None else f", {words.rate(rate / 8)}"
         yield (
-            f"  background {one['name']:<6} {one['model']} over {one['transport'].upper()}, "
-            f"{one['from']} → {one['to']}{shown}"
+            f"  background {source.name:<6} {source.model} over {source.transport.upper()}, "
+            f"{source.source} → {source.to}{shown}"
         )
 
 

@@ -191,7 +191,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return words, []
 
 
-def _topology(options: argparse.Namespace) -> dict[str, Any]:
+def _topology(options: argparse.Namespace) -> Mapping[str, Any]:
     up, down = link_options.pipes(options)
     hosts = [{"name": name, "addresses": [address]} for name, address in ADDRESSES.items()]
     pipes = [
@@ -264,7 +264,7 @@ class Shell:
         options: argparse.Namespace,
         command: Sequence[str],
     ) -> None:
-        self.report: dict[str, Any] = {}
+        self.report: link_summary.Report = {}
         self._plan = planned
         self._topology = topology
         self._options = options

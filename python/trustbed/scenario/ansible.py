@@ -33,6 +33,7 @@ from trustbed.scenario.inventory import (
     Way,
 )
 from trustbed.scenario.metric_sources import SOURCES, read_cloudwatch, read_prometheus
+from trustbed.scenario.positions import Keys
 from trustbed.scenario.positions import Path as Key
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.yaml_text import NotReadable, read_yaml
@@ -178,7 +179,7 @@ class _Reader:
                 )
             taken[variable] = (value, where)
 
-    def _mapping(self, key: Key, values: object) -> dict[str, Any]:
+    def _mapping(self, key: Key, values: object) -> Keys:
         if values is None:
             return {}
         if not isinstance(values, dict):

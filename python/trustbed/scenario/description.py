@@ -1,6 +1,4 @@
-"""What the emulator and the generators are told.
-
-A scenario as the configurations that the agents take.
+"""The configurations of the emulator and the generators, made from a scenario.
 
 A pure translation, one line per key. Numbers are plain and carry their unit in their names;
 defaults that the agents have are left to them.
@@ -8,9 +6,10 @@ defaults that the agents have are left to them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TypeAlias, TypedDict
 
-from trustbed.scenario.model import Background, Bucket, Direction, Loss, Queue, Scenario
+from trustbed.scenario.model import Background, Bucket, Direction, Host, Loss, Queue, Scenario
 from trustbed.scenario.stalls import stalled
 
 BACKGROUND_PORT = 9000
@@ -19,89 +18,84 @@ BACKGROUND_PORT = 9000
 Whoever judges a capture knows by it which transfers are not the workload's.
 """
 
-Description = dict[str, Any]
+Description: TypeAlias = Mapping[str, object]
+"""A configuration, or a part of one, as JSON."""
 
 
-def topology(scenario: Scenario) -> Description:
+class Topology(TypedDict):
+    """The hosts, routers and pipes of the emulator."""
+
+    hosts: list[Description]
+    routers: list[str]
+    pipes: list[Description]
+
+
+def topology(scenario: Scenario) -> Topology:
     """The emulator's topology.
 
     Hosts with their access links, routers, and a pipe for each direction of each link.
     """
     scenario = stalled(scenario)
-    hosts = []
-    for host in scenario.hosts:
-        one: Description = {"name": host.name, "addresses": list(host.addresses)}
-        if host.router is not None:
-            up, down = host.access_up or Direction(), host.access_down or Direction()
-            one["access"] = {"router": host.router, "up": direction(up), "down": direction(down)}
-        hosts.append(one)
-    pipes = []
+    pipes: list[Description] = []
     for link in scenario.links:
-        first, second = link.ends
+        (first, second), forward = link.ends, direction(link.forward)
         if link.backward is None:
-            pipes.append(
-                {"name": link.name, "from": first, "to": second, **direction(link.forward)}
-            )
+            pipes.append({"name": link.name, "from": first, "to": second, **forward})
         else:
-            pipes.append(
-                {"name": f"{link.name}.up", "from": first, "to": second, **direction(link.forward)}
-            )
-            pipes.append(
-                {
-                    "name": f"{link.name}.down",
-                    "from": second,
-                    "to": first,
-                    **direction(link.backward),
-                }
-            )
-    return {"hosts": hosts, "routers": list(scenario.routers), "pipes": pipes}
+            backward = direction(link.backward)
+            pipes.append({"name": f"{link.name}.up", "from": first, "to": second, **forward})
+            pipes.append({"name": f"{link.name}.down", "from": second, "to": first, **backward})
+    return {
+        "hosts": [_host(host) for host in scenario.hosts],
+        "routers": list(scenario.routers),
+        "pipes": pipes,
+    }
 
 
-def direction(way: Direction) -> Description:
+def _host(host: Host) -> Description:
+    access = host.router and {
+        "router": host.router,
+        "up": direction(host.access_up or Direction()),
+        "down": direction(host.access_down or Direction()),
+    }
+    return _known(name=host.name, addresses=list(host.addresses), access=access)
+
+
+def direction(one: Direction) -> Description:
     """The keys of a pipe; what is not asked for is left out."""
-    found: Description = {}
-    if way.rate is not None:
-        found["rate_bits_per_second"] = way.rate
-    if way.rate_trace is not None:
-        found["rate_trace"] = {"opportunities_ms": list(way.rate_trace.values)}
-    if way.delay_ns:
-        found["delay_ns"] = way.delay_ns
-    if way.delay_steps is not None:
-        steps = [{"at_ns": step.at_ns, "delay_ns": step.delay_ns} for step in way.delay_steps.steps]
-        found["delay_steps"] = {"steps": steps, "keep_order": way.delay_steps.keep_order}
-    if way.jitter is not None:
-        amount = "spread_ns" if way.jitter.distribution == "uniform" else "deviation_ns"
-        found["jitter"] = {
-            "kind": way.jitter.distribution,
-            amount: way.jitter.spread_ns,
-            "keep_order": way.jitter.keep_order,
-        }
-    if way.delay_trace is not None:
-        recorded: Description = {
-            "delays_ns": list(way.delay_trace.delays.values),
-            "keep_order": way.delay_trace.keep_order,
-        }
-        found["delay_recorded"] = recorded | (
-            {} if way.delay_trace.step_ns is None else {"step_ns": way.delay_trace.step_ns}
-        )
-    if way.queue is not None:
-        found["queue"] = _queue(way.queue)
-    if way.loss is not None:
-        found["loss"] = _loss(way.loss)
-    if way.reorder is not None:
-        found["reorder"] = {"probability": way.reorder.probability, "held_ns": way.reorder.delay_ns}
-    if way.duplicate:
-        found["duplicate"] = {"probability": way.duplicate}
-    if way.policer is not None:
-        found["policer"] = _bucket(way.policer)
-    if way.shaper is not None:
-        found["shaper"] = _bucket(way.shaper)
-    if way.outages:
-        found["outages"] = [
-            {"at_ns": one.at_ns, "lasts_ns": one.lasts_ns, "keeps": one.keeps}
-            for one in way.outages
+    steps, jitter, trace = one.delay_steps, one.jitter, one.delay_trace
+    return _known(
+        rate_bits_per_second=one.rate,
+        rate_trace=one.rate_trace and {"opportunities_ms": list(one.rate_trace.values)},
+        delay_ns=one.delay_ns or None,
+        delay_steps=steps
+        and {
+            "steps": [{"at_ns": step.at_ns, "delay_ns": step.delay_ns} for step in steps.steps],
+            "keep_order": steps.keep_order,
+        },
+        jitter=jitter
+        and {
+            "kind": jitter.distribution,
+            "spread_ns" if jitter.distribution == "uniform" else "deviation_ns": jitter.spread_ns,
+            "keep_order": jitter.keep_order,
+        },
+        delay_recorded=trace
+        and _known(
+            delays_ns=list(trace.delays.values), keep_order=trace.keep_order, step_ns=trace.step_ns
+        ),
+        queue=one.queue and _queue(one.queue),
+        loss=one.loss and _loss(one.loss),
+        reorder=one.reorder
+        and {"probability": one.reorder.probability, "held_ns": one.reorder.delay_ns},
+        duplicate={"probability": one.duplicate} if one.duplicate else None,
+        policer=one.policer and _bucket(one.policer),
+        shaper=one.shaper and _bucket(one.shaper),
+        outages=[
+            {"at_ns": outage.at_ns, "lasts_ns": outage.lasts_ns, "keeps": outage.keeps}
+            for outage in one.outages
         ]
-    return found
+        or None,
+    )
 
 
 def _bucket(bucket: Bucket) -> Description:
@@ -149,12 +143,12 @@ def model(background: Background, *, reverse: bool = False) -> Description:
     if background.model == "playback":
         chosen = background.reverse_filter if reverse else background.filter
         return _known(kind="playback", capture=str(background.file), filter=chosen)
-    found = _known(
+    return _known(
         kind=background.model,
         rate_bits_per_second=background.rate,
         packet_bytes=background.packet_bytes,
+        mode=background.mode if background.model == "poisson" else None,
     )
-    return found | ({"mode": background.mode} if background.model == "poisson" else {})
 
 
 def release(background: Background) -> object:

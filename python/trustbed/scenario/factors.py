@@ -15,7 +15,7 @@ from typing import Any
 
 from trustbed.scenario.error import nearest
 from trustbed.scenario.model import Background, Scenario
-from trustbed.scenario.positions import Path
+from trustbed.scenario.positions import Keys, Path
 from trustbed.scenario.reading import read
 from trustbed.scenario.table import Source, Table, dotted
 
@@ -56,7 +56,7 @@ class Cell:
         )
 
 
-def read_factors(values: dict[str, Any], source: Source) -> tuple[Factor, ...]:
+def read_factors(values: Keys, source: Source) -> tuple[Factor, ...]:
     """The factors of ``[factors]``, in the order of the file."""
     table = Table(source, (), values).table("factors")
     if table is None:
@@ -93,7 +93,7 @@ def read_factors(values: dict[str, Any], source: Source) -> tuple[Factor, ...]:
 
 
 def _flat(
-    raw: Mapping[str, Any], origin: Path, key: tuple[str, ...]
+    raw: Keys, origin: Path, key: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], Any, Path]]:
     """``"link.rate" = […]`` and ``link.rate = […]`` are the same."""
     for name, value in raw.items():
@@ -105,7 +105,7 @@ def _flat(
 
 
 def _factor(
-    names: tuple[str, ...], given: object, origin: Path, values: dict[str, Any], source: Source
+    names: tuple[str, ...], given: object, origin: Path, values: Keys, source: Source
 ) -> Factor:
     path = _resolved(names, values, origin, source)
     listed, unit = given, ""
@@ -132,7 +132,7 @@ def _factor(
     return Factor(dotted(path), path, origin, tuple(listed))
 
 
-def _resolved(names: tuple[str, ...], values: dict[str, Any], origin: Path, source: Source) -> Path:
+def _resolved(names: tuple[str, ...], values: Keys, origin: Path, source: Source) -> Path:
     links = values.get("links")
     if names[0] == "link" and "link" not in values and isinstance(links, dict) and len(links) == 1:
         names = ("links", next(iter(links)), *names[1:])
@@ -164,9 +164,7 @@ def _level(value: Any) -> str:  # noqa: ANN401 - whatever the file holds
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def read_cells(
-    values: dict[str, Any], source: Source, factors: Sequence[Factor]
-) -> tuple[Cell, ...]:
+def read_cells(values: Keys, source: Source, factors: Sequence[Factor]) -> tuple[Cell, ...]:
     """Every combination, in the order of the file, those that are alike once."""
     found: dict[Scenario, dict[str, str]] = {}
     for places in itertools.product(*(range(len(factor.values)) for factor in factors)):
@@ -183,9 +181,7 @@ def read_cells(
     )
 
 
-def _combined(
-    values: dict[str, Any], source: Source, chosen: Sequence[tuple[Factor, int]]
-) -> Scenario:
+def _combined(values: Keys, source: Source, chosen: Sequence[tuple[Factor, int]]) -> Scenario:
     changed = copy.deepcopy(values)
     replaced: dict[Path, Path] = {}
     for factor, place in chosen:

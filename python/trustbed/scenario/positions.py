@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 #: The way to a value: names of tables and keys, and numbers of elements in arrays, from 0.
 Path: TypeAlias = tuple[str | int, ...]
+Keys: TypeAlias = dict[str, Any]
+"""A table as it stands in a file, not validated yet."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 from trustbed.scenario.backgrounds import read_backgrounds
 from trustbed.scenario.description import BACKGROUND_PORT
@@ -27,7 +26,7 @@ from trustbed.scenario.model import (
     Watch,
     Workload,
 )
-from trustbed.scenario.positions import Path
+from trustbed.scenario.positions import Keys, Path
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.topology import Network, reached
 from trustbed.scenario.topology import read as read_network
@@ -38,7 +37,7 @@ _SHORTEST_NAP = 1_000_000
 """More often would cost more of a processor than a witness may."""
 
 
-def read(values: dict[str, Any], source: Source) -> Scenario:
+def read(values: Keys, source: Source) -> Scenario:
     """The scenario that these keys describe."""
     root = Table(source, (), values)
     duration = root.span_above_zero("duration", 10 * SECOND)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 from trustbed import _core
 from trustbed.analysis.options import lacks_unit
 from trustbed.scenario.error import ScenarioError, misspelt, nearest
-from trustbed.scenario.positions import Path
+from trustbed.scenario.positions import Keys, Path
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
@@ -96,7 +96,7 @@ class Table:
                 f"must be a table, not {_kind(values)}",
                 f"write [{dotted(path)}] and its keys below",
             )
-        self._values: dict[str, Any] = values
+        self._values: Keys = values
         self._asked: dict[str, None] = {}
 
     def __contains__(self, key: str) -> bool:

@@ -7,9 +7,9 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from trustbed.scenario.error import ScenarioError, nearest
+from trustbed.scenario.positions import Keys
 
 _MOST_BYTES = 4 << 20
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -70,7 +70,7 @@ def read_text(path: Path, nature: Nature) -> str:
         ) from None
 
 
-def read_toml(path: Path, text: str, nature: Nature) -> dict[str, Any]:
+def read_toml(path: Path, text: str, nature: Nature) -> Keys:
     """What a text says as TOML.
 
     Raises:

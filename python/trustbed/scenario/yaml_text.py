@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from trustbed.scenario.positions import Path
+from trustbed.scenario.positions import Keys, Path
 
 _DEEPEST = 64
 _MOST_VALUES = 200_000
@@ -85,8 +85,8 @@ class _Reader:
             return [self.value(one, (*path, number)) for number, one in enumerate(node.value)]
         return self._loader.construct_object(node)
 
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> Keys:
+        found: Keys = {}
         for name, value in node.value:
             line = name.start_mark.line + 1
             if name.tag == _MERGE:

@@ -11,12 +11,11 @@ list: failures are known from the summary only. A request that breaks off ends t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import pyarrow as pa
 
 from trustbed.workload.errors import WorkloadError, first_line
-from trustbed.workload.tables import PERCENTILES, REQUESTS, column, nanoseconds, table
+from trustbed.workload.tables import PERCENTILES, REQUESTS, Cell, Row, column, nanoseconds, table
 
 _MILLISECOND = 1e-3
 
@@ -109,7 +108,7 @@ def summary(text: str) -> pa.Table:
     found = dict(re.findall(r"^([A-Z][\w -]+):[ \t]+(.*)$", text, re.MULTILINE))
     if _FACTS["requests"] not in found:
         raise _broken(text)
-    row: dict[str, object] = {name: _fact(name, found.get(title)) for name, title in _FACTS.items()}
+    row: dict[str, Cell] = {name: _fact(name, found.get(title)) for name, title in _FACTS.items()}
     # Printed only where they are not 0.
     row["not_2xx_responses"] = row["not_2xx_responses"] or 0
     kinds = _FAILURES.search(text)
@@ -124,7 +123,7 @@ def summary(text: str) -> pa.Table:
     return table(SUMMARY, [row])
 
 
-def _fact(name: str, value: str | None) -> object:
+def _fact(name: str, value: str | None) -> Cell:
     if value is None or name in ("server", "path"):
         return value or None
     number = re.match(r"[\d.]+", value)
@@ -157,7 +156,7 @@ def times(text: str) -> pa.Table:
 
     No rows when no request was completed.
     """
-    rows: list[Mapping[str, object]] = []
+    rows: list[Row] = []
     for phase, *numbers in _PHASE.findall(text):
         values = [nanoseconds(float(number), _MILLISECOND) for number in numbers]
         rows.append({"phase": phase.lower()} | dict(zip(TIMES.names[1:], values, strict=True)))

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from trustbed.workload.errors import WorkloadError, first_line
-from trustbed.workload.tables import REQUESTS, nanoseconds, table
+from trustbed.workload.tables import REQUESTS, Row, nanoseconds, table
 
 WRITE_OUT = r"%{stderr}%{json}\n"
 """The format that makes ``curl`` say it, beside bodies on standard output."""
@@ -57,7 +57,7 @@ def requests(text: str) -> pa.Table:
     return table(REQUESTS, rows)
 
 
-def _row(number: int, line: str) -> dict[str, object]:
+def _row(number: int, line: str) -> Row:
     try:
         said: Mapping[str, Any] = json.loads(line)
     except ValueError:

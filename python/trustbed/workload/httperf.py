@@ -12,7 +12,7 @@ import re
 import pyarrow as pa
 
 from trustbed.workload.errors import WorkloadError, first_line
-from trustbed.workload.tables import column, nanoseconds, table
+from trustbed.workload.tables import Cell, column, nanoseconds, table
 
 _MILLISECOND = 1e-3
 
@@ -140,7 +140,7 @@ def summary(text: str) -> pa.Table:
                 ),
             )
         found |= match.groupdict()
-    row: dict[str, object] = {
+    row: dict[str, Cell] = {
         name: int(found[name])
         for name in SUMMARY.names
         if name in found and found[name].isdecimal()

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from trustbed.workload.errors import WorkloadError, first_line
-from trustbed.workload.tables import column, nanoseconds, table
+from trustbed.workload.tables import Row, column, nanoseconds, table
 
 _MICROSECOND = 1e-6
 _MILLISECOND = 1e-3
@@ -111,7 +111,7 @@ def summary(text: str) -> pa.Table:
 
 def _direction(
     report: Mapping[str, Any], test: Mapping[str, Any], direction: str, ending: str
-) -> dict[str, object]:
+) -> Row:
     end = report["end"]
     sent = end[f"sum_sent{ending}"]
     error = report.get("error")
@@ -152,7 +152,7 @@ def _streams(report: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from interval["streams"]
 
 
-def _interval(stream: Mapping[str, Any]) -> dict[str, object]:
+def _interval(stream: Mapping[str, Any]) -> Row:
     return {
         "stream": stream["socket"],
         "sending": stream.get("sender"),

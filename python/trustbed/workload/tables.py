@@ -6,9 +6,13 @@ Times are integer nanoseconds (``response_ns``), rates floats in base units, unk
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import pyarrow as pa
+
+Cell: TypeAlias = str | int | float | None
+Row: TypeAlias = Mapping[str, Cell]
+"""A row by its columns."""
 
 
 def column(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
@@ -21,7 +25,7 @@ def nanoseconds(value: float | None, unit: float = 1.0) -> int | None:
     return None if value is None else round(value * unit * 1e9)
 
 
-def table(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
     """Rows as a table; a column that a row lacks is null there."""
     return pa.table(
         {

@@ -14,7 +14,7 @@ import re
 import pyarrow as pa
 
 from trustbed.workload.errors import WorkloadError, first_line
-from trustbed.workload.tables import PERCENTILES, column, nanoseconds, table
+from trustbed.workload.tables import PERCENTILES, Cell, column, nanoseconds, table
 
 SUMMARY = pa.schema(
     [
@@ -85,7 +85,7 @@ def summary(text: str) -> pa.Table:
     measured = float(values[4]) > 0
     errors = _ERRORS.search(text)
     status = _STATUS.search(text)
-    row: dict[str, object] = {
+    row: dict[str, Cell] = {
         "threads": int(size.group(1)),
         "connections": int(size.group(2)),
         "duration_ns": _time(total.group(2), total.group(3)),

@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Self, TypeAlias
 
-from trustbed.agent.client import Agent, AgentError, Event
+from trustbed.agent.client import Agent, AgentError
 from trustbed.agent.control.channel import Channel
 from trustbed.agent.control.control import Control
+from trustbed.agent.messages import Event
 from trustbed.errors import MOST_BYTES, TestbedError, wrote_too_much
 
 Stream: TypeAlias = int | IO[Any] | None

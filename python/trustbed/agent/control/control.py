@@ -26,7 +26,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from trustbed.agent.control import frames
 from trustbed.agent.control.channel import Channel, Sink
@@ -34,6 +33,7 @@ from trustbed.agent.control.frames import Kind
 from trustbed.agent.control.link import Link, Loss
 from trustbed.agent.control.peer import Peer, Reading
 from trustbed.agent.control.streams import Streams
+from trustbed.agent.messages import Event
 from trustbed.errors import TestbedError
 
 SIGNS = 4
@@ -68,7 +68,7 @@ class Control:
                 this is not given.
         """
         self.peer = peer
-        self.hello: dict[str, Any] | None = None
+        self.hello: Event | None = None
         self._link = Link(link, lasts=keep_seconds is not None)
         self._explain = explain
         self._keep_seconds = keep_seconds

@@ -13,10 +13,11 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from trustbed.agent.control.commands import ControlledProcess
 from trustbed.agent.control.control import Control
+from trustbed.agent.messages import Configuration
 from trustbed.errors import TestbedError
 
 OUTPUTS: Mapping[str, tuple[str, ...]] = {
@@ -55,22 +56,25 @@ class Written:
 
 
 def written(
-    verb: str, config: Mapping[str, Any], capture_point_of: Callable[[Path], str]
+    verb: str, config: Configuration, capture_point_of: Callable[[Path], str]
 ) -> tuple[Written, ...]:
     """The files that an agent will write, with absolute names."""
     assert verb in OUTPUTS, (
         f"which files {verb} writes is known, or it is not started on another host"
     )
     named = {
-        key: Path(config[key]).absolute() for key in OUTPUTS[verb] if config.get(key) is not None
+        key: Path(str(config[key])).absolute()
+        for key in OUTPUTS[verb]
+        if config.get(key) is not None
     }
     return tuple(Written(key, here, capture_point_of(here)) for key, here in named.items())
 
 
-def there(config: Mapping[str, Any], files: tuple[Written, ...]) -> dict[str, Any]:
+def there(config: Configuration, files: tuple[Written, ...]) -> Configuration:
     """An agent's configuration with the names that its files have on its host."""
     names = {file.key: file.there for file in files}
-    return json.loads(json.dumps({**config, **names}, default=str))  # type: ignore[no-any-return] # an object stays one
+    found: Configuration = json.loads(json.dumps({**config, **names}, default=str))
+    return found
 
 
 def fetch(control: Control, path: str, to: Path, *, seconds: float) -> None:

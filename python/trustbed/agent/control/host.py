@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,6 +18,7 @@ from trustbed.agent.control import files
 from trustbed.agent.control.commands import AgentProcess, ControlledAgent, ControlledProcess
 from trustbed.agent.control.control import Control
 from trustbed.agent.control.peer import Reading
+from trustbed.agent.messages import Configuration
 from trustbed.agent.processes import finished
 
 COMMAND_SECONDS = 60.0
@@ -71,7 +72,7 @@ class ControlledHost(ABC):
             return finished(process, self.name, seconds)
 
     def start_agent(
-        self, verb: str, config: Mapping[str, Any], *, name: str, seconds: float = START_SECONDS
+        self, verb: str, config: Configuration, *, name: str, seconds: float = START_SECONDS
     ) -> Agent:
         """Starts an agent there, and waits until it says that it stands.
 

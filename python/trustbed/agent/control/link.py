@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from trustbed.agent.control import frames
 from trustbed.agent.control.frames import Frame, Kind
@@ -39,10 +38,6 @@ class Loss:
     why: str
     from_ns: int
     until_ns: int | None = None
-
-    def record(self) -> dict[str, Any]:
-        """For records."""
-        return {"from_ns": self.from_ns, "until_ns": self.until_ns, "why": self.why}
 
 
 class Link:

@@ -29,7 +29,3 @@ class Reading:
     ahead_ns: int
     error_ns: int
     at_ns: int
-
-    def told(self) -> dict[str, int]:
-        """For records."""
-        return {"ahead_ns": self.ahead_ns, "error_ns": self.error_ns, "at_ns": self.at_ns}

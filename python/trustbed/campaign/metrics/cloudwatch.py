@@ -107,7 +107,7 @@ def _points(
     return found, problems
 
 
-def _query(key: str, name: str, source: CloudWatch) -> dict[str, Any]:
+def _query(key: str, name: str, source: CloudWatch) -> Mapping[str, object]:
     dimensions = [{"Name": "InstanceId", "Value": source.instance}]
     metric = {"Namespace": _NAMESPACE, "MetricName": name, "Dimensions": dimensions}
     return {
@@ -135,7 +135,7 @@ def _pages(source: CloudWatch, question: Mapping[str, Any]) -> Sequence[Mapping[
     try:
         session = boto3.session.Session(profile_name=source.profile, region_name=source.region)
         client = session.client("cloudwatch", endpoint_url=source.endpoint, config=settings)
-        with_token: dict[str, Any] = {}
+        with_token: dict[str, str] = {}
         while len(pages) < _MOST_PAGES:
             pages.append(client.get_metric_data(**question, **with_token))
             if not pages[-1].get("NextToken"):

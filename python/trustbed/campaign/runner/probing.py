@@ -19,7 +19,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from trustbed.agent.client import Agent, Configuration, Event
+from trustbed.agent.client import Agent
+from trustbed.agent.messages import Configuration, Event
 from trustbed.campaign.answers import (
     Answer,
     Estimated,

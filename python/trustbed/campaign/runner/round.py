@@ -23,8 +23,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from trustbed.agent.client import Agent, AgentError, Configuration, Event
+from trustbed.agent.client import Agent, AgentError
 from trustbed.agent.control import Loss, Reading
+from trustbed.agent.messages import Configuration, Event
 from trustbed.campaign import Round, answers, failure, outcome
 from trustbed.campaign.answers import Answer, Pinged
 from trustbed.campaign.records import (

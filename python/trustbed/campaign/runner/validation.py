@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
-from trustbed.agent.client import AgentError, Event
+from trustbed.agent.client import AgentError
+from trustbed.agent.messages import Event
 from trustbed.campaign.answers import Answer
 
 T = TypeVar("T")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 _CPU_KEYS = ("model name", "Model", "Processor")
 
 
-def facts() -> dict[str, Any]:
+def facts() -> Mapping[str, object]:
     """Facts about this machine; what cannot be found out is null."""
     return {
         "system": platform.system(),

@@ -2,65 +2,84 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+import msgspec
+from msgspec.structs import asdict, replace
 
 from trustbed.run import manifest
 from trustbed.run.execution.progress import Forecast
 from trustbed.run.matrix import order
-from trustbed.scenario import Background, ScenarioFile, Workload
-from trustbed.scenario.description import topology
+from trustbed.scenario import ScenarioFile
+from trustbed.scenario.description import Description, topology
+from trustbed.scenario.guests import Guest
 
 SECOND = 1_000_000_000
 
 
-def rehearse(study: ScenarioFile, repetitions: int | None) -> dict[str, Any]:
+class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload of the first cell."""
+
+    name: str
+    kind: str
+    host: str
+    to: str | None
+    start_ns: int
+    duration_ns: int
+
+
+class PlannedBackground(msgspec.Struct, frozen=True, kw_only=True):
+    """Background of some cell."""
+
+    name: str
+    model: str
+    transport: str
+    source: str = msgspec.field(name="from")
+    to: str
+    rate_bits_per_second: int | None
+    packet_bytes: int | None
+
+
+class Rehearsal(manifest.Manifest, frozen=True, kw_only=True):
     """The manifest of the run, its expected time, traffic, and the network of every cell.
 
     Workloads are those of the first cell; background is that of all cells, each kind of it once.
     """
+
+    expected_seconds: float
+    guests: dict[str, Guest]
+    workloads: tuple[PlannedWorkload, ...]
+    backgrounds: tuple[PlannedBackground, ...]
+    topologies: tuple[Description, ...]
+
+
+def rehearse(study: ScenarioFile, repetitions: int | None) -> Rehearsal:
+    """What a run would do."""
     asked = order(
         study.cells, repetitions=repetitions or study.first.repetitions, seed=study.first.seed
     )
     forecast = Forecast([study.cells[one.cell].scenario.expected_ns / SECOND for one in asked])
-    return {
-        **manifest.describe(study, asked, session={}),
-        "sessions": [],
-        "expected_seconds": forecast.left_seconds,
-        "guests": {
-            host.name: asdict(host.guest) for host in study.first.guests if host.guest is not None
-        },
-        "workloads": [_workload(one) for one in study.first.workloads],
-        "backgrounds": _backgrounds(study),
-        "topologies": [{"cell": cell.number, **topology(cell.scenario)} for cell in study.cells],
-    }
-
-
-def _workload(one: Workload) -> dict[str, object]:
-    return {
-        "name": one.name,
-        "kind": one.kind,
-        "host": one.host,
-        "to": one.to,
-        "start_ns": one.start_ns,
-        "duration_ns": one.duration_ns,
-    }
-
-
-def _backgrounds(study: ScenarioFile) -> list[dict[str, object]]:
-    found = dict.fromkeys(
+    described = replace(manifest.describe(study, asked, session={}), sessions=())
+    sources = dict.fromkeys(
         one for cell in study.cells for one in cell.scenario.backgrounds if not one.silent
     )
-    return [_background(one) for one in found]
-
-
-def _background(one: Background) -> dict[str, object]:
-    return {
-        "name": one.name,
-        "model": one.model,
-        "transport": one.transport,
-        "from": one.source,
-        "to": one.to,
-        "rate_bits_per_second": one.rate,
-        "packet_bytes": one.packet_bytes,
-    }
+    return Rehearsal(
+        **asdict(described),
+        expected_seconds=forecast.left_seconds,
+        guests={host.name: host.guest for host in study.first.guests if host.guest is not None},
+        workloads=tuple(
+            msgspec.convert(one, PlannedWorkload, from_attributes=True)
+            for one in study.first.workloads
+        ),
+        backgrounds=tuple(
+            PlannedBackground(
+                name=one.name,
+                model=one.model,
+                transport=one.transport,
+                source=one.source,
+                to=one.to,
+                rate_bits_per_second=one.rate,
+                packet_bytes=one.packet_bytes,
+            )
+            for one in sources
+        ),
+        topologies=tuple({"cell": cell.number, **topology(cell.scenario)} for cell in study.cells),
+    )

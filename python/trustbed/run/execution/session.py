@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from trustbed.agent import client as agent
 from trustbed.run import manifest, rows, samples
 from trustbed.run.directory import RunDirectory
@@ -80,11 +82,11 @@ class Session:
         plan_of(self.study.first)
         self._earlier()
 
-    def _earlier(self) -> dict[str, Any] | None:
+    def _earlier(self) -> manifest.Manifest | None:
         """The manifest of the run that is continued; an error if it is another one."""
         if not self.directory.exists:
             return None
-        found = self.directory.manifest()
+        found = manifest.read(self.directory)
         manifest.check_same(found, self.study, self.order, self.directory.path)
         return found
 
@@ -119,7 +121,7 @@ class Session:
             for repetition in self.order:
                 self._do(repetition, forecast)
 
-    def _guests(self) -> dict[str, Any] | None:
+    def _guests(self) -> Mapping[str, object] | None:
         """What guests are run by, found out (and fetched) before anything is measured.
 
         Nothing without guests.
@@ -132,18 +134,18 @@ class Session:
         }
         return qemu.survey(descriptions) if descriptions else None
 
-    def _keep_what_is_complete(self, earlier: Mapping[str, Any]) -> None:
+    def _keep_what_is_complete(self, earlier: manifest.Manifest) -> None:
         """The repetitions of this run; fewer than before do not remove what was measured."""
         kept = manifest.rounds_begun(earlier, self.directory.is_complete)
         if kept * len(self.study.cells) > len(self.order):
             self.order = order(self.study.cells, repetitions=kept, seed=self.study.first.seed)
 
-    def _begin(self, earlier: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> None:
+    def _begin(self, earlier: manifest.Manifest | None, facts: Mapping[str, object]) -> None:
         described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
         if earlier is None:
-            self.directory.begin(described, self.study.text, facts)
-        elif described["order"] != earlier["order"] or self._missing():
-            self.directory.write_manifest(described)
+            self.directory.begin(to_builtins(described), self.study.text, facts)
+        elif described.order != earlier.order or self._missing():
+            self.directory.write_manifest(to_builtins(described))
 
     def _do(self, repetition: Repetition, forecast: Forecast) -> None:
         cell = self.study.cells[repetition.cell]
@@ -169,13 +171,16 @@ class Session:
         planned = plan_of(scenario)
         ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
         own = scenario.emulator
-        emulator = planned.emulator(
-            topology(scenario),
-            seed=repetition.seed_of("emulator"),
-            ledger=ledger,
-            priority=own.priority,
-            idle=own.idle,
-        ) | emulated(scenario, path / "captures")
+        emulator = {
+            **planned.emulator(
+                topology(scenario),
+                seed=repetition.seed_of("emulator"),
+                ledger=ledger,
+                priority=own.priority,
+                idle=own.idle,
+            ),
+            **emulated(scenario, path / "captures"),
+        }
         with Testbed(
             planned, purpose=f"{scenario.name}, {repetition.directory}", consoles=path / "logs"
         ) as bed:

@@ -35,7 +35,7 @@ class Guest(Protocol):
     def pid(self) -> int:
         """The process that is the machine."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Mapping[str, object]:
         """What it is."""
 
 

@@ -19,8 +19,9 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from trustbed.agent.messages import Configuration
 from trustbed.errors import TestbedError
 from trustbed.scenario.guests import Guest
 
@@ -124,22 +125,22 @@ class Plan:
 
     def emulator(
         self,
-        topology: Mapping[str, Any],
+        topology: Configuration,
         *,
         seed: int,
-        ledger: Mapping[str, Any] | None = None,
+        ledger: Configuration | None = None,
         priority: str = "fifo",
         idle: str = "poll",
-    ) -> dict[str, Any]:
+    ) -> Configuration:
         """The configuration of the agent that emulates ``topology`` between these hosts."""
-        config: dict[str, Any] = {
+        config = {
             "topology": dict(topology),
             "ports": self.ports(),
             "seed": seed,
             "priority": priority,
             "idle": idle,
         }
-        return config if ledger is None else config | {"ledger": dict(ledger)}
+        return config if ledger is None else {**config, "ledger": dict(ledger)}
 
 
 def plan(hosts: Sequence[Host], *, mtu: int = 1500) -> Plan:

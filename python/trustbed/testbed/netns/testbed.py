@@ -17,6 +17,7 @@ from typing import Any, Self
 from trustbed.agent import listening
 from trustbed.agent.client import Agent
 from trustbed.agent.control import ControlledProcess
+from trustbed.agent.messages import Configuration
 from trustbed.agent.processes import Process, Stream, finished
 from trustbed.errors import TestbedError
 from trustbed.testbed import qemu
@@ -146,7 +147,7 @@ class Testbed:
     def start_agent(
         self,
         verb: str,
-        config: Mapping[str, Any],
+        config: Configuration,
         *,
         where: str,
         **options: Any,  # noqa: ANN401

@@ -18,9 +18,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from trustbed.agent.control import Control, ControlledHost, Peer, Reading
 from trustbed.agent.control.host import COMMAND_SECONDS
@@ -289,12 +288,12 @@ class Guest(ControlledHost):
         """The same name as here: everything in it is its own."""
         return str(file)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Mapping[str, object]:
         """What a run writes down of it, its clock compared anew."""
         hello = self.control.hello or {}
         now = None
         with contextlib.suppress(TestbedError):  # one that is gone has no clock
-            now = self.read_clock().told()
+            now = asdict(self.read_clock())
         return {
             "nic": self._description.nic,
             "cpus": self._description.cpus,
@@ -306,7 +305,7 @@ class Guest(ControlledHost):
             "qemu": accelerator.version(),
             "boot_seconds": self.boot_seconds,
             "pid": self.pid,
-            "clock_at_boot": None if self.clock is None else self.clock.told(),
+            "clock_at_boot": None if self.clock is None else asdict(self.clock),
             "clock_now": now,
         }
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
 
 from trustbed.scenario.guests import Guest
 from trustbed.testbed.qemu import accelerator, kernel
 
 
-def survey(guests: Collection[Guest]) -> dict[str, Any]:
+def survey(guests: Collection[Guest]) -> Mapping[str, object]:
     """QEMU, the kernel and the accelerator that guests like these get.
 
     What is missing is an error before anything is measured.

@@ -14,9 +14,9 @@ then :attr:`RemoteHost.is_away` holds.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from trustbed.agent import client as agent
 from trustbed.agent.control import Control, ControlledHost, Loss, Peer
@@ -204,7 +204,7 @@ class RemoteHost(ControlledHost):
         """A name of its own in the session's directory."""
         return f"{self.directory}/{next(self._numbers)}/{file.name}"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Mapping[str, object]:
         """What a record says of it, its clock compared now.
 
         Raises:
@@ -220,7 +220,7 @@ class RemoteHost(ControlledHost):
             "agent_version": hello.get("version"),
             "agent_sha256": self._program.sha256,
             "agent": self.program,
-            "clock": self.read_clock().told(),
+            "clock": asdict(self.read_clock()),
         }
 
     def end(self, *, remove: bool = False) -> None:

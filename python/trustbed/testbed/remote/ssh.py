@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import shlex
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
@@ -276,7 +276,7 @@ async def _reach(
         raise refusals.explained(error, title, options, CONNECT_SECONDS) from error
 
 
-def _settings(host: Ssh) -> dict[str, Any]:
+def _settings(host: Ssh) -> Mapping[str, Any]:
     files = [
         path for path in (Path(name).expanduser() for name in _CONFIGURATIONS) if path.is_file()
     ]
@@ -291,7 +291,7 @@ def _settings(host: Ssh) -> dict[str, Any]:
     }
 
 
-def _options(settings: dict[str, Any], title: str) -> asyncssh.SSHClientConnectionOptions:
+def _options(settings: Mapping[str, Any], title: str) -> asyncssh.SSHClientConnectionOptions:
     """What a connection would be made with, OpenSSH's configuration included."""
     try:
         return asyncssh.SSHClientConnectionOptions(**settings)

@@ -1,0 +1,11 @@
+"""What is said to an agent and what it says: lines of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Event: TypeAlias = dict[str, Any]
+"""A line from an agent."""
+Configuration: TypeAlias = Mapping[str, object]
+"""What an agent is to do."""
