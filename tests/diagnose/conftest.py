@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from trustbed.diagnose import Evidence
+from trustbed.diagnose import Evidence, Finding
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -99,3 +100,9 @@ def row() -> dict[str, Any]:
         "stall_gaps_ns": [],
         "flags": [],
     }
+
+
+def described(findings: Iterable[Finding], code: str) -> str:
+    """The one finding of a code, in a line."""
+    (found,) = [finding for finding in findings if finding.code == code]
+    return f"{found.code} ({found.severity}, {found.scope}): {found.message}"

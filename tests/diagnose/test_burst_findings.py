@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
+from tests.diagnose.conftest import described
 from trustbed.diagnose import CATALOGUE
 from trustbed.diagnose.burst_findings import burst_findings
 
@@ -27,60 +29,24 @@ SUPER = {
     "super_packets_not_spread": 3,
 }
 
-FOUND = [
-    (
-        "burst_no_packets",
-        {},
-        {"packets": 0, "left_out": {"filtered": 10, "without_ip": 0}},
-        "warning",
-        "10 frames left out by the filter",
-    ),
-    (
-        "burst_no_whole_window",
-        {},
-        {"summary": {"windows": 0}},
-        "warning",
-        "within its first window of 100 ms",
-    ),
-    (
-        "burst_clock_steps",
-        {"clock_steps": 2, "clock_step_max_ns": 5 * 10**8},
-        {},
-        "warning",
-        "stepped back 2 times, by up to 500 ms",
-    ),
-    (
-        "burst_silence",
-        {},
-        {"rates": {"longest_silence_seconds": 15.0}},
-        "warning",
-        "nothing arrived for 15.0 s, 75 % of the capture",
-    ),
-    (
-        "burst_super_packets",
-        SUPER,
-        {},
-        "info",
-        "7 super-packets counted as 70 frames, all at its time; for 2 of them",
-    ),
-    ("burst_super_packets", SUPER, {"offload": "spread"}, "info", "spread at the rate of the link"),
-    (
-        "burst_without_ip",
-        {},
-        {"left_out": {"filtered": 0, "without_ip": 3}},
-        "info",
-        "3 frames without an IP header left out",
-    ),
+FOUND: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("burst_no_packets", {}, {"packets": 0, "left_out": {"filtered": 10, "without_ip": 0}}),
+    ("burst_no_whole_window", {}, {"summary": {"windows": 0}}),
+    ("burst_clock_steps", {"clock_steps": 2, "clock_step_max_ns": 5 * 10**8}, {}),
+    ("burst_silence", {}, {"rates": {"longest_silence_seconds": 15.0}}),
+    ("burst_super_packets", SUPER, {}),
+    ("burst_super_packets", SUPER, {"offload": "spread"}),
+    ("burst_without_ip", {}, {"left_out": {"filtered": 0, "without_ip": 3}}),
 ]
 
 
-@pytest.mark.parametrize(("code", "facts", "model", "severity", "words"), FOUND)
-def test_each_weakness_is_found(
-    code: str, facts: dict[str, Any], model: dict[str, Any], severity: str, words: str
-) -> None:
-    (found,) = burst_findings({**CLEAN, **facts}, {**MODEL, **model})  # type: ignore[typeddict-item]
-    assert (found.code, found.severity, found.scope) == (code, severity, "capture")
-    assert words in found.message
+def test_each_weakness_is_found(snapshot: SnapshotAssertion) -> None:
+    found = [
+        (burst_findings({**CLEAN, **facts}, {**MODEL, **model}), code)
+        for code, facts, model in FOUND
+    ]
+    assert [len(findings) for findings, _ in found] == [1] * len(FOUND)
+    assert [described(findings, code) for findings, code in found] == snapshot
 
 
 def test_every_finding_about_bursts_is_tested() -> None:
