@@ -149,22 +149,6 @@ def test_without_losses_the_table_is_there_and_empty(run: Run, tmp_path: Path) -
     assert pq.read_table(tmp_path / "tables" / "burst_lost.parquet").num_rows == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--lost"], "--lost has no effect without --out DIR"),
-        (
-            ["--lost", "--out", "x", "--only", "windows"],
-            "--lost needs the queues that --only leaves out",
-        ),
-    ],
-)
-def test_questions_that_cannot_be_answered(run: Run, words: list[str], said: str) -> None:
-    ended = run([(START, 100)], *words)
-    assert ended.code == 2
-    assert said in ended.err
-
-
 def test_more_losses_than_anybody_reads(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,6 @@ FIXTURES = Path(__file__).resolve().parent / "fixtures"
 
 
 @pytest.fixture
-def said() -> Callable[[str], str]:
+def output() -> Callable[[str], str]:
     """Reads one of the kept outputs."""
     return lambda name: (FIXTURES / name).read_text(encoding="utf-8")
