@@ -220,7 +220,7 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
 
 @live_transfers
 @pytest.mark.parametrize("study", STARVED, ids=lambda study: study.name)
-def test_a_starved_sender_is_told_from_the_network_by_the_numbers_beside_its_twin(
+def test_a_starved_sender_is_distinguished_from_the_network_by_its_twin(
     carried_out: Carried, study: Study
 ) -> None:
     made = carried_out(study)
@@ -360,7 +360,7 @@ def test_only_what_was_invalid_is_carried_out_again() -> None:
 
 
 @live_transfers
-def test_a_verdict_that_was_not_meant_is_said(carried_out: Carried) -> None:
+def test_an_unexpected_verdict_is_reported(carried_out: Carried) -> None:
     made = carried_out(PROCESS)
     one, starved = made.transfers
     if one.main is None:
@@ -376,7 +376,7 @@ def test_a_verdict_that_was_not_meant_is_said(carried_out: Carried) -> None:
 
 
 @live_transfers
-def test_a_process_in_place_of_a_guest_says_why(carried_out: Carried) -> None:
+def test_a_process_instead_of_a_guest_is_explained(carried_out: Carried) -> None:
     found = replace(carried_out(PROCESS), instead="guests need QEMU, and it is not installed")
     assert "guests need QEMU, and it is not installed" in telling.chapter(found).introduction
     assert any("guests need QEMU" in line for line in telling.lines(found))

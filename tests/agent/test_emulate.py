@@ -89,7 +89,7 @@ def pipe(report: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-def test_a_delay_each_way_is_twice_that_round_trip_and_every_packet_is_counted(box: Box) -> None:
+def test_a_one_way_delay_is_twice_that_round_trip_and_every_packet_is_counted(box: Box) -> None:
     emulator = box.emulator(box.configuration(TEN_MS))
     emulator.start()
     times = box.ping(10)
@@ -282,7 +282,7 @@ def test_what_came_before_the_start_is_not_moved(box: Box) -> None:
     assert report["offered_packets"] == 0
 
 
-def test_times_of_links_begin_when_they_are_told_to(box: Box) -> None:
+def test_times_of_links_begin_at_the_start_signal(box: Box) -> None:
     hour = 3_600_000_000_000
     dark = {"outages": [{"at_ns": 0, "lasts_ns": hour}], "delay_ns": 1_000_000}
     emulator = box.emulator(box.configuration(dark, {}, times="told"))
@@ -334,7 +334,7 @@ def test_whoever_is_ended_before_the_start_says_nothing_more(box: Box) -> None:
     assert emulator.child.wait(PATIENCE) == 0
 
 
-def test_a_killed_one_leaves_nothing_and_the_next_takes_its_place(box: Box, tmp_path: Path) -> None:
+def test_a_killed_one_leaves_nothing_and_the_next_one_works(box: Box, tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     killed = box.emulator(box.configuration(TEN_MS, ledger={"path": str(path)}))
     killed.start()
@@ -367,7 +367,7 @@ def test_a_full_disk_costs_records_but_no_packets(box: Box) -> None:
     assert ledger["records"] + ledger["lost"] == records
 
 
-def test_an_interface_that_goes_down_is_said(box: Box) -> None:
+def test_an_interface_that_goes_down_is_reported(box: Box) -> None:
     emulator = box.emulator(box.configuration({}))
     emulator.start()
     assert len(box.ping(2)) == 2

@@ -112,7 +112,7 @@ def test_readings_of_a_busy_machine_are_counted_and_not_judged() -> None:
     assert (nothing.runs, nothing.held_share, nothing.mean_error) == (0, None, None)
 
 
-def test_what_was_found_is_said_in_a_line() -> None:
+def test_what_was_found_is_printed_in_a_line() -> None:
     assert line(reading(11e6, 13e6)) == (
         " 20.0 Mbit/s,  12.0 available  pathload  11.0 … 13.0 Mbit/s (+0%), resolution, "
         "10 s, 1.0 MB: holds"
@@ -191,7 +191,7 @@ def departure_error(p99_ns: float, max_ns: int) -> dict[str, Any]:
         (departure_error(50_000, 900_000), None, 4, "late in 4 of 12 runs"),
     ],
 )
-def test_a_busy_machine_is_told_by_what_was_late(
+def test_a_busy_machine_is_recognised_by_departure_errors(
     emulator: dict[str, Any], cross: dict[str, Any] | None, late: int, said: str | None
 ) -> None:
     discarded = {"sender_late": late, "no_room": 0}

@@ -168,7 +168,7 @@ def test_more_losses_than_anybody_reads(
     assert not (tmp_path / "tables").exists()
 
 
-def test_who_did_not_ask_is_told_how(tmp_path: Path) -> None:
+def test_losses_that_were_not_requested_are_an_error_with_a_hint(tmp_path: Path) -> None:
     file = tmp_path / "made.pcap"
     file.write_bytes(pcap(bursts()))
     with pytest.raises(ValueError, match="lost=True"):

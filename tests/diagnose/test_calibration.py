@@ -63,7 +63,7 @@ def test_a_confidence_is_neither_certain_nor_impossible() -> None:
     assert [one.hundredths for one in found if one is not None] == [HIGHEST, LOWEST]
 
 
-def test_nothing_is_stated_of_a_rule_or_a_place_that_was_never_validated() -> None:
+def test_nothing_is_stated_of_a_rule_or_a_capture_point_that_was_never_validated() -> None:
     assert stated(MADE, "beside", "driver_reset", 90) is None
     assert stated(MADE, "beside_with_host", "window_explains", 90) is None
     assert stated(MADE, None, "window_explains", 90) is None
@@ -89,7 +89,7 @@ def test_a_curve_of_nothing_is_the_score_itself() -> None:
     assert worth({}, 80) == 0.8
 
 
-def test_the_place_is_that_of_the_capture_and_of_what_is_known_of_the_host(
+def test_the_capture_point_includes_what_is_known_of_the_host(
     healthy: Evidence,
 ) -> None:
     assert capture_point_of("sender", healthy) == "beside"
@@ -141,7 +141,7 @@ def test_published_cases_state_their_score(published_cases: list[dict[str, Any]]
         assert found.confidence == found.score
 
 
-def test_a_row_of_the_table_has_a_place(row: dict[str, Any]) -> None:
+def test_a_row_of_the_table_has_an_index(row: dict[str, Any]) -> None:
     (found,) = judge([{**row, "at": "sender"}], {}).diagnoses
     assert found.place == "beside"
     (unknown,) = judge([{**row, "at": "unknown"}], {}).diagnoses

@@ -42,7 +42,7 @@ def test_headlines_are_short(cause: Cause, verdict: Verdict) -> None:
 
 @pytest.mark.parametrize("cause", CAUSES)
 @pytest.mark.parametrize("verdict", VERDICTS)
-def test_nobody_is_told_to_use_a_number_that_is_not_trusted(cause: Cause, verdict: Verdict) -> None:
+def test_no_hint_recommends_a_number_that_is_not_trusted(cause: Cause, verdict: Verdict) -> None:
     step = next_step_of(cause, verdict)
     own = CAUSES[cause].next_step
     assert step in (own, BEFORE_USE)

@@ -107,7 +107,7 @@ def test_numbers_that_no_column_gives_alone() -> None:
     assert Evidence.from_transfer({"spacing_source": None}).pauses_estimated is None
 
 
-def test_losses_beyond_their_place_are_counted_by_what_came_late() -> None:
+def test_losses_beyond_their_window_are_counted_by_what_came_late() -> None:
     row = {"loss_events": 2, "filled_lost_upstream": 9}
     assert Evidence.from_transfer({**row, "at": "sender"}).loss_events == 2
     assert Evidence.from_transfer({**row, "at": "receiver"}).loss_events == 9

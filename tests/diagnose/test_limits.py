@@ -175,7 +175,7 @@ def test_limits_add_up(starved: Evidence) -> None:
         ({"response_min_responder_ns": None}, False),
     ],
 )
-def test_a_place_that_was_said_is_held_against_who_answers_first(
+def test_a_given_capture_point_is_checked_against_response_times(
     changes: dict[str, Any], is_contradicted: bool
 ) -> None:
     connection = {

@@ -78,7 +78,7 @@ SECONDS = st.floats(1e-6, 10.0)
 
 
 @given(SECONDS, SECONDS, SECONDS, SECONDS, st.floats(1.0, 1e10))
-def test_the_place_of_losses_is_a_share_and_rises_with_the_rtt_before_them(
+def test_the_rank_of_losses_is_a_share_and_rises_with_the_rtt_before_them(
     base: float, high: float, one: float, other: float, rate: float
 ) -> None:
     known = replace(
@@ -213,7 +213,7 @@ def test_how_late_a_sender_reacts_is_seen_beside_it_only() -> None:
         assert shapes.answer_share(replace(beside, **changes)) is None
 
 
-def test_the_share_of_the_rise_on_the_way_from_the_sender_is_seen_from_afar_only() -> None:
+def test_the_forward_share_of_the_rtt_increase_is_known_away_from_the_sender_only() -> None:
     assert shapes.owd_share(AFAR) == pytest.approx(0.4)
     assert shapes.owd_share(replace(AFAR, pauses_estimated=False)) is None
     assert shapes.owd_share(replace(AFAR, owd_increase_seconds=None)) is None

@@ -184,7 +184,7 @@ def test_a_capture_is_no_scenario(tmp_path: Path, octets: bytes, message: str) -
     assert "trustbed analyze" in caught.value.hint
 
 
-def test_a_folder_is_no_scenario(tmp_path: Path) -> None:
+def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read"):
         load(tmp_path)
 
@@ -241,7 +241,7 @@ def test_the_port_of_a_transfer_in_reverse_is_free_where_it_is_asked_for(read: R
     )
 
 
-def test_more_hosts_than_the_emulator_keeps_ways_for_are_refused(read: Read) -> None:
+def test_more_hosts_than_the_emulator_has_routes_for_are_refused(read: Read) -> None:
     hosts = "".join(f"[hosts.h{number}]\n" for number in range(1025))
     links = "".join(
         f'[links.l{number}]\nbetween = ["h{number}", "middle"]\n' for number in range(1025)

@@ -54,7 +54,7 @@ def test_the_receiver_has_until_the_time_limit_to_take_the_rest(read: Read) -> N
         ('write = { burst = "1KB", pause = "1s" }\njudge_as = "bulk"\n', "bulk"),
     ],
 )
-def test_who_pauses_is_no_bulk_sender_unless_it_is_said(
+def test_a_pausing_sender_is_no_bulk_sender_unless_declared(
     read: Read, keys: str, judged: str | None
 ) -> None:
     (workload,) = read(SMALL + keys).first.workloads

@@ -144,7 +144,7 @@ def test_hosts_are_chosen_by_name_and_by_group(tmp_path: Path) -> None:
     assert caught.value.hint == "did you mean beta?"
 
 
-def test_what_is_not_said_is_not_guessed(tmp_path: Path) -> None:
+def test_what_is_not_given_is_not_guessed(tmp_path: Path) -> None:
     (host,) = toml(tmp_path, "[hosts.alpha]\n").hosts
     assert host == InventoryHost(
         name="alpha", way=Ssh(address="alpha", user=None, port=None, keys=(), jumps=None)
@@ -344,7 +344,7 @@ def test_whatever_text_an_inventory_is_it_is_read_or_refused_in_words(text: str)
         read_inventory(Path("hosts.yaml"), text)
 
 
-def test_a_file_of_another_kind_is_refused_with_the_way_to_make_it_one(tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_refused_with_a_hint(tmp_path: Path) -> None:
     (tmp_path / "hosts.ini").write_text("[web]\nalpha\n", encoding="utf-8")
     with pytest.raises(ScenarioError, match="is neither TOML nor YAML") as caught:
         load(tmp_path / "hosts.ini")

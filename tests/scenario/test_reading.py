@@ -210,7 +210,7 @@ to = "c"
     assert scenario.links[0].ends == ("left", "right")
 
 
-def test_a_chain_joins_its_places_in_order(read: Read, small: str) -> None:
+def test_a_chain_joins_its_nodes_in_order(read: Read, small: str) -> None:
     text = (
         '[topology]\nshape = "chain"\npath = ["client", "one", "two", "server"]\n'
         + small.replace("[link]", "[links.b]\n[links.a]\n[links.c]")

@@ -59,7 +59,7 @@ def test_a_conversation_from_beginning_to_end(plays: Plays) -> None:
         assert one.poll() == {"event": "progress", "percent": 50}, "what nobody waited for is kept"
 
 
-def test_what_it_refuses_is_raised_with_its_hint_and_its_place(plays: Plays) -> None:
+def test_what_it_refuses_is_raised_with_its_hint_and_its_key(plays: Plays) -> None:
     plays("""say(event="error", message="no such host", hint="try another"); sys.exit(2)""")
     with pytest.raises(AgentError, match="send on client: no such host") as caught:
         Agent.start("send", {}, name="send on client")
@@ -88,7 +88,7 @@ def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Pla
             one.report(PATIENCE)
 
 
-def test_what_it_said_last_is_told_when_it_is_asked_to_end(plays: Plays) -> None:
+def test_its_last_message_is_reported_when_it_is_stopped(plays: Plays) -> None:
     plays(
         """
         say(event="ready")
@@ -110,15 +110,13 @@ def test_what_it_said_last_is_told_when_it_is_asked_to_end(plays: Plays) -> None
         ("sys.exit(0)", "has ended with code 0"),
     ],
 )
-def test_a_death_without_a_word_is_told_with_what_is_known(
-    plays: Plays, end: str, part: str
-) -> None:
+def test_a_silent_death_is_reported_with_what_is_known(plays: Plays, end: str, part: str) -> None:
     plays(f"say(event='ready'); {end}")
     with Agent.start("emulate", {}) as one, pytest.raises(AgentError, match=part):
         one.report(PATIENCE)
 
 
-def test_one_that_dies_before_it_has_read_its_configuration_is_told(plays: Plays) -> None:
+def test_a_death_before_the_configuration_is_read_is_reported(plays: Plays) -> None:
     plays("say(event='error', message='too much', hint='less'); sys.exit(1)")
     with pytest.raises(AgentError, match="too much"):
         Agent.start("emulate", {"text": "x" * 10_000_000})

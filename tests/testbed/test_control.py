@@ -182,7 +182,7 @@ def test_a_terminal_is_passed_through(control: Control) -> None:
         assert b"10 20\r\n" in process.stdout.read(100)
 
 
-def test_what_is_not_there_is_said(control: Control) -> None:
+def test_what_is_missing_is_reported(control: Control) -> None:
     with pytest.raises(TestbedError, match="no-such-program is not on the host test") as caught:
         ControlledProcess.start(control, ["no-such-program"])
     assert caught.value.hint == "install it there"

@@ -92,7 +92,7 @@ def resumed(control: Control, session: Session) -> None:
     assert control.resume(session.way(), str, PATIENCE)
 
 
-def test_streams_arrive_whole_however_often_the_way_is_lost(session: Session) -> None:
+def test_streams_arrive_whole_however_often_the_transport_is_lost(session: Session) -> None:
     control = session.channel()
     content = random.Random(1).randbytes(12 * frames.WINDOW_BYTES)
     with started(control, "cat", stdin=subprocess.PIPE) as process:
@@ -148,7 +148,7 @@ def test_a_command_ends_while_nobody_is_there_and_tells_it_afterwards(
     control.close()
 
 
-def test_a_way_that_is_cut_in_silence_makes_room_for_the_next(session: Session) -> None:
+def test_a_transport_that_is_cut_in_silence_makes_room_for_the_next(session: Session) -> None:
     """Nothing is closed: neither side hears of it, and what led there is still connected."""
     control = session.channel(replace(PEER, silence_seconds=2.0))
     session.ways[0].send_signal(signal.SIGSTOP)
@@ -163,7 +163,7 @@ def test_a_way_that_is_cut_in_silence_makes_room_for_the_next(session: Session) 
     control.close()
 
 
-def test_what_is_waited_for_has_its_time_anew_when_the_way_is_there_again(session: Session) -> None:
+def test_a_wait_has_its_time_anew_when_the_transport_is_back(session: Session) -> None:
     control = session.channel()
     session.cut()
     wait_until(lambda: control.is_away, "the loss of the way")

@@ -33,7 +33,7 @@ def text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8").strip()
 
 
-def test_what_is_told_is_what_the_kernel_s_files_say() -> None:
+def test_facts_are_what_the_kernel_s_files_contain() -> None:
     found = facts()
     assert (found["system"]["kernel"], found["system"]["machine"]) == (
         platform.release(),
@@ -107,7 +107,7 @@ def test_trying_is_bounded_and_counts_what_it_did() -> None:
     assert found["loopback"]["captured"] + found["loopback"]["dropped"] >= SHORT["packets"]
 
 
-def test_who_is_told_to_stop_stops_and_tells_what_it_has() -> None:
+def test_a_stopped_agent_reports_what_it_has() -> None:
     with Agent.start(
         "facts", {"live": {"sleeping_ns": 60_000_000_000, "spinning_ns": 0, "packets": 0}}
     ) as agent:
@@ -139,7 +139,7 @@ def test_what_cannot_be_asked_is_refused(asked: dict[str, Any], message: str) ->
         Agent.start("facts", asked)
 
 
-def test_files_of_another_root_are_told_of(tmp_path: Path) -> None:
+def test_files_of_another_root_are_read(tmp_path: Path) -> None:
     place = tmp_path / "sys/devices/system/clocksource/clocksource0"
     place.mkdir(parents=True)
     (place / "current_clocksource").write_text("hpet\n", encoding="utf-8")
@@ -195,7 +195,7 @@ def test_of_a_namespace_the_interfaces_are_its_own(machine: Machine) -> None:
     assert ("machine_shaped", "far") not in codes
 
 
-def test_an_ordinary_user_is_told_what_is_refused(user: Machine) -> None:
+def test_what_an_ordinary_user_may_not_do_is_reported(user: Machine) -> None:
     found = json.loads(user.run(*python_words(ASK)).stdout)
     permissions = found["permissions"]
     assert permissions["user_id"] != 0

@@ -70,7 +70,7 @@ def test_a_package_is_read_without_being_installed(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_no_package_is_said(tmp_path: Path) -> None:
+def test_what_is_no_package_is_refused(tmp_path: Path) -> None:
     for content, said in (
         (b"PK\3\4", "is no package of Debian's"),
         (b"!<arch>\n", "holds no files"),
@@ -117,9 +117,7 @@ def test_packages_that_lie_in_the_cache_become_a_kernel(
     assert kernel.ready() == found, "it is kept"
 
 
-def test_a_machine_without_apt_is_told_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_without_apt_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     half = kernel.cache() / "new-killed" / "complete"

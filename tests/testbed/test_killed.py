@@ -128,9 +128,7 @@ def test_without_root_everything_vanishes_with_its_processes(user: Machine) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_shell_that_is_told_to_end_leaves_nothing(
-    machine: Machine, number: signal.Signals
-) -> None:
+def test_a_shell_that_is_stopped_leaves_nothing(machine: Machine, number: signal.Signals) -> None:
     child = machine.start(
         sys.executable,
         "-m",

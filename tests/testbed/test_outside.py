@@ -111,7 +111,7 @@ def test_without_it_the_world_cannot_be_reached(world: Machine) -> None:
     assert ended.stdout == "000"
 
 
-def test_two_at_once_do_not_take_each_other_s_way(world: Machine) -> None:
+def test_two_at_once_do_not_take_each_other_s_subnet(world: Machine) -> None:
     before = state(world)
     inner = f"{FETCH}; echo"
     nested = (

@@ -14,7 +14,7 @@ from trustbed.testbed.netns.plan import GATEWAY_MAC
 PAIR = (Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses=("10.77.0.2",)))
 
 
-def test_a_pair_knows_its_way_through_the_gateway() -> None:
+def test_a_pair_knows_its_route_through_the_gateway() -> None:
     near, far = plan(PAIR).veths
     (route,) = near.routes
     assert (str(route.to), route.gateway, str(route.source)) == (
@@ -26,7 +26,7 @@ def test_a_pair_knows_its_way_through_the_gateway() -> None:
     assert near.versions == far.versions == (4,)
 
 
-def test_the_emulator_is_told_every_port_and_the_mac_behind_it() -> None:
+def test_the_emulator_receives_every_port_and_the_mac_behind_it() -> None:
     planned = plan(PAIR)
     config = planned.emulator(
         {"hosts": []},
@@ -55,7 +55,7 @@ def test_many_neighbouring_addresses_need_few_routes() -> None:
     assert [str(route.to) for route in near.routes] == ["10.78.0.0/22"]
 
 
-def test_the_way_outside_is_everybody_s_but_its_own() -> None:
+def test_the_default_route_is_shared() -> None:
     near, far = plan([PAIR[0], Host(name="far", addresses=("10.77.0.2",), outside=True)]).veths
     assert [str(route.to) for route in near.routes] == ["0.0.0.0/0"]
     assert [str(route.to) for route in far.routes] == ["10.77.0.1/32"]

@@ -80,7 +80,9 @@ def sessions(cache: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("name", ["here", "web"])
-def test_a_host_runs_commands_in_a_folder_of_its_own(hosts: Hosts, cache: Path, name: str) -> None:
+def test_a_host_runs_commands_in_a_directory_of_its_own(
+    hosts: Hosts, cache: Path, name: str
+) -> None:
     done = hosts[name].run(
         ["sh", "-c", "pwd; echo $GIVEN"], seconds=PATIENCE, environment={"GIVEN": "more"}
     )
@@ -156,7 +158,7 @@ def test_an_agent_writes_a_file_that_is_here_when_it_has_reported(
     assert left.stdout == "", "and takes no room there any more"
 
 
-def test_clock_ports_and_facts_are_told(hosts: Hosts) -> None:
+def test_clock_ports_and_facts_are_reported(hosts: Hosts) -> None:
     reading = hosts["here"].read_clock()
     assert abs(reading.ahead_ns) <= reading.error_ns
     with hosts["web"].start_command(
@@ -373,7 +375,7 @@ def test_an_agent_of_another_version_is_refused(
     assert sessions(cache) == []
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "file").touch()
     error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'directory = "{tmp_path}/file"'))
     assert error.message.startswith(
@@ -383,7 +385,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a directory can be given away by root only")
-def test_a_folder_of_somebody_else_is_not_trusted_even_with_the_right_program_in_it(
+def test_a_directory_of_another_user_is_not_trusted_even_with_the_right_program_in_it(
     tmp_path: Path, cache: Path
 ) -> None:
     program = Program.read()

@@ -190,7 +190,7 @@ def test_an_inventory_names_its_own_file_of_known_hosts(home: Path, serves: Serv
     )
 
 
-def test_who_is_not_let_in_is_told_what_to_try(home: Path, serves: Serves) -> None:
+def test_a_refused_login_has_a_hint(home: Path, serves: Serves) -> None:
     server = serves()
     sshd.make_key(home / ".ssh" / "other")
     (home / ".ssh" / "id_ed25519").unlink()
@@ -265,7 +265,7 @@ def test_openssh_configuration_says_what_the_inventory_does_not(home: Path, serv
         assert hosts["alpha"].run(["id", "-un"], seconds=PATIENCE).stdout == "root\n"
 
 
-def test_a_port_where_nobody_listens_and_a_name_without_an_address_are_told_apart(
+def test_a_closed_port_and_a_name_without_an_address_are_distinguished(
     home: Path,
 ) -> None:
     closed = f'[hosts.alpha]\nssh = "127.0.0.1"\nport = {sshd.free_port()}\n'
@@ -276,7 +276,7 @@ def test_a_port_where_nobody_listens_and_a_name_without_an_address_are_told_apar
     assert failed["beta"].message == "the host beta: there is no address for beta.invalid"
 
 
-def test_what_is_no_sshd_is_said(home: Path) -> None:
+def test_what_is_no_sshd_is_refused(home: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -333,7 +333,7 @@ def test_what_was_under_way_when_a_connection_breaks_is_not_taken_for_the_whole(
                 process.output(PATIENCE)
 
 
-def test_a_disk_that_is_full_is_named_with_its_folder(home: Path, serves: Serves) -> None:
+def test_a_disk_that_is_full_is_named_with_its_directory(home: Path, serves: Serves) -> None:
     server = serves(mounts="mkdir /run/small && mount -t tmpfs -o size=64k tmpfs /run/small")
     error = failure(home, host(server, more='directory = "/run/small"'))
     assert error.message.startswith("the host alpha has no room for the agent (")
@@ -343,7 +343,7 @@ def test_a_disk_that_is_full_is_named_with_its_folder(home: Path, serves: Serves
         pass
 
 
-def test_a_folder_where_nothing_may_be_executed_is_named(home: Path, serves: Serves) -> None:
+def test_a_noexec_directory_is_named(home: Path, serves: Serves) -> None:
     server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
     error = failure(home, host(server, more='directory = "/run/still"'))
     assert error.message.startswith(

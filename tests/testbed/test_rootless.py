@@ -15,7 +15,7 @@ from tests.testbed.conftest import Machine
 from trustbed.testbed.netns import rootless
 
 
-def test_an_ordinary_user_gets_a_network_and_keeps_its_place(user: Machine) -> None:
+def test_an_ordinary_user_gets_a_network_and_keeps_the_working_directory(user: Machine) -> None:
     found = user.python("""
 import socket
 before = sorted(os.listdir("/run"))
@@ -122,7 +122,7 @@ def test_the_commands_that_prepare_are_loaded_without_threads(verb: str) -> None
     assert ended.stdout == "1\n", "what was imported has started some (pyarrow does)"
 
 
-def test_a_process_with_threads_is_told_to_prepare_earlier(user: Machine) -> None:
+def test_a_process_with_threads_must_prepare_earlier(user: Machine) -> None:
     code = """
 import json, threading
 from trustbed.testbed import TestbedError, prepare
@@ -140,7 +140,7 @@ stop.set()
     assert "prepare() first" in hint
 
 
-def test_reasons_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reasons_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     values: dict[str, str] = {}
 
     def read(path: Path, encoding: str) -> str:

@@ -125,7 +125,7 @@ def test_a_far_command_that_does_not_listen_is_shown_with_its_words(
     assert machine.namespaces() == []
 
 
-def test_a_far_command_that_fails_meanwhile_is_told(machine: Machine) -> None:
+def test_a_remote_command_that_fails_meanwhile_is_reported(machine: Machine) -> None:
     far = (
         'python3 -c \'import socket, sys; door = socket.create_server(("10.77.0.2", 8000)); '
         'door.accept(); sys.exit("full")\''

@@ -10,7 +10,7 @@ import pytest
 from validation.ending import ending_in_order
 
 
-def test_who_is_asked_to_end_leaves_by_the_way_that_waits_for_what_runs() -> None:
+def test_sigterm_waits_for_what_runs() -> None:
     before = signal.getsignal(signal.SIGTERM)
     left = []
 

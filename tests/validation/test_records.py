@@ -49,7 +49,7 @@ def test_pcap_in_both_orders_and_both_units() -> None:
         )
 
 
-def test_old_pcap_has_its_lengths_the_other_way_round() -> None:
+def test_old_pcap_has_its_lengths_in_reverse_order() -> None:
     data = (
         struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 2, 0, 0, 96, 1)
         + struct.pack("<IIII", 5, 7, 60, 3)

@@ -103,7 +103,7 @@ def test_a_baseline_is_noisy_from_five_percent_on() -> None:
     assert compare(quiet, loud, seed=1).flags == ("noisy_baseline",)
 
 
-def test_of_nothing_nothing_is_said() -> None:
+def test_nothing_is_reported_of_nothing() -> None:
     compared = compare(responses(()), responses(()), seed=1)
     assert (
         compared.requests,

@@ -93,7 +93,7 @@ def test_no_curve_says_that_all_are_right_or_none() -> None:
     assert curve == {5: LOWEST / 100, 99: HIGHEST / 100}
 
 
-def test_counts_and_curve_of_a_place() -> None:
+def test_counts_and_curve_of_a_capture_point() -> None:
     table = fit([*many("a", 60, 9, 10), *many("b", 90, 20, 20), *many("a", 60, 1, 4, place="away")])
     assert table["beside"].answers == {"a": Counted(9, 10), "b": Counted(20, 20)}
     assert table["away"].answers == {"a": Counted(1, 4)}
@@ -229,7 +229,7 @@ def judged(standing: str = "healthy", **more: Any) -> Any:  # noqa: ANN401 - sta
     )
 
 
-def test_only_odd_answers_that_count_are_fitted_to_and_kinds_are_told_apart_by_limits() -> None:
+def test_only_odd_answers_that_count_are_fitted_to_and_limits_make_kinds_of_their_own() -> None:
     asked: list[str] = []
     weak = ("self_queueing", "echoed_rtt", "capture_loss")
     odd = [judged(), judged("slight"), judged("unclear"), judged(flags=weak), judged(place=None)]

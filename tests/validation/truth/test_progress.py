@@ -61,7 +61,7 @@ def test_one_in_twenty_is_written_and_every_failure_and_the_last() -> None:
     assert [line.split("/")[0] for line in stream.getvalue().splitlines()] == ["5", "20", "30"]
 
 
-def test_waiting_is_said_once_between_two_transfers_and_when_it_is_over() -> None:
+def test_waiting_is_reported_once_between_two_transfers_and_when_it_is_over() -> None:
     shown, stream = progress()
     for left in (600, 500, 400):
         shown.on_waiting(0.37, left)

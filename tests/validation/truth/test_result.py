@@ -83,7 +83,7 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def test_a_folder_belongs_to_the_first_plan_that_comes(tmp_path: Path) -> None:
+def test_a_directory_belongs_to_the_first_plan_that_comes(tmp_path: Path) -> None:
     directory = Store(tmp_path / "new")
     directory.belong_to({"seed": 1, "scenarios": "a"})
     directory.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
@@ -120,7 +120,7 @@ def test_a_store_gives_back_what_it_was_given(store: Store) -> None:
     assert not store.holds("guest-quota.0")
 
 
-def test_a_damaged_transfer_is_said(store: Store) -> None:
+def test_a_damaged_transfer_is_an_error(store: Store) -> None:
     store.file("guest-quota.0").write_bytes(b"damaged")
     with pytest.raises(StoreError, match="cannot be read"):
         list(store)
@@ -213,7 +213,7 @@ def test_shares_of_time_are_compared_where_both_sides_know_them() -> None:
     assert buffer_limited([one(0.1, 0, 40), one(0.1, 0, 39), {"kernel": None}]) == 1
 
 
-def test_the_command_scores_what_a_folder_holds(
+def test_the_command_scores_what_a_directory_holds(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main(["--directory", str(store.directory), "--score-only"]) == 0
