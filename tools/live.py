@@ -24,10 +24,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs, to_builtins
+
 import trustbed
 from tools.carry_out import disturbed, invalid
 from tools.stories import GUEST, NETWORK, PROCESS, Story, Study
 from trustbed.report.records import Row
+from trustbed.report.run.records import RunModel
 from trustbed.run import judge as judging
 from trustbed.run.directory import RunDirectory
 from trustbed.run.host_evidence import host_of
@@ -85,7 +88,7 @@ class Experiment:
 
     study: Study
     transfers: Sequence[Judged]
-    model: Mapping[str, Any]
+    model: RunModel
     again: Mapping[str, str]
     instead: str = ""
 
@@ -169,21 +172,24 @@ def carry_out(study: Study, subdirectory: Path, *, scenario: Path | None = None)
         return Missing(study=study, **told)
     cells, model = study.chosen(load(file)).cells, _named(study, open_run(directory.path))
     transfers = [
-        _judged(directory, cell.scenario, story, repetition)
-        for cell, story, repetition in zip(cells, study.stories, model["repetitions"], strict=True)
+        _judged(directory, cell.scenario, story, to_builtins(repetition))
+        for cell, story, repetition in zip(cells, study.stories, model.repetitions, strict=True)
     ]
     return Experiment(study=study, transfers=transfers, model=model, again=told["again"])
 
 
-def _named(study: Study, run: Run) -> dict[str, Any]:
+def _named(study: Study, run: Run) -> RunModel:
     """The model of the run with the demo's names for its cells, in the order of the stories."""
-    model, names = dict(run.model), study.names
-    for part, key in (("cells", "number"), ("repetitions", "cell"), ("queues", "cell")):
-        model[part] = sorted(
-            ({**row, "label": names[row[key]]} for row in model[part]),
-            key=lambda row: names.index(row["label"]),
-        )
-    return model
+    model, names = run.model, study.names
+    cells = [structs.replace(one, label=names[one.number]) for one in model.cells]
+    repetitions = [structs.replace(one, label=names[one.cell]) for one in model.repetitions]
+    queues = [structs.replace(one, label=names[one.cell]) for one in model.queues]
+    return structs.replace(
+        model,
+        cells=sorted(cells, key=lambda one: names.index(one.label)),
+        repetitions=sorted(repetitions, key=lambda one: names.index(one.label)),
+        queues=sorted(queues, key=lambda one: names.index(one.label)),
+    )
 
 
 def _judged(

@@ -181,7 +181,7 @@ def _sender(found: Experiment) -> str:
             else ""
         )
         return f"a process in a network namespace{why}"
-    guests = found.model["host"]["guests"]
+    guests = found.model.host["guests"]
     by = guests["accelerators"]["auto"]
     how = "run by KVM" if by["name"] == "kvm" else f"emulated, because {by['reason']}"
     return (

@@ -91,7 +91,7 @@ def show(
         printable.write(text.render(found.model, name, columns=columns, paint=paint))
         if wrote is not None:
             printable.write(f"wrote {wrote}\n")
-    uses = found.model["run"]["uses"]
+    uses = found.model.run.uses
     if options.fail_on is not None and uses.get("discard"):
         return DISCARD
     return REVIEW if options.fail_on == "review" and uses.get("review") else FINE

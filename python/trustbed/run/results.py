@@ -18,6 +18,7 @@ from trustbed.report import printable
 from trustbed.report.run import words as run_words
 from trustbed.report.run.model import read_model
 from trustbed.report.run.reading import Run as _Reading
+from trustbed.report.run.records import RunModel
 from trustbed.run.directory import SCENARIO
 from trustbed.run.session_about import session_about
 
@@ -51,20 +52,24 @@ class Run:
         return _Reading(self.path)
 
     @cached_property
-    def model(self) -> dict[str, Any]:
-        """Everything that the report shows, as ``trustbed report --json`` prints it. Read once."""
+    def model(self) -> RunModel:
+        """Everything that the report shows. Read once."""
         return read_model(self.path)
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
+        return self.model.json()
 
     @property
     def cells(self) -> Sequence[Mapping[str, Any]]:
         """One row per cell of the matrix, with the results of its workloads."""
-        cells: Sequence[Mapping[str, Any]] = self.model["cells"]
+        cells: Sequence[Mapping[str, Any]] = self._json["cells"]
         return cells
 
     @property
     def repetitions(self) -> Sequence[Mapping[str, Any]]:
         """One row per repetition: its use (trust, review, discard), why, its findings."""
-        repetitions: Sequence[Mapping[str, Any]] = self.model["repetitions"]
+        repetitions: Sequence[Mapping[str, Any]] = self._json["repetitions"]
         return repetitions
 
     @property
@@ -105,7 +110,7 @@ class Run:
 
     def write_json(self, stream: TextIO, *, about: Mapping[str, Any] | None = None) -> None:
         """Writes the model as one JSON document."""
-        document = {"trustbed": dict(about or session_about()), **self.model}
+        document = {"trustbed": dict(about or session_about()), **self._json}
         printable.write_json(document, stream)
 
     def __repr__(self) -> str:

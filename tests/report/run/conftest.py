@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.report.run_directories import make_run
 from trustbed.report.run.model import read_model
+from trustbed.report.run.records import CellResults, RunModel, WorkloadResult
 
-Model = dict[str, Any]
+
+def with_cells(model: RunModel, change: Callable[[CellResults], CellResults]) -> RunModel:
+    """The model with every cell changed."""
+    return replace(model, cells=[change(cell) for cell in model.cells])
+
+
+def with_workload(
+    cell: CellResults, change: Callable[[WorkloadResult], WorkloadResult]
+) -> CellResults:
+    """A cell with its first workload changed."""
+    first, *others = cell.workloads
+    return replace(cell, workloads=[change(first), *others])
 
 
 @pytest.fixture(scope="session")
@@ -20,5 +33,5 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def model(study: Path) -> Model:
+def model(study: Path) -> RunModel:
     return read_model(study)

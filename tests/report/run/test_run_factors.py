@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from msgspec.structs import replace
 
 from trustbed.report.run.factors import groups, key_words, number, others, scale_of, shared, short
+from trustbed.report.run.records import CellResults
 
 
 @pytest.mark.parametrize(
@@ -35,13 +35,9 @@ def test_words_are_none(level: str) -> None:
     assert number(level) is None
 
 
-def cell(place: int, levels: dict[str, str], baseline: int | None = None) -> dict[str, Any]:
-    return {
-        "number": place,
-        "label": ", ".join(levels.values()),
-        "levels": levels,
-        "baseline": baseline,
-    }
+def cell(place: int, levels: dict[str, str], baseline: int | None = None) -> CellResults:
+    label = ", ".join(levels.values())
+    return CellResults(number=place, label=label, levels=levels, baseline=baseline)
 
 
 def test_the_factor_with_the_most_numbers_is_the_scale() -> None:
@@ -85,7 +81,7 @@ def test_cells_of_one_baseline_are_a_group_which_it_begins() -> None:
         cell(3, {"rate": "9", "model": "none"}, baseline=3),
     ]
     found = groups(cells)
-    assert [[one["number"] for one in group] for group in found] == [[1, 0], [3, 2]]
+    assert [[one.number for one in group] for group in found] == [[1, 0], [3, 2]]
     assert [shared(group) for group in found] == ["5", "9"]
     assert [short(one, found[0]) for one in found[0]] == ["none", "cbr"]
     assert others(cells[0], "rate") == "cbr"
@@ -100,7 +96,7 @@ def test_cells_without_a_baseline_are_one_group() -> None:
 
 def test_a_cell_alone_keeps_its_label() -> None:
     only = cell(0, {})
-    assert short({**only, "label": "study"}, [only]) == "study"
+    assert short(replace(only, label="study"), [only]) == "study"
 
 
 def test_a_key_reads_as_words() -> None:

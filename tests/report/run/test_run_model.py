@@ -24,6 +24,15 @@ STUDENT_2 = 4.302653
 """Student's t for 2 degrees of freedom at 95 %, from any table."""
 
 
+@pytest.fixture(scope="session")
+def model(study: Path) -> Model:
+    return read_json(study)
+
+
+def read_json(path: Path) -> Model:
+    return read_model(path).json()
+
+
 def cell(model: Model, label: str) -> Model:
     return next(one for one in model["cells"] if one["label"] == label)
 
@@ -148,7 +157,7 @@ def test_the_pipes_are_summed_up(model: Model) -> None:
 
 
 def test_a_run_that_was_interrupted_is_read_as_far_as_it_went(tmp_path: Path) -> None:
-    found = read_model(make_run(tmp_path / "half", leave_out=15).path)
+    found = read_json(make_run(tmp_path / "half", leave_out=15).path)
     assert (found["run"]["planned"], found["run"]["complete"]) == (21, 6)
     assert found["run"]["uses"]["missing"] == 15
     assert all(one["counted"] <= 1 for one in found["cells"])
@@ -159,14 +168,14 @@ def test_a_run_that_was_interrupted_is_read_as_far_as_it_went(tmp_path: Path) ->
 
 
 def test_a_run_that_was_not_judged_has_no_verdicts_and_no_results(tmp_path: Path) -> None:
-    found = read_model(make_run(tmp_path / "raw", repetitions=1, judged=False).path)
+    found = read_json(make_run(tmp_path / "raw", repetitions=1, judged=False).path)
     assert found["run"]["uses"] == {"not_judged": 7}
     assert all(one["workloads"][0]["measure"] is None for one in found["cells"])
     assert found["cells"][1]["backgrounds"][0]["offered_packets"] == 1000
 
 
 def test_a_cell_of_nothing_but_discarded_repetitions_shows_them_and_says_so(tmp_path: Path) -> None:
-    found = read_model(make_run(tmp_path / "one", repetitions=1).path)
+    found = read_json(make_run(tmp_path / "one", repetitions=1).path)
     assert [one["label"] for one in found["cells"] if one["only_discarded"]] == [
         found["repetitions"][-1]["label"]
     ]
@@ -188,7 +197,7 @@ def test_the_transfers_of_the_workloads_are_counted_by_cause(tmp_path: Path) -> 
     pa.parquet.write_table(
         pa.Table.from_pylist(rows), directory.path / "rep-000" / "tables" / "transfers.parquet"
     )
-    found = read_model(directory.path)
+    found = read_json(directory.path)
     wanted = [
         {"cause": "slow_start", "verdict": "trust", "count": 3},
         {"cause": "network_loss", "verdict": "review", "count": 2},
@@ -205,7 +214,7 @@ def test_without_background_no_cell_is_a_baseline(tmp_path: Path) -> None:
     text = (
         STUDY.split("[background.cross]")[0] + '[factors]\n"link.rate" = ["5Mbit/s", "20Mbit/s"]\n'
     )
-    found = read_model(make_run(tmp_path / "run", text, repetitions=2).path)
+    found = read_json(make_run(tmp_path / "run", text, repetitions=2).path)
     assert [one["baseline"] for one in found["cells"]] == [None, None]
     assert all(one["workloads"][0]["slowdown"] == [] for one in found["cells"])
 

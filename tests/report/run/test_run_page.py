@@ -5,24 +5,23 @@ What it says, that every word is explained, that nothing in a run can break out 
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import trustbed
+from tests.report.run.conftest import with_cells, with_workload
 from tests.report.run_directories import make_run
 from trustbed.report import definitions
 from trustbed.report.html.payload import Payload
 from trustbed.report.run import charts as charts
 from trustbed.report.run import page as run_page
 from trustbed.report.run.model import read_model
+from trustbed.report.run.records import CellResults, RunModel, Slowdown
 from trustbed.report.transfer import notebook
-
-Model = dict[str, Any]
 
 ABOUT = {
     "version": "0.1.0",
@@ -42,7 +41,7 @@ def text_of(page: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(model: Model) -> str:
+def page(model: RunModel) -> str:
     return run_page.render(model, ABOUT, scenario="name = 'study'\n")
 
 
@@ -92,20 +91,23 @@ def test_it_stays_small(page: str) -> None:
     assert len(page.encode()) < 1_500_000
 
 
-def test_nothing_in_a_run_can_break_out(model: Model) -> None:
-    changed = copy.deepcopy(model)
-    changed["run"] |= {"name": HOSTILE, "about": HOSTILE, "file": HOSTILE}
-    for cell in changed["cells"]:
-        cell["label"] = HOSTILE
-        cell["levels"] = {HOSTILE: HOSTILE}
-        cell["workloads"][0]["name"] = HOSTILE
-        for one in cell["backgrounds"]:
-            one["name"] = HOSTILE
-    for one in changed["repetitions"]:
-        one["why"] = one["label"] = HOSTILE
-    for shown in changed["queues"]:
-        shown["label"] = HOSTILE
-        shown["applications"][0]["name"] = HOSTILE
+def test_nothing_in_a_run_can_break_out(model: RunModel) -> None:
+    def hostile(cell: CellResults) -> CellResults:
+        named = with_workload(cell, lambda one: replace(one, name=HOSTILE))
+        sources = [replace(one, name=HOSTILE) for one in cell.backgrounds]
+        return replace(named, label=HOSTILE, levels={HOSTILE: HOSTILE}, backgrounds=sources)
+
+    queues = []
+    for one in model.queues:
+        first, *others = one.shown.applications
+        shown = replace(one.shown, applications=[replace(first, name=HOSTILE), *others])
+        queues.append(replace(one, label=HOSTILE, shown=shown))
+    changed = replace(
+        with_cells(model, hostile),
+        run=replace(model.run, name=HOSTILE, about=HOSTILE, file=HOSTILE),
+        repetitions=[replace(one, why=HOSTILE, label=HOSTILE) for one in model.repetitions],
+        queues=queues,
+    )
     made = run_page.render(changed, {**ABOUT, "command": HOSTILE}, scenario=HOSTILE)
     assert "<script>alert" not in made
     assert "<img src=x" not in made
@@ -128,18 +130,17 @@ def test_a_run_that_was_not_judged_has_a_page_without_results(tmp_path: Path) ->
     assert "The background, as it was sent and as it arrived" in said
 
 
-def test_more_lines_than_colours_are_counted(model: Model) -> None:
-    changed = copy.deepcopy(model)
-    for number in (7, 8):
-        more = copy.deepcopy(changed["cells"][-1])
-        changed["cells"].append(
-            {
-                **more,
-                "number": number,
-                "label": f"cell {number}",
-                "levels": {"background.cross.model": f"m{number}"},
-            }
+def test_more_lines_than_colours_are_counted(model: RunModel) -> None:
+    more = [
+        replace(
+            model.cells[-1],
+            number=number,
+            label=f"cell {number}",
+            levels={"background.cross.model": f"m{number}"},
         )
+        for number in (7, 8)
+    ]
+    changed = replace(model, cells=[*model.cells, *more])
     section = run_page.sections(changed, Payload())[0]
     captions = {figure.title: figure.caption for figure in section.figures}
     assert captions["Distribution of the response times"].endswith(
@@ -147,24 +148,28 @@ def test_more_lines_than_colours_are_counted(model: Model) -> None:
     )
 
 
-def test_the_deepest_queue_stays_in_its_chart(model: Model) -> None:
-    spec = charts.queue(model["queues"][0])
+def test_the_deepest_queue_stays_in_its_chart(model: RunModel) -> None:
+    spec = charts.queue(model.queues[0].shown)
     assert max(row["most"] for row in spec["datasets"]["slices"]) == 20
     assert sum(row["lost"] for row in spec["datasets"]["lost"]) == 4
 
 
 def test_a_slowdown_without_interval_is_a_mark_without_a_bar() -> None:
-    places = [{"share": None, "ratio": 2.0, "low": None, "high": None, "basis": None}]
-    row = charts.slowdown([("cell", places)])["datasets"]["places"][0]
+    points = [Slowdown(share=None, ratio=2.0, low=None, high=None, basis=None)]
+    row = charts.slowdown([("cell", points)])["datasets"]["places"][0]
     assert (row["word"], row["low"], row["high"]) == ("mean", 2.0, 2.0)
 
 
-def test_cells_that_are_compared_with_nothing_get_a_chart_of_their_values(model: Model) -> None:
-    changed = copy.deepcopy(model)
-    for number, cell in enumerate(changed["cells"]):
-        cell |= {"baseline": None, "levels": {"link.loss": f"kind {number}"}}
-        cell["workloads"][0]["slowdown"] = []
-    section = run_page.sections({**changed, "factors": []}, Payload())[0]
+def test_cells_that_are_compared_with_nothing_get_a_chart_of_their_values(model: RunModel) -> None:
+    changed = with_cells(
+        model,
+        lambda cell: replace(
+            with_workload(cell, lambda one: replace(one, slowdown=[])),
+            baseline=None,
+            levels={"link.loss": f"kind {cell.number}"},
+        ),
+    )
+    section = run_page.sections(replace(changed, factors=[]), Payload())[0]
     assert [figure.title for figure in section.figures] == [
         "Median response time, cell by cell",
         "Distribution of the response times",
@@ -172,7 +177,7 @@ def test_cells_that_are_compared_with_nothing_get_a_chart_of_their_values(model:
     assert section.figures[0].caption == "From 408 ms to 1.20 s."
 
 
-def test_a_notebook_shows_the_cells(model: Model) -> None:
+def test_a_notebook_shows_the_cells(model: RunModel) -> None:
     shown = notebook.run(model)
     assert "2.94 ×" in shown
     assert shown.count("<tr>") == 8

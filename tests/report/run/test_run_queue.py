@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -23,7 +24,8 @@ def directory(tmp_path: Path) -> RunDirectory:
 def over_time(directory: RunDirectory) -> dict[str, object]:
     found = run_queue.over_time(Run(directory.path).repetitions[0])
     assert found is not None
-    return found
+    plain: dict[str, object] = msgspec.to_builtins(found)
+    return plain
 
 
 def test_slices_hold_the_deepest_queue_the_mean_and_what_was_lost(directory: RunDirectory) -> None:

@@ -61,7 +61,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def of(own: Sequence[Repetition], base: Sequence[Repetition] | None = None) -> dict[str, Any]:
-    return result("w", "x", own, base, seed=1)
+    return result("w", "x", own, base, seed=1).json()
 
 
 def test_of_a_single_repetition_the_interval_is_within_it(bench: Bench) -> None:

@@ -5,37 +5,36 @@ Word for word, within its width, in every state that a run can be in.
 
 from __future__ import annotations
 
-import copy
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
+from tests.report.run.conftest import with_cells, with_workload
 from tests.report.run_directories import make_run
 from trustbed.report import text
 from trustbed.report.paint import Paint
 from trustbed.report.run import text as run_text
 from trustbed.report.run import words as run_words
 from trustbed.report.run.model import read_model
+from trustbed.report.run.records import CellResults, Limit, RunModel
 
-Model = dict[str, Any]
 
-
-def test_the_study_word_for_word(model: Model, snapshot: SnapshotAssertion) -> None:
+def test_the_study_word_for_word(model: RunModel, snapshot: SnapshotAssertion) -> None:
     assert run_text.render(model, "study") == snapshot
 
 
 @pytest.mark.parametrize("columns", [40, 60, 72, 100, 300])
-def test_no_line_is_wider_than_asked(model: Model, columns: int) -> None:
+def test_no_line_is_wider_than_asked(model: RunModel, columns: int) -> None:
     widest = max(
         len(line) for line in run_text.render(model, "study", columns=columns).splitlines()
     )
     assert widest <= text.fitted(columns)
 
 
-def test_colour_changes_no_word(model: Model) -> None:
+def test_colour_changes_no_word(model: RunModel) -> None:
     painted = run_text.render(model, "study", paint=Paint(on=True))
     assert "\x1b[1;31mdiscard" in painted
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == run_text.render(model, "study")
@@ -49,54 +48,59 @@ def test_a_run_that_has_not_begun_says_so(tmp_path: Path, snapshot: SnapshotAsse
 
 
 def test_a_run_of_nothing_but_discarded_repetitions_is_not_summed_up(
-    model: Model, snapshot: SnapshotAssertion
+    model: RunModel, snapshot: SnapshotAssertion
 ) -> None:
-    changed = copy.deepcopy(model)
-    for cell in changed["cells"]:
-        cell["only_discarded"] = True
+    changed = with_cells(model, lambda cell: replace(cell, only_discarded=True))
     assert run_words.headline(changed) == snapshot
     assert run_words.assurance(changed) == ""
 
 
-def without(model: Model, *keys: str) -> Model:
-    """The model with cells compared with nothing, and workloads that lack these keys."""
-    changed = copy.deepcopy(model)
-    for cell in changed["cells"]:
-        cell["baseline"] = None
-        for one in cell["workloads"]:
-            one["slowdown"] = []
-            for key in keys:
-                one[key] = None
-    return changed
+def without(model: RunModel, *fields: str) -> RunModel:
+    """The model with cells compared with nothing, and workloads that lack these fields."""
+    lacking = {"slowdown": [], **dict.fromkeys(fields)}
+
+    def change(cell: CellResults) -> CellResults:
+        return replace(
+            cell, baseline=None, workloads=[replace(one, **lacking) for one in cell.workloads]
+        )
+
+    return with_cells(model, change)
 
 
-def test_without_a_baseline_the_range_is_told(model: Model, snapshot: SnapshotAssertion) -> None:
+def test_without_a_baseline_the_range_is_told(model: RunModel, snapshot: SnapshotAssertion) -> None:
     assert run_words.headline(without(model)) == snapshot
 
 
-def test_without_results_the_background_is_told(model: Model, snapshot: SnapshotAssertion) -> None:
+def test_without_results_the_background_is_told(
+    model: RunModel, snapshot: SnapshotAssertion
+) -> None:
     said = run_words.headline(without(model, "measure"))
     assert said == snapshot
 
 
 def test_background_that_does_not_matter_is_told_so(
-    model: Model, snapshot: SnapshotAssertion
+    model: RunModel, snapshot: SnapshotAssertion
 ) -> None:
-    changed = copy.deepcopy(model)
-    for cell in changed["cells"]:
-        for place in cell["workloads"][0]["slowdown"]:
-            place["ratio"] = 1.01
+    changed = with_cells(
+        model,
+        lambda cell: with_workload(
+            cell,
+            lambda one: replace(
+                one, slowdown=[replace(point, ratio=1.01) for point in one.slowdown]
+            ),
+        ),
+    )
     assert run_words.headline(changed) == snapshot
 
 
-def test_findings_of_many_repetitions_are_told_once_with_the_worst(model: Model) -> None:
-    late = next(one for one in model["repetitions"] if one["findings"])["findings"][0]
+def test_findings_of_many_repetitions_are_told_once_with_the_worst(model: RunModel) -> None:
+    late = next(one for one in model.repetitions if one.findings).findings[0]
     mild = {**late, "severity": "info", "value": 0.00004, "message": "mild"}
     worse = {**mild, "value": 0.00009, "message": "worse"}
     noise = {**mild, "code": "capture_snapped", "scope": "capture"}
-    others = [one for one in model["repetitions"] if not one["findings"]]
+    others = [one for one in model.repetitions if not one.findings]
     rows = [
-        {**one, "findings": [late, late] if place < 2 else [worse if place == 5 else mild, noise]}
+        replace(one, findings=[late, late] if place < 2 else [worse if place == 5 else mild, noise])
         for place, one in enumerate(others)
     ]
     found = run_words.gathered(rows)
@@ -104,37 +108,39 @@ def test_findings_of_many_repetitions_are_told_once_with_the_worst(model: Model)
         ("run_emulator_late", "error", "2 of 20"),
         ("run_emulator_late", "info", "18 of 20"),
     ]
-    assert found[1]["message"] == f"worse ({others[5]['directory']})"
+    assert found[1]["message"] == f"worse ({others[5].directory})"
 
 
-def test_a_single_error_stands_with_its_repetition_alone(model: Model) -> None:
-    assert run_words.gathered(model["repetitions"]) == []
+def test_a_single_error_stands_with_its_repetition_alone(model: RunModel) -> None:
+    assert run_words.gathered(model.repetitions) == []
 
 
 def test_what_weakens_results_is_said_once(tmp_path: Path) -> None:
     found = read_model(make_run(tmp_path / "run", repetitions=1).path)
-    notes = run_words.notes(found["cells"], "fetch")
+    notes = run_words.notes(found.cells, "fetch")
     assert len(notes) == 3
     assert "every cell has a single repetition" in notes[1]
     assert "is to be discarded" in notes[2]
 
 
 def test_what_limited_the_transfers_stands_beside_the_result_and_the_reason(
-    model: Model, snapshot: SnapshotAssertion
+    model: RunModel, snapshot: SnapshotAssertion
 ) -> None:
-    changed = copy.deepcopy(model)
-    for cell in changed["cells"]:
-        cell["workloads"][0]["transfers"] = [
-            {"cause": "network_loss", "verdict": "review", "count": 3}
-        ]
-    changed["repetitions"][0] |= {
-        "use": "review",
-        "why": "1 transfer of 1 to be reviewed",
-        "transfers": [
-            {"cause": "network_loss", "verdict": "review", "count": 1},
-            {"cause": "slow_start", "verdict": "trust", "count": 4},
-        ],
-    }
+    lost = Limit(cause="network_loss", verdict="review", count=3)
+    first, *others = model.repetitions
+    first = replace(
+        first,
+        use="review",
+        why="1 transfer of 1 to be reviewed",
+        transfers=[replace(lost, count=1), Limit(cause="slow_start", verdict="trust", count=4)],
+    )
+    changed = replace(
+        with_cells(
+            model,
+            lambda cell: with_workload(cell, lambda one: replace(one, transfers=[lost])),
+        ),
+        repetitions=[first, *others],
+    )
     said = run_text.render(changed, "study")
     assert said.count("slowed by packet loss") == 7 + 1
     assert said == snapshot

@@ -24,6 +24,7 @@ from trustbed.report.charts.drawing import (
 )
 from trustbed.report.charts.palette import LIGHT
 from trustbed.report.records import Json, Row, Spec
+from trustbed.report.run.records import Application, OverTime, Slowdown
 
 LINES = 7
 """At most so many lines in one picture: as many as there are colours."""
@@ -56,7 +57,7 @@ _CELLS = {
 _TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
 
 
-def slowdown(cells: Sequence[tuple[str, Sequence[Row]]]) -> Spec:
+def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
     """Slowdown per cell at its quantiles, with intervals.
 
     A row per cell, 1 where there is no slowdown.
@@ -66,14 +67,14 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Row]]]) -> Spec:
     rows = [
         {
             "cell": label,
-            "word": QUANTILES[point["share"]],
-            "ratio": point["ratio"],
-            "low": point["low"] if point["low"] is not None else point["ratio"],
-            "high": point["high"] if point["high"] is not None else point["ratio"],
+            "word": QUANTILES[point.share],
+            "ratio": point.ratio,
+            "low": point.low if point.low is not None else point.ratio,
+            "high": point.high if point.high is not None else point.ratio,
         }
         for label, places in cells
         for point in places
-        if point["ratio"] is not None
+        if point.ratio is not None
     ]
     seen = [word for word in _ROLES if any(row["word"] == word for row in rows)]
     labels = [label for label, _ in cells]
@@ -346,19 +347,19 @@ _EXTENT = {"minExtent": 62, "maxExtent": 62}
 """The labels of axes that stand above each other take the same room, so that their times do."""
 
 
-def application(shown: Row) -> Spec:
+def application(shown: OverTime) -> Spec:
     """The numbers of a repetition's first workload over time.
 
     Every request where it began, or the rate of every interval.
     """
-    first = next(iter(shown.get("applications") or ()), None) or {"measure": None}
-    if first["measure"] == "throughput":
-        return _throughput(first, shown["duration_seconds"])
-    requests = [
-        {"t": t, "seconds": took}
-        for t, took in zip(first.get("t") or (), first.get("seconds") or (), strict=True)
-    ]
-    failed = [{"t": t} for t in first.get("failed_t") or ()]
+    first = next(iter(shown.applications), None)
+    if first is not None and first.bits_per_second is not None:
+        return _throughput(first, first.bits_per_second, shown.duration_seconds)
+    begun, seconds, without = (
+        ((), (), ()) if first is None else (first.t, first.seconds or (), first.failed_t or ())
+    )
+    requests = [{"t": t, "seconds": took} for t, took in zip(begun, seconds, strict=True)]
+    failed = [{"t": t} for t in without]
     colour = coloured_by_word({REQUEST: "data"} | ({FAILED: "retransmission"} if failed else {}))
     vertical = _aligned(
         quantity_axis("seconds", title="response time", label=SECONDS_LABEL, ticks=4)
@@ -376,17 +377,15 @@ def application(shown: Row) -> Spec:
             ),
         ],
         params={
-            "duration": shown["duration_seconds"],
-            "most": 1.08 * max(first.get("seconds") or (0.0,)) or 1.0,
+            "duration": shown.duration_seconds,
+            "most": 1.08 * max(seconds or (0.0,)) or 1.0,
         },
         height=_PANEL,
     )
 
 
-def _throughput(first: Row, duration: float) -> Spec:
-    rows = [
-        {"t": t, "bits": bits} for t, bits in zip(first["t"], first["bits_per_second"], strict=True)
-    ]
+def _throughput(first: Application, rates: Sequence[float], duration: float) -> Spec:
+    rows = [{"t": t, "bits": bits} for t, bits in zip(first.t, rates, strict=True)]
     vertical = _aligned(quantity_axis("bits", title="throughput", label=RATE_LABEL, ticks=4))
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6}
     tips = tooltip(("t", "time (s)", ".1f"), ("bits", "bit/s", ".3s"))
@@ -402,24 +401,19 @@ def _throughput(first: Row, duration: float) -> Spec:
     )
 
 
-def queue(shown: Row) -> Spec:
+def queue(shown: OverTime) -> Spec:
     """The queue of a repetition's deepest pipe over time.
 
     The deepest and the mean of each slice, and where packets were lost.
     """
-    first = next(iter(shown.get("pipes") or ()), None) or {
-        "t": (),
-        "packets_max": (),
-        "packets_mean": (),
-        "lost": (),
-    }
-    columns = (first["t"], first["packets_max"], first["packets_mean"])
-    slices = [
-        {"t": t, "most": most, "mean": average} for t, most, average in zip(*columns, strict=True)
-    ]
-    lost = [
-        {"t": t, "lost": count} for t, count in zip(first["t"], first["lost"], strict=True) if count
-    ]
+    slices: list[Json] = []
+    lost: list[Json] = []
+    for first in shown.pipes[:1]:
+        columns = zip(first.t, first.packets_max, first.packets_mean, strict=True)
+        slices = [{"t": t, "most": most, "mean": average} for t, most, average in columns]
+        lost = [
+            {"t": t, "lost": count} for t, count in zip(first.t, first.lost, strict=True) if count
+        ]
     colour = coloured_by_word(
         {DEEPEST: "window", AVERAGE: "allowed"} | ({LOST: "retransmission"} if lost else {})
     )
@@ -465,7 +459,7 @@ def queue(shown: Row) -> Spec:
                 tooltip=lost_tips,
             ),
         ],
-        params={"duration": shown["duration_seconds"]},
+        params={"duration": shown.duration_seconds},
         height=_PANEL,
     )
 

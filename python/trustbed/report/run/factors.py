@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trustbed.report.records import Row
-
-Cell = Row
+from trustbed.report.run.records import CellResults
 
 NOTHING = "–"
 """The level of a factor that changes nothing in a cell."""
@@ -33,9 +32,9 @@ class Scale:
     unit: str
     values: Mapping[str, float]
 
-    def position(self, cell: Cell) -> float | None:
+    def position(self, cell: CellResults) -> float | None:
         """Where a cell stands; ``None`` where the factor changes nothing."""
-        return self.values.get(cell["levels"].get(self.key, NOTHING))
+        return self.values.get(cell.levels.get(self.key, NOTHING))
 
 
 def number(level: str) -> tuple[float, str] | None:
@@ -56,11 +55,11 @@ def number(level: str) -> tuple[float, str] | None:
     return float(digits) * _PREFIXES[prefix], unit
 
 
-def scale_of(factors: Sequence[Row], cells: Sequence[Cell]) -> Scale | None:
+def scale_of(factors: Sequence[Row], cells: Sequence[CellResults]) -> Scale | None:
     """The factor with the most levels, among those with three numbers of one unit at least."""
     found = []
     for factor in factors:
-        used = {cell["levels"].get(factor["key"], NOTHING) for cell in cells} - {NOTHING}
+        used = {cell.levels.get(factor["key"], NOTHING) for cell in cells} - {NOTHING}
         read = {level: number(level) for level in factor["levels"] if level in used}
         known = {level: value for level, value in read.items() if value is not None}
         if (
@@ -75,49 +74,47 @@ def scale_of(factors: Sequence[Row], cells: Sequence[Cell]) -> Scale | None:
     return max(found, key=lambda scale: len(scale.values), default=None)
 
 
-def others(cell: Cell, key: str) -> str:
+def others(cell: CellResults, key: str) -> str:
     """A cell in the words of its factors, without one of them."""
     return ", ".join(
-        level for name, level in cell["levels"].items() if name != key and level != NOTHING
+        level for name, level in cell.levels.items() if name != key and level != NOTHING
     )
 
 
-def groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+def groups(cells: Iterable[CellResults]) -> list[list[CellResults]]:
     """Cells that are compared with each other: those of one baseline, which comes first.
 
     Cells without one are one group.
     """
-    held: dict[int | None, list[Cell]] = {}
+    held: dict[int | None, list[CellResults]] = {}
     for cell in cells:
-        held.setdefault(cell["baseline"], []).append(cell)
+        held.setdefault(cell.baseline, []).append(cell)
     return [
-        sorted(group, key=lambda cell: (cell["number"] != cell["baseline"], cell["number"]))
+        sorted(group, key=lambda cell: (not cell.is_baseline, cell.number))
         for group in held.values()
     ]
 
 
-def shared(cells: Sequence[Cell]) -> str:
+def shared(cells: Sequence[CellResults]) -> str:
     """The levels that all cells of a group have, in words; empty if there are none."""
-    first = next((cell for cell in cells if cell["number"] != cell["baseline"]), cells[0])
+    first = next((cell for cell in cells if not cell.is_baseline), cells[0])
     alike = [
         level
-        for key, level in first["levels"].items()
-        if level != NOTHING and all(cell["levels"].get(key) in (level, NOTHING) for cell in cells)
+        for key, level in first.levels.items()
+        if level != NOTHING and all(cell.levels.get(key) in (level, NOTHING) for cell in cells)
     ]
     return ", ".join(alike) if len(cells) > 1 else ""
 
 
-def short(cell: Cell, group: Sequence[Cell]) -> str:
+def short(cell: CellResults, group: Sequence[CellResults]) -> str:
     """A cell's label within its group: without what all of them share."""
     alike = {
         key
-        for key, level in cell["levels"].items()
-        if len(group) > 1 and all(other["levels"].get(key) == level for other in group)
+        for key, level in cell.levels.items()
+        if len(group) > 1 and all(other.levels.get(key) == level for other in group)
     }
-    words = [
-        level for key, level in cell["levels"].items() if level != NOTHING and key not in alike
-    ]
-    return ", ".join(words) or str(cell["label"])
+    words = [level for key, level in cell.levels.items() if level != NOTHING and key not in alike]
+    return ", ".join(words) or cell.label
 
 
 def key_words(key: str) -> str:

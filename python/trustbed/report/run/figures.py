@@ -13,7 +13,8 @@ from trustbed.report.records import Row, Spec
 from trustbed.report.run import charts as charts
 from trustbed.report.run import words as run_words
 from trustbed.report.run.factors import Scale, key_words, others, scale_of, short
-from trustbed.report.run.words import Model, times
+from trustbed.report.run.records import Application, CellOverTime, CellResults, RunModel
+from trustbed.report.run.words import Found, times
 
 READING = {
     "slowdown": "1 × is as fast as without background traffic; further right is slower. Marks "
@@ -47,7 +48,7 @@ READING = {
 
 
 def of_workload(
-    model: Model, pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload
+    model: RunModel, pairs: Sequence[Found], group: Sequence[CellResults], payload: Payload
 ) -> list[Figure]:
     """Slowdown, result against a factor, distributions: those that there is something for."""
     found = [_slowdown(pairs, group, payload), _against(model, pairs, payload)]
@@ -63,22 +64,16 @@ def _drawn(spec: Spec) -> bool:
 
 
 def _slowdown(
-    pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload
+    pairs: Sequence[Found], group: Sequence[CellResults], payload: Payload
 ) -> Figure | None:
-    cells = [
-        (short(cell, group), one["slowdown"])
-        for cell, one in pairs
-        if cell["number"] != cell["baseline"]
-    ]
+    cells = [(short(cell, group), one.slowdown) for cell, one in pairs if not cell.is_baseline]
     spec = charts.slowdown(cells)
     if not _drawn(spec):
         return None
     places = [
-        (point["ratio"], cell)
+        (point.ratio, cell)
         for cell, one in pairs
-        if (point := run_words.central(one))
-        and point["ratio"]
-        and cell["number"] != cell["baseline"]
+        if (point := run_words.central(one)) and point.ratio and not cell.is_baseline
     ]
     ratio, worst = max(places, key=lambda one: one[0])
     caption = f"Most at the median: {times(ratio)} ({short(worst, group)})."
@@ -91,33 +86,21 @@ def _slowdown(
     )
 
 
-def _against(model: Model, pairs: Sequence[tuple[Row, Row]], payload: Payload) -> Figure | None:
+def _against(model: RunModel, pairs: Sequence[Found], payload: Payload) -> Figure | None:
     cells = [cell for cell, _ in pairs]
-    scale = scale_of(model["factors"], cells)
+    scale = scale_of(model.factors, cells)
     if scale is None:
         return None
-    throughput = pairs[0][1]["measure"] == "throughput"
-    unit, name = (
-        ("bits_per_second", "mean")
-        if throughput
-        else ("seconds", "median" if pairs[0][1]["measure"] == "response_time" else "mean")
-    )
+    kind = pairs[0][1]
+    throughput, name, shape = kind.is_throughput, kind.middle_name, run_words.shape_of(kind)
     lines: dict[str, list[Row]] = {}
     for cell, one in pairs:
         point = scale.position(cell)
-        value = one.get(f"{name}_{unit}")
-        if point is not None and value is not None and cell["number"] != cell["baseline"]:
-            row = {
-                "x": point,
-                "value": value,
-                "low": one.get(f"{name}_low_{unit}"),
-                "high": one.get(f"{name}_high_{unit}"),
-            }
+        found = one.middle
+        if point is not None and found.value is not None and not cell.is_baseline:
+            row = {"x": point, "value": found.value, "low": found.low, "high": found.high}
             lines.setdefault(others(cell, scale.key) or "all", []).append(row)
-    quiet = next(
-        (one.get(f"{name}_{unit}") for cell, one in pairs if cell["number"] == cell["baseline"]),
-        None,
-    )
+    quiet = next((one.middle.value for cell, one in pairs if cell.is_baseline), None)
     measure = "throughput" if throughput else f"{name} response time"
     spec = charts.against_factor(
         [(word, sorted(rows, key=lambda row: row["x"])) for word, rows in lines.items()],
@@ -129,7 +112,6 @@ def _against(model: Model, pairs: Sequence[tuple[Row, Row]], payload: Payload) -
     )
     if not _drawn(spec):
         return None
-    shape = words.bits if throughput else words.duration
     caption = "" if quiet is None else f"Without background: {shape(quiet)}."
     title = f"{measure[0].upper()}{measure[1:]} against the {key_words(scale.key)}"
     return Figure(
@@ -146,27 +128,20 @@ def _scale_words(scale: Scale) -> str:
     return key_words(scale.key) + (", packets" if scale.unit in ("p", "packets") else "")
 
 
-def _measure(pairs: Sequence[tuple[Row, Row]]) -> tuple[bool, str, str]:
-    """Whether a throughput was measured, the name of its estimate, and its unit."""
-    measure = pairs[0][1]["measure"]
-    if measure == "throughput":
-        return True, "mean", "bits_per_second"
-    return False, "median" if measure == "response_time" else "mean", "seconds"
-
-
 def _values(
-    pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload
+    pairs: Sequence[Found], group: Sequence[CellResults], payload: Payload
 ) -> Figure | None:
     """The result of every cell, where no factor has numbers and nothing is compared."""
-    throughput, name, unit = _measure(pairs)
+    kind = pairs[0][1]
+    throughput, name, shape = kind.is_throughput, kind.middle_name, run_words.shape_of(kind)
     cells: list[tuple[str, Row]] = [
         (
             short(cell, group),
             {
-                "value": one.get(f"{name}_{unit}"),
-                "low": one.get(f"{name}_low_{unit}"),
-                "high": one.get(f"{name}_high_{unit}"),
-                "each": [each.get(f"{name}_{unit}") for each in one["per_repetition"]],
+                "value": one.middle.value,
+                "low": one.middle.low,
+                "high": one.middle.high,
+                "each": [getattr(each, name) for each in one.per_repetition],
             },
         )
         for cell, one in pairs
@@ -175,7 +150,6 @@ def _values(
     spec = charts.values(cells, title=title, label=RATE_LABEL if throughput else SECONDS_LABEL)
     if not _drawn(spec):
         return None
-    shape = words.bits if throughput else words.duration
     known = [row["value"] for _, row in cells if row["value"] is not None]
     caption = f"From {shape(min(known))} to {shape(max(known))}."
     heading = f"{title[0].upper()}{title[1:]}, cell by cell"
@@ -196,13 +170,9 @@ def _ends_of(lines: dict[str, list[Row]], shape: object) -> str:
 
 
 def _distribution(
-    pairs: Sequence[tuple[Row, Row]], group: Sequence[Row], payload: Payload
+    pairs: Sequence[Found], group: Sequence[CellResults], payload: Payload
 ) -> Figure | None:
-    cells = [
-        (short(cell, group), one.get("cdf") or [])
-        for cell, one in pairs
-        if len(one.get("cdf") or ()) > 1
-    ]
+    cells = [(short(cell, group), one.cdf) for cell, one in pairs if len(one.cdf) > 1]
     if not cells:
         return None
     values = [value for _, steps in cells for value, _ in steps]
@@ -231,15 +201,13 @@ def _distribution(
     )
 
 
-def losses(model: Model, payload: Payload) -> list[Figure]:
+def losses(model: RunModel, payload: Payload) -> list[Figure]:
     """What of the background was lost against a factor, where one has numbers."""
     cells = [
-        cell
-        for cell in model["cells"]
-        if any(one["loss_share"] is not None for one in cell["backgrounds"])
+        cell for cell in model.cells if any(one.loss_share is not None for one in cell.backgrounds)
     ]
-    scale = scale_of(model["factors"], cells) if cells else None
-    if scale is None or not any(one["loss_share"] for cell in cells for one in cell["backgrounds"]):
+    scale = scale_of(model.factors, cells) if cells else None
+    if scale is None or not any(one.loss_share for cell in cells for one in cell.backgrounds):
         return []
     lines = _loss_lines(cells, scale)
     title = _scale_words(scale)
@@ -259,66 +227,65 @@ def losses(model: Model, payload: Payload) -> list[Figure]:
     ]
 
 
-def _loss_lines(cells: Sequence[Row], scale: Scale) -> list[tuple[str, list[Row]]]:
-    several = len({one["name"] for cell in cells for one in cell["backgrounds"]}) > 1
+def _loss_lines(cells: Sequence[CellResults], scale: Scale) -> list[tuple[str, list[Row]]]:
+    several = len({one.name for cell in cells for one in cell.backgrounds}) > 1
     lines: dict[str, list[Row]] = {}
     for cell in cells:
         point = scale.position(cell)
-        for one in cell["backgrounds"]:
-            if point is None or one["loss_share"] is None:
+        for one in cell.backgrounds:
+            if point is None or one.loss_share is None:
                 continue
             word = (
                 ", ".join(
-                    part
-                    for part in (one["name"] if several else "", others(cell, scale.key))
-                    if part
+                    part for part in (one.name if several else "", others(cell, scale.key)) if part
                 )
-                or one["name"]
+                or one.name
             )
             lines.setdefault(word, []).append(
                 {
                     "x": point,
-                    "value": one["loss_share"],
-                    "low": one["loss_low"],
-                    "high": one["loss_high"],
+                    "value": one.loss_share,
+                    "low": one.loss_low,
+                    "high": one.loss_high,
                 }
             )
     return [(word, sorted(rows, key=lambda row: row["x"])) for word, rows in lines.items()]
 
 
-def over_time(shown: Row, payload: Payload) -> Pair:
+def over_time(one: CellOverTime, payload: Payload) -> Pair:
     """A repetition over time: the application above, the queue below."""
+    shown = one.shown
     above, below = charts.application(shown), charts.queue(shown)
-    first = next(iter(shown["applications"]), None)
-    pipe = next(iter(shown["pipes"]), None)
+    first = next(iter(shown.applications), None)
+    pipe = next(iter(shown.pipes), None)
     return Pair(
-        title=f"{shown['label']} ({shown['directory']})",
+        title=f"{one.label} ({shown.directory})",
         above=payload.add(above) if _drawn(above) else None,
         below=payload.add(below) if _drawn(below) else None,
         above_words="" if first is None else _above_words(first),
         below_words=""
         if pipe is None
         else (
-            f"Queue of {pipe['name']}: {words.counted(max(pipe['packets_max']), 'packet')} at its "
-            f"deepest, {sum(pipe['lost'])} lost."
+            f"Queue of {pipe.name}: {words.counted(max(pipe.packets_max), 'packet')} at its "
+            f"deepest, {sum(pipe.lost)} lost."
         ),
         reading=READING[
             "queue"
             if first is None
             else "rate_over_time"
-            if first["measure"] == "throughput"
+            if first.measure == "throughput"
             else "over_time"
         ],
     )
 
 
-def _above_words(first: Row) -> str:
-    if first["measure"] == "throughput":
-        return f"Throughput of {first['name']} over time."
-    longest = max(first["seconds"], default=None)
-    failed = len(first["failed_t"])
+def _above_words(first: Application) -> str:
+    if first.measure == "throughput":
+        return f"Throughput of {first.name} over time."
+    longest = max(first.seconds or (), default=None)
+    failed = len(first.failed_t or ())
     return (
-        f"{words.counted(first['requests'], 'request')} of {first['name']}"
+        f"{words.counted(first.requests or 0, 'request')} of {first.name}"
         + ("" if longest is None else f", the slowest {words.duration(longest)}")
         + (f", {failed} failed" if failed else "")
         + "."

@@ -19,13 +19,26 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from trustbed.report.records import Json, Row
+from msgspec.structs import replace
+
+from trustbed.report.records import Row
 from trustbed.report.run import queue as run_queue
 from trustbed.report.run.reading import SECOND, Repetition, Run
+from trustbed.report.run.records import (
+    Background,
+    Burstiness,
+    CellOverTime,
+    CellResults,
+    Emulator,
+    Limit,
+    Pipe,
+    RepetitionSummary,
+    RunModel,
+    RunSummary,
+    WorkloadOutcome,
+)
 from trustbed.report.run.results import result
 from trustbed.workload import mean, mean_interval
-
-Model = Row
 
 SCHEMA_VERSION = 1
 """Raised when a field changes its meaning or goes away; new fields do not raise it."""
@@ -34,7 +47,7 @@ CHARTED = 16
 """Of so many cells a repetition is shown over time."""
 
 
-def read_model(path: Path) -> Json:
+def read_model(path: Path) -> RunModel:
     """The model of a run, whatever its state.
 
     Raises:
@@ -43,37 +56,37 @@ def read_model(path: Path) -> Json:
     run = Run(path)
     chosen = {cell["number"]: _counted(run.of(cell["number"])) for cell in run.cells}
     cells = [_cell(run, cell, chosen) for cell in run.cells]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "run": _about(run),
-        "host": dict(run.host),
-        "factors": list(run.manifest.get("factors") or ()),
-        "cells": cells,
-        "repetitions": [_repetition(one, run) for one in run.repetitions],
-        "queues": _queues(run, chosen),
-    }
+    return RunModel(
+        schema_version=SCHEMA_VERSION,
+        run=_about(run),
+        host=dict(run.host),
+        factors=list(run.manifest.get("factors") or ()),
+        cells=cells,
+        repetitions=[_repetition(one, run) for one in run.repetitions],
+        queues=_queues(run, chosen),
+    )
 
 
-def _about(run: Run) -> Json:
+def _about(run: Run) -> RunSummary:
     scenario = run.manifest.get("scenario") or {}
     uses = Counter(one.use for one in run.repetitions)
-    return {
-        "directory": run.path.resolve().name,
+    return RunSummary(
+        directory=run.path.resolve().name,
         **{key: scenario.get(key) for key in ("name", "about", "file", "sha256")},
-        "seed": run.manifest.get("seed"),
-        "rounds": run.manifest.get("repetitions"),
-        "planned": len(run.repetitions),
-        "complete": sum(one.complete for one in run.repetitions),
-        "judged": sum(one.judged for one in run.repetitions),
-        "uses": dict(sorted(uses.items())),
-        "inputs": list(run.manifest.get("inputs") or ()),
-        "sessions": list(run.manifest.get("sessions") or ()),
-        "failed_workloads": sum(
+        seed=run.manifest.get("seed"),
+        rounds=run.manifest.get("repetitions"),
+        planned=len(run.repetitions),
+        complete=sum(one.complete for one in run.repetitions),
+        judged=sum(one.judged for one in run.repetitions),
+        uses=dict(sorted(uses.items())),
+        inputs=list(run.manifest.get("inputs") or ()),
+        sessions=list(run.manifest.get("sessions") or ()),
+        failed_workloads=sum(
             one.get("outcome") not in (None, "complete")
             for each in run.repetitions
             for one in each.workloads
         ),
-    }
+    )
 
 
 def _counted(repetitions: Sequence[Repetition]) -> list[Repetition]:
@@ -83,32 +96,32 @@ def _counted(repetitions: Sequence[Repetition]) -> list[Repetition]:
     ]
 
 
-def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> Json:
+def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> CellResults:
     own, counted = run.of(cell["number"]), chosen[cell["number"]]
     baseline = _baseline(run, cell)
     quiet = chosen.get(baseline, ()) if baseline is not None else None
     seed = int(run.manifest.get("seed") or 0)
-    return {
-        "number": cell["number"],
-        "label": cell["label"],
-        "levels": dict(cell.get("levels") or {}),
-        "baseline": baseline,
-        "planned": len(own),
-        "counted": len(counted),
-        "only_discarded": bool(counted) and not any(one.counts for one in counted),
-        "uses": dict(sorted(Counter(one.use for one in own).items())),
-        "workloads": [
-            {
-                **result(name, kind, counted, quiet, seed=seed),
-                "transfers": _limits(counted, name),
-                "rtt_mean_seconds": _rtt(counted, name),
-            }
+    return CellResults(
+        number=cell["number"],
+        label=cell["label"],
+        levels=dict(cell.get("levels") or {}),
+        baseline=baseline,
+        planned=len(own),
+        counted=len(counted),
+        only_discarded=bool(counted) and not any(one.counts for one in counted),
+        uses=dict(sorted(Counter(one.use for one in own).items())),
+        workloads=[
+            replace(
+                result(name, kind, counted, quiet, seed=seed),
+                transfers=_limits(counted, name),
+                rtt_mean_seconds=_rtt(counted, name),
+            )
             for name, kind in _workloads(counted)
         ],
-        "backgrounds": _backgrounds(counted),
-        "pipes": _pipes(counted),
-        "burstiness": _burstiness(counted),
-    }
+        backgrounds=_backgrounds(counted),
+        pipes=_pipes(counted),
+        burstiness=_burstiness(counted),
+    )
 
 
 def _baseline(run: Run, cell: Row) -> int | None:
@@ -128,7 +141,7 @@ def _workloads(repetitions: Iterable[Repetition]) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _limits(repetitions: Iterable[Repetition], workload: str | None = None) -> list[Json]:
+def _limits(repetitions: Iterable[Repetition], workload: str | None = None) -> list[Limit]:
     """What limited the transfers, the most frequent first; of one workload, or of all."""
     found = Counter(
         (row["cause"], row["verdict"])
@@ -137,9 +150,7 @@ def _limits(repetitions: Iterable[Repetition], workload: str | None = None) -> l
         if workload in (None, row["workload"])
     )
     ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [
-        {"cause": cause, "verdict": verdict, "count": count} for (cause, verdict), count in ordered
-    ]
+    return [Limit(cause=cause, verdict=verdict, count=count) for (cause, verdict), count in ordered]
 
 
 def _rtt(repetitions: Iterable[Repetition], workload: str) -> float | None:
@@ -151,7 +162,7 @@ def _rtt(repetitions: Iterable[Repetition], workload: str) -> float | None:
 # What passed the links.
 
 
-def _backgrounds(repetitions: Sequence[Repetition]) -> list[Json]:
+def _backgrounds(repetitions: Sequence[Repetition]) -> list[Background]:
     """What every source of background sent and what of it arrived, the repetitions together."""
     held: dict[str, list[Row]] = {}
     for each in repetitions:
@@ -160,7 +171,7 @@ def _backgrounds(repetitions: Sequence[Repetition]) -> list[Json]:
     return [_background(name, rows) for name, rows in held.items()]
 
 
-def _background(name: str, rows: Sequence[Row]) -> Json:
+def _background(name: str, rows: Sequence[Row]) -> Background:
     sent = [row.get("send") or {} for row in rows]
     offered = _sum(one.get("offered_packets") for one in sent)
     arrived = _sum(_arrived(row) for row in rows)
@@ -172,22 +183,22 @@ def _background(name: str, rows: Sequence[Row]) -> Json:
     over = mean_interval(losses)
     departure_error = [one.get("departure_error") or {} for one in sent]
     rates = [rate for row in rows if (rate := _rate(row.get("send") or {})) is not None]
-    return {
-        "name": name,
-        "from": rows[0].get("from"),
-        "to": rows[0].get("to"),
-        "transport": rows[0].get("transport"),
-        "release": rows[0].get("release"),
-        "repetitions": len(rows),
-        "offered_packets": offered,
-        "arrived_packets": arrived,
-        "offered_bits_per_second": mean(rates),
-        "loss_share": mean(losses),
-        "loss_low": None if over is None else max(0.0, over.low),
-        "loss_high": None if over is None else min(1.0, over.high),
-        "late_p99_seconds": _most(one.get("p99_ns") for one in departure_error),
-        "late_max_seconds": _most(one.get("max_ns") for one in departure_error),
-    }
+    return Background(
+        name=name,
+        from_=rows[0].get("from"),
+        to=rows[0].get("to"),
+        transport=rows[0].get("transport"),
+        release=rows[0].get("release"),
+        repetitions=len(rows),
+        offered_packets=offered,
+        arrived_packets=arrived,
+        offered_bits_per_second=mean(rates),
+        loss_share=mean(losses),
+        loss_low=None if over is None else max(0.0, over.low),
+        loss_high=None if over is None else min(1.0, over.high),
+        late_p99_seconds=_most(one.get("p99_ns") for one in departure_error),
+        late_max_seconds=_most(one.get("max_ns") for one in departure_error),
+    )
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -217,7 +228,7 @@ def _rate(send: Row) -> float | None:
     return 8 * sum(whole) / len(whole) if whole else None
 
 
-def _pipes(repetitions: Sequence[Repetition]) -> list[Json]:
+def _pipes(repetitions: Sequence[Repetition]) -> list[Pipe]:
     """Every pipe of the emulator: means over the repetitions, and the deepest queue of all."""
     held: dict[str, list[Row]] = {}
     for each in repetitions:
@@ -226,7 +237,7 @@ def _pipes(repetitions: Sequence[Repetition]) -> list[Json]:
     return [_pipe(name, rows) for name, rows in held.items()]
 
 
-def _pipe(name: str, rows: Sequence[Row]) -> Json:
+def _pipe(name: str, rows: Sequence[Row]) -> Pipe:
     delays = [row.get("queue_delay") or {} for row in rows]
     packets = sum(row.get("packets") or 0 for row in rows)
     dropped: Counter[str] = Counter()
@@ -234,21 +245,21 @@ def _pipe(name: str, rows: Sequence[Row]) -> Json:
         dropped.update(
             {cause: count for cause, count in (row.get("dropped") or {}).items() if count}
         )
-    return {
-        "name": name,
-        "from": rows[0].get("from"),
-        "to": rows[0].get("to"),
-        "packets": packets,
-        "carried_bits_per_second": _mean_of(rows, "carried_bits_per_second"),
-        "queue_p50_seconds": _mean_of(delays, "p50_ns", SECOND),
-        "queue_p99_seconds": _mean_of(delays, "p99_ns", SECOND),
-        "queue_max_seconds": _most(delay.get("max_ns") for delay in delays),
-        "deepest_queue_packets": max(
+    return Pipe(
+        name=name,
+        from_=rows[0].get("from"),
+        to=rows[0].get("to"),
+        packets=packets,
+        carried_bits_per_second=_mean_of(rows, "carried_bits_per_second"),
+        queue_p50_seconds=_mean_of(delays, "p50_ns", SECOND),
+        queue_p99_seconds=_mean_of(delays, "p99_ns", SECOND),
+        queue_max_seconds=_most(delay.get("max_ns") for delay in delays),
+        deepest_queue_packets=max(
             (row.get("deepest_queue_packets") or 0 for row in rows), default=None
         ),
-        "dropped": dict(sorted(dropped.items())),
-        "dropped_share": sum(dropped.values()) / packets if packets else None,
-    }
+        dropped=dict(sorted(dropped.items())),
+        dropped_share=sum(dropped.values()) / packets if packets else None,
+    )
 
 
 def _mean_of(rows: Iterable[Row], key: str, unit: float = 1.0) -> float | None:
@@ -256,7 +267,7 @@ def _mean_of(rows: Iterable[Row], key: str, unit: float = 1.0) -> float | None:
     return mean(known)
 
 
-def _burstiness(repetitions: Sequence[Repetition]) -> list[Json]:
+def _burstiness(repetitions: Sequence[Repetition]) -> list[Burstiness]:
     """What the captures say of burstiness, a row per place: means over the repetitions."""
     held: dict[str, list[Row]] = {}
     for each in repetitions:
@@ -270,7 +281,7 @@ def _burstiness(repetitions: Sequence[Repetition]) -> list[Json]:
         "abw_max_bits_per_second",
     )
     return [
-        {"capture": name, **{key: _mean_of(rows, key) for key in keys}}
+        Burstiness(capture=name, **{key: _mean_of(rows, key) for key in keys})
         for name, rows in held.items()
     ]
 
@@ -278,41 +289,41 @@ def _burstiness(repetitions: Sequence[Repetition]) -> list[Json]:
 # What each repetition is worth.
 
 
-def _repetition(one: Repetition, run: Run) -> Json:
+def _repetition(one: Repetition, run: Run) -> RepetitionSummary:
     label = next((cell["label"] for cell in run.cells if cell["number"] == one.cell), str(one.cell))
     departure_error = (one.record.get("emulator") or {}).get("departure_error") or {}
-    return {
-        "directory": one.directory,
-        "number": one.number,
-        "cell": one.cell,
-        "label": label,
-        "round": one.round,
-        "seed": one.seed,
-        "complete": one.complete,
-        "outcome": one.record.get("outcome"),
-        "use": one.use,
-        "why": one.findings.get("why") or "",
-        "verdicts": dict(one.findings.get("verdicts") or {}),
-        "findings": list(one.findings.get("findings") or ()),
-        "transfers": _limits([one]),
-        "started": one.record.get("started"),
-        "seconds": one.record.get("seconds"),
-        "emulator": {
-            "p50_seconds": _most([departure_error.get("p50_ns")]),
-            "p99_seconds": _most([departure_error.get("p99_ns")]),
-            "max_seconds": _most([departure_error.get("max_ns")]),
-            "late_share": departure_error.get("late_by_more_than_a_packet_time"),
-            "overdue_share": departure_error.get("overdue_share"),
-            "priority": (one.record.get("emulator_ready") or {}).get("priority"),
-        },
-        "workloads": [
-            {key: each.get(key) for key in ("name", "outcome", "reason", "seconds")}
+    return RepetitionSummary(
+        directory=one.directory,
+        number=one.number,
+        cell=one.cell,
+        label=label,
+        round=one.round,
+        seed=one.seed,
+        complete=one.complete,
+        outcome=one.record.get("outcome"),
+        use=one.use,
+        why=one.findings.get("why") or "",
+        verdicts=dict(one.findings.get("verdicts") or {}),
+        findings=list(one.findings.get("findings") or ()),
+        transfers=_limits([one]),
+        started=one.record.get("started"),
+        seconds=one.record.get("seconds"),
+        emulator=Emulator(
+            p50_seconds=_most([departure_error.get("p50_ns")]),
+            p99_seconds=_most([departure_error.get("p99_ns")]),
+            max_seconds=_most([departure_error.get("max_ns")]),
+            late_share=departure_error.get("late_by_more_than_a_packet_time"),
+            overdue_share=departure_error.get("overdue_share"),
+            priority=(one.record.get("emulator_ready") or {}).get("priority"),
+        ),
+        workloads=[
+            WorkloadOutcome(**{key: each.get(key) for key in WorkloadOutcome.__struct_fields__})
             for each in one.workloads
         ],
-    }
+    )
 
 
-def _queues(run: Run, chosen: Mapping[int, Sequence[Repetition]]) -> list[Json]:
+def _queues(run: Run, chosen: Mapping[int, Sequence[Repetition]]) -> list[CellOverTime]:
     """One repetition of each cell over time.
 
     The first that may be trusted, or else the first that counts.
@@ -325,5 +336,5 @@ def _queues(run: Run, chosen: Mapping[int, Sequence[Repetition]]) -> list[Json]:
         )
         shown = run_queue.over_time(one) if one is not None else None
         if shown is not None:
-            found.append({"cell": cell["number"], "label": cell["label"], **shown})
+            found.append(CellOverTime(cell=cell["number"], label=cell["label"], shown=shown))
     return found

@@ -6,7 +6,7 @@ Shows the model that ``trustbed report --json`` prints, and measures nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,16 @@ from trustbed.report.run import figures as run_figures
 from trustbed.report.run import words as run_words
 from trustbed.report.run.charts import QUANTILES
 from trustbed.report.run.factors import groups, shared, short
-from trustbed.report.run.words import Model, span, times
+from trustbed.report.run.records import (
+    CellResults,
+    Estimate,
+    RepetitionSummary,
+    RunModel,
+    RunSummary,
+    Slowdown,
+    WorkloadResult,
+)
+from trustbed.report.run.words import Found, span, times
 
 LISTED = 15
 """At most so many repetitions are listed with their findings."""
@@ -37,22 +46,20 @@ class Section:
     figures: Sequence[Figure]
 
 
-def sections(model: Model, payload: Payload) -> list[Section]:
+def sections(model: RunModel, payload: Payload) -> list[Section]:
     """A section per group of cells and workload. Adds their charts to the payload."""
     found: list[Section] = []
-    every = groups(model["cells"])
+    every = groups(model.cells)
     for group in every:
         names = list(
-            dict.fromkeys(
-                one["name"] for cell in group for one in cell["workloads"] if one["measure"]
-            )
+            dict.fromkeys(one.name for cell in group for one in cell.workloads if one.measure)
         )
         for name in names:
             pairs = [
                 (cell, one)
                 for cell in group
-                for one in cell["workloads"]
-                if one["name"] == name and one["measure"]
+                for one in cell.workloads
+                if one.name == name and one.measure
             ]
             where = shared(group) if len(every) > 1 else ""
             found.append(
@@ -67,9 +74,9 @@ def sections(model: Model, payload: Payload) -> list[Section]:
     return found
 
 
-def results(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> list[Table]:
+def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]:
     """The numbers of a workload, a line per cell, and their comparison with the baseline."""
-    if pairs[0][1]["measure"] == "response_time":
+    if pairs[0][1].measure == "response_time":
         columns = [
             ("Repetitions", "cell"),
             ("Requests", ""),
@@ -88,14 +95,14 @@ def results(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> list[Tabl
             lines=[_line(cell, group, shape(cell, one)) for cell, one in pairs],
         )
     ]
-    if any(one["slowdown"] for _, one in pairs):
+    if any(one.slowdown for _, one in pairs):
         found.append(_compared(pairs, group))
-    if any(one.get("rtt_mean_seconds") is not None for _, one in pairs):
-        rtts = [one.get("rtt_mean_seconds") for _, one in pairs]
+    if any(one.rtt_mean_seconds is not None for _, one in pairs):
+        rtts = [one.rtt_mean_seconds for _, one in pairs]
         found[0] = _with_column(
             found[0], "RTT", "", [Cell(words.duration(rtt), rtt) for rtt in rtts]
         )
-    if any(one.get("transfers") for _, one in pairs):
+    if any(one.transfers for _, one in pairs):
         limits = [_limited(one) for _, one in pairs]
         found[-1] = _with_column(found[-1], "Transfers mostly", "limit", limits)
     return found
@@ -109,15 +116,13 @@ def _with_column(table: Table, title: str, definition: str, cells: Sequence[Cell
     return replace(table, columns=[*table.columns, (title, definition)], lines=lines)
 
 
-def _line(cell: Row, group: Sequence[Row], cells: Sequence[Cell]) -> Line:
-    return Line(
-        name=_name(cell, group), cells=cells, use="discard" if cell["only_discarded"] else ""
-    )
+def _line(cell: CellResults, group: Sequence[CellResults], cells: Sequence[Cell]) -> Line:
+    return Line(name=_name(cell, group), cells=cells, use="discard" if cell.only_discarded else "")
 
 
-def _limited(one: Row) -> Cell:
+def _limited(one: WorkloadResult) -> Cell:
     """What limited most of its transfers, with the verdict; what limited the others in small."""
-    limited = run_words.limits(one.get("transfers") or ())
+    limited = run_words.limits(one.transfers)
     if not limited:
         return Cell("–")
     reported = [f"{words.count(count)} {what} ({verdict})" for what, verdict, count in limited]
@@ -125,103 +130,87 @@ def _limited(one: Row) -> Cell:
     return Cell(limited[0][0], None, "; ".join(reported[:3]) + more)
 
 
-def _compared(pairs: Sequence[tuple[Row, Row]], group: Sequence[Row]) -> Table:
+def _compared(pairs: Sequence[Found], group: Sequence[CellResults]) -> Table:
     """How much slower than without background."""
     shares = [
         share
         for share in QUANTILES
-        if any(point["share"] == share for _, one in pairs for point in one["slowdown"])
+        if any(point.share == share for _, one in pairs for point in one.slowdown)
     ]
-    grown = any(one.get("increase_mean_percent") is not None for _, one in pairs)
+    grown = any(
+        one.increase is not None and one.increase.increase_mean_percent is not None
+        for _, one in pairs
+    )
     columns = [(f"Slowdown, {QUANTILES[share]}", "slowdown") for share in shares] + (
         [("Increase", "increase")] if grown else []
     )
     lines = []
     for cell, one in pairs:
-        held = {point["share"]: point for point in one["slowdown"]}
+        held = {point.share: point for point in one.slowdown}
         cells = [_factor(held[share]) if share in held else Cell(words.UNKNOWN) for share in shares]
         lines.append(_line(cell, group, [*cells, *([_increase(one)] if grown else [])]))
     return Table(first="Against the baseline", columns=columns, lines=lines)
 
 
-def _name(cell: Row, group: Sequence[Row]) -> str:
-    return short(cell, group) + (
-        " (baseline)" if cell["number"] == cell["baseline"] and len(group) > 1 else ""
-    )
+def _name(cell: CellResults, group: Sequence[CellResults]) -> str:
+    return short(cell, group) + (" (baseline)" if cell.is_baseline and len(group) > 1 else "")
 
 
-def _used(cell: Row) -> Cell:
-    left = (
-        ""
-        if cell["counted"] == cell["planned"] and not cell["only_discarded"]
-        else f"of {cell['planned']}"
-    )
+def _used(cell: CellResults) -> Cell:
+    left = "" if cell.counted == cell.planned and not cell.only_discarded else f"of {cell.planned}"
     return Cell(
-        str(cell["counted"]),
-        cell["counted"],
-        "all to be discarded" if cell["only_discarded"] else left,
+        str(cell.counted),
+        cell.counted,
+        "all to be discarded" if cell.only_discarded else left,
     )
 
 
-def _with_interval(one: Row, name: str, shape: Callable[[float | None], str]) -> Cell:
-    """A value with its interval.
-
-    ``{}`` in the name is where the keys of its ends have ``_low`` and ``_high``.
-    """
-    value, low, high = (one.get(name.format(end)) for end in ("", "_low", "_high"))
-    within = " within" if one.get(f"{name.split('{')[0]}_basis") == "requests" else ""
-    return Cell(shape(value), value, span(low, high, shape) + within)
+def _with_interval(
+    value: float | None, of: Estimate | Slowdown, shape: Callable[[float | None], str]
+) -> Cell:
+    within = " within" if of.basis == "requests" else ""
+    return Cell(shape(value), value, span(of.low, of.high, shape) + within)
 
 
-def _plain(cell: Row, one: Row) -> list[Cell]:
-    unit, shape = (
-        ("bits_per_second", words.bits)
-        if one["measure"] == "throughput"
-        else ("seconds", words.duration)
-    )
-    return [_used(cell), _with_interval(one, f"mean{{}}_{unit}", shape)]
+def _plain(cell: CellResults, one: WorkloadResult) -> list[Cell]:
+    mean = one.mean or Estimate()
+    return [_used(cell), _with_interval(mean.value, mean, run_words.shape_of(one))]
 
 
-def _factor(point: Row) -> Cell:
-    within = " within" if point["basis"] == "requests" else ""
+def _factor(point: Slowdown) -> Cell:
+    within = " within" if point.basis == "requests" else ""
     return Cell(
-        times(point["ratio"]),
-        point["ratio"],
-        span(point["low"], point["high"], run_words.factor) + within,
+        times(point.ratio),
+        point.ratio,
+        span(point.low, point.high, run_words.factor) + within,
     )
 
 
-def _timed(cell: Row, one: Row) -> list[Cell]:
-    requests, failed = one.get("requests"), one.get("failed")
+def _timed(cell: CellResults, one: WorkloadResult) -> list[Cell]:
+    requests, failed = one.requests, one.failed
     cells = [_used(cell), Cell(words.count(requests), requests), Cell(words.count(failed), failed)]
-    cells += [
-        _with_interval(one, f"{name}{{}}_seconds", words.duration) for name in ("median", "mean")
-    ]
-    return cells + [
-        Cell(words.duration(one.get(key)), one.get(key))
-        for key in ("p5_seconds", "p90_seconds", "p95_seconds")
-    ]
+    for estimate in (one.median or Estimate(), one.mean or Estimate()):
+        cells.append(_with_interval(estimate.value, estimate, words.duration))
+    quantiles = [one.quantiles.get(share) for share in (0.05, 0.9, 0.95)]
+    return cells + [Cell(words.duration(value), value) for value in quantiles]
 
 
-def _increase(one: Row) -> Cell:
-    mean, deviation = one.get("increase_mean_percent"), one.get("increase_sd_percent")
+def _increase(one: WorkloadResult) -> Cell:
+    grown = one.increase
+    mean = None if grown is None else grown.increase_mean_percent
+    deviation = None if grown is None else grown.increase_sd_percent
     if mean is None:
         return Cell(words.UNKNOWN)
     text = f"{mean:.0f} %" if abs(mean) >= 9.5 else f"{mean:.1f} %" if abs(mean) >= 0.05 else "0 %"
     return Cell(text, mean, "" if deviation is None else f"± {deviation:.0f} %")
 
 
-def backgrounds(model: Model) -> Table | None:
+def backgrounds(model: RunModel) -> Table | None:
     """What was sent beside the workload and what of it arrived, a line per cell and source."""
-    rows = [
-        (cell, one)
-        for cell in model["cells"]
-        for one in cell["backgrounds"]
-        if one["offered_packets"]
-    ]
+    rows = [(cell, one) for cell in model.cells for one in cell.backgrounds if one.offered_packets]
     if not rows:
         return None
-    bursts = any(cell["burstiness"] for cell, _ in rows)
+    bursts = any(cell.burstiness for cell, _ in rows)
     columns = [
         ("Offered", "background"),
         ("Packets", ""),
@@ -236,34 +225,31 @@ def backgrounds(model: Model) -> Table | None:
     for cell, one in rows:
         cells = [
             Cell(
-                words.bits(one["offered_bits_per_second"]),
-                one["offered_bits_per_second"],
-                f"{one['from']} → {one['to']}",
+                words.bits(one.offered_bits_per_second),
+                one.offered_bits_per_second,
+                f"{one.from_} → {one.to}",
             ),
-            Cell(words.count(one["offered_packets"]), one["offered_packets"]),
+            Cell(words.count(one.offered_packets), one.offered_packets),
             Cell(
-                words.percent(one["loss_share"]),
-                one["loss_share"],
-                span(one["loss_low"], one["loss_high"], words.percent),
+                words.percent(one.loss_share),
+                one.loss_share,
+                span(one.loss_low, one.loss_high, words.percent),
             ),
-            Cell(words.duration(one["late_p99_seconds"]), one["late_p99_seconds"]),
-            Cell(words.duration(one["late_max_seconds"]), one["late_max_seconds"]),
+            Cell(words.duration(one.late_p99_seconds), one.late_p99_seconds),
+            Cell(words.duration(one.late_max_seconds), one.late_max_seconds),
         ]
         if bursts:
             seen = next(
-                (row for row in cell["burstiness"] if row["capture"].split(".")[0] == one["from"]),
+                (row for row in cell.burstiness if row.capture.split(".")[0] == one.from_),
                 None,
             )
-            keys = ("max_q_mean_bytes", "max_q_max_bytes")
-            cells += [
-                Cell(words.size(seen[key]), seen[key]) if seen else Cell(words.UNKNOWN)
-                for key in keys
-            ]
-        lines.append(Line(name=f"{cell['label']}: {one['name']}", cells=cells))
+            sizes = (seen.max_q_mean_bytes, seen.max_q_max_bytes) if seen else (None, None)
+            cells += [Cell(words.size(size), size) for size in sizes]
+        lines.append(Line(name=f"{cell.label}: {one.name}", cells=cells))
     return Table(first="Cell and source", columns=columns, lines=lines)
 
 
-def pipes(model: Model) -> Table | None:
+def pipes(model: RunModel) -> Table | None:
     """What the emulated links did, a line per cell and pipe."""
     columns = [
         ("Carried", ""),
@@ -276,37 +262,41 @@ def pipes(model: Model) -> Table | None:
     ]
     lines = [
         Line(
-            name=f"{cell['label']}: {pipe['name']}",
+            name=f"{cell.label}: {pipe.name}",
             cells=[
                 Cell(
-                    words.bits(pipe["carried_bits_per_second"]),
-                    pipe["carried_bits_per_second"],
-                    f"{pipe['from']} → {pipe['to']}",
+                    words.bits(pipe.carried_bits_per_second),
+                    pipe.carried_bits_per_second,
+                    f"{pipe.from_} → {pipe.to}",
                 ),
-                Cell(words.count(pipe["packets"]), pipe["packets"]),
+                Cell(words.count(pipe.packets), pipe.packets),
                 *(
-                    Cell(words.duration(pipe[key]), pipe[key])
-                    for key in ("queue_p50_seconds", "queue_p99_seconds", "queue_max_seconds")
+                    Cell(words.duration(late), late)
+                    for late in (
+                        pipe.queue_p50_seconds,
+                        pipe.queue_p99_seconds,
+                        pipe.queue_max_seconds,
+                    )
                 ),
                 Cell(
-                    words.counted(pipe["deepest_queue_packets"] or 0, "packet"),
-                    pipe["deepest_queue_packets"],
+                    words.counted(pipe.deepest_queue_packets or 0, "packet"),
+                    pipe.deepest_queue_packets,
                 ),
                 Cell(
-                    words.percent(pipe["dropped_share"]),
-                    pipe["dropped_share"],
-                    _causes(pipe["dropped"]),
+                    words.percent(pipe.dropped_share),
+                    pipe.dropped_share,
+                    _causes(pipe.dropped),
                 ),
             ],
         )
-        for cell in model["cells"]
-        for pipe in cell["pipes"]
-        if pipe["packets"]
+        for cell in model.cells
+        for pipe in cell.pipes
+        if pipe.packets
     ]
     return Table(first="Cell and pipe", columns=columns, lines=lines) if lines else None
 
 
-def _causes(dropped: Row) -> str:
+def _causes(dropped: Mapping[str, int]) -> str:
     return ", ".join(
         f"{words.count(count)} {cause.replace('_', ' ')}" for cause, count in dropped.items()
     )
@@ -324,37 +314,35 @@ class Unusable:
     findings: Sequence[Row]
 
 
-def unusable(model: Model) -> list[Unusable]:
+def unusable(model: RunModel) -> list[Unusable]:
     """At most so many of those that were carried out, the worst first.
 
     All of them are in the table.
     """
     found = [
         Unusable(
-            directory=one["directory"],
-            label=one["label"],
-            use="not_judged" if one["use"] == "missing" else one["use"],
-            use_words=run_words.USE_WORDS[one["use"]],
+            directory=one.directory,
+            label=one.label,
+            use="not_judged" if one.use == "missing" else one.use,
+            use_words=run_words.USE_WORDS[one.use],
             why=""
-            if one["why"] and one["why"] in {found["message"] for found in one["findings"]}
+            if one.why and one.why in {found["message"] for found in one.findings}
             else run_words.why(one) or _unsaid(one),
-            findings=[finding for finding in one["findings"] if finding["severity"] != "info"],
+            findings=[finding for finding in one.findings if finding["severity"] != "info"],
         )
         for one in run_words.unusable(model)
-        if one["use"] != "missing"
+        if one.use != "missing"
     ]
     return found[:LISTED]
 
 
-def _unsaid(one: Row) -> str:
+def _unsaid(one: RepetitionSummary) -> str:
     return (
-        "It was carried out and not judged."
-        if one["use"] == "not_judged"
-        else "No reason was given."
+        "It was carried out and not judged." if one.use == "not_judged" else "No reason was given."
     )
 
 
-def repetitions(model: Model) -> Table:
+def repetitions(model: RunModel) -> Table:
     """Every repetition in the order in which it was carried out."""
     columns = [
         ("Cell", "cell"),
@@ -366,42 +354,42 @@ def repetitions(model: Model) -> Table:
         ("Lasted", ""),
     ]
     lines = []
-    for one in model["repetitions"]:
-        late, most = one["emulator"]["p99_seconds"], one["emulator"]["max_seconds"]
+    for one in model.repetitions:
+        late, most = one.emulator.p99_seconds, one.emulator.max_seconds
         lines.append(
             Line(
-                name=one["directory"],
+                name=one.directory,
                 cells=[
-                    Cell(one["label"]),
-                    Cell(run_words.USE_WORDS[one["use"]], float(run_words.USES.index(one["use"]))),
+                    Cell(one.label),
+                    Cell(run_words.USE_WORDS[one.use], float(run_words.USES.index(one.use))),
                     Cell(run_words.why(one) or "–"),
                     Cell(words.duration(late), late),
                     Cell(words.duration(most), most),
-                    Cell((one["started"] or "–").replace("T", " ").removesuffix("Z")[:19]),
-                    Cell(words.duration(one["seconds"]), one["seconds"]),
+                    Cell((one.started or "–").replace("T", " ").removesuffix("Z")[:19]),
+                    Cell(words.duration(one.seconds), one.seconds),
                 ],
-                use=one["use"] if one["use"] in ("discard", "review") else "",
+                use=one.use if one.use in ("discard", "review") else "",
             )
         )
     return Table(first="Repetition", columns=columns, lines=lines)
 
 
-def queues(model: Model, payload: Payload) -> list[Pair]:
+def queues(model: RunModel, payload: Payload) -> list[Pair]:
     """One repetition of each cell over time."""
-    return [run_figures.over_time(shown, payload) for shown in model["queues"]]
+    return [run_figures.over_time(shown, payload) for shown in model.queues]
 
 
-def vitals(model: Model) -> list[tuple[str, str, str]]:
+def vitals(model: RunModel) -> list[tuple[str, str, str]]:
     """The numbers at the head of the page: what, how much, and what it means."""
-    about, uses = model["run"], model["run"]["uses"]
+    about, uses = model.run, model.run.uses
     late = run_words.departure_error(model)
     found = [
         (
             "Repetitions",
-            f"{about['complete']} of {about['planned']}",
+            f"{about.complete} of {about.planned}",
             (
-                f"{words.counted(len(model['cells']), 'cell')}, "
-                f"{words.counted(about['rounds'] or 0, 'round')}"
+                f"{words.counted(len(model.cells), 'cell')}, "
+                f"{words.counted(about.rounds or 0, 'round')}"
             ),
         ),
         (
@@ -417,57 +405,56 @@ def vitals(model: Model) -> list[tuple[str, str, str]]:
     return found
 
 
-def render(model: Model, about: Row, *, scenario: str = "") -> str:
+def render(model: RunModel, about: Row, *, scenario: str = "") -> str:
     """The page as a string.
 
     ``about`` says which version made it, with which command, and when; ``scenario`` is the
     scenario's text.
     """
-    payload, reported = Payload(), model["run"]
+    payload, reported = Payload(), model.run
     shown = sections(model, payload)
     losses = run_figures.losses(model, payload)
     charted, bad = queues(model, payload), unusable(model)
     return fill(
         "run_page.html.j2",
         payload,
-        title=reported["name"] or reported["directory"],
-        about=reported["about"],
+        title=reported.name or reported.directory,
+        about=reported.about,
         summary=run_words.headline(model),
         standing=" ".join(
             part for part in (run_words.assurance(model), run_words.standing(model)) if part
         ),
-        complete=reported["complete"],
+        complete=reported.complete,
         vitals=vitals(model),
         sections=shown,
         backgrounds=backgrounds(model),
         losses=losses,
         queues=charted,
         applied=any(pair.above is not None for pair in charted),
-        queues_left_out=len(model["cells"]) - len(charted),
+        queues_left_out=len(model.cells) - len(charted),
         unusable=bad,
-        unusable_left_out=sum(one["use"] != "missing" for one in run_words.unusable(model))
-        - len(bad),
-        gathered=run_words.gathered(model["repetitions"]),
+        unusable_left_out=sum(one.use != "missing" for one in run_words.unusable(model)) - len(bad),
+        gathered=run_words.gathered(model.repetitions),
         repetitions=repetitions(model),
         pipes=pipes(model),
         made=_made(reported),
-        host=_host(model["host"]),
+        host=_host(model.host),
         scenario=scenario,
-        file=reported["file"] or "scenario.toml",
+        file=reported.file or "scenario.toml",
         definitions=definitions.of("run"),
         titles=definitions.titles("run"),
         provenance=_provenance(reported, about),
     )
 
 
-def _made(reported: Row) -> str:
-    sessions = reported["sessions"]
+def _made(reported: RunSummary) -> str:
+    sessions = reported.sessions
     began = (
         f", begun on {sessions[0]['started']}" if sessions and sessions[0].get("started") else ""
     )
     more = f", continued {words.counted(len(sessions) - 1, 'time')}" if len(sessions) > 1 else ""
     return (
-        f"Seed {reported['seed']}{began}{more}. The same scenario with the same seed carries out "
+        f"Seed {reported.seed}{began}{more}. The same scenario with the same seed carries out "
         "the same cells in the same order."
     )
 
@@ -494,16 +481,16 @@ def _host(host: Row) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _provenance(reported: Row, about: Row) -> Provenance:
-    inputs = [Input(name=reported["file"] or "scenario.toml", sha256=reported["sha256"])]
+def _provenance(reported: RunSummary, about: Row) -> Provenance:
+    inputs = [Input(name=reported.file or "scenario.toml", sha256=reported.sha256)]
     inputs += [
         Input(name=one["file"], size_bytes=one.get("bytes"), sha256=one.get("sha256"))
-        for one in reported["inputs"]
+        for one in reported.inputs
     ]
     return Provenance.of(about, inputs)
 
 
-def write(path: Path, model: Model, about: Row, *, scenario: str = "") -> None:
+def write(path: Path, model: RunModel, about: Row, *, scenario: str = "") -> None:
     """The page as a file, complete or not at all."""
     text = render(model, about, scenario=scenario)
     with whole_file(path) as stream:

@@ -18,6 +18,7 @@ import pyarrow.parquet
 
 from trustbed.report.records import Json, Row
 from trustbed.report.run.reading import SECOND, Repetition
+from trustbed.report.run.records import Application, OverTime, PipeOverTime
 
 SLICES = 300
 """The time of a repetition is cut into so many."""
@@ -30,7 +31,7 @@ PASSED = frozenset({"passed", "inside"})
 _COLUMNS = ("arrived_ns", "pipe", "found_packets", "fate")
 
 
-def over_time(repetition: Repetition) -> Json | None:
+def over_time(repetition: Repetition) -> OverTime | None:
     """The queues and the workloads' numbers of a repetition, in seconds since its beginning.
 
     ``None`` if neither is known.
@@ -43,7 +44,7 @@ def over_time(repetition: Repetition) -> Json | None:
         for one in repetition.workloads
         if (found := _application(repetition, one, begin)) is not None
     ]
-    ends = [found["t"][-1] for found in applications if found["t"]]
+    ends = [found.t[-1] for found in applications if found.t]
     if begin is not None and extent is not None:
         ends.append((extent[1] - begin) / SECOND)
     duration = max(ends, default=0.0)
@@ -54,12 +55,12 @@ def over_time(repetition: Repetition) -> Json | None:
     )
     if not pipes and not applications:
         return None
-    return {
-        "directory": repetition.directory,
-        "duration_seconds": duration,
-        "pipes": pipes,
-        "applications": applications,
-    }
+    return OverTime(
+        directory=repetition.directory,
+        duration_seconds=duration,
+        pipes=pipes,
+        applications=applications,
+    )
 
 
 # The ledger.
@@ -82,7 +83,7 @@ def _extent(path: Path) -> tuple[int, int] | None:
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
-def _pipes(path: Path, begin: int, duration: float) -> list[Json]:
+def _pipes(path: Path, begin: int, duration: float) -> list[PipeOverTime]:
     width = max(1, int(duration * SECOND / SLICES))
     held: dict[str, dict[int, list[int]]] = {}
     for batch in _batches(path, _COLUMNS):
@@ -93,8 +94,8 @@ def _pipes(path: Path, begin: int, duration: float) -> list[Json]:
             kept[2] += row["found_packets_count"]
             kept[3] += row["lost_sum"] or 0
     found = [_pipe(name, slices, width) for name, slices in sorted(held.items())]
-    waited = [pipe for pipe in found if max(pipe["packets_max"]) > 1 or any(pipe["lost"])]
-    return sorted(waited, key=lambda pipe: (-max(pipe["packets_max"]), pipe["name"]))[:PIPES]
+    waited = [pipe for pipe in found if max(pipe.packets_max) > 1 or any(pipe.lost)]
+    return sorted(waited, key=lambda pipe: (-max(pipe.packets_max), pipe.name))[:PIPES]
 
 
 def _sliced(batch: pa.RecordBatch, begin: int, width: int) -> list[Json]:
@@ -126,22 +127,22 @@ def _sliced(batch: pa.RecordBatch, begin: int, width: int) -> list[Json]:
     return rows
 
 
-def _pipe(name: str, slices: Mapping[int, Sequence[int]], width: int) -> Json:
+def _pipe(name: str, slices: Mapping[int, Sequence[int]], width: int) -> PipeOverTime:
     places = sorted(slices)
-    return {
-        "name": name,
-        "slice_seconds": width / SECOND,
-        "t": [point * width / SECOND for point in places],
-        "packets_max": [slices[point][0] for point in places],
-        "packets_mean": [slices[point][1] / slices[point][2] for point in places],
-        "lost": [slices[point][3] for point in places],
-    }
+    return PipeOverTime(
+        name=name,
+        slice_seconds=width / SECOND,
+        t=[point * width / SECOND for point in places],
+        packets_max=[slices[point][0] for point in places],
+        packets_mean=[slices[point][1] / slices[point][2] for point in places],
+        lost=[slices[point][3] for point in places],
+    )
 
 
 # The application.
 
 
-def _application(repetition: Repetition, workload: Row, begin: int | None) -> Json | None:
+def _application(repetition: Repetition, workload: Row, begin: int | None) -> Application | None:
     name = workload["name"]
     requests = repetition.table(f"{name}.requests")
     if (
@@ -162,7 +163,7 @@ def _application(repetition: Repetition, workload: Row, begin: int | None) -> Js
     return _seconds(repetition, workload, begin)
 
 
-def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> Json | None:
+def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> Application | None:
     """What a bulk transfer of ours delivered second by second.
 
     As its receiver saw it, where it is the only one; else as it was sent.
@@ -183,17 +184,17 @@ def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> Json |
     if not series or started is None or begin is None:
         return None
     length = max(len(one) for one in series)
-    return {
-        "name": workload["name"],
-        "measure": "throughput",
-        "t": [(started - begin) / SECOND + second for second in range(length)],
-        "bits_per_second": [
+    return Application(
+        name=workload["name"],
+        measure="throughput",
+        t=[(started - begin) / SECOND + second for second in range(length)],
+        bits_per_second=[
             8 * sum(one[second] for one in series if second < len(one)) for second in range(length)
         ],
-    }
+    )
 
 
-def _thinned_requests(name: str, requests: pa.Table, begin: int) -> Json:
+def _thinned_requests(name: str, requests: pa.Table, begin: int) -> Application:
     """Every request at the moment when it began.
 
     Of many the shortest and the longest of each slice. Failed ones are apart.
@@ -206,14 +207,14 @@ def _thinned_requests(name: str, requests: pa.Table, begin: int) -> Json:
     )
     done = [(moment, took / SECOND) for moment, took in rows if took is not None]
     kept = _extremes(done) if len(done) > POINTS else done
-    return {
-        "name": name,
-        "measure": "response_time",
-        "t": [moment for moment, _ in kept],
-        "seconds": [took for _, took in kept],
-        "failed_t": [moment for moment, took in rows if took is None][:POINTS],
-        "requests": len(done),
-    }
+    return Application(
+        name=name,
+        measure="response_time",
+        t=[moment for moment, _ in kept],
+        seconds=[took for _, took in kept],
+        failed_t=[moment for moment, took in rows if took is None][:POINTS],
+        requests=len(done),
+    )
 
 
 def _extremes(rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -228,7 +229,7 @@ def _extremes(rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [rows[point] for point in sorted(kept)]
 
 
-def _rates(name: str, intervals: pa.Table, offset: float) -> Json:
+def _rates(name: str, intervals: pa.Table, offset: float) -> Application:
     """The rate of each interval, streams of the same interval summed."""
     held: dict[tuple[int, int], float] = {}
     for row in intervals.to_pylist():
@@ -237,9 +238,9 @@ def _rates(name: str, intervals: pa.Table, offset: float) -> Json:
         span = (round(row["start_ns"] / 1e8), round(row["end_ns"] / 1e8))
         held[span] = held.get(span, 0.0) + row["bits_per_second"]
     spans = sorted(held)
-    return {
-        "name": name,
-        "measure": "throughput",
-        "t": [offset + start / 10 for start, _ in spans],
-        "bits_per_second": [held[span] for span in spans],
-    }
+    return Application(
+        name=name,
+        measure="throughput",
+        t=[offset + start / 10 for start, _ in spans],
+        bits_per_second=[held[span] for span in spans],
+    )

@@ -15,10 +15,19 @@ each other in time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
-from trustbed.report.records import Json
+from msgspec.structs import replace
+
 from trustbed.report.run.reading import Measured, Repetition
+from trustbed.report.run.records import (
+    Estimate,
+    Increase,
+    RepetitionResult,
+    Slowdown,
+    WorkloadResult,
+)
 from trustbed.workload import (
     Interval,
     Responses,
@@ -51,36 +60,28 @@ def result(
     baseline: Sequence[Repetition] | None,
     *,
     seed: int,
-) -> Json:
+) -> WorkloadResult:
     """What a workload measured in a cell.
 
     ``baseline`` holds the repetitions without background, ``None`` if the matrix has none.
-
-    Keys: ``measure`` (``response_time``, ``mean_response_time``, ``throughput``, or ``None`` if
-    nothing was measured), the numbers that it has, ``per_repetition``, ``slowdown`` and ``flags``.
     """
     taken = _measured(workload, repetitions)
     quiet = _measured(workload, baseline or ())
-    found: Json = {
-        "name": workload,
-        "kind": kind,
-        "measure": None,
-        "repetitions": len(taken),
-        "flags": [],
-    }
+    empty = WorkloadResult(name=workload, kind=kind, repetitions=len(taken))
     if not taken:
-        return found
+        return empty
     if all(one.responses is not None for _, one in taken):
-        found |= _responses(taken, [pair for pair in quiet if pair[1].responses is not None], seed)
-    elif all(one.percentiles for _, one in taken):
-        found |= _percentiles(taken, [pair for pair in quiet if pair[1].percentiles])
-    elif all(one.rate is not None for _, one in taken):
-        found |= _scalar(
-            "throughput", taken, quiet, lambda one: one.rate, slower=lambda own, base: base / own
+        base = [pair for pair in quiet if pair[1].responses is not None]
+        return _responses(empty, taken, base, seed)
+    if all(one.percentiles for _, one in taken):
+        return _percentiles(empty, taken, [pair for pair in quiet if pair[1].percentiles])
+    if all(one.rate is not None for _, one in taken):
+        empty = replace(empty, measure="throughput")
+        return _scalar(
+            empty, taken, quiet, lambda one: one.rate, slower=lambda own, base: base / own
         )
-    else:
-        found |= _scalar("mean_response_time", taken, quiet, lambda one: one.mean, slower=_times)
-    return found
+    empty = replace(empty, measure="mean_response_time")
+    return _scalar(empty, taken, quiet, lambda one: one.mean, slower=_times)
 
 
 def _measured(workload: str, repetitions: Sequence[Repetition]) -> list[Found]:
@@ -92,45 +93,42 @@ def _measured(workload: str, repetitions: Sequence[Repetition]) -> list[Found]:
 # Response times, request by request.
 
 
-def _responses(taken: Sequence[Found], quiet: Sequence[Found], seed: int) -> Json:
+def _responses(
+    empty: WorkloadResult, taken: Sequence[Found], quiet: Sequence[Found], seed: int
+) -> WorkloadResult:
     each = [(one, measured.responses) for one, measured in taken if measured.responses is not None]
     base = [(one, measured.responses) for one, measured in quiet if measured.responses is not None]
     seconds = _pooled([responses for _, responses in each])
-    found: Json = {
-        "measure": "response_time",
-        "requests": len(seconds),
-        "failed": sum(measured.failed for _, measured in taken),
-        "dropped_at_start": sum(responses.warm_up for _, responses in each),
-        **{
-            f"p{round(100 * share)}_seconds": quantile(seconds, share)
-            for share in SLOWDOWN_SHARES
-            if share != 0.5
-        },
-        "per_repetition": [_of_one(one, responses) for one, responses in each],
-        "cdf": [[step.value, step.share] for step in cumulative(seconds, most=STEPS)],
-        "slowdown": [],
-    }
-    found |= _estimate(
-        "median", seconds, [quantile(one.seconds, 0.5) for _, one in each], quantile_interval
+    found = replace(
+        empty,
+        measure="response_time",
+        from_requests=True,
+        requests=len(seconds),
+        failed=sum(measured.failed for _, measured in taken),
+        dropped_at_start=sum(responses.warm_up for _, responses in each),
+        quantiles={share: quantile(seconds, share) for share in SLOWDOWN_SHARES if share != 0.5},
+        per_repetition=[_of_one(one, responses) for one, responses in each],
+        cdf=[[step.value, step.share] for step in cumulative(seconds, most=STEPS)],
+        median=_estimate(
+            "median", seconds, [quantile(one.seconds, 0.5) for _, one in each], quantile_interval
+        ),
+        mean=_estimate("mean", seconds, [mean(one.seconds) for _, one in each], mean_interval),
     )
-    found |= _estimate("mean", seconds, [mean(one.seconds) for _, one in each], mean_interval)
-    if base and seconds:
-        found |= _against(each, base, seconds, seed)
-    return found
+    return _against(found, each, base, seconds, seed) if base and seconds else found
 
 
 def _pooled(each: Sequence[Responses]) -> list[float]:
     return [took for responses in each for took in responses.seconds]
 
 
-def _of_one(one: Repetition, responses: Responses) -> Json:
-    return {
-        "directory": one.directory,
-        "requests": len(responses.seconds),
-        "failed": responses.failed,
-        "median_seconds": quantile(responses.seconds, 0.5),
-        "mean_seconds": mean(responses.seconds),
-    }
+def _of_one(one: Repetition, responses: Responses) -> RepetitionResult:
+    return RepetitionResult(
+        directory=one.directory,
+        requests=len(responses.seconds),
+        failed=responses.failed,
+        median=quantile(responses.seconds, 0.5),
+        mean=mean(responses.seconds),
+    )
 
 
 _CENTRES: Mapping[str, Callable[[Sequence[float]], float | None]] = {
@@ -144,14 +142,15 @@ def _estimate(
     pooled: Sequence[float],
     each: Sequence[float | None],
     within: Callable[[Sequence[float]], Interval | None],
-) -> Json:
+) -> Estimate:
     value = _CENTRES[name](pooled)
     interval, basis = _interval(value, each, lambda: within(pooled))
-    return {
-        f"{name}_seconds": value,
-        **_ends(f"{name}_", interval, "_seconds"),
-        f"{name}_basis": basis,
-    }
+    return _estimated(value, interval, basis)
+
+
+def _estimated(value: float | None, interval: Interval | None, basis: str | None) -> Estimate:
+    low, high = _ends(interval)
+    return Estimate(value=value, low=low, high=high, basis=basis)
 
 
 def _interval(
@@ -174,17 +173,24 @@ def _interval(
     return Interval(value - reach, value + reach, over.method), "repetitions"
 
 
-def _ends(prefix: str, interval: Interval | None, suffix: str = "") -> dict[str, float | None]:
-    low, high = (None, None) if interval is None else (interval.low, interval.high)
-    return {f"{prefix}low{suffix}": low, f"{prefix}high{suffix}": high}
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _slowdown(
+    share: float | None, ratio: float | None, interval: Interval | None, basis: str | None
+) -> Slowdown:
+    low, high = _ends(interval)
+    return Slowdown(share=share, ratio=ratio, low=low, high=high, basis=basis)
 
 
 def _against(
+    found: WorkloadResult,
     each: Sequence[tuple[Repetition, Responses]],
     base: Sequence[tuple[Repetition, Responses]],
     seconds: Sequence[float],
     seed: int,
-) -> Json:
+) -> WorkloadResult:
     quiet = _pooled([responses for _, responses in base])
     medians, whole = (
         {one.round: quantile(responses.seconds, 0.5) for one, responses in base},
@@ -198,17 +204,20 @@ def _against(
         ]
         ratio = slowdown(seconds, quiet, share)
         interval, basis = _interval(ratio, ratios, _within(seconds, share, quiet, seed))
-        rows.append({"share": share, "ratio": ratio, **_ends("", interval), "basis": basis})
+        rows.append(_slowdown(share, ratio, interval, basis))
     grown = increases(seconds, quiet)
     flags = {"noisy_baseline": noisy(quiet), "short_baseline": len(quiet) < BASELINE_REQUESTS}
-    return {
-        "slowdown": rows,
-        "increase_mean_percent": mean(grown),
-        "increase_sd_percent": deviation(grown),
-        "baseline_median_seconds": whole,
-        "baseline_requests": len(quiet),
-        "flags": [flag for flag, holds in flags.items() if holds],
-    }
+    return replace(
+        found,
+        slowdown=rows,
+        increase=Increase(
+            increase_mean_percent=mean(grown),
+            increase_sd_percent=deviation(grown),
+            baseline_median_seconds=whole,
+            baseline_requests=len(quiet),
+        ),
+        flags=[flag for flag, holds in flags.items() if holds],
+    )
 
 
 def _within(
@@ -224,7 +233,9 @@ def _ratio(above: float | None, below: float | None) -> float | None:
 # What some programs print instead: percentiles, a mean, a rate.
 
 
-def _percentiles(taken: Sequence[Found], quiet: Sequence[Found]) -> Json:
+def _percentiles(
+    empty: WorkloadResult, taken: Sequence[Found], quiet: Sequence[Found]
+) -> WorkloadResult:
     """Percentiles of repetitions cannot be put together.
 
     Each result is the mean of the repetitions' values.
@@ -234,34 +245,27 @@ def _percentiles(taken: Sequence[Found], quiet: Sequence[Found]) -> Json:
     def at(share: float, of: Sequence[Found]) -> list[float]:
         return [one.percentiles[share] for _, one in of if share in one.percentiles]
 
-    found: Json = {
-        "measure": "response_time",
-        "requests": sum(one.requests or 0 for _, one in taken),
-        "failed": sum(one.failed for _, one in taken),
-        "per_repetition": [
-            {
-                "directory": point.directory,
-                "requests": one.requests,
-                "failed": one.failed,
-                "median_seconds": one.percentiles.get(0.5),
-            }
+    known = [share for share in SLOWDOWN_SHARES if share in shares]
+    base = at(0.5, quiet)
+    rounds = {point.round: one.percentiles.get(0.5) for point, one in quiet}
+    return replace(
+        empty,
+        measure="response_time",
+        requests=sum(one.requests or 0 for _, one in taken),
+        failed=sum(one.failed for _, one in taken),
+        per_repetition=[
+            RepetitionResult(
+                directory=point.directory,
+                requests=one.requests,
+                failed=one.failed,
+                median=one.percentiles.get(0.5),
+            )
             for point, one in taken
         ],
-        "cdf": [[mean(at(share, taken)), share] for share in shares],
-        "slowdown": [],
-    }
-    for share in (share for share in SLOWDOWN_SHARES if share in shares):
-        values, name = at(share, taken), "median" if share == 0.5 else f"p{round(100 * share)}"
-        found[f"{name}_seconds"] = mean(values)
-        if share == 0.5:
-            found |= {
-                **_ends("median_", mean_interval(values), "_seconds"),
-                "median_basis": "repetitions" if len(values) > 1 else None,
-            }
-    base = at(0.5, quiet)
-    if base:
-        rounds = {point.round: one.percentiles.get(0.5) for point, one in quiet}
-        found["slowdown"] = [
+        cdf=[[_mean(at(share, taken)), share] for share in shares],
+        quantiles={share: mean(at(share, taken)) for share in known if share != 0.5},
+        median=_of_repetitions(at(0.5, taken)) if 0.5 in known else None,
+        slowdown=[
             _slower(
                 share,
                 [(point.round, one.percentiles[share]) for point, one in taken],
@@ -269,42 +273,46 @@ def _percentiles(taken: Sequence[Found], quiet: Sequence[Found]) -> Json:
                 mean(base),
                 _times,
             )
-            for share in SLOWDOWN_SHARES
-            if share in shares
-        ]
-    return found
+            for share in known
+            if base
+        ],
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _of_repetitions(values: Sequence[float]) -> Estimate:
+    basis = "repetitions" if len(values) > 1 else None
+    return _estimated(mean(values), mean_interval(values), basis)
 
 
 def _scalar(
-    measure: str,
+    empty: WorkloadResult,
     taken: Sequence[Found],
     quiet: Sequence[Found],
     value_of: Callable[[Measured], float | None],
     *,
     slower: Callable[[float, float], float],
-) -> Json:
-    unit = "bits_per_second" if measure == "throughput" else "seconds"
+) -> WorkloadResult:
     known = [(point, value) for point, one in taken if (value := value_of(one)) is not None]
     base = [(point, value) for point, one in quiet if (value := value_of(one)) is not None]
     values = [value for _, value in known]
-    found: Json = {
-        "measure": measure,
-        "failed": sum(one.failed for _, one in taken),
-        "per_repetition": [
-            {"directory": point.directory, f"mean_{unit}": value} for point, value in known
+    found = replace(
+        empty,
+        failed=sum(one.failed for _, one in taken),
+        per_repetition=[
+            RepetitionResult(directory=point.directory, mean=value) for point, value in known
         ],
-        f"mean_{unit}": mean(values),
-        **_ends("mean_", mean_interval(values), f"_{unit}"),
-        "mean_basis": "repetitions" if len(values) > 1 else None,
-        "slowdown": [],
-    }
-    if base and values:
-        rounds = {point.round: value for point, value in base}
-        whole = mean([value for _, value in base])
-        found["slowdown"] = [
-            _slower(None, [(point.round, value) for point, value in known], rounds, whole, slower)
-        ]
-    return found
+        mean=_of_repetitions(values),
+    )
+    if not base or not values:
+        return found
+    rounds = {point.round: value for point, value in base}
+    whole = mean([value for _, value in base])
+    own = [(point.round, value) for point, value in known]
+    return replace(found, slowdown=[_slower(None, own, rounds, whole, slower)])
 
 
 def _times(own: float, base: float) -> float:
@@ -317,7 +325,7 @@ def _slower(
     rounds: Mapping[int, float | None],
     whole: float | None,
     slower: Callable[[float, float], float],
-) -> Json:
+) -> Slowdown:
     """How many times slower than the baseline of the same round.
 
     Where that is missing, than the baseline's mean.
@@ -330,4 +338,4 @@ def _slower(
     ]
     ratio = slower(middle, whole) if middle and whole else None
     interval, basis = _interval(ratio, ratios, lambda: None)
-    return {"share": share, "ratio": ratio, **_ends("", interval), "basis": basis}
+    return _slowdown(share, ratio, interval, basis)

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from trustbed.report import words
 from trustbed.report.paint import Paint
-from trustbed.report.records import Row
 from trustbed.report.run import words as run_words
 from trustbed.report.run.factors import groups, shared, short
+from trustbed.report.run.records import CellResults, RunModel, WorkloadResult
 from trustbed.report.run.words import factor, span, times
 from trustbed.report.text import PLAIN, fitted, joined, table, wrapped
 from trustbed.report.text import WIDEST as WIDEST
-
-Model = Row
 
 CELLS = 30
 """At most so many cells of a group get a line."""
@@ -28,7 +26,7 @@ _INDENT = 12
 _NAME = 34
 
 
-def render(model: Model, path: str, *, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
+def render(model: RunModel, path: str, *, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
     """The whole summary, with a newline at its end; ``path`` is how the run directory was named."""
     width = fitted(columns)
     blocks = [
@@ -42,12 +40,12 @@ def render(model: Model, path: str, *, columns: int = WIDEST, paint: Paint = PLA
     return joined(*blocks)
 
 
-def _head(model: Model, width: int, paint: Paint) -> Iterator[str]:
-    about = model["run"]
+def _head(model: RunModel, width: int, paint: Paint) -> Iterator[str]:
+    about = model.run
     facts = [
-        about["name"] or about["directory"],
-        words.counted(len(model["cells"]), "cell"),
-        words.counted(about["rounds"] or 0, "round"),
+        about.name or about.directory,
+        words.counted(len(model.cells), "cell"),
+        words.counted(about.rounds or 0, "round"),
     ]
     late = run_words.departure_error(model)
     if late is not None:
@@ -59,29 +57,27 @@ def _head(model: Model, width: int, paint: Paint) -> Iterator[str]:
     yield from wrapped(" ".join(part for part in message if part), width)
 
 
-def _results(model: Model, width: int, paint: Paint) -> Iterator[Iterator[str]]:
-    every = groups(model["cells"])
+def _results(model: RunModel, width: int, paint: Paint) -> Iterator[Iterator[str]]:
+    every = groups(model.cells)
     for group in every:
         for name in dict.fromkeys(
-            one["name"] for cell in group for one in cell["workloads"] if one["measure"]
+            one.name for cell in group for one in cell.workloads if one.measure
         ):
             yield _group(name, group, shared(group) if len(every) > 1 else "", width, paint)
 
 
-def _group(name: str, group: Sequence[Row], where: str, width: int, paint: Paint) -> Iterator[str]:
+def _group(
+    name: str, group: Sequence[CellResults], where: str, width: int, paint: Paint
+) -> Iterator[str]:
     pairs = [
-        (cell, one)
-        for cell in group
-        for one in cell["workloads"]
-        if one["name"] == name and one["measure"]
+        (cell, one) for cell in group for one in cell.workloads if one.name == name and one.measure
     ]
-    rate = pairs[0][1]["measure"] == "throughput"
-    compared = any(one["slowdown"] for _, one in pairs)
+    compared = any(one.slowdown for _, one in pairs)
     value = (
         "throughput"
-        if rate
+        if pairs[0][1].is_throughput
         else "median"
-        if pairs[0][1]["measure"] == "response_time"
+        if pairs[0][1].measure == "response_time"
         else "mean time"
     )
     head = [
@@ -92,11 +88,11 @@ def _group(name: str, group: Sequence[Row], where: str, width: int, paint: Paint
         *(("SLOWDOWN", "95 % INTERVAL") if compared else ()),
     ]
     rows = [[_name(cell, group), *_cells(cell, one, compared)] for cell, one in pairs[:CELLS]]
-    if any(one.get("rtt_mean_seconds") is not None for _, one in pairs):
+    if any(one.rtt_mean_seconds is not None for _, one in pairs):
         head.append("RTT")
-        rtts = [words.duration(one.get("rtt_mean_seconds")) for _, one in pairs]
+        rtts = [words.duration(one.rtt_mean_seconds) for _, one in pairs]
         rows = [[*row, rtt] for row, rtt in zip(rows, rtts, strict=False)]
-    if any(one.get("transfers") for _, one in pairs):
+    if any(one.transfers for _, one in pairs):
         head.append("TRANSFERS MOSTLY")
         rows = [[*row, _limited(one)] for row, (_, one) in zip(rows, pairs, strict=False)]
     yield paint("strong", name + (f", {where}" if where else ""))
@@ -107,36 +103,23 @@ def _group(name: str, group: Sequence[Row], where: str, width: int, paint: Paint
         yield from wrapped(f"! {note}", width, rest="  ")
 
 
-def _name(cell: Row, group: Sequence[Row]) -> str:
-    text = short(cell, group) + (
-        " (baseline)" if cell["number"] == cell["baseline"] and len(group) > 1 else ""
-    )
+def _name(cell: CellResults, group: Sequence[CellResults]) -> str:
+    text = short(cell, group) + (" (baseline)" if cell.is_baseline and len(group) > 1 else "")
     return text if len(text) <= _NAME else text[: _NAME - 1] + "…"
 
 
-def _cells(cell: Row, one: Row, compared: bool) -> list[str]:
+def _cells(cell: CellResults, one: WorkloadResult, compared: bool) -> list[str]:
     used = (
-        str(cell["counted"])
-        if cell["counted"] == cell["planned"]
-        else f"{cell['counted']} of {cell['planned']}"
+        str(cell.counted) if cell.counted == cell.planned else f"{cell.counted} of {cell.planned}"
     )
-    shape: Callable[[float | None], str] = (
-        words.bits if one["measure"] == "throughput" else words.duration
-    )
-    key = {"throughput": "mean{}_bits_per_second", "response_time": "median{}_seconds"}.get(
-        one["measure"], "mean{}_seconds"
-    )
-    found = [
-        used,
-        shape(one.get(key.format(""))),
-        _short(one.get(key.format("_low")), one.get(key.format("_high")), shape),
-    ]
+    shape, middle = run_words.shape_of(one), one.middle
+    found = [used, shape(middle.value), _short(middle.low, middle.high, shape)]
     if compared:
         point = run_words.central(one)
         found += (
             ["", ""]
             if point is None
-            else [times(point["ratio"]), _short(point["low"], point["high"], factor)]
+            else [times(point.ratio), _short(point.low, point.high, factor)]
         )
     return found
 
@@ -145,22 +128,22 @@ def _short(low: float | None, high: float | None, shape: Callable[[float | None]
     return span(low, high, shape).replace(" to ", "–")
 
 
-def _limited(one: Row) -> str:
-    limited = run_words.limits(one.get("transfers") or ())
+def _limited(one: WorkloadResult) -> str:
+    limited = run_words.limits(one.transfers)
     return limited[0][0] if limited else ""
 
 
-def _backgrounds(model: Model, width: int, paint: Paint) -> Iterator[str]:
+def _backgrounds(model: RunModel, width: int, paint: Paint) -> Iterator[str]:
     rows = [
         [
-            f"{cell['label']}: {one['name']}",
-            words.bits(one["offered_bits_per_second"]),
-            words.percent(one["loss_share"]),
-            words.duration(one["late_p99_seconds"]),
+            f"{cell.label}: {one.name}",
+            words.bits(one.offered_bits_per_second),
+            words.percent(one.loss_share),
+            words.duration(one.late_p99_seconds),
         ]
-        for cell in model["cells"]
-        for one in cell["backgrounds"]
-        if one["offered_packets"]
+        for cell in model.cells
+        for one in cell.backgrounds
+        if one.offered_packets
     ]
     if not rows:
         return
@@ -172,28 +155,28 @@ def _backgrounds(model: Model, width: int, paint: Paint) -> Iterator[str]:
         yield f"… and {len(rows) - CELLS} more (--json and --out show them)"
 
 
-def _unusable(model: Model, width: int, paint: Paint) -> Iterator[str]:
-    found = [one for one in run_words.unusable(model) if one["use"] != "missing"]
+def _unusable(model: RunModel, width: int, paint: Paint) -> Iterator[str]:
+    found = [one for one in run_words.unusable(model) if one.use != "missing"]
     if not found:
         return
     yield paint("strong", "Repetitions to discard or inspect")
     margin = " " * _INDENT
     for one in found[:UNUSABLE]:
-        use = run_words.USE_WORDS[one["use"]]
+        use = run_words.USE_WORDS[one.use]
         lines = wrapped(
-            f"{one['directory']} ({one['label']}): {run_words.why(one) or 'no reason was given'}",
+            f"{one.directory} ({one.label}): {run_words.why(one) or 'no reason was given'}",
             width,
             first=margin,
             rest=margin,
         )
-        yield paint(one["use"], f"{use:<{_INDENT}}") + lines[0][_INDENT:]
+        yield paint(one.use, f"{use:<{_INDENT}}") + lines[0][_INDENT:]
         yield from lines[1:]
     if len(found) > UNUSABLE:
         yield f"{margin}… and {len(found) - UNUSABLE} more (--json and --out show them)"
 
 
-def _found(model: Model, width: int, paint: Paint) -> Iterator[str]:
-    rows = run_words.gathered(model["repetitions"])
+def _found(model: RunModel, width: int, paint: Paint) -> Iterator[str]:
+    rows = run_words.gathered(model.repetitions)
     if rows:
         yield paint("strong", "Found in several repetitions, or worth knowing")
     margin = " " * _INDENT

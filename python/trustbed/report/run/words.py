@@ -14,8 +14,16 @@ from trustbed.diagnose.causes import cause_in_words
 from trustbed.report import words
 from trustbed.report.records import Json, Row
 from trustbed.report.run.factors import short
+from trustbed.report.run.records import (
+    CellResults,
+    Limit,
+    RepetitionSummary,
+    RunModel,
+    Slowdown,
+    WorkloadResult,
+)
 
-Model = Row
+Found = tuple[CellResults, WorkloadResult]
 
 FLAGS = {
     "noisy_baseline": "noisy baseline: without background, response times already vary by over 5 %",
@@ -53,40 +61,35 @@ def span(low: float | None, high: float | None, shape: Callable[[float | None], 
     return "" if low is None or high is None or low == high else f"{shape(low)} to {shape(high)}"
 
 
-def middle(workload: Row) -> tuple[float | None, str]:
+def middle(workload: WorkloadResult) -> tuple[float | None, str]:
     """The one number that stands for a workload's result, and as it reads."""
-    if workload["measure"] == "throughput":
-        value = workload.get("mean_bits_per_second")
-        return value, words.bits(value)
-    value = workload.get(
-        "median_seconds" if workload["measure"] == "response_time" else "mean_seconds"
-    )
-    return value, words.duration(value)
+    value = workload.middle.value
+    return value, shape_of(workload)(value)
 
 
-def central(workload: Row) -> Row | None:
+def shape_of(workload: WorkloadResult) -> Callable[[float | None], str]:
+    """How a result of this kind reads: a rate or a time."""
+    return words.bits if workload.is_throughput else words.duration
+
+
+def central(workload: WorkloadResult) -> Slowdown | None:
     """The slowdown that stands for a workload.
 
     At the median, or of the mean where only that is known.
     """
-    return next(
-        (point for point in workload.get("slowdown") or () if point["share"] in (0.5, None)), None
-    )
+    return next((point for point in workload.slowdown if point.share in (0.5, None)), None)
 
 
-def headline(model: Model) -> str:
+def headline(model: RunModel) -> str:
     """The run in one sentence."""
-    about, cells = model["run"], model["cells"]
-    if not about["complete"]:
+    about, cells = model.run, model.cells
+    if not about.complete:
         return "No repetition is complete yet."
-    if all(cell["only_discarded"] or not cell["counted"] for cell in cells):
+    if all(cell.only_discarded or not cell.counted for cell in cells):
         return "No repetition may be used: the testbed was measured, not the network."
     held = _usable(model)
     found = [
-        (cell, workload)
-        for cell in held
-        for workload in cell["workloads"][:1]
-        if workload["measure"]
+        (cell, workload) for cell in held for workload in cell.workloads[:1] if workload.measure
     ]
     return (
         _slowed(found)
@@ -96,63 +99,61 @@ def headline(model: Model) -> str:
     )
 
 
-def _usable(model: Model) -> list[Row]:
-    return [cell for cell in model["cells"] if cell["counted"] and not cell["only_discarded"]]
+def _usable(model: RunModel) -> list[CellResults]:
+    return [cell for cell in model.cells if cell.counted and not cell.only_discarded]
 
 
-def _worst(found: Sequence[tuple[Row, Row]]) -> tuple[Row, Row, Row] | None:
+def _worst(
+    found: Sequence[Found],
+) -> tuple[float, CellResults, WorkloadResult, Slowdown] | None:
     """Cell, workload and place of the largest slowdown."""
     compared = [
-        (cell, workload, point)
+        (point.ratio, cell, workload, point)
         for cell, workload in found
-        if cell["number"] != cell["baseline"] and (point := central(workload)) and point["ratio"]
+        if not cell.is_baseline and (point := central(workload)) and point.ratio
     ]
-    return max(compared, key=lambda one: one[2]["ratio"], default=None)
+    return max(compared, key=lambda one: one[0], default=None)
 
 
-def _slowed(found: Sequence[tuple[Row, Row]]) -> str:
+def _slowed(found: Sequence[Found]) -> str:
     worst = _worst(found)
     if worst is None:
         return ""
-    cell, workload, point = worst
-    if point["ratio"] < _SMALL:
+    ratio, cell, workload, _ = worst
+    if ratio < _SMALL:
         return (
-            f"Background traffic slows {workload['name']} down by less than "
+            f"Background traffic slows {workload.name} down by less than "
             f"{words.percent(_SMALL - 1)}."
         )
     return (
-        f"Background traffic makes {workload['name']} up to {factor(point['ratio'])} times slower "
-        f"({cell['label']})."
+        f"Background traffic makes {workload.name} up to {factor(ratio)} times slower "
+        f"({cell.label})."
     )
 
 
-def assurance(model: Model) -> str:
+def assurance(model: RunModel) -> str:
     """How far to trust the number of the headline, where it is a slowdown."""
     held = [
         (cell, workload)
         for cell in _usable(model)
-        for workload in cell["workloads"][:1]
-        if workload["measure"]
+        for workload in cell.workloads[:1]
+        if workload.measure
     ]
     worst = _worst(held)
-    if worst is None or worst[2]["ratio"] < _SMALL or worst[2]["low"] is None:
+    if worst is None or worst[0] < _SMALL or worst[3].low is None:
         return ""
-    _, workload, point = worst
-    between = (
-        f"with 95 % confidence between {factor(point['low'])} and {factor(point['high'])} times"
-    )
-    if point["basis"] == "requests":
+    _, _, workload, point = worst
+    between = f"with 95 % confidence between {factor(point.low)} and {factor(point.high)} times"
+    if point.basis == "requests":
         return (
             f"Within its only repetition {between}; what a second repetition would give is not "
             "known."
         )
-    quiet = "the median" if point["share"] == 0.5 else "the mean"
-    return (
-        f"That is {quiet} over {words.counted(workload['repetitions'], 'repetition')}, {between}."
-    )
+    quiet = "the median" if point.share == 0.5 else "the mean"
+    return f"That is {quiet} over {words.counted(workload.repetitions, 'repetition')}, {between}."
 
 
-def _ranged(found: Sequence[tuple[Row, Row]]) -> str:
+def _ranged(found: Sequence[Found]) -> str:
     known = [
         (value, text, cell, workload)
         for cell, workload in found
@@ -162,35 +163,35 @@ def _ranged(found: Sequence[tuple[Row, Row]]) -> str:
     if not known:
         return ""
     least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
-    name, rate = least[3]["name"], least[3]["measure"] == "throughput"
+    name, rate = least[3].name, least[3].is_throughput
     what = f"The throughput of {name} is" if rate else f"The response time of {name} is"
     if len(known) == 1:
         return f"{what} {least[1]}{'' if rate else ' by the median'}."
-    return f"{what} between {least[1]} ({least[2]['label']}) and {most[1]} ({most[2]['label']})."
+    return f"{what} between {least[1]} ({least[2].label}) and {most[1]} ({most[2].label})."
 
 
-def _lost(cells: Sequence[Row]) -> str:
+def _lost(cells: Sequence[CellResults]) -> str:
     known = [
-        (one["loss_share"], cell, one)
+        (one.loss_share, cell, one)
         for cell in cells
-        for one in cell["backgrounds"]
-        if one["loss_share"] is not None
+        for one in cell.backgrounds
+        if one.loss_share is not None
     ]
     if not known:
         return ""
     least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
     if len(known) == 1:
-        return f"{words.percent(most[0])} of the packets of {most[2]['name']} are lost."
+        return f"{words.percent(most[0])} of the packets of {most[2].name} are lost."
     return (
-        f"Of the packets of {most[2]['name']} between {words.percent(least[0])} "
-        f"({least[1]['label']}) and {words.percent(most[0])} ({most[1]['label']}) are lost."
+        f"Of the packets of {most[2].name} between {words.percent(least[0])} "
+        f"({least[1].label}) and {words.percent(most[0])} ({most[1].label}) are lost."
     )
 
 
-def standing(model: Model) -> str:
+def standing(model: RunModel) -> str:
     """How far the run is, and how many of its repetitions may be used."""
-    about = model["run"]
-    uses, planned, complete = about["uses"], about["planned"], about["complete"]
+    about = model.run
+    uses, planned, complete = about.uses, about.planned, about.complete
     done = (
         f"{words.counted(planned, 'repetition')}"
         if complete == planned
@@ -211,23 +212,21 @@ def standing(model: Model) -> str:
     return "; ".join(parts) + "."
 
 
-def limits(transfers: Sequence[Row]) -> list[tuple[str, str, int]]:
+def limits(transfers: Sequence[Limit]) -> list[tuple[str, str, int]]:
     """What limited transfers in words, with the verdict and how many.
 
     ``slowed by packet loss``, ``review``, 3.
     """
-    return [(cause_in_words(one["cause"]), one["verdict"], one["count"]) for one in transfers]
+    return [(cause_in_words(one.cause), one.verdict, one.count) for one in transfers]
 
 
-def why(repetition: Row) -> str:
+def why(repetition: RepetitionSummary) -> str:
     """Why a repetition is used as it is, with what limited the transfers that are the reason."""
-    message = repetition["why"]
+    message = repetition.why
     blamed = [
-        what
-        for what, verdict, _ in limits(repetition.get("transfers") or ())
-        if verdict == repetition["use"]
+        what for what, verdict, _ in limits(repetition.transfers) if verdict == repetition.use
     ]
-    graver = any(finding["severity"] == "error" for finding in repetition["findings"])
+    graver = any(finding["severity"] == "error" for finding in repetition.findings)
     return (
         f"{message}: {', '.join(dict.fromkeys(blamed))}"
         if message and blamed and not graver
@@ -235,11 +234,11 @@ def why(repetition: Row) -> str:
     )
 
 
-def notes(cells: Sequence[Row], workload: str) -> list[str]:
+def notes(cells: Sequence[CellResults], workload: str) -> list[str]:
     """What weakens the results of a group of cells, each said once."""
-    own = [(cell, one) for cell in cells for one in cell["workloads"] if one["name"] == workload]
-    message = [FLAGS[flag] for flag in FLAGS if any(flag in one["flags"] for _, one in own)]
-    single = [short(cell, cells) for cell, one in own if one["measure"] and one["repetitions"] == 1]
+    own = [(cell, one) for cell in cells for one in cell.workloads if one.name == workload]
+    message = [FLAGS[flag] for flag in FLAGS if any(flag in one.flags for _, one in own)]
+    single = [short(cell, cells) for cell, one in own if one.measure and one.repetitions == 1]
     if single:
         which = (
             "every cell has"
@@ -250,7 +249,7 @@ def notes(cells: Sequence[Row], workload: str) -> list[str]:
             f"{which} a single repetition: its intervals say nothing about what a second one "
             "would give"
         )
-    bad = [short(cell, cells) for cell, _ in own if cell["only_discarded"]]
+    bad = [short(cell, cells) for cell, _ in own if cell.only_discarded]
     if bad:
         message.append(
             f"every repetition of {', '.join(bad)} is to be discarded; its numbers are shown, and "
@@ -259,7 +258,7 @@ def notes(cells: Sequence[Row], workload: str) -> list[str]:
     return message
 
 
-def gathered(repetitions: Sequence[Row]) -> list[Json]:
+def gathered(repetitions: Sequence[RepetitionSummary]) -> list[Json]:
     """Findings of all repetitions, one row per kind and severity.
 
     The one with the largest value, and in how many repetitions it was found.
@@ -267,9 +266,9 @@ def gathered(repetitions: Sequence[Row]) -> list[Json]:
     Those about single transfers, and what is merely worth knowing of a capture, are in the
     repetitions' own files: they would be too many.
     """
-    held: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
+    held: dict[tuple[str, str], list[tuple[RepetitionSummary, Row]]] = {}
     for one in repetitions:
-        for finding in one["findings"]:
+        for finding in one.findings:
             of_capture = finding["severity"] == "info" and not finding["code"].startswith("run_")
             if not of_capture and not _TRANSFER.fullmatch(str(finding.get("scope") or "")):
                 held.setdefault((finding["code"], finding["severity"]), []).append((one, finding))
@@ -277,13 +276,13 @@ def gathered(repetitions: Sequence[Row]) -> list[Json]:
     for pairs in held.values():
         worst_of, worst = max(pairs, key=lambda pair: pair[1].get("value") or 0.0)
         count, judged = (
-            len({one["directory"] for one, _ in pairs}),
-            sum(bool(one["use"] in ("trust", "review", "discard")) for one in repetitions),
+            len({one.directory for one, _ in pairs}),
+            sum(bool(one.use in ("trust", "review", "discard")) for one in repetitions),
         )
         rows.append(
             {
                 **worst,
-                "message": f"{worst['message']} ({worst_of['directory']})",
+                "message": f"{worst['message']} ({worst_of.directory})",
                 "found_in": f"{count} of {judged}",
                 "count": count,
             }
@@ -297,17 +296,17 @@ def gathered(repetitions: Sequence[Row]) -> list[Json]:
 _GRAVITY = {"info": 0, "warning": 1, "error": 2}
 
 
-def unusable(model: Model) -> Iterator[Row]:
+def unusable(model: RunModel) -> Iterator[RepetitionSummary]:
     """Repetitions that must not be used or need a look, the worst first."""
     for use in USES[:-1]:
-        yield from (one for one in model["repetitions"] if one["use"] == use)
+        yield from (one for one in model.repetitions if one.use == use)
 
 
-def departure_error(model: Model) -> float | None:
+def departure_error(model: RunModel) -> float | None:
     """How late the emulator was at most of all repetitions that count, at the 99th percentile."""
     known = [
-        one["emulator"]["p99_seconds"]
-        for one in model["repetitions"]
-        if one["emulator"]["p99_seconds"] is not None and one["use"] != "discard"
+        one.emulator.p99_seconds
+        for one in model.repetitions
+        if one.emulator.p99_seconds is not None and one.use != "discard"
     ]
     return max(known, default=None)

@@ -16,6 +16,7 @@ from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
 from trustbed.report.html.elements import Input as Input
 from trustbed.report.html.elements import Provenance
 from trustbed.report.records import Row
+from trustbed.report.run.records import RunModel
 from trustbed.report.transfer.overview import Overview
 
 Series: TypeAlias = Row
@@ -74,7 +75,7 @@ class Chapter:
 
     The others come before all chapters.
 
-    ``run`` is the model of the run that they are from (:mod:`trustbed.report.run.model`): the page
+    ``run`` is the model of the run that they are from: the page
     then shows what its testbed did. A chapter may have no captures: then its introduction says why.
     ``notes`` are what else must be said of it, each a sentence.
     """
@@ -83,7 +84,7 @@ class Chapter:
     introduction: str
     notes: Sequence[str] = ()
     captures: Sequence[str] = ()
-    run: Row | None = None
+    run: RunModel | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

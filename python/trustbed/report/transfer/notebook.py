@@ -6,6 +6,7 @@ import html
 
 from trustbed.report import words
 from trustbed.report.records import Row
+from trustbed.report.run.records import RunModel
 from trustbed.report.transfer.overview import Overview
 
 LISTED = 20
@@ -78,7 +79,7 @@ def burstiness(model: Row) -> str:
     )
 
 
-def run(model: Row) -> str:
+def run(model: RunModel) -> str:
     """A run in one sentence, its cells with their results, and which repetitions not to use."""
     from trustbed.report.run import words as run_words
 
@@ -87,15 +88,15 @@ def run(model: Row) -> str:
         for word in ("cell", "workload", "result", "slowdown", "repetitions")
     )
     rows = []
-    for cell in model["cells"]:
-        for one in cell["workloads"]:
+    for cell in model.cells:
+        for one in cell.workloads:
             index = run_words.central(one)
             cells = (
-                html.escape(cell["label"]),
-                html.escape(one["name"]),
-                run_words.middle(one)[1] if one["measure"] else words.UNKNOWN,
-                "" if index is None else run_words.times(index["ratio"]),
-                f"{cell['counted']} of {cell['planned']}",
+                html.escape(cell.label),
+                html.escape(one.name),
+                run_words.middle(one)[1] if one.measure else words.UNKNOWN,
+                "" if index is None else run_words.times(index.ratio),
+                f"{cell.counted} of {cell.planned}",
             )
             rows.append(
                 "<tr>"

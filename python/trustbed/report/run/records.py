@@ -1,0 +1,378 @@
+"""What a report of a run is made of, and the one place where it becomes JSON.
+
+Numbers are in base units, unknown is ``None``. Findings, sessions, inputs, factors and the host are
+JSON as their files hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field, to_builtins
+
+from trustbed.report.records import Json, Row
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A mean or median, its interval, and what the interval is from: repetitions or requests."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    basis: str | None = None
+
+    def json(self, name: str, unit: str) -> Json:
+        """Its keys: ``NAME_UNIT``, ``NAME_low_UNIT``, ``NAME_high_UNIT``, ``NAME_basis``."""
+        return {
+            f"{name}_{unit}": self.value,
+            f"{name}_low_{unit}": self.low,
+            f"{name}_high_{unit}": self.high,
+            f"{name}_basis": self.basis,
+        }
+
+
+class Slowdown(Struct, frozen=True, kw_only=True):
+    """A quantile (of the mean: ``None``) over the baseline's median, with its interval."""
+
+    share: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    basis: str | None
+
+
+class Increase(Struct, frozen=True, kw_only=True):
+    """How much longer requests take than the mean of the baseline, and the baseline itself."""
+
+    increase_mean_percent: float | None
+    increase_sd_percent: float | None
+    baseline_median_seconds: float | None
+    baseline_requests: int
+
+
+class RepetitionResult(Struct, frozen=True, kw_only=True):
+    """What one repetition gave; ``mean`` is in the unit of the result."""
+
+    directory: str
+    requests: int | None = None
+    failed: int = 0
+    median: float | None = None
+    mean: float | None = None
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """What limited so many transfers."""
+
+    cause: str
+    verdict: str
+    count: int
+
+
+class WorkloadResult(Struct, frozen=True, kw_only=True):
+    """What a workload measured in a cell.
+
+    ``measure`` is ``response_time``, ``mean_response_time``, ``throughput``, or ``None`` if nothing
+    was measured. ``from_requests``: from single requests, not from what the program made of them.
+    """
+
+    name: str
+    kind: str
+    measure: str | None = None
+    repetitions: int = 0
+    flags: Sequence[str] = ()
+    from_requests: bool = False
+    requests: int | None = None
+    failed: int | None = None
+    dropped_at_start: int | None = None
+    quantiles: Mapping[float, float | None] = {}
+    per_repetition: Sequence[RepetitionResult] = ()
+    cdf: Sequence[Sequence[float]] = ()
+    slowdown: Sequence[Slowdown] = ()
+    median: Estimate | None = None
+    mean: Estimate | None = None
+    increase: Increase | None = None
+    transfers: Sequence[Limit] = ()
+    rtt_mean_seconds: float | None = None
+
+    @property
+    def is_throughput(self) -> bool:
+        """Whether the result is a rate, else it is a time."""
+        return self.measure == "throughput"
+
+    @property
+    def middle_name(self) -> str:
+        """The estimate that stands for the result: ``median`` or ``mean``."""
+        return "median" if self.measure == "response_time" else "mean"
+
+    @property
+    def middle(self) -> Estimate:
+        """That estimate; without a value where there is none."""
+        return (self.median if self.measure == "response_time" else self.mean) or Estimate()
+
+    def json(self) -> Json:
+        """The keys that this kind of result has."""
+        found: Json = {
+            "name": self.name,
+            "kind": self.kind,
+            "measure": self.measure,
+            "repetitions": self.repetitions,
+            "flags": list(self.flags),
+        }
+        if self.measure == "response_time":
+            found |= self._response_times()
+        elif self.measure is not None:
+            found |= self._scalar("bits_per_second" if self.is_throughput else "seconds")
+        found["transfers"] = _plain(self.transfers)
+        found["rtt_mean_seconds"] = self.rtt_mean_seconds
+        return found
+
+    def _response_times(self) -> Json:
+        found: Json = {"requests": self.requests, "failed": self.failed}
+        quantiles = {share: _quantile(share, value) for share, value in self.quantiles.items()}
+        if self.from_requests:
+            found["dropped_at_start"] = self.dropped_at_start
+            for one in quantiles.values():
+                found |= one
+        keys = ("median", "mean") if self.from_requests else ("median",)
+        found["per_repetition"] = [
+            {
+                "directory": one.directory,
+                "requests": one.requests,
+                "failed": one.failed,
+                **{f"{key}_seconds": getattr(one, key) for key in keys},
+            }
+            for one in self.per_repetition
+        ]
+        found["cdf"] = [list(step) for step in self.cdf]
+        found["slowdown"] = _plain(self.slowdown)
+        median = {} if self.median is None else self.median.json("median", "seconds")
+        if not self.from_requests:
+            quantiles |= {0.5: median}
+            for share in sorted(quantiles):
+                found |= quantiles[share]
+            return found
+        mean = {} if self.mean is None else self.mean.json("mean", "seconds")
+        return found | median | mean | (to_builtins(self.increase) if self.increase else {})
+
+    def _scalar(self, unit: str) -> Json:
+        return {
+            "failed": self.failed,
+            "per_repetition": [
+                {"directory": one.directory, f"mean_{unit}": one.mean}
+                for one in self.per_repetition
+            ],
+            **(self.mean or Estimate()).json("mean", unit),
+            "slowdown": _plain(self.slowdown),
+        }
+
+
+def _plain(records: Sequence[Struct]) -> list[Json]:
+    return [to_builtins(one) for one in records]
+
+
+def _quantile(share: float, value: float | None) -> Json:
+    return {f"p{round(100 * share)}_seconds": value}
+
+
+class Background(Struct, frozen=True, kw_only=True):
+    """What a source of background traffic sent and what of it arrived, repetitions together."""
+
+    name: str
+    from_: str | None = field(name="from")
+    to: str | None
+    transport: str | None
+    release: str | None
+    repetitions: int
+    offered_packets: int | None
+    arrived_packets: int | None
+    offered_bits_per_second: float | None
+    loss_share: float | None
+    loss_low: float | None
+    loss_high: float | None
+    late_p99_seconds: float | None
+    late_max_seconds: float | None
+
+
+class Pipe(Struct, frozen=True, kw_only=True):
+    """A pipe of the emulator: means over the repetitions, and the deepest queue of all."""
+
+    name: str
+    from_: str | None = field(name="from")
+    to: str | None
+    packets: int
+    carried_bits_per_second: float | None
+    queue_p50_seconds: float | None
+    queue_p99_seconds: float | None
+    queue_max_seconds: float | None
+    deepest_queue_packets: int | None
+    dropped: Mapping[str, int]
+    dropped_share: float | None
+
+
+class Burstiness(Struct, frozen=True, kw_only=True):
+    """Burstiness at a capture point: means over the repetitions."""
+
+    capture: str
+    mean_rate_bits_per_second: float | None
+    max_q_mean_bytes: float | None
+    max_q_max_bytes: float | None
+    abw_max_bits_per_second: float | None
+
+
+class CellResults(Struct, frozen=True, kw_only=True):
+    """A cell with its results; ``only_discarded``: no repetition of it may be used."""
+
+    number: int
+    label: str
+    levels: Mapping[str, str]
+    baseline: int | None
+    planned: int = 0
+    counted: int = 0
+    only_discarded: bool = False
+    uses: Mapping[str, int] = {}
+    workloads: Sequence[WorkloadResult] = ()
+    backgrounds: Sequence[Background] = ()
+    pipes: Sequence[Pipe] = ()
+    burstiness: Sequence[Burstiness] = ()
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether others are compared with it."""
+        return self.number == self.baseline
+
+
+class Emulator(Struct, frozen=True, kw_only=True):
+    """The emulator's departure error."""
+
+    p50_seconds: float | None
+    p99_seconds: float | None
+    max_seconds: float | None
+    late_share: float | None
+    overdue_share: float | None
+    priority: Any
+
+
+class WorkloadOutcome(Struct, frozen=True, kw_only=True):
+    """How a workload of a repetition ended."""
+
+    name: str | None
+    outcome: str | None
+    reason: str | None
+    seconds: float | None
+
+
+class RepetitionSummary(Struct, frozen=True, kw_only=True):
+    """A repetition: its use and why, its findings, its emulator's departure error."""
+
+    directory: str
+    number: int
+    cell: int
+    label: str
+    round: int
+    seed: int
+    complete: bool
+    outcome: str | None
+    use: str
+    why: str
+    verdicts: Mapping[str, int]
+    findings: Sequence[Row]
+    transfers: Sequence[Limit]
+    started: str | None
+    seconds: float | None
+    emulator: Emulator
+    workloads: Sequence[WorkloadOutcome]
+
+
+class PipeOverTime(Struct, frozen=True, kw_only=True):
+    """The queue of a pipe, slice by slice."""
+
+    name: str
+    slice_seconds: float
+    t: Sequence[float]
+    packets_max: Sequence[int]
+    packets_mean: Sequence[float]
+    lost: Sequence[int]
+
+
+class Application(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A workload over time: its requests, or its throughput (``bits_per_second``)."""
+
+    name: str
+    measure: str
+    t: Sequence[float]
+    seconds: Sequence[float] | None = None
+    failed_t: Sequence[float] | None = None
+    requests: int | None = None
+    bits_per_second: Sequence[float] | None = None
+
+
+class OverTime(Struct, frozen=True, kw_only=True):
+    """A repetition over time, in seconds since its beginning."""
+
+    directory: str
+    duration_seconds: float
+    pipes: Sequence[PipeOverTime]
+    applications: Sequence[Application]
+
+
+class CellOverTime(Struct, frozen=True, kw_only=True):
+    """A cell and the repetition that is shown of it."""
+
+    cell: int
+    label: str
+    shown: OverTime
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """The run: name, question, seed; how many repetitions are complete, judged, by use."""
+
+    directory: str
+    name: str | None
+    about: str | None
+    file: str | None
+    sha256: str | None
+    seed: int | None
+    rounds: int | None
+    planned: int
+    complete: int
+    judged: int
+    uses: Mapping[str, int]
+    inputs: Sequence[Row]
+    sessions: Sequence[Row]
+    failed_workloads: int
+
+
+class RunModel(Struct, frozen=True, kw_only=True):
+    """Everything that the reports of a run show."""
+
+    schema_version: int
+    run: RunSummary
+    host: Row
+    factors: Sequence[Row]
+    cells: Sequence[CellResults]
+    repetitions: Sequence[RepetitionSummary]
+    queues: Sequence[CellOverTime]
+
+    def json(self) -> Json:
+        """What ``trustbed report --json`` prints."""
+        return {
+            "schema_version": self.schema_version,
+            "run": to_builtins(self.run),
+            "host": dict(self.host),
+            "factors": list(self.factors),
+            "cells": [cell_json(cell) for cell in self.cells],
+            "repetitions": to_builtins(self.repetitions),
+            "queues": [
+                {"cell": one.cell, "label": one.label, **to_builtins(one.shown)}
+                for one in self.queues
+            ],
+        }
+
+
+def cell_json(cell: CellResults) -> Json:
+    """A cell, its workloads with the keys that each has."""
+    found: Json = {name: getattr(cell, name) for name in cell.__struct_fields__}
+    found["workloads"] = [one.json() for one in cell.workloads]
+    plain: Json = to_builtins(found)
+    return plain
