@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, final
 
+from trustbed.watch.engine import Event, Facts, Statistics, Window
+
 __all__ = [
     "Analysis",
     "Arrivals",
@@ -88,20 +90,20 @@ class Watch:
         hardware_timestamps: bool = True,
         write: str | PathLike[str] | None = None,
     ) -> Self: ...
-    def next(self, timeout: float) -> list[dict[str, Any]]:
+    def next(self, timeout: float) -> list[Window]:
         """Windows completed since the last call, in order; waits at most ``timeout`` seconds.
 
         Keys as in the windows of a file, with ``direction`` (in, out, all), ``bytes``, and the
         trains of the window.
         """
 
-    def events(self) -> list[dict[str, str]]:
+    def events(self) -> list[Event]:
         """Events since the last call: code, message, hint."""
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> Statistics:
         """Counters so far."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Facts about the interface and the measurement."""
 
     @property

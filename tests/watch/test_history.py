@@ -11,11 +11,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from trustbed.report.paint import Paint
 from trustbed.watch import History, openmetrics, view
+from trustbed.watch.engine import Facts, Statistics, Window
 from trustbed.watch.history import COLUMNS
 from trustbed.watch.scrape import parse_address
 
 START = 1_700_000_000.0
-FACTS: dict[str, Any] = {
+FACTS: Facts = {
     "interface": 'e"th\\0',
     "mode": "static",
     "rate_bits_per_second": 1e9,
@@ -25,7 +26,7 @@ FACTS: dict[str, Any] = {
     "timestamps": "hardware",
     "train_gap_seconds": 1e-4,
 }
-STATISTICS: dict[str, Any] = {
+STATISTICS: Statistics = {
     "kernel_received": 1_234_567,
     "kernel_dropped": 89,
     "ring_full": 2,
@@ -52,7 +53,7 @@ def window(
     packets: int = 10,
     direction: str = "all",
     **more: Any,  # noqa: ANN401
-) -> dict[str, Any]:
+) -> Window:
     """The window of that number, of 100 ms, with packets of 1000 bytes."""
     return {
         "direction": direction,
@@ -73,7 +74,7 @@ def window(
     }
 
 
-def history(*windows: dict[str, Any]) -> History:
+def history(*windows: Window) -> History:
     made = History(0.1)
     made.add(windows)
     return made

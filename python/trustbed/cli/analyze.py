@@ -12,7 +12,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 from trustbed.cli import (
     DISCARD,
@@ -89,8 +89,17 @@ def run(words: Sequence[str]) -> int:
     return _end(capture, options)
 
 
-def describe(words: Sequence[str], verb: str) -> dict[str, Any]:
-    """What made this output: version, command, and time."""
+class About(TypedDict):
+    """What made an output; ``trustbed`` in every JSON document."""
+
+    version: str
+    schema_version: int
+    command: str
+    started: str
+
+
+def describe(words: Sequence[str], verb: str) -> About:
+    """What makes this output, and when: now."""
     from trustbed import __version__
     from trustbed.report.transfer.json import SCHEMA_VERSION
 
@@ -115,23 +124,21 @@ def read(
     from trustbed.analysis.capture import analyze
 
     two_point = _join(options) if options.receiver else None
-    settings: dict[str, Any] = {
-        "at": options.at,
-        "workload": options.workload,
-        "capacity": options.capacity,
-        "inner": options.inner,
-        "dedup": options.dedup,
-        "workers": options.workers,
-        "samples": samples,
-        "series": series,
-        "host_of": None if two_point is None else two_point.host_of,
-    }
-    with interrupt.abandoned_by_interrupt(give_up):
-        if not progress.wanted(quiet=options.quiet):
-            capture = analyze(options.captures, **settings)
-        else:
-            with progress.Progress(options.captures[0]) as bar:
-                capture = analyze(options.captures, **settings, progress=bar)
+    shown = progress.shown(options.captures[0], quiet=options.quiet)
+    with interrupt.abandoned_by_interrupt(give_up), shown as bar:
+        capture = analyze(
+            options.captures,
+            at=options.at,
+            workload=options.workload,
+            capacity=options.capacity,
+            inner=options.inner,
+            dedup=options.dedup,
+            workers=options.workers,
+            samples=samples,
+            series=series,
+            host_of=None if two_point is None else two_point.host_of,
+            progress=bar,
+        )
     if two_point is not None:
         _check_sender(capture, options)
     return capture, two_point
@@ -140,12 +147,15 @@ def read(
 def _join(options: argparse.Namespace) -> TwoPoint:
     from trustbed.analysis.two_point import join
 
-    settings: dict[str, Any] = {"same_clock": options.same_clock, "inner": options.inner}
-    with interrupt.abandoned_by_interrupt(give_up):
-        if not progress.wanted(quiet=options.quiet):
-            return join(options.sender, options.receiver, **settings)
-        with progress.Progress(options.receiver[0]) as bar:
-            return join(options.sender, options.receiver, **settings, progress=bar)
+    shown = progress.shown(options.receiver[0], quiet=options.quiet)
+    with interrupt.abandoned_by_interrupt(give_up), shown as bar:
+        return join(
+            options.sender,
+            options.receiver,
+            same_clock=options.same_clock,
+            inner=options.inner,
+            progress=bar,
+        )
 
 
 def _check_sender(capture: Capture, options: argparse.Namespace) -> None:
@@ -169,7 +179,7 @@ def _check_sender(capture: Capture, options: argparse.Namespace) -> None:
 
 
 def give_up() -> NoReturn:
-    """TwoPoint the program at once: the main thread waits for input that does not come."""
+    """Ends the program at once: the main thread waits for input that does not come."""
     print_interrupted()
     os._exit(INTERRUPTED)  # the main thread is stuck in a read; nothing has been written yet
 
@@ -188,7 +198,7 @@ def _write_files(
     capture: Capture,
     two_point: TwoPoint | None,
     options: argparse.Namespace,
-    about: dict[str, Any],
+    about: About,
 ) -> None:
     if options.out is not None:
         more = None if two_point is None else {"two_point": two_point.stream()}
@@ -206,7 +216,7 @@ def _write_files(
         capture.report(options.report, about=about)
 
 
-def _write_junit(capture: Capture, options: argparse.Namespace, about: dict[str, Any]) -> None:
+def _write_junit(capture: Capture, options: argparse.Namespace, about: About) -> None:
     from trustbed.report import placing
     from trustbed.report.transfer import junit
 
@@ -224,7 +234,7 @@ def _write_junit(capture: Capture, options: argparse.Namespace, about: dict[str,
 
 def write_json(
     capture: Capture,
-    about: dict[str, Any],
+    about: About,
     *,
     burst: bool = False,
     two_point: TwoPoint | None = None,

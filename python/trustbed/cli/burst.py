@@ -8,9 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, get_args
+from typing import TYPE_CHECKING, TextIO, TypeVar, get_args
 
 from trustbed.analysis.options import (
     MEASURES,
@@ -23,7 +22,7 @@ from trustbed.analysis.options import (
     available_cores,
 )
 from trustbed.cli import ERROR, FINE, arguments, interrupt, progress, terminal
-from trustbed.cli.analyze import describe, give_up
+from trustbed.cli.analyze import About, describe, give_up
 from trustbed.report import printable
 
 if TYPE_CHECKING:
@@ -346,7 +345,7 @@ def _read(options: argparse.Namespace, files: Sequence[str]) -> Burstiness:
     from trustbed.analysis import burst as burstiness
     from trustbed.analysis.burst_study import TooManyLost, TooManyWindows
 
-    shown = progress.Progress(files[0]) if progress.wanted(quiet=options.quiet) else nullcontext()
+    shown = progress.shown(files[0], quiet=options.quiet)
     with interrupt.abandoned_by_interrupt(give_up), shown as bar:
         try:
             return burstiness.ask(
@@ -366,9 +365,7 @@ def _without_zero(bar: progress.Progress) -> Callable[[int, int | None], None]:
     return show
 
 
-def _write_files(
-    measured: Sequence[Burstiness], options: argparse.Namespace, about: dict[str, Any]
-) -> None:
+def _write_files(measured: Sequence[Burstiness], options: argparse.Namespace, about: About) -> None:
     if options.out is not None:
         measured[0].write(options.out, csv=options.csv, force=options.force, about=about)
     if options.report is not None:
@@ -381,7 +378,7 @@ def _write_json(
     measured: Sequence[Burstiness],
     stream: TextIO,
     options: argparse.Namespace,
-    about: dict[str, Any],
+    about: About,
 ) -> None:
     from trustbed.report.burst import json as burst_json
 
@@ -407,7 +404,7 @@ def _print_summary(measured: Sequence[Burstiness], options: argparse.Namespace) 
 
 
 def _end(measured: Sequence[Burstiness], options: argparse.Namespace) -> int:
-    damage = [place for one in measured for place in one.damage]
+    damage = [damaged for one in measured for damaged in one.damage]
     if options.strict and damage:
         print(f"error: part of the capture could not be read, {damage[0]}", file=sys.stderr)
         print("hint: without --strict trustbed measures what it could read", file=sys.stderr)

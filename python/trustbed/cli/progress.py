@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -71,6 +72,11 @@ def line(label: str, read: int, total: int | None, seconds: float, columns: int)
     else:
         text = f"reading  {read / 1e6:,.0f} MB  {seconds:.0f} s  {pace / 1e6:.0f} MB/s  {label}"
     return text if len(text) <= columns else text[: max(columns - 1, 0)] + "…"
+
+
+def shown(label: str, *, quiet: bool) -> AbstractContextManager[Progress | None]:
+    """A bar for the time of a block, or none where nobody would see it."""
+    return Progress(label) if wanted(quiet=quiet) else nullcontext()
 
 
 def wanted(*, quiet: bool) -> bool:

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from trustbed import _core
 from trustbed.cli import ERROR, FINE, arguments, burst
@@ -24,6 +23,7 @@ from trustbed.report import paint
 from trustbed.report.placing import check_file
 from trustbed.report.words import count, counted, percent
 from trustbed.watch import History, openmetrics, view
+from trustbed.watch.engine import Event, Window, WrittenFile
 from trustbed.watch.scrape import Endpoint, parse_address
 from trustbed.watch.screen import Screen
 
@@ -229,15 +229,15 @@ class Shown:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
 
-    def windows(self, windows: list[dict[str, Any]]) -> None:
+    def windows(self, windows: list[Window]) -> None:
         """These became complete."""
 
     def now(self) -> None:
         """Called some times a second."""
 
-    def tell(self, event: dict[str, str]) -> None:
+    def report(self, event: Event) -> None:
         """Something happened."""
-        _tell(event)
+        _report(event)
 
 
 class _Lines(Shown):
@@ -256,7 +256,7 @@ class _Lines(Shown):
 class _Json(Shown):
     """A line of JSON per window and direction."""
 
-    def windows(self, windows: list[dict[str, Any]]) -> None:
+    def windows(self, windows: list[Window]) -> None:
         statistics = self.watch.engine.statistics()
         counters = {key: statistics[key] for key in ("kernel_received", "kernel_dropped")}
         for window in windows:
@@ -273,14 +273,14 @@ class _View(Shown):
         self._paint = painter
         self._due = 0.0
         self._ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
-        self.told: list[dict[str, str]] = []
+        self.events: list[Event] = []
 
     def now(self) -> None:
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + _REFRESH_SECONDS
         columns, rows = self._screen.size
-        notes = [event["message"] for event in self.told]
+        notes = [event["message"] for event in self.events]
         page = view.page(
             self.watch.state(notes),
             columns=columns,
@@ -290,8 +290,8 @@ class _View(Shown):
         )
         self._screen.draw(page)
 
-    def tell(self, event: dict[str, str]) -> None:
-        self.told.append(event)
+    def report(self, event: Event) -> None:
+        self.events.append(event)
 
 
 @contextmanager
@@ -307,13 +307,13 @@ def _shown(watch: Watch, options: argparse.Namespace) -> Iterator[Shown]:
                 shown = _View(watch, screen, watch.painter)
                 yield shown
         finally:
-            for event in shown.told if shown is not None else ():
-                _tell(event)
+            for event in shown.events if shown is not None else ():
+                _report(event)
     else:
         yield _Lines(watch)
 
 
-def _tell(event: dict[str, str]) -> None:
+def _report(event: Event) -> None:
     """What happened, on standard error: an error with its hint, or a note."""
     severity = (
         "error"
@@ -362,19 +362,19 @@ class Watch:
     def _counted(self) -> bool:
         return self.options.count is not None and self.history.all.windows >= self.options.count
 
-    def _take(self, windows: list[dict[str, Any]], show: Shown) -> None:
+    def _take(self, windows: list[Window], show: Shown) -> None:
         for event in self.engine.events():
             self._failed |= event["code"] in _FATAL
-            show.tell(event)
+            show.report(event)
         if self.options.count is not None:
             windows = self._up_to_count(windows)
         if windows:
             self.history.add(windows)
             show.windows(windows)
 
-    def _up_to_count(self, windows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _up_to_count(self, windows: list[Window]) -> list[Window]:
         """Those among the first ``--count`` ones of their direction."""
-        taken = []
+        taken: list[Window] = []
         ahead: dict[str, int] = {}
         for window in windows:
             name = window["direction"]
@@ -414,10 +414,10 @@ class Watch:
             print("\n".join(view.summary(state, painter)), file=stream)
         dropped = state.statistics["kernel_dropped"]
         if dropped:
-            self._tell_dropped(dropped, dropped + state.statistics["kernel_received"])
+            self._report_dropped(dropped, dropped + state.statistics["kernel_received"])
         return ERROR if self._failed or (dropped and self.options.strict) else FINE
 
-    def _tell_dropped(self, dropped: int, passed: int) -> None:
+    def _report_dropped(self, dropped: int, passed: int) -> None:
         severity = "error" if self.options.strict else "warning"
         share = percent(dropped / passed)
         sys.stdout.flush()
@@ -437,7 +437,7 @@ class Watch:
         )
 
 
-def _length(file: dict[str, Any] | None) -> int | None:
+def _length(file: WrittenFile | None) -> int | None:
     """How long the file is by now."""
     if file is None:
         return None

@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeAlias
 
 Workload: TypeAlias = Literal["bulk", "interactive", "unknown"]
 Row: TypeAlias = Mapping[str, Any]
 
 CLASSIC_WINDOW_BYTES = 65535.0
-CLASSIC_PAYLOAD_BYTES = 1448.0
-CLASSIC_PACKET_BYTES = 1500.0
+_CLASSIC_PACKETS = {"payload_bytes": 1448.0, "packet_bytes": 1500.0}
 DELIVERY_RATE = "delivery_rate"
 GIVEN = "given"
 
@@ -310,42 +309,45 @@ class Evidence:
         capacity measured in the transfer itself wins if it is smaller: a link that was seen full is
         the bottleneck, whatever its label says.
         """
-        values: dict[str, Any] = {}
-        for known in _FROM_COLUMNS:
-            value = row.get(known.column)
-            if value is not None:
-                values[known.field] = known.read(value)
-        values["loss"] = _loss(row, values.get("loss"))
-        values["loss_events"] = _loss_events(row, values.get("loss_events"))
-        values["pauses_estimated"] = (
-            row.get("spacing_source") == "estimated" if row.get("spacing_source") else None
+        known = {
+            source.field: source.read(row[source.column])
+            for source in _FROM_COLUMNS
+            if row.get(source.column) is not None
+        }
+        seen = cls(**_CLASSIC_PACKETS | known, workload=workload)
+        capacity, capacity_source = _capacity(
+            seen.capacity_bytes_per_second, seen.capacity_source, capacity_bits_per_second
         )
-        values["delayed_answers"] = _share(row.get("delack_suspects"), row.get("rtt_samples"))
-        values["late_segments"] = _late(row)
-        values["unfilled_per_train"] = _unfilled(row)
-        capacity, source = _capacity(
-            values.get("capacity_bytes_per_second"),
-            values.get("capacity_source"),
-            capacity_bits_per_second,
+        spacing = row.get("spacing_source")
+        return replace(
+            seen,
+            loss=_loss(row, seen.loss),
+            loss_events=_loss_events(row, seen.loss_events),
+            pauses_estimated=spacing == "estimated" if spacing else None,
+            delayed_answers=_share(row.get("delack_suspects"), row.get("rtt_samples")),
+            late_segments=_late(row),
+            unfilled_per_train=_unfilled(row),
+            capacity_bytes_per_second=capacity,
+            capacity_source=capacity_source,
         )
-        values["capacity_bytes_per_second"], values["capacity_source"] = capacity, source
-        values.setdefault("payload_bytes", CLASSIC_PAYLOAD_BYTES)
-        values.setdefault("packet_bytes", CLASSIC_PACKET_BYTES)
-        return cls(**values, workload=workload)
 
     @classmethod
     def from_published(cls, names: Row) -> Self:
         """Evidence under the names of published cases (``window_B`` …); ignores others."""
-        values: dict[str, Any] = {
-            "window_bytes": CLASSIC_WINDOW_BYTES,
-            "payload_bytes": CLASSIC_PAYLOAD_BYTES,
-            "packet_bytes": CLASSIC_PACKET_BYTES,
+        known = {
+            source.field: _frozen(value)
+            for source in SOURCES
+            if (value := names.get(source.published)) is not None
         }
-        for source in SOURCES:
-            value = names.get(source.published)
-            if value is not None:
-                values[source.field] = tuple(value) if isinstance(value, list) else value
-        return cls(**values)
+        return cls(**{"window_bytes": CLASSIC_WINDOW_BYTES} | _CLASSIC_PACKETS | known)
+
+    def with_value(self, field: str, value: float) -> Self:
+        """The same but for one quantity."""
+        return replace(self, **{field: _frozen(value)})
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - a quantity of any kind
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _loss(row: Row, retransmitted: float | None) -> float | None:

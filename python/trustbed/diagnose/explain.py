@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from trustbed.diagnose.calibration import PLACES, kind_of
 from trustbed.diagnose.causes import CAUSES, VERDICTS
@@ -140,8 +139,8 @@ def _missing(
 
     def matters(field: str) -> bool:
         for value in TRIED_FOR_UNKNOWN:
-            changes: dict[str, Any] = {field: value}
-            other = diagnose(replace(evidence, **changes), quality=quality, thresholds=thresholds)
+            changed = evidence.with_value(field, value)
+            other = diagnose(changed, quality=quality, thresholds=thresholds)
             if other.cause != "insufficient" and (other.rule, other.score) != (
                 diagnosis.rule,
                 diagnosis.score,

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from trustbed.agent.client import Agent, AgentError
 from trustbed.findings import Finding
@@ -35,6 +35,27 @@ SECONDS = 60.0
 """Time limit of an agent: a live check takes about three seconds on a machine with a processor."""
 
 
+Facts: TypeAlias = Mapping[str, Any]
+"""What an agent reports of its host, as JSON; :class:`HostFacts` reads it."""
+
+
+class HostModel(TypedDict):
+    """A checked host in JSON."""
+
+    host: str
+    fitness: str
+    error: dict[str, str | None] | None
+    findings: Sequence[Mapping[str, Any]]
+    facts: Facts
+
+
+class HostsModel(TypedDict):
+    """The document of ``trustbed doctor --json``: ``summary`` counts hosts by fitness."""
+
+    summary: dict[str, int]
+    hosts: list[HostModel]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCheck:
     """A checked host; ``error`` and ``hint`` explain why it could not be checked."""
@@ -42,30 +63,28 @@ class HostCheck:
     host: str
     fitness: Fitness | Literal["unknown"]
     findings: Sequence[Finding]
-    facts: Mapping[str, Any]
+    facts: Facts
     error: str | None = None
     hint: str | None = None
 
-    def model(self) -> dict[str, Any]:
+    def model(self) -> HostModel:
         """The same for reports."""
-        findings = [asdict(found) for found in self.findings]
-        error = None if self.error is None else {"message": self.error, "hint": self.hint}
         return {
             "host": self.host,
             "fitness": self.fitness,
-            "error": error,
-            "findings": findings,
+            "error": None if self.error is None else {"message": self.error, "hint": self.hint},
+            "findings": [asdict(found) for found in self.findings],
             "facts": dict(self.facts),
         }
 
 
-def facts_of_this_host(*, live: bool = True, namespace: Path | None = None) -> dict[str, Any]:
+def facts_of_this_host(*, live: bool = True, namespace: Path | None = None) -> Facts:
     """The facts of this host, as its agent reports them; takes about three seconds if ``live``.
 
     Raises:
         AgentError: There is no agent, or it does not answer.
     """
-    return _told(Agent.start("facts", _question(live=live), namespace=namespace))
+    return _report_of(Agent.start("facts", _request(live=live), namespace=namespace))
 
 
 def check_hosts(hosts: Hosts, *, live: bool = True) -> Iterator[HostCheck]:
@@ -80,8 +99,8 @@ def check_hosts(hosts: Hosts, *, live: bool = True) -> Iterator[HostCheck]:
         try:
             if name in failed:
                 raise failed[name]
-            facts = _told(
-                hosts[name].start_agent("facts", _question(live=live), name=f"facts on {name}")
+            facts = _report_of(
+                hosts[name].start_agent("facts", _request(live=live), name=f"facts on {name}")
             )
         except (AgentError, TestbedError) as error:
             yield HostCheck(
@@ -96,19 +115,19 @@ def check_hosts(hosts: Hosts, *, live: bool = True) -> Iterator[HostCheck]:
             yield judge_host(facts, host=name)
 
 
-def _question(*, live: bool) -> dict[str, Any]:
+def _request(*, live: bool) -> dict[str, dict[str, int] | None]:
     tried = {"sleeping_ns": SLEEPING_NS, "spinning_ns": SPINNING_NS, "packets": PACKETS}
     return {"live": tried if live else None}
 
 
-def _told(started: Agent) -> dict[str, Any]:
+def _report_of(started: Agent) -> Facts:
     with started as agent:
         agent.begin()
         report = agent.report(SECONDS)
     return {key: value for key, value in report.items() if key != "event"}
 
 
-def judge_host(facts: Mapping[str, Any], *, host: str | None = None) -> HostCheck:
+def judge_host(facts: Facts, *, host: str | None = None) -> HostCheck:
     """Judges the facts of a host; ``host`` overrides the name that it reports."""
     known = {key: _finite(value) for key, value in facts.items()}
     findings = host_check_findings(known)
@@ -125,7 +144,7 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def model_of(examined: Sequence[HostCheck]) -> dict[str, Any]:
+def model_of(examined: Sequence[HostCheck]) -> HostsModel:
     """The model of some hosts, in the order that is given."""
     counts = Counter(one.fitness for one in examined)
     summary = {

@@ -10,6 +10,7 @@ latest windows (:class:`History`), draws them (:mod:`~trustbed.watch.view`,
 
 from __future__ import annotations
 
-from trustbed.watch.history import DIRECTIONS, Direction, History, Window
+from trustbed.watch.engine import Window
+from trustbed.watch.history import DIRECTIONS, Direction, History
 
 __all__ = ["DIRECTIONS", "Direction", "History", "Window"]

@@ -16,10 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from trustbed.report.records import Row
-
-Window = Row
-"""A window as the engine hands it over; see ``trustbed._core.Watch.next``."""
+from trustbed.watch.engine import Window
 
 DIRECTIONS = ("in", "out", "all")
 WORST = 10
@@ -139,8 +136,8 @@ class Direction:
                 self._columns.append((column, height))
 
     def _rank(self, window: Window, queue: float | None) -> None:
-        if queue and (len(self._worst) < WORST or queue > self._worst[-1]["max_q_bytes"]):
-            bisect.insort(self._worst, window, key=lambda held: -held["max_q_bytes"])
+        if queue and (len(self._worst) < WORST or queue > _queue(self._worst[-1])):
+            bisect.insort(self._worst, window, key=lambda held: -_queue(held))
             del self._worst[WORST:]
 
     @property
@@ -234,3 +231,7 @@ class History:
     def all(self) -> Direction:
         """Everything as one stream."""
         return self.directions.get("all") or Direction("all", self.length)
+
+
+def _queue(window: Window) -> float:
+    return window["max_q_bytes"] or 0.0

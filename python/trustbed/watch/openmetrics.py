@@ -9,18 +9,25 @@ histogram of queues counts them all, and the counters give mean rates over any t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
-from trustbed.report.records import Row
+from trustbed.watch.engine import Facts, Statistics, Window
 from trustbed.watch.history import BOUNDS, Direction, History
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _PREFIX = "trustbed_watch_"
-_ABOUT = ("interface", "mode", "basis", "timestamps", "offload")
+_ABOUT: tuple[Literal["interface", "mode", "basis", "timestamps", "offload"], ...] = (
+    "interface",
+    "mode",
+    "basis",
+    "timestamps",
+    "offload",
+)
 
 Value = float | int | None
 
 
-def render(history: History, facts: Row, statistics: Row, started: float) -> str:
+def render(history: History, facts: Facts, statistics: Statistics, started: float) -> str:
     """The whole text, with ``# EOF`` at its end. What is unknown is left out."""
     interface = {"interface": facts["interface"]}
     lines = [*_about(facts, started, interface), *_kernel(statistics, interface)]
@@ -29,7 +36,7 @@ def render(history: History, facts: Row, statistics: Row, started: float) -> str
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _about(facts: Row, started: float, interface: Mapping[str, str]) -> Iterable[str]:
+def _about(facts: Facts, started: float, interface: Mapping[str, str]) -> Iterable[str]:
     yield from _family("interface", "info", "What is watched, and how.")
     yield _sample("interface_info", {name: str(facts[name]) for name in _ABOUT}, 1)
     yield from _gauge(
@@ -53,7 +60,7 @@ def _about(facts: Row, started: float, interface: Mapping[str, str]) -> Iterable
         )
 
 
-def _kernel(statistics: Row, interface: Mapping[str, str]) -> Iterable[str]:
+def _kernel(statistics: Statistics, interface: Mapping[str, str]) -> Iterable[str]:
     counters = [
         (
             "kernel_received_frames",
@@ -118,8 +125,8 @@ def _directions(directions: list[Direction], interface: Mapping[str, str]) -> It
                     found,
                 )
 
-    def last(key: str) -> Callable[[Direction], Value]:
-        return lambda direction: None if direction.last is None else direction.last[key]
+    def last(value: Callable[[Window], Value]) -> Callable[[Direction], Value]:
+        return lambda direction: None if direction.last is None else value(direction.last)
 
     yield from each(
         "packets",
@@ -139,26 +146,32 @@ def _directions(directions: list[Direction], interface: Mapping[str, str]) -> It
     yield from each("trains", "counter", "", "Packet trains.", lambda one: one.trains.trains)
     rate = "Average rate of the last complete window."
     yield from each(
-        "abw_bits_per_second", "gauge", "bits_per_second", rate, last("abw_bits_per_second")
+        "abw_bits_per_second",
+        "gauge",
+        "bits_per_second",
+        rate,
+        last(lambda window: window["abw_bits_per_second"]),
     )
     wait = (
         "Longest queue that a packet of the last complete window would have found in front of the "
         "virtual bottleneck."
     )
-    yield from each("max_q_bytes", "gauge", "bytes", wait, last("max_q_bytes"))
+    yield from each(
+        "max_q_bytes", "gauge", "bytes", wait, last(lambda window: window["max_q_bytes"])
+    )
     yield from each(
         "max_q_sys_bytes",
         "gauge",
         "bytes",
         "The same with the packet itself.",
-        last("max_q_sys_bytes"),
+        last(lambda window: window["max_q_sys_bytes"]),
     )
     yield from each(
         "train_packets",
         "gauge",
         "",
         "Packets of the longest train in the last complete window.",
-        last("train_packets_max"),
+        last(lambda window: window["train_packets_max"]),
     )
     longest = "Longest queue of any window since the watch began."
     yield from each("highest_max_q_bytes", "gauge", "bytes", longest, lambda one: one.max_q_max)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from trustbed.report import words
 from trustbed.report.paint import Paint
 from trustbed.report.printable import printable
-from trustbed.report.records import Row
-from trustbed.watch.history import Direction, History, Window
+from trustbed.watch.engine import Facts, Statistics, Window
+from trustbed.watch.history import Direction, History
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = "_.-=+*%#"
@@ -55,8 +55,8 @@ class State:
     """
 
     history: History
-    facts: Row
-    statistics: Row
+    facts: Facts
+    statistics: Statistics
     seconds: float
     notes: Sequence[str] = field(default=())
     metrics: str | None = None
@@ -138,7 +138,7 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600}:{minutes}" if whole >= 3600 else minutes
 
 
-def _how(facts: Row) -> str:
+def _how(facts: Facts) -> str:
     rate = facts["rate_bits_per_second"]
     bottleneck = (
         f"bottleneck at {words.bits(rate)}" if rate is not None else _BOTTLENECKS[facts["mode"]]
@@ -274,14 +274,14 @@ def _kernel(state: State) -> Iterator[Line]:
         yield line(f"metrics at {state.metrics}")
 
 
-def _received(statistics: Row) -> Iterator[str | tuple[str, str]]:
+def _received(statistics: Statistics) -> Iterator[str | tuple[str, str]]:
     received, dropped = statistics["kernel_received"], statistics["kernel_dropped"]
     yield f"kernel: {words.counted(received, 'frame')} received, "
     share = f" ({words.percent(dropped / (received + dropped))})" if dropped else ""
     yield ("error" if dropped else "", f"{words.count(dropped)} dropped{share}")
 
 
-def _asides(statistics: Row) -> Iterator[str]:
+def _asides(statistics: Statistics) -> Iterator[str]:
     """What else was counted, if anything."""
     counted = [
         (statistics["filtered"], "frame", "left out by the filter"),
