@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet
+from msgspec import to_builtins
 
 from trustbed.run import manifest
 from trustbed.run.directory import RunDirectory
@@ -96,7 +97,7 @@ def make_run(
         "started": "2026-01-01T00:00:00Z",
     }
     directory.begin(
-        manifest.describe(scenario, places, session=session),
+        to_builtins(manifest.describe(scenario, places, session=session)),
         text,
         {"kernel": "6.1.0", "machine": "x86_64", "cores": 2},
     )
