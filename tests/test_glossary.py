@@ -49,10 +49,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
     ),
     "naps": (
         "crates/agent/",
-        "docs/scenario.md",
-        "docs/tables.md",
-        "python/trustbed/run/",
-        "python/trustbed/scenario/",
+        "python/trustbed/scenario/reading.py",
     ),
     "oversize": (
         "crates/analyze/",
@@ -62,25 +59,20 @@ REMAINING: dict[str, tuple[str, ...]] = {
         "python/trustbed/diagnose/evidence.py",
     ),
     "spoilt": ("crates/probe/",),
-    "stand still": ("crates/analyze/", "crates/emulate/", "python/trustbed/scenario/"),
+    "stand still": ("crates/analyze/", "crates/emulate/"),
     "stands still": (
         "crates/emulate/",
         "crates/probe/",
         "crates/two_point/",
-        "docs/scenario.md",
-        "python/trustbed/scenario/",
     ),
     "steered": (
         "crates/agent/",
         "crates/two_point/",
-        "python/trustbed/campaign/",
     ),
     "stood still": (
         "crates/analyze/",
         "crates/emulate/",
         "docs/tables.md",
-        "python/trustbed/campaign/",
-        "python/trustbed/run/",
     ),
     "undecided": ("crates/agent/", "crates/capture/", "crates/probe/"),
     "way_rise": ("python/trustbed/diagnose/evidence.py",),
@@ -93,14 +85,7 @@ REMAINING: dict[str, tuple[str, ...]] = {
         "crates/record/",
         "docs/glossary.md",
         "docs/tables.md",
-        "python/trustbed/campaign/",
         "python/trustbed/diagnose/evidence.py",
-    ),
-    "witness": (
-        "docs/scenario.md",
-        "docs/tables.md",
-        "python/trustbed/run/",
-        "python/trustbed/scenario/",
     ),
 }
 """Rooms that have not carried a word out yet; a row goes with the last use, and none is added.

@@ -21,7 +21,7 @@ from trustbed.report import schemas
 from trustbed.report.burst import tables as burst_tables
 from trustbed.report.columns import text_names
 from trustbed.report.transfer.contract import engine_schemas
-from trustbed.run.execution import indicators as witnesses
+from trustbed.run.execution import indicators
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -50,7 +50,7 @@ and `.rates`. Times are seconds here: none of them is known to the nanosecond.""
 _WATCHED_INTRODUCTION = """\
 # Tables of watched hosts
 
-`trustbed run` writes these below `samples/` of a repetition, as `HOST.witness.parquet` and
+`trustbed run` writes these below `samples/` of a repetition, as `HOST.wakeups.parquet` and
 `HOST.spin.parquet`,
 where the scenario asks for them."""
 
@@ -75,8 +75,8 @@ def tables_page() -> str:
     for name, about in burst_tables.ABOUT.items():
         parts += [f"## burst_{name}", about, _table(burst_tables.SCHEMAS[name])]
     parts.append(_WATCHED_INTRODUCTION)
-    for name, about in witnesses.ABOUT.items():
-        parts += [f"## {name}", about, _table(witnesses.SCHEMAS[name])]
+    for name, about in indicators.ABOUT.items():
+        parts += [f"## {name}", about, _table(indicators.SCHEMAS[name])]
     parts += [
         _RESOURCES_INTRODUCTION,
         "## resources",

@@ -375,7 +375,7 @@ def _chosen(told: Sequence[Told]) -> str:
         lines.append("Every run takes it, unless `[samples]` says otherwise: it stays the default.")
     else:
         lines.append(
-            f'No run takes it unless it is asked for: `naps = "{WAKEUP_MS}ms"` below `[samples]`.'
+            f'No run takes it unless asked for: `wakeups = "{WAKEUP_MS}ms"` below `[samples]`.'
         )
         if usual is not None:
             lines.append(

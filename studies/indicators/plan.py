@@ -42,7 +42,7 @@ _AROUND_TRANSFER, _AROUND_SPIN = 2.0, 0.2
 
 Watched: TypeAlias = Literal["cheap", "spin"]
 WATCHED: Mapping[Watched, Mapping[str, Any]] = {
-    "cheap": {"naps": f"{WAKEUP_MS}ms", "hosts": [CLIENT]},
+    "cheap": {"wakeups": f"{WAKEUP_MS}ms", "hosts": [CLIENT]},
     "spin": {"spin": "1s", "hosts": [CLIENT]},
 }
 

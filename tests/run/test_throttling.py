@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trustbed.diagnose.host import processor_of
-from trustbed.run.execution.indicators import _witness
+from trustbed.run.execution.indicators import _wakeups
 from trustbed.run.samples import summary
 from trustbed.run.throttling import most_throttled, throttled_share
 
@@ -45,6 +45,6 @@ def test_one_definition_for_all() -> None:
     assert (
         processor_of([], [{**one, "interval_ns": SECOND} for one in groups]).processor_missed == 0.5
     )
-    (row,) = _witness(line)
+    (row,) = _wakeups(line)
     assert (row["throttled_ns"], row["throttled_periods"]) == (SECOND // 2, 5)
     assert most_throttled([]) == {}

@@ -33,8 +33,8 @@ from trustbed.scenario.topology import read as read_network
 from trustbed.scenario.workloads import Around, read_services, read_workloads
 
 _MOST_REPETITIONS = 100_000
-_SHORTEST_NAP = 1_000_000
-"""More often would cost more of a processor than a witness may."""
+_SHORTEST_WAKEUP_INTERVAL = 1_000_000
+"""More often would cost more of a processor than an indicator may."""
 
 
 def read(values: Keys, source: Source) -> Scenario:
@@ -132,9 +132,10 @@ def _samples(
     if table is None:
         return True, Watch()
     enabled = table.flag("enabled", True)
-    naps, spin = table.span_above_zero("naps", None), table.span_above_zero("spin", None)
-    if naps is not None and not _SHORTEST_NAP <= naps <= SECOND:
-        raise table.error("naps", "moments are 1 ms to 1 s apart", 'give "5ms"')
+    key = "naps" if "naps" in table else "wakeups"  # as earlier versions called it
+    wakeups, spin = table.span_above_zero(key, None), table.span_above_zero("spin", None)
+    if wakeups is not None and not _SHORTEST_WAKEUP_INTERVAL <= wakeups <= SECOND:
+        raise table.error(key, "wake-ups are 1 ms to 1 s apart", 'give "5ms"')
     if spin is not None and spin > SECOND:
         raise table.error(
             "spin",
@@ -145,22 +146,22 @@ def _samples(
     for name in named:
         if name not in hosts:
             raise table.error("hosts", f"no host named {name}", nearest(name, hosts))
-    if naps is None and spin is None:
+    if wakeups is None and spin is None:
         if named:
             raise table.error(
                 "hosts",
                 "nothing is said to watch them",
-                'give naps = "5ms", spin = "100ms", or both',
+                'give wakeups = "5ms", spin = "100ms", or both',
             )
         watch = Watch()
     elif not enabled:
         raise table.error(
-            "enabled", "naps and spin are samples too", "leave out enabled, or both of them"
+            "enabled", f"{key} and spin are samples too", "leave out enabled, or both of them"
         )
     else:
         watch = Watch(
             hosts=tuple(dict.fromkeys(named)) or _beside_the_senders(workloads),
-            wakeups_ns=naps,
+            wakeups_ns=wakeups,
             spin_ns=spin,
         )
     table.close()

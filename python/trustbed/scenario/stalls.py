@@ -38,7 +38,7 @@ def stalled(scenario: Scenario) -> Scenario:
 
 
 def _host(host: Host, stalls: Sequence[Interval]) -> Host:
-    """A host behind a link of its own: that one stands still."""
+    """A host behind a link of its own: that one stalls."""
     if host.access_up is None or host.access_down is None or not stalls:
         return host
     return replace(

@@ -338,7 +338,7 @@ def watchers(
     groups = {} if guest or not quotas else {"cgroups": [str(path) for path in quotas]}
     if watch.wakeups_ns is not None:
         asked = {
-            "path": str(raw(directory, host, "witness")),
+            "path": str(raw(directory, host, "wakeups")),
             "wakeup_interval_ns": watch.wakeups_ns,
             "sockets": False,
             **groups,

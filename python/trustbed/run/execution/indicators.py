@@ -21,7 +21,7 @@ from trustbed.run.throttling import most_throttled
 from trustbed.scenario import Watch
 from trustbed.workload.tables import column, table
 
-WITNESS = pa.schema(
+WAKEUPS = pa.schema(
     [
         column(
             "at_ns",
@@ -30,14 +30,14 @@ WITNESS = pa.schema(
             "when it was looked, since the epoch; late where the host itself did not run",
         ),
         column("interval_ns", pa.int64(), "ns", "since the look before"),
-        column("naps", pa.int64(), "1", "how often the thread that naps woke up"),
+        column("wakeups", pa.int64(), "1", "how often the thread that sleeps woke up"),
         column(
             "wakeups_missed",
             pa.int64(),
             "1",
             "moments that passed before it had woken up for an earlier one",
         ),
-        column("wakeups_late", pa.int64(), "1", "naps that ended more than 0.25 ms late"),
+        column("wakeups_late", pa.int64(), "1", "wake-ups that were more than 0.25 ms late"),
         column(
             "wakeups_late_ns",
             pa.int64(),
@@ -95,11 +95,11 @@ SPIN = pa.schema(
         ),
     ]
 )
-SCHEMAS = {"witness": WITNESS, "spin": SPIN}
+SCHEMAS = {"wakeups": WAKEUPS, "spin": SPIN}
 ABOUT = {
-    "witness": (
+    "wakeups": (
         "One row per second and host: what a thread saw that sleeps from moment to moment "
-        "(`[samples]`, key `naps`)."
+        "(`[samples]`, key `wakeups`)."
     ),
     "spin": (
         "One row per second and host: what a thread had that always wants to run "
@@ -115,7 +115,7 @@ def convert(directory: Path, watch: Watch) -> Mapping[str, int]:
     """
     malformed: dict[str, int] = {}
     for host in watch.hosts:
-        for kind, rows in (("witness", _witness), ("spin", _spin)):
+        for kind, rows in (("wakeups", _wakeups), ("spin", _spin)):
             source = raw(directory, host, kind)
             if source.is_file():
                 read = read_lines(source)
@@ -129,7 +129,7 @@ def convert(directory: Path, watch: Watch) -> Mapping[str, int]:
     return malformed
 
 
-_WAKEUPS = {
+_COUNTS = {
     "wakeups_missed": "missed",
     "wakeups_late": "late",
     "wakeups_late_ns": "late_ns",
@@ -140,14 +140,14 @@ _WAKEUPS = {
 """Columns, by what the agent calls them."""
 
 
-def _witness(line: Row) -> Iterator[Row]:
-    naps = line.get("wakeups") or {}
+def _wakeups(line: Row) -> Iterator[Row]:
+    counted = line.get("wakeups") or {}
     quota = most_throttled(line.get("cgroups") or ())
     yield {
         "at_ns": line["at_ns"],
         "interval_ns": line.get("interval_ns"),
-        "naps": naps.get("count"),
-        **{column: naps.get(key) for column, key in _WAKEUPS.items()},
+        "wakeups": counted.get("count"),
+        **{column: counted.get(key) for column, key in _COUNTS.items()},
         "throttled_periods": quota.get("throttled_periods"),
         "throttled_ns": quota.get("throttled_ns"),
     }

@@ -179,7 +179,7 @@ class Surroundings:
             self._assist("sample", host, configuration).agent.begin()
 
     def start_watchers(self, quotas: Callable[[str], Sequence[Path]]) -> None:
-        """What naps or spins on hosts.
+        """What sleeps or spins on hosts.
 
         ``quotas`` says of a host which control groups will hold its processes.
         """

@@ -16,7 +16,7 @@ import pytest
 
 from tests.run.fakes import FakeTestbed
 from trustbed.run.directory import RAW_FOLDERS
-from trustbed.run.execution import indicators as witnesses
+from trustbed.run.execution import indicators
 from trustbed.run.execution.execute import Execution
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import ScenarioError, Watch, load
@@ -33,7 +33,7 @@ kind = "bulk"
 host = "client"
 to = "server"
 """
-WATCHED = '[samples]\nnaps = "1ms"\nspin = "100ms"\n'
+WATCHED = '[samples]\nwakeups = "1ms"\nspin = "100ms"\n'
 QUOTA = '[faults.slow]\nkind = "cpu-quota"\nhost = "client"\nshare = "30%"\n'
 SENT = {"lasts": 10.0, "report_with": {"transfers": [{"outcome": "complete"}]}}
 DONE = {"begun_ns": 5, "ended_ns": 9}
@@ -73,17 +73,17 @@ def test_the_sender_is_watched_from_second_zero_until_the_workloads_are_over(
 ) -> None:
     bed = FakeTestbed(agents={"bulk send": SENT})
     record = run(WATCHED, bed)
-    naps, spin = watchers(bed)
-    assert (naps.where, spin.where) == ("client", "client")
-    assert naps.config == {
-        "path": str(tmp_path / "samples/client.witness.jsonl"),
+    wakeups, spin = watchers(bed)
+    assert (wakeups.where, spin.where) == ("client", "client")
+    assert wakeups.config == {
+        "path": str(tmp_path / "samples/client.wakeups.jsonl"),
         "wakeup_interval_ns": MS,
         "sockets": False,
     }
     assert spin.config["path"] == str(tmp_path / "samples/client.spin.jsonl")
     assert spin.config["window_ns"] == 100 * MS
     assert (
-        naps.begun
+        wakeups.begun
         == spin.begun
         == pytest.approx((record["epoch_ns"] - 1_700_000_000_000_000_000) / 1e9)
     )
@@ -114,9 +114,9 @@ def test_what_disturbs_a_host_disturbs_who_watches_it(run: Run, tmp_path: Path) 
     record = run(WATCHED + QUOTA, bed)
     (sender,) = [agent for agent in bed.started if agent.config.get("role") == "send"]
     (group,) = bed.made_groups
-    naps, spin = watchers(bed)
-    assert group.joined == [sender.pid, naps.pid, spin.pid]
-    assert naps.config["cgroups"] == [str(tmp_path / "cgroups" / "slow")]
+    wakeups, spin = watchers(bed)
+    assert group.joined == [sender.pid, wakeups.pid, spin.pid]
+    assert wakeups.config["cgroups"] == [str(tmp_path / "cgroups" / "slow")]
     # Samples tell of workloads alone: of several processes of a host the one that missed most
     # speaks for all.
     assert [one["process"] for one in record["processes"] if one["host"] == "client"] == [
@@ -126,20 +126,25 @@ def test_what_disturbs_a_host_disturbs_who_watches_it(run: Run, tmp_path: Path) 
 
 def test_hosts_that_are_named_are_watched_and_no_others(run: Run) -> None:
     bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"report_with": DONE}})
-    run('[samples]\nnaps = "2ms"\nhosts = ["server"]\n', bed)
+    run('[samples]\nwakeups = "2ms"\nhosts = ["server"]\n', bed)
     assert [(agent.verb, agent.where) for agent in watchers(bed)] == [("sample", "server")]
+
+
+def test_the_former_key_is_read(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(f'{BASE}[samples]\nnaps = "2ms"\n')
+    assert load(tmp_path / "study.toml").first.watch.wakeups_ns == 2 * MS
 
 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ('naps = "100us"', "1 ms to 1 s apart"),
-        ('naps = "2s"', "1 ms to 1 s apart"),
+        ('wakeups = "100us"', "1 ms to 1 s apart"),
+        ('wakeups = "2s"', "1 ms to 1 s apart"),
         ('spin = "1100ms"', "1 s at most"),
         ('spin = "0s"', "no length of time"),
-        ('naps = "1ms"\nhosts = ["clint"]', "no host named clint"),
+        ('wakeups = "1ms"\nhosts = ["clint"]', "no host named clint"),
         ('hosts = ["client"]', "nothing is said to watch them"),
-        ('enabled = false\nnaps = "1ms"', "are samples too"),
+        ('enabled = false\nwakeups = "1ms"', "are samples too"),
     ],
 )
 def test_what_cannot_be_watched_is_refused(tmp_path: Path, keys: str, message: str) -> None:
@@ -205,7 +210,7 @@ SPUN = {
 
 def test_lines_become_tables(tmp_path: Path) -> None:
     head = json.dumps({"trustbed": "0.1.0", "start_ns": 1})
-    (tmp_path / "client.witness.jsonl").write_text(f'{head}\n{json.dumps(LOOKED)}\n{{"at_ns": 1')
+    (tmp_path / "client.wakeups.jsonl").write_text(f'{head}\n{json.dumps(LOOKED)}\n{{"at_ns": 1')
     silent = {
         **SPUN,
         "watched_ns": 0,
@@ -218,14 +223,14 @@ def test_lines_become_tables(tmp_path: Path) -> None:
         f"{head}\n{json.dumps(SPUN)}\n{json.dumps(silent)}\n"
     )
     watch = Watch(hosts=("client", "server"), wakeups_ns=MS, spin_ns=100 * MS)
-    assert witnesses.convert(tmp_path, watch) == {"client.witness.jsonl": 1}
+    assert indicators.convert(tmp_path, watch) == {"client.wakeups.jsonl": 1}
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "client.spin.parquet",
-        "client.witness.parquet",
+        "client.wakeups.parquet",
     ]
-    (row,) = pq.read_table(tmp_path / "client.witness.parquet").to_pylist()
+    (row,) = pq.read_table(tmp_path / "client.wakeups.parquet").to_pylist()
     assert (
-        row["naps"],
+        row["wakeups"],
         row["wakeups_late_share"],
         row["wakeup_latency_most_ns"],
         row["wakeups_used_ns"],
@@ -248,15 +253,15 @@ def test_lines_become_tables(tmp_path: Path) -> None:
 
 
 def test_without_a_quota_throttling_is_unknown(tmp_path: Path) -> None:
-    (tmp_path / "client.witness.jsonl").write_text(
+    (tmp_path / "client.wakeups.jsonl").write_text(
         json.dumps({**LOOKED, "cgroups": [], "wakeups": None}) + "\n"
     )
-    witnesses.convert(tmp_path, Watch(hosts=("client",), wakeups_ns=MS))
-    (row,) = pq.read_table(tmp_path / "client.witness.parquet").to_pylist()
-    assert (row["throttled_ns"], row["naps"], row["wakeups_late_share"]) == (None, None, None)
+    indicators.convert(tmp_path, Watch(hosts=("client",), wakeups_ns=MS))
+    (row,) = pq.read_table(tmp_path / "client.wakeups.parquet").to_pylist()
+    assert (row["throttled_ns"], row["wakeups"], row["wakeups_late_share"]) == (None, None, None)
 
 
-@pytest.mark.parametrize("schema", witnesses.SCHEMAS.values(), ids=witnesses.SCHEMAS)
+@pytest.mark.parametrize("schema", indicators.SCHEMAS.values(), ids=indicators.SCHEMAS)
 def test_every_column_has_a_meaning_and_numbers_a_unit(schema: pyarrow.Schema) -> None:
     for field in schema:
         assert field.metadata[b"meaning"]
