@@ -6,19 +6,26 @@ examples every time.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
+import trustbed
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "").lower() == "true"
+Refuses = Callable[[type[Exception]], AbstractContextManager[Any]]
 STRICT = os.environ.get("TRUSTBED_STRICT", "") == "1"
 """Whether a skip is a failure.
 
@@ -59,6 +66,34 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _forbid_skip(report)
     return report
+
+
+_VARYING = {
+    r"\bport \d+": "port N",
+    r"\b[0-9a-f]{16,64}\b": "HASH",
+    rf"\b{re.escape(os.uname().machine)}\b": "MACHINE",
+    rf"\b{re.escape(trustbed.__version__)}\b": "VERSION",
+    "[‘’]": "'",
+}
+"""What of an error differs from run to run, or from machine to machine."""
+
+
+@pytest.fixture
+def refuses(tmp_path: Path, snapshot: SnapshotAssertion) -> Refuses:
+    """Like ``pytest.raises``; the error's message and hint are a snapshot."""
+
+    @contextlib.contextmanager
+    def expected(kind: type[Exception]) -> Iterator[Any]:
+        with pytest.raises(kind) as caught:
+            yield caught
+        text = str(caught.value).replace(str(tmp_path), "DIRECTORY")
+        if hint := getattr(caught.value, "hint", ""):
+            text += f"\nhint: {hint}".replace(str(tmp_path), "DIRECTORY")
+        for pattern, instead in _VARYING.items():
+            text = re.sub(pattern, instead, text)
+        assert text == snapshot
+
+    return expected
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Refuses
 from tests.patience import PATIENCE
 from trustbed.agent import client as agent
 from trustbed.agent.client import Agent, AgentError
@@ -59,9 +60,11 @@ def test_a_conversation_from_beginning_to_end(plays: Plays) -> None:
         assert one.poll() == {"event": "progress", "percent": 50}, "what nobody waited for is kept"
 
 
-def test_what_it_refuses_is_raised_with_its_hint_and_its_key(plays: Plays) -> None:
+def test_what_it_refuses_is_raised_with_its_hint_and_its_name(
+    plays: Plays, refuses: Refuses
+) -> None:
     plays("""say(event="error", message="no such host", hint="try another"); sys.exit(2)""")
-    with pytest.raises(AgentError, match="send on client: no such host") as caught:
+    with refuses(AgentError) as caught:
         Agent.start("send", {}, name="send on client")
     assert (caught.value.hint, caught.value.code) == ("try another", 2)
 
@@ -69,13 +72,13 @@ def test_what_it_refuses_is_raised_with_its_hint_and_its_key(plays: Plays) -> No
 @pytest.mark.parametrize(
     "line", ["[1]", "7", "null", "{", "{}", '{"event": 1}', '{"event": "error"}', "\\udcff"]
 )
-def test_a_malformed_answer_is_an_error(plays: Plays, line: str) -> None:
+def test_a_malformed_answer_is_an_error(plays: Plays, line: str, refuses: Refuses) -> None:
     plays(f"""print({line!r}, flush=True); order()""")
-    with pytest.raises(AgentError, match="send on b: malformed answer"):
+    with refuses(AgentError):
         Agent.start("send", {}, name="send on b")
 
 
-def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Plays) -> None:
+def test_an_error_in_between_is_raised_at_the_next_read(plays: Plays, refuses: Refuses) -> None:
     plays(
         """
         say(event="ready"); say(event="started"); order()
@@ -84,11 +87,11 @@ def test_an_error_in_the_middle_is_raised_when_it_is_next_listened_to(plays: Pla
     )
     with Agent.start("send", {}) as one:
         one.begin()
-        with pytest.raises(AgentError, match="send: disk full"):
+        with refuses(AgentError):
             one.report(PATIENCE)
 
 
-def test_its_last_message_is_reported_when_it_is_stopped(plays: Plays) -> None:
+def test_its_last_error_is_raised_when_it_has_to_stop(plays: Plays, refuses: Refuses) -> None:
     plays(
         """
         say(event="ready")
@@ -97,28 +100,26 @@ def test_its_last_message_is_reported_when_it_is_stopped(plays: Plays) -> None:
     )
     with Agent.start("send", {}) as one:
         one._process.wait(PATIENCE)
-        with pytest.raises(AgentError, match="send: disk full") as caught:
+        with refuses(AgentError):
             one.stop()
-        assert caught.value.hint == "make room"
 
 
 @pytest.mark.parametrize(
-    ("end", "part"),
-    [
-        ("sys.exit('something odd')", "has ended with code 1: something odd"),
-        ("os.kill(os.getpid(), 9)", "was killed by signal 9"),
-        ("sys.exit(0)", "has ended with code 0"),
-    ],
+    "end", ["sys.exit('something odd')", "os.kill(os.getpid(), 9)", "sys.exit(0)"]
 )
-def test_a_silent_death_is_reported_with_what_is_known(plays: Plays, end: str, part: str) -> None:
+def test_a_death_without_an_error_is_reported_with_what_is_known(
+    plays: Plays, end: str, refuses: Refuses
+) -> None:
     plays(f"say(event='ready'); {end}")
-    with Agent.start("emulate", {}) as one, pytest.raises(AgentError, match=part):
+    with Agent.start("emulate", {}) as one, refuses(AgentError):
         one.report(PATIENCE)
 
 
-def test_a_death_before_the_configuration_is_read_is_reported(plays: Plays) -> None:
+def test_one_that_dies_before_it_has_read_its_configuration_is_reported(
+    plays: Plays, refuses: Refuses
+) -> None:
     plays("say(event='error', message='too much', hint='less'); sys.exit(1)")
-    with pytest.raises(AgentError, match="too much"):
+    with refuses(AgentError):
         Agent.start("emulate", {"text": "x" * 10_000_000})
 
 
@@ -129,7 +130,7 @@ def test_a_configuration_longer_than_the_pipe_arrives_whole(plays: Plays) -> Non
 
 
 def test_one_that_says_nothing_is_not_waited_for_for_ever(
-    plays: Plays, monkeypatch: pytest.MonkeyPatch
+    plays: Plays, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     started: list[int] = []
 
@@ -140,7 +141,7 @@ def test_one_that_says_nothing_is_not_waited_for_for_ever(
 
     plays("time.sleep(600)")
     monkeypatch.setattr("trustbed.agent.client.subprocess.Popen", Known)
-    with pytest.raises(AgentError, match=r"sent no ready within 0\.5 s"):
+    with refuses(AgentError):
         Agent.start("emulate", {}, seconds=0.5)
     (pid,) = started
     assert not Path("/proc", str(pid)).exists(), "and it is not left behind"
@@ -181,44 +182,36 @@ def test_lines_that_come_in_pieces_are_put_together(plays: Plays) -> None:
 
 
 def test_without_the_program_it_says_where_it_should_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     monkeypatch.setenv("TRUSTBED_AGENT", str(tmp_path / "none"))
-    with pytest.raises(AgentError, match="there is no agent at"):
+    with refuses(AgentError):
         agent.binary()
     (tmp_path / "none").touch(mode=0o644)
     if os.geteuid() != 0 or not os.access(tmp_path / "none", os.X_OK):
-        with pytest.raises(AgentError, match="may not be executed"):
+        with refuses(AgentError):
             agent.binary()
 
 
 def test_one_that_this_machine_cannot_run_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     program = tmp_path / "agent"
     program.write_bytes(b"\x7fELF of another kind of machine")
     program.chmod(0o755)
     monkeypatch.setenv("TRUSTBED_AGENT", str(program))
     before = sorted(Path("/proc/self/fd").iterdir())
-    with pytest.raises(
-        AgentError, match=f"the agent at {program} cannot be run: exec format error"
-    ) as caught:
+    with refuses(AgentError):
         Agent.start("send", {})
-    assert "for this machine" in caught.value.hint
     assert sorted(Path("/proc/self/fd").iterdir()) == before, "nothing is left open"
 
 
-def test_the_real_one_names_its_verbs() -> None:
-    with pytest.raises(AgentError, match="there is no verb `nonsense`") as caught:
+def test_the_real_one_names_its_verbs(refuses: Refuses) -> None:
+    with refuses(AgentError) as caught:
         Agent.start("nonsense", {})
-    assert "emulate" in caught.value.hint
     assert caught.value.code == 2
 
 
-def test_a_namespace_that_does_not_exist_is_named() -> None:
-    with pytest.raises(
-        AgentError,
-        match="the network namespace /nowhere cannot be joined: no such file or directory",
-    ) as caught:
+def test_a_namespace_that_does_not_exist_is_named(refuses: Refuses) -> None:
+    with refuses(AgentError):
         Agent.start("emulate", {}, namespace=Path("/nowhere"))
-    assert "trustbed testbed list" in caught.value.hint

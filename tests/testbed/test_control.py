@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Refuses
 from tests.patience import PATIENCE, wait_until
 from trustbed.agent.client import AgentError, binary
 from trustbed.agent.control import Control, ControlledProcess, Peer, commands, files, frames
@@ -182,13 +183,10 @@ def test_a_terminal_is_passed_through(control: Control) -> None:
         assert b"10 20\r\n" in process.stdout.read(100)
 
 
-def test_what_is_missing_is_reported(control: Control) -> None:
-    with pytest.raises(TestbedError, match="no-such-program is not on the host test") as caught:
+def test_a_program_that_cannot_be_run_is_named(control: Control, refuses: Refuses) -> None:
+    with refuses(TestbedError):
         ControlledProcess.start(control, ["no-such-program"])
-    assert caught.value.hint == "install it there"
-    with pytest.raises(
-        TestbedError, match="/etc/passwd cannot be run on the host test: permission denied"
-    ):
+    with refuses(TestbedError):
         ControlledProcess.start(control, ["/etc/passwd"])
     assert run(control, "echo", "still here") == (0, b"still here\n", b"")
 
@@ -209,10 +207,10 @@ def test_the_clock_is_read_with_its_error(control: Control) -> None:
 def test_a_host_that_goes_away_is_noticed(control: Control) -> None:
     with started(control, "sleep", "600") as process:
         control._link.transport.shutdown(socket.SHUT_RDWR)
-        with pytest.raises(TestbedError, match="the host test is gone"):
+        with pytest.raises(TestbedError, match="is gone"):
             process.wait(PATIENCE)
         assert process.poll() == 128 + signal.SIGKILL, "it has gone too"
-    with pytest.raises(TestbedError, match="the host test is gone"):
+    with pytest.raises(TestbedError, match="is gone"):
         ControlledProcess.start(control, ["true"])
 
 
@@ -243,21 +241,19 @@ def test_a_command_for_a_host_that_is_gone_leaves_nothing_open(control: Control)
     gone(control)
     before = sorted(Path("/proc/self/fd").iterdir())
     for _ in range(3):
-        with pytest.raises(TestbedError, match="the host test is gone"):
+        with pytest.raises(TestbedError, match="is gone"):
             started(control, "true", stdin=subprocess.PIPE)
     assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_a_file_is_fetched_and_takes_no_memory_there_any_more(
-    control: Control, tmp_path: Path
+    control: Control, tmp_path: Path, refuses: Refuses
 ) -> None:
     (tmp_path / "there").write_bytes(bytes(range(256)) * 2000)
     files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
     assert (tmp_path / "here").read_bytes() == bytes(range(256)) * 2000
     assert not (tmp_path / "there").exists()
-    with pytest.raises(
-        TestbedError, match=r"there cannot be fetched from the host test: .*No such file"
-    ):
+    with refuses(TestbedError):
         files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
 
 
@@ -276,16 +272,15 @@ def short_files() -> Iterator[None]:
 
 
 def test_a_disk_that_is_full_here_is_not_taken_for_one_there(
-    control: Control, tmp_path: Path
+    control: Control, tmp_path: Path, refuses: Refuses
 ) -> None:
     (tmp_path / "there").write_bytes(bytes(100_000))
     (tmp_path / "here").write_bytes(b"of an earlier time")
     with (
         short_files(),
-        pytest.raises(TestbedError, match="here cannot be written: file too large") as caught,
+        refuses(TestbedError),
     ):
         files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
-    assert "free some space" in caught.value.hint
     assert (tmp_path / "there").exists(), "it is still there"
     assert (tmp_path / "here").read_bytes() == b"of an earlier time", "and here is no half of it"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["here", "there"]
@@ -337,13 +332,13 @@ def sampler(control: Control, directory: Path, fetch: Callable[[], None]) -> Con
     return ControlledAgent(AgentProcess(process), errors, "sample on test", fetch)
 
 
-def test_a_host_that_is_silent_is_gone_and_one_that_answers_is_not(control: Control) -> None:
+def test_a_host_that_is_silent_is_gone_and_one_that_answers_is_not(
+    control: Control, refuses: Refuses
+) -> None:
     ours, its = socket.socketpair()
     with its:
         silent = Control(ours, replace(PEER, silence_seconds=0.2))
-        with pytest.raises(
-            TestbedError, match=r"the host test is gone: it has been silent for 0\.2 s"
-        ):
+        with refuses(TestbedError):
             silent.wait(lambda: False, PATIENCE)
         silent.close()
         asked = bytearray(its.recv(1 << 16))
@@ -373,9 +368,9 @@ def test_an_agent_converses(control: Control, tmp_path: Path) -> None:
         assert fetched == ["all"]
 
 
-def test_an_agent_that_refuses_says_why(control: Control, tmp_path: Path) -> None:
+def test_an_agent_that_refuses_says_why(control: Control, tmp_path: Path, refuses: Refuses) -> None:
     agent = sampler(control, tmp_path, lambda: None)
-    with pytest.raises(AgentError, match="sample on test: configuration"):
+    with refuses(AgentError):
         agent.configure({"paths": "odd"}, PATIENCE)
 
 

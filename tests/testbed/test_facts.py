@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Refuses
 from tests.patience import PATIENCE
 from tests.testbed.conftest import Machine
 from trustbed.agent.client import Agent, AgentError
@@ -107,7 +108,7 @@ def test_trying_is_bounded_and_counts_what_it_did() -> None:
     assert found["loopback"]["captured"] + found["loopback"]["dropped"] >= SHORT["packets"]
 
 
-def test_a_stopped_agent_reports_what_it_has() -> None:
+def test_stopped_early_it_reports_what_it_has() -> None:
     with Agent.start(
         "facts", {"live": {"sleeping_ns": 60_000_000_000, "spinning_ns": 0, "packets": 0}}
     ) as agent:
@@ -123,23 +124,20 @@ def test_a_stopped_agent_reports_what_it_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    "asked",
     [
-        (
-            {"live": {**SHORT, "spinning_ns": 60_000_000_001}},
-            "spinning_ns: 60000000001 is too long",
-        ),
-        ({"live": {**SHORT, "packets": 100_001}}, "packets: 100001 are too many"),
-        ({"live": {"packets": 1}}, "missing field"),
-        ({"rot": "/"}, "unknown field"),
+        {"live": {**SHORT, "spinning_ns": 60_000_000_001}},
+        {"live": {**SHORT, "packets": 100_001}},
+        {"live": {"packets": 1}},
+        {"rot": "/"},
     ],
 )
-def test_what_cannot_be_asked_is_refused(asked: dict[str, Any], message: str) -> None:
-    with pytest.raises(AgentError, match=message):
+def test_what_cannot_be_asked_is_refused(asked: dict[str, Any], refuses: Refuses) -> None:
+    with refuses(AgentError):
         Agent.start("facts", asked)
 
 
-def test_files_of_another_root_are_read(tmp_path: Path) -> None:
+def test_files_of_another_root_are_reported(tmp_path: Path) -> None:
     place = tmp_path / "sys/devices/system/clocksource/clocksource0"
     place.mkdir(parents=True)
     (place / "current_clocksource").write_text("hpet\n", encoding="utf-8")

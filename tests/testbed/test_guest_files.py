@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Refuses
 from trustbed.testbed import TestbedError
 from trustbed.testbed.qemu import kernel, modules, package
 from trustbed.testbed.qemu.archive import Archive
@@ -70,21 +71,16 @@ def test_a_package_is_read_without_being_installed(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_no_package_is_refused(tmp_path: Path) -> None:
-    for content, said in (
-        (b"PK\3\4", "is no package of Debian's"),
-        (b"!<arch>\n", "holds no files"),
-    ):
-        place = tmp_path / "odd.deb"
-        place.write_bytes(content)
-        with pytest.raises(TestbedError, match=said):
-            list(package.files(place, lambda name: True))
-    place.write_bytes(b"!<arch>\n" + b"data.tar.xz     ".ljust(58, b"?") + b"`\n")
-    with pytest.raises(TestbedError, match="cannot be read"):
-        list(package.files(place, lambda name: True))
+def test_what_is_no_package_is_refused(tmp_path: Path, refuses: Refuses) -> None:
+    entry = b"data.tar.xz     ".ljust(58, b"?") + b"`\n"
+    for content in (b"PK\3\4", b"!<arch>\n", b"!<arch>\n" + entry):
+        odd = tmp_path / "odd.deb"
+        odd.write_bytes(content)
+        with refuses(TestbedError):
+            list(package.files(odd, lambda name: True))
     whole = debian(tmp_path, {"boot/vmlinuz": bytes(10_000)})
     whole.write_bytes(whole.read_bytes()[:-60])
-    with pytest.raises(TestbedError, match="cannot be read"):
+    with refuses(TestbedError):
         list(package.files(whole, lambda name: True))
 
 
@@ -117,16 +113,17 @@ def test_packages_that_lie_in_the_cache_become_a_kernel(
     assert kernel.ready() == found, "it is kept"
 
 
-def test_a_machine_without_apt_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_apt_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     half = kernel.cache() / "new-killed" / "complete"
     half.mkdir(parents=True)
     (half / "kernel").write_bytes(b"the first half")
-    with pytest.raises(TestbedError, match="no kernel for guests") as caught:
+    with refuses(TestbedError):
         kernel.ready()
     assert not half.exists(), "what a killed fetch has left is removed by the next one"
-    assert "lay two packages of Debian's there" in caught.value.hint
 
 
 def test_a_kernel_stays_compressed_where_that_is_safer() -> None:
@@ -140,7 +137,7 @@ def test_a_kernel_stays_compressed_where_that_is_safer() -> None:
     assert kernel.plain(b"no kernel") == b"no kernel"
 
 
-def test_modules_are_loaded_behind_what_they_need() -> None:
+def test_modules_are_loaded_behind_what_they_need(refuses: Refuses) -> None:
     needed = {
         "virtio_net": ("net_failover", "virtio"),
         "net_failover": ("failover",),
@@ -159,7 +156,7 @@ def test_modules_are_loaded_behind_what_they_need() -> None:
         "virtio.ko:",
         "virtio_net.ko: virtio.ko net_failover.ko failover.ko",
     ]
-    with pytest.raises(TestbedError, match="no module mii, which 8139cp needs"):
+    with refuses(TestbedError):
         modules.order(["8139cp"], {"8139cp": ("mii",)})
 
 

@@ -11,6 +11,7 @@ from typing import IO
 
 import pytest
 
+from tests.conftest import Refuses
 from tests.patience import PATIENCE
 from trustbed.testbed.qemu.network import Relay
 
@@ -53,16 +54,19 @@ def test_an_answer_that_comes_in_pieces_is_whole(ends: tuple[Relay, IO[bytes], I
 
 def test_an_answer_that_does_not_come_is_not_waited_for_for_ever(
     ends: tuple[Relay, IO[bytes], IO[bytes]],
+    refuses: Refuses,
 ) -> None:
     relay, _, said = ends
     relay._seconds = 0.5
     said.write(struct.pack("<I", 100) + b"the beginning of it")
-    with pytest.raises(OSError, match="the guest's kernel does not answer"):
+    with refuses(OSError):
         relay.recv(1 << 16)
 
 
-def test_a_relay_that_has_ended_is_noticed(ends: tuple[Relay, IO[bytes], IO[bytes]]) -> None:
+def test_a_relay_that_has_ended_is_noticed(
+    ends: tuple[Relay, IO[bytes], IO[bytes]], refuses: Refuses
+) -> None:
     relay, _, said = ends
     said.close()
-    with pytest.raises(OSError, match="the guest's kernel does not answer"):
+    with refuses(OSError):
         relay.recv(1 << 16)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import Refuses
 from trustbed.testbed import Host, TestbedError, plan
 from trustbed.testbed.netns.plan import GATEWAY_MAC
 
@@ -93,48 +94,38 @@ def test_hardware_addresses_and_ports_are_all_different(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "part"),
+    "hosts",
     [
-        ([], "without hosts"),
-        ([Host(name="", addresses=("10.0.0.1",))], "no name"),
-        ([Host(name="A b", addresses=("10.0.0.1",))], "'A b' is no name"),
-        ([Host(name="x" * 33, addresses=("10.0.0.1",))], "no name"),
-        ([Host(name="net", addresses=("10.0.0.1",))], "called net"),
-        (
-            [Host(name="a", addresses=("10.0.0.1",)), Host(name="a", addresses=("10.0.0.2",))],
-            "two hosts are called a",
-        ),
-        ([Host(name="a", addresses=())], "host a has no address"),
-        ([Host(name="a", addresses=("10.0.0.300",))], "'10.0.0.300' is no IP address"),
-        ([Host(name="a", addresses=("127.0.0.1",))], "127.0.0.1"),
-        ([Host(name="a", addresses=("224.0.0.1",))], "224.0.0.1"),
-        ([Host(name="a", addresses=("169.254.0.1",))], "169.254.0.1"),
-        ([Host(name="a", addresses=("10.0.0.1", "10.0.0.1"))], "twice (a)"),
-        (
-            [Host(name="a", addresses=("10.0.0.1",)), Host(name="b", addresses=("10.0.0.1",))],
-            "twice (a and b)",
-        ),
-        (
-            [
-                Host(name=name, addresses=(f"10.0.0.{number}",), outside=True)
-                for number, name in enumerate(("a", "b"), 1)
-            ],
-            "more than one",
-        ),
+        [],
+        [Host(name="", addresses=("10.0.0.1",))],
+        [Host(name="A b", addresses=("10.0.0.1",))],
+        [Host(name="x" * 33, addresses=("10.0.0.1",))],
+        [Host(name="net", addresses=("10.0.0.1",))],
+        [Host(name="a", addresses=("10.0.0.1",)), Host(name="a", addresses=("10.0.0.2",))],
+        [Host(name="a", addresses=())],
+        [Host(name="a", addresses=("10.0.0.300",))],
+        [Host(name="a", addresses=("127.0.0.1",))],
+        [Host(name="a", addresses=("224.0.0.1",))],
+        [Host(name="a", addresses=("169.254.0.1",))],
+        [Host(name="a", addresses=("10.0.0.1", "10.0.0.1"))],
+        [Host(name="a", addresses=("10.0.0.1",)), Host(name="b", addresses=("10.0.0.1",))],
+        [
+            Host(name=name, addresses=(f"10.0.0.{number}",), outside=True)
+            for number, name in enumerate(("a", "b"), 1)
+        ],
     ],
 )
-def test_what_cannot_be_is_named(hosts: list[Host], part: str) -> None:
-    with pytest.raises(TestbedError) as caught:
+def test_what_cannot_be_is_refused(hosts: list[Host], refuses: Refuses) -> None:
+    with refuses(TestbedError) as caught:
         plan(hosts)
-    assert part in caught.value.message
     assert caught.value.hint
 
 
-def test_an_mtu_that_cannot_be_is_refused() -> None:
-    with pytest.raises(TestbedError, match="MTU of 100"):
+def test_an_mtu_that_cannot_be_is_refused(refuses: Refuses) -> None:
+    with refuses(TestbedError):
         plan(PAIR, mtu=100)
 
 
-def test_a_host_that_does_not_exist_is_asked_for() -> None:
-    with pytest.raises(TestbedError, match="no host middle"):
+def test_a_host_that_does_not_exist_is_asked_for(refuses: Refuses) -> None:
+    with refuses(TestbedError):
         plan(PAIR).veth("middle")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Refuses
 from tests.patience import PATIENCE
 from trustbed.testbed import TestbedError
 from trustbed.testbed.netns import cgroups, registry
@@ -212,7 +213,7 @@ OUTSIDE = {
     ],
 )
 def test_a_planted_record_removes_nothing(
-    directory: Path, tmp_path: Path, changes: dict[str, object]
+    directory: Path, tmp_path: Path, changes: dict[str, object], refuses: Refuses
 ) -> None:
     victim = tmp_path / "trustbed-victim-x"
     victim.mkdir()
@@ -221,37 +222,37 @@ def test_a_planted_record_removes_nothing(
     path = planted(directory, **changes)
     neighbour = directory / f"{path.stem}-console"
     neighbour.touch()
-    with pytest.raises(TestbedError, match="is no record of a testbed"):
+    with refuses(TestbedError):
         registry.clean()
     assert victim.is_dir()
     assert neighbour.is_file()
 
 
-def test_a_symbolic_link_instead_of_the_directory_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_link_in_the_place_of_the_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     (tmp_path / "there").mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(tmp_path / "there")
     monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "link"))
     for use in (registry.clean, registry.records, reserve):
-        with pytest.raises(TestbedError, match="is no directory, or a link to one"):
+        with refuses(TestbedError):
             use()
 
 
-def test_a_directory_that_others_may_enter_is_refused(directory: Path) -> None:
+def test_a_directory_that_others_may_enter_is_refused(directory: Path, refuses: Refuses) -> None:
     directory.mkdir()
     directory.chmod(0o770)
     for use in (registry.clean, registry.records, reserve):
-        with pytest.raises(TestbedError, match=r"is open to other users \(mode 770\)"):
+        with refuses(TestbedError):
             use()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a directory can be given away by root only")
-def test_a_directory_of_another_user_is_refused(directory: Path) -> None:
+def test_a_directory_of_another_user_is_refused(directory: Path, refuses: Refuses) -> None:
     directory.mkdir(mode=0o700)
     os.chown(directory, 12345, 12345)
     for use in (registry.clean, registry.records, reserve):
-        with pytest.raises(TestbedError, match="belongs to somebody else"):
+        with refuses(TestbedError):
             use()
 
 
@@ -267,20 +268,19 @@ def test_half_a_file_of_a_killed_writer_is_removed(directory: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", json.dumps({"id": "x"}), json.dumps({"owner": {}})]
 )
-def test_a_file_that_is_none_is_named(directory: Path, text: str) -> None:
+def test_a_file_that_is_none_is_named(directory: Path, text: str, refuses: Refuses) -> None:
     reserve()
     (directory / "strange.json").write_text(text, encoding="utf-8")
-    with pytest.raises(TestbedError, match=r"strange\.json is no record") as caught:
+    with refuses(TestbedError):
         registry.records()
-    assert "remove it" in caught.value.hint
 
 
-def test_a_directory_that_cannot_be_made_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_folder_that_cannot_be_made_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("TRUSTBED_RUNTIME", str(tmp_path / "file" / "below"))
-    with pytest.raises(TestbedError, match="cannot be made"):
+    with refuses(TestbedError):
         reserve()
 
 

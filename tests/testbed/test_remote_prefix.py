@@ -15,14 +15,16 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import trustbed
+from tests.conftest import Refuses
 from tests.patience import PATIENCE, wait_until
 from tests.testbed.conftest import Machine, processes_with
 from trustbed.agent.client import binary
@@ -66,12 +68,26 @@ def described(directory: Path, *parts: str) -> inventory.Inventory:
     return inventory.load(file)
 
 
-def failure(directory: Path, *parts: str) -> TestbedError:
-    """Why the only host of an inventory cannot be connected."""
-    with Hosts(described(directory, *parts)) as made:
-        (error,) = made.connect().values()
-        assert len(made) == 0
+Failure = Callable[..., TestbedError]
+
+
+@pytest.fixture
+def failure(tmp_path: Path, cache: Path, refuses: Refuses) -> Failure:
+    """Connects the only host of an inventory, which is refused; the words are a snapshot."""
+
+    def connect(*parts: str) -> None:
+        with Hosts(described(tmp_path, *parts)) as made:
+            (error,) = made.connect().values()
+            assert len(made) == 0
+            raise error
+
+    def fails(*parts: str) -> TestbedError:
+        with refuses(TestbedError) as caught:
+            connect(*parts)
+        error: TestbedError = caught.value
         return error
+
+    return fails
 
 
 def sessions(cache: Path) -> list[Path]:
@@ -81,14 +97,14 @@ def sessions(cache: Path) -> list[Path]:
 
 @pytest.mark.parametrize("name", ["here", "web"])
 def test_a_host_runs_commands_in_a_directory_of_its_own(
-    hosts: Hosts, cache: Path, name: str
+    hosts: Hosts, cache: Path, name: str, refuses: Refuses
 ) -> None:
     done = hosts[name].run(
         ["sh", "-c", "pwd; echo $GIVEN"], seconds=PATIENCE, environment={"GIVEN": "more"}
     )
     assert done.stdout.splitlines() == [hosts[name].directory, "more"]
     assert Path(hosts[name].directory) in sessions(cache)
-    with pytest.raises(TestbedError, match=f"no-such-program is not on the host {name}"):
+    with refuses(TestbedError):
         hosts[name].start_command(["no-such-program"])
 
 
@@ -131,7 +147,6 @@ def test_what_somebody_else_still_needs_is_not_removed(
         assert others.connect() == {}
         failed = hosts.remove_programs()
         assert list(failed) == ["web"]
-        assert "somebody has a session there" in failed["web"].message
         assert (
             others["other"].run(["echo", "still here"], seconds=PATIENCE).stdout == "still here\n"
         )
@@ -158,7 +173,7 @@ def test_an_agent_writes_a_file_that_is_here_when_it_has_reported(
     assert left.stdout == "", "and takes no room there any more"
 
 
-def test_clock_ports_and_facts_are_reported(hosts: Hosts) -> None:
+def test_clock_ports_and_facts_are_read(hosts: Hosts) -> None:
     reading = hosts["here"].read_clock()
     assert abs(reading.ahead_ns) <= reading.error_ns
     with hosts["web"].start_command(
@@ -263,7 +278,9 @@ def test_files_of_a_session_whose_host_lost_its_power_are_removed_by_the_next(
         assert other.exists(), "another machine with the same home knows better"
 
 
-def test_a_bad_host_does_not_stop_others_and_is_tried_again(tmp_path: Path, cache: Path) -> None:
+def test_a_bad_host_does_not_stop_others_and_is_tried_again(
+    tmp_path: Path, cache: Path, snapshot: SnapshotAssertion
+) -> None:
     switch = tmp_path / "on"
     fickle = ("sh", "-c", f'test -e {shlex.quote(str(switch))} && exec "$@"', "sh")
     with Hosts(
@@ -276,11 +293,7 @@ def test_a_bad_host_does_not_stop_others_and_is_tried_again(tmp_path: Path, cach
     ) as made:
         failed = made.connect()
         assert list(made) == ["here"]
-        assert failed["web"].message == "the host web runs no commands: code 1"
-        assert (
-            failed["none"].message
-            == "the host none: no-such-program cannot be run: no such file or directory"
-        )
+        assert {name: error.message for name, error in failed.items()} == snapshot
         before = made["here"]
         switch.touch()
         assert list(made.connect()) == ["none"]
@@ -329,73 +342,60 @@ def test_a_host_that_is_gone_is_taken_up_again(hosts: Hosts) -> None:
     os.kill(
         int(session.name.rpartition("-")[2]), signal.SIGKILL
     )  # the shell; the kernel ends what depends on it
-    with pytest.raises(TestbedError, match="the host web is gone: ") as caught:
+    with pytest.raises(TestbedError, match="is gone"):
         web.run(["sleep", "600"], seconds=PATIENCE)
-    assert "connect again" in caught.value.hint
     assert hosts.connect() == {}
     assert hosts["web"] is not web
     assert hosts["web"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
 
 
-def test_a_shell_that_talks_by_itself_is_named(tmp_path: Path, cache: Path) -> None:
-    error = failure(tmp_path, prefix("web", ("sh", "-c", 'echo Welcome!; exec "$@"', "sh")))
-    assert "says something before anything is asked" in error.message
-    assert "Welcome!" in error.message
-    assert ".bashrc" in error.hint
-
-
-def test_an_answer_that_is_none_of_a_shell_is_named(tmp_path: Path, cache: Path) -> None:
-    assert "does not answer as a shell does" in failure(tmp_path, prefix("web", ("echo",))).message
-    terminal = failure(tmp_path, prefix("web", ("sh", "-c", '"$@" | sed "s/$/\r/"', "sh")))
-    assert "leave that out of its command (-t)" in terminal.hint
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("sh", "-c", 'echo Welcome!; exec "$@"', "sh"), id="a greeting"),
+        pytest.param(("echo",), id="no shell"),
+        pytest.param(("sh", "-c", '"$@" | sed "s/$/\r/"', "sh"), id="a terminal"),
+    ],
+)
+def test_an_answer_that_is_none_of_a_shell_is_named(
+    failure: Failure, words: tuple[str, ...]
+) -> None:
+    failure(prefix("web", words))
 
 
 def test_a_machine_of_another_kind_is_refused_before_anything_is_copied(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, monkeypatch: pytest.MonkeyPatch, failure: Failure
 ) -> None:
     other = replace(Program.read(), machine="s390x")
     monkeypatch.setattr(Program, "read", lambda: other)
-    error = failure(tmp_path, prefix("web", THROUGH_SHELL))
-    assert error.message == (
-        f"the host web is a machine of another kind ({os.uname().machine}) than the agent "
-        f"is for (s390x)"
-    )
+    failure(prefix("web", THROUGH_SHELL))
     assert not cache.exists()
 
 
 def test_an_agent_of_another_version_is_refused(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, monkeypatch: pytest.MonkeyPatch, failure: Failure
 ) -> None:
-    version = trustbed.__version__
     monkeypatch.setattr(trustbed, "__version__", "99.0.0")
-    error = failure(tmp_path, prefix("web", THROUGH_SHELL))
-    assert (
-        error.message == f"the agent on the host web is of trustbed {version}, and this is 99.0.0"
-    )
+    failure(prefix("web", THROUGH_SHELL))
     assert sessions(cache) == []
 
 
-def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, cache: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, failure: Failure) -> None:
     (tmp_path / "file").touch()
-    error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'directory = "{tmp_path}/file"'))
-    assert error.message.startswith(
-        f"the agent cannot be put into {tmp_path}/file/trustbed on the host web: "
-    )
-    assert "directory =" in error.hint
+    failure(prefix("web", THROUGH_SHELL, f'directory = "{tmp_path}/file"'))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a directory can be given away by root only")
 def test_a_directory_of_another_user_is_not_trusted_even_with_the_right_program_in_it(
-    tmp_path: Path, cache: Path
+    tmp_path: Path, failure: Failure
 ) -> None:
     program = Program.read()
-    place = tmp_path / "shared" / "trustbed"
-    place.mkdir(parents=True)
-    (place / program.name).write_bytes(program.content)
-    (place / program.name).chmod(0o755)
-    os.chown(place, 65534, 65534)
-    error = failure(tmp_path, prefix("web", THROUGH_SHELL, f'directory = "{tmp_path}/shared"'))
-    assert "belongs to somebody else" in error.message
+    shared = tmp_path / "shared" / "trustbed"
+    shared.mkdir(parents=True)
+    (shared / program.name).write_bytes(program.content)
+    (shared / program.name).chmod(0o755)
+    os.chown(shared, 65534, 65534)
+    failure(prefix("web", THROUGH_SHELL, f'directory = "{tmp_path}/shared"'))
 
 
 def test_a_host_in_a_namespace_sees_its_network_alone(machine: Machine) -> None:
@@ -425,7 +425,7 @@ print(json.dumps([addresses, facts["way"]]))
 
 
 def test_a_host_that_never_stops_talking_is_not_listened_to(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     """As with a shell that says something for ever before it runs what it is told."""
     for place in ("trustbed.testbed.remote.transport", "trustbed.agent.control.commands"):
@@ -437,7 +437,7 @@ def test_a_host_that_never_stops_talking_is_not_listened_to(
     ) as made:
         failed = made.connect()
         assert failed["web"].message.startswith("sh for the host web wrote more than")
-        with pytest.raises(TestbedError, match=r"yes on .* wrote more than"):
+        with refuses(TestbedError):
             made["here"].run(["yes"], seconds=PATIENCE)
         assert made["here"].run(["echo", "on"], seconds=PATIENCE).stdout == "on\n"
 
