@@ -140,13 +140,13 @@ def test_a_process_that_has_ended_needs_no_group(group: Group) -> None:
 
 
 def test_one_with_processes_in_it_is_not_removed_and_they_are_named(
-    group: Group, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
+    group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cgroups, "_REMOVAL_SECONDS", 0.0)
     with subprocess.Popen(["sleep", "600"]) as child:
         try:
             group.join(child.pid)
-            with refuses(TestbedError):
+            with pytest.raises(TestbedError, match=rf"its processes: {child.pid}"):
                 cgroups.remove(group.path)
         finally:
             group.leave()
