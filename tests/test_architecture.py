@@ -21,7 +21,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import trustbed
 from tools.generate_docs import PAGES
 from tools.pages import CATALOGUE
 from trustbed.campaign.metrics import table as resource_table
@@ -266,28 +265,6 @@ def test_public_names_are_complete(module: str) -> None:
         for alias in node.names
     }
     assert imported - set(package.__all__) == set()
-
-
-def test_the_library_offers_these_names() -> None:
-    assert sorted(trustbed.__all__) == [
-        "Burstiness",
-        "Campaign",
-        "Capture",
-        "CaptureError",
-        "OutputError",
-        "Run",
-        "RunDirectoryError",
-        "Transfer",
-        "TwoPoint",
-        "__version__",
-        "analyze",
-        "burst",
-        "campaign",
-        "join",
-        "open_campaign",
-        "open_run",
-        "run",
-    ]
 
 
 def tracked_files() -> list[Path]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.report import burst_reference as reference
+from tests.report.pages import HOSTILE, text_of
 from trustbed.report import definitions
 from trustbed.report.burst import captions as burst_captions
 from trustbed.report.burst import charts as charts
@@ -31,17 +32,6 @@ ABOUT = {
     "command": "trustbed burst timer.pcap --report report.html",
     "started": "2026-01-01T00:00:00Z",
 }
-HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
-
-
-def text_of(page: str) -> str:
-    """What a reader sees: no markup, no script, no style, single spaces."""
-    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    return (
-        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
-        .replace("\u00a0", " ")
-        .replace("&#39;", "'")
-    )
 
 
 @pytest.fixture(scope="module")

@@ -11,24 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.report.pages import HOSTILE, text_of
 from trustbed.diagnose.thresholds import THRESHOLDS
 from trustbed.report import definitions
 from trustbed.report.transfer import html
 from trustbed.report.transfer.view import summary
 
 Make = Callable[..., Any]
-
-HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
-
-
-def text_of(page: str) -> str:
-    """What a reader sees: no markup, no script, no style, single spaces."""
-    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    return (
-        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
-        .replace("\u00a0", " ")
-        .replace("&#39;", "'")
-    )
 
 
 @pytest.fixture(scope="module")

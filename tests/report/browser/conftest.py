@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import trustbed
 from tests.patience import PATIENCE
+from tests.report.campaign_directories import FOUR_DAYS, HOUR, Story, make_campaign
+from tests.report.run_directories import make_run
+from trustbed.campaign.results import read_json as read_model
+from trustbed.report.burst import page as burst_page
+from trustbed.report.campaign import page as campaign_page
 from trustbed.report.transfer import html
 
 if TYPE_CHECKING:
@@ -31,6 +37,13 @@ FLAGS = (
 CHARTS_DRAWN = (
     "return [...document.querySelectorAll('.plot')].every(place => place.dataset.drawn === 'done')"
 )
+
+Model = dict[str, Any]
+ABOUT = {
+    "version": "0.1.0",
+    "command": "trustbed report out -o page.html",
+    "started": "2026-01-05T00:00:00Z",
+}
 
 
 class Viewer:
@@ -124,4 +137,48 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, side_by_side: html.Page)
     """The page of three captures, written as users write theirs."""
     path = tmp_path_factory.mktemp("page") / "report.html"
     html.write(path, side_by_side)
+    return path
+
+
+@pytest.fixture(scope="session")
+def campaign_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of three pairs over four days; one host was away."""
+    directory = tmp_path_factory.mktemp("campaign")
+    pairs = (("alpha", "beta"), ("gamma", "delta"), ("epsilon", "zeta"))
+    story = Story(
+        pairs=pairs,
+        rounds=4 * 288,
+        hours=FOUR_DAYS.hours,
+        always=FOUR_DAYS.always,
+        down={"zeta": (30 * HOUR, 37 * HOUR)},
+    )
+    path = directory / "page.html"
+    campaign_page.write(
+        path, read_model(make_campaign(directory / "out", story), timeline=True), ABOUT
+    )
+    return path
+
+
+@pytest.fixture(scope="session")
+def burst_file(
+    tmp_path_factory: pytest.TempPathFactory, bursty: Model, paced: Model, uneven: Model
+) -> Path:
+    """Two captures compared, one of them with two streams."""
+    path = tmp_path_factory.mktemp("burst") / "report.html"
+    streams = [{**bursty, "name": "10.0.0.1:5201 → 10.0.0.2:40000 tcp"}, {**paced, "name": "in"}]
+    about = {
+        "version": "0.1.0",
+        "command": "trustbed burst timer.pcap uneven.pcapng --each",
+        "started": None,
+    }
+    burst_page.write(path, [{**bursty, "streams": streams}, uneven], about)
+    return path
+
+
+@pytest.fixture(scope="session")
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of seven cells, one repetition of which must be discarded."""
+    directory = tmp_path_factory.mktemp("run")
+    path = directory / "report.html"
+    trustbed.open_run(make_run(directory / "study").path).report(path)
     return path

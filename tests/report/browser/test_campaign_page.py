@@ -5,14 +5,14 @@ Drawn without a word on the console or a request, on a desktop, a phone, in the 
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.report.browser.test_page import CONTRASTS, CUT_OFF, HOLLOW, OVERFLOWING
-from tests.report.campaign_directories import FOUR_DAYS, HOUR, Story, make_campaign
+from tests.report.browser.conftest import ABOUT
+from tests.report.browser.test_every_page import HOLLOW
+from tests.report.campaign_directories import Story, make_campaign
 from trustbed.campaign.results import read_json as read_model
 from trustbed.report.campaign import page as campaign_page
 
@@ -34,30 +34,6 @@ LABELS = (
     "return [...document.querySelectorAll('.series .events .role-axis-label text')].map((one) => "
     "one.textContent)"
 )
-ABOUT = {
-    "version": "0.1.0",
-    "command": "trustbed report out -o page.html",
-    "started": "2026-01-05T00:00:00Z",
-}
-
-
-@pytest.fixture(scope="module")
-def campaign_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of three pairs over four days; one host was away."""
-    directory = tmp_path_factory.mktemp("campaign")
-    pairs = (("alpha", "beta"), ("gamma", "delta"), ("epsilon", "zeta"))
-    story = Story(
-        pairs=pairs,
-        rounds=4 * 288,
-        hours=FOUR_DAYS.hours,
-        always=FOUR_DAYS.always,
-        down={"zeta": (30 * HOUR, 37 * HOUR)},
-    )
-    path = directory / "page.html"
-    campaign_page.write(
-        path, read_model(make_campaign(directory / "out", story), timeline=True), ABOUT
-    )
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -70,34 +46,6 @@ def short_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path, read_model(make_campaign(directory / "out", story), timeline=True), ABOUT
     )
     return path
-
-
-def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
-    viewer: Viewer, campaign_file: Path
-) -> None:
-    viewer.show(campaign_file)
-    viewer.draw_all()
-    assert viewer.run("return document.querySelectorAll('.plot').length") == 3 * 9 + 1
-    assert (
-        viewer.run(
-            "return [...document.querySelectorAll('.plot')].filter((place) => "
-            "!place.querySelector('svg path')).length"
-        )
-        == 0
-    )
-    assert viewer.run(CUT_OFF) == []
-    assert viewer.run(HOLLOW) == []
-    named = viewer.run(
-        "return [...document.querySelectorAll('.plot')].map((place) => "
-        "place.closest('[role=img]').ariaLabel)"
-    )
-    assert all(len(name) > 20 for name in named)
-    assert viewer.console() == []
-    assert [
-        address
-        for address in viewer.requests()
-        if address != campaign_file.as_uri() and not address.startswith("data:")
-    ] == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -133,44 +81,3 @@ def test_rounds_of_seconds_are_told_to_the_second(viewer: Viewer, short_file: Pa
     assert "00:00:10" in viewer.run(LABELS)
     assert viewer.run(HOLLOW) == []
     assert viewer.console() == []
-
-
-@pytest.mark.parametrize("width", [768, 390, 360])
-def test_nothing_is_wider_than_the_screen(width: int, viewer: Viewer, campaign_file: Path) -> None:
-    viewer.show(campaign_file, width=width)
-    viewer.draw_all()
-    assert viewer.run(OVERFLOWING) == [0]
-    assert viewer.run(CUT_OFF) == []
-    assert viewer.console() == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_can_be_read(scheme: str, viewer: Viewer, campaign_file: Path) -> None:
-    viewer.show(campaign_file, scheme=scheme)
-    viewer.draw_all()
-    assert [(ratio, text) for ratio, text in viewer.run(CONTRASTS) if ratio < 4.5] == []
-
-
-def test_paper_shows_every_chart_and_what_is_folded(viewer: Viewer, campaign_file: Path) -> None:
-    viewer.show(campaign_file)
-    printed = viewer.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
-    assert len(base64.b64decode(printed["data"])) > 100_000
-    assert viewer.run(
-        "return [...new Set([...document.querySelectorAll('.plot')].map((place) => "
-        "place.dataset.drawn))]"
-    ) == ["done"]
-
-
-def test_the_table_sorts_by_its_numbers(viewer: Viewer, campaign_file: Path) -> None:
-    viewer.show(campaign_file)
-    viewer.run(
-        "[...document.querySelectorAll('#pair-1 th button')].find((button) => button.textContent "
-        "=== 'Mean').click()"
-    )
-    column = (
-        "return [...document.querySelector('#pair-1 table').tBodies[0].rows].map((row) => "
-        "Number(row.cells[4].dataset.value))"
-    )
-    rising = viewer.run(column)
-    assert rising == sorted(rising)
-    assert len(rising) == 6

@@ -17,6 +17,7 @@ import pytest
 
 from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, study_of
 from tests.report.campaign_directories import BEGAN, FOUR_DAYS, HOUR, Story, make_campaign
+from tests.report.pages import HOSTILE, text_of
 from trustbed.campaign import SeenRound, timeline
 from trustbed.campaign.judge import judge_round
 from trustbed.campaign.results import read_json as read_model
@@ -34,16 +35,6 @@ ABOUT = {
     "command": "trustbed report four --out report.html",
     "started": "2026-01-05T00:00:00Z",
 }
-HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
-
-
-def text_of(page: str) -> str:
-    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    return (
-        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
-        .replace("\u00a0", " ")
-        .replace("&#39;", "'")
-    )
 
 
 def charts_of(page: str) -> int:

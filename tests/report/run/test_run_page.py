@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 import trustbed
+from tests.report.pages import HOSTILE, text_of
 from tests.report.run.conftest import with_cells, with_workload
 from tests.report.run_directories import make_run
 from trustbed.report import definitions
@@ -28,16 +29,6 @@ ABOUT = {
     "command": "trustbed report study --out report.html",
     "started": "2026-01-01T00:00:00Z",
 }
-HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
-
-
-def text_of(page: str) -> str:
-    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    return (
-        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
-        .replace("\u00a0", " ")
-        .replace("&#39;", "'")
-    )
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from trustbed.report.html.payload import Payload
 from trustbed.report.html.thinning import thinned
 from trustbed.report.records import Row
 from trustbed.report.transfer import chapters
-from trustbed.report.transfer.charts.rates import LIMITS
+from trustbed.report.transfer.charts.over_time import LIMITS
 from trustbed.report.transfer.charts.transfer import silences_are_seen
 from trustbed.report.transfer.comparison import Difference, differences, in_a_sentence
 from trustbed.report.transfer.evidence import Measured, measured

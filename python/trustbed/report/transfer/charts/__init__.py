@@ -6,9 +6,7 @@ Nothing here reads files, computes statistics or judges.
 """
 
 from trustbed.report.transfer.charts.notebook import as_altair
-from trustbed.report.transfer.charts.outstanding import outstanding
-from trustbed.report.transfer.charts.rates import shares, throughput
-from trustbed.report.transfer.charts.round_trip import round_trip
+from trustbed.report.transfer.charts.over_time import outstanding, round_trip, shares, throughput
 from trustbed.report.transfer.charts.sequence import close_up, time_sequence
 from trustbed.report.transfer.charts.spacing import distributions, spacing
 from trustbed.report.transfer.charts.stretch import stretch

@@ -8,9 +8,7 @@ out.
 from __future__ import annotations
 
 from trustbed.report.records import Row, Spec
-from trustbed.report.transfer.charts.outstanding import outstanding
-from trustbed.report.transfer.charts.rates import throughput
-from trustbed.report.transfer.charts.round_trip import round_trip
+from trustbed.report.transfer.charts.over_time import outstanding, round_trip, throughput
 from trustbed.report.transfer.charts.sequence import close_up, time_sequence
 from trustbed.report.transfer.charts.spacing import distributions, spacing
 from trustbed.report.transfer.charts.stretch import stretch
