@@ -10,9 +10,11 @@ import pytest
 
 import trustbed
 from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, study_of
+from tests.report.run_directories import make_run
 from trustbed.campaign.judge import judge_round
 from trustbed.campaign.runner import CampaignDirectory, Runner
 from trustbed.errors import TrustbedError
+from trustbed.findings import Finding
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,12 @@ def test_a_campaign_is_a_frozen_object_with_rows_findings_and_a_report(tmp_path:
     assert (tmp_path / "page.html").stat().st_size > 1000
     with pytest.raises(AttributeError):
         found.path = tmp_path  # type: ignore[misc]
+
+
+def test_findings_of_a_run_are_objects(tmp_path: Path) -> None:
+    found = trustbed.open_run(make_run(tmp_path / "run").path)
+    assert found.findings
+    assert all(isinstance(one, Finding) for one in found.findings)
+    assert [one.repetition for one in found.findings] == [
+        row["repetition"] for row in found.rows("findings")
+    ]

@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from msgspec import to_builtins
+
 from studies.departure_error import cases, measures
 from studies.departure_error.cases import Case, Trial
 from studies.departure_error.measures import Sent, departure_error
@@ -124,7 +126,7 @@ def _run(trial: Trial, scenario: Scenario, directory: Path) -> tuple[Row, list[t
             emulator=emulator,
             on_phase=bed.on_phase,
         )
-        return execution.carry_out(), bed.done
+        return to_builtins(execution.carry_out()), bed.done
 
 
 def _row(trial: Trial, record: Row, done: list[tuple[int, int]], directory: Path) -> Row:

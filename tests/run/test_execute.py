@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from tests.run.fakes import FakeTestbed
 from trustbed.run.directory import RAW_FOLDERS
@@ -47,7 +48,7 @@ def run(tmp_path: Path) -> Run:
         scenario = load(tmp_path / "study.toml").first
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
         known: Any = bed
-        return Execution(
+        record = Execution(
             known,
             scenario,
             repetition,
@@ -56,6 +57,7 @@ def run(tmp_path: Path) -> Run:
             emulator={"seed": 1},
             **options,
         ).carry_out()
+        return to_builtins(record)
 
     return carry_out
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from tests.run.fakes import FakeTestbed
 from trustbed.diagnose.run_findings import run_findings, use
@@ -51,9 +52,10 @@ def run(tmp_path: Path) -> Run:
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
         known: Any = bed
         scenario = load(tmp_path / "study.toml").first
-        return Execution(
+        record = Execution(
             known, scenario, repetition, directory=tmp_path, clock=bed.clock, emulator={"seed": 1}
         ).carry_out()
+        return to_builtins(record)
 
     return carry_out
 

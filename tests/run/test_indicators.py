@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet as pq
 import pytest
+from msgspec import to_builtins
 
 from tests.run.fakes import FakeTestbed
 from trustbed.run.directory import RAW_FOLDERS
@@ -53,9 +54,10 @@ def run(tmp_path: Path) -> Run:
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
         known: Any = bed
         scenario = load(tmp_path / "study.toml").first
-        return Execution(
+        record = Execution(
             known, scenario, repetition, directory=tmp_path, clock=bed.clock, emulator={"seed": 1}
         ).carry_out()
+        return to_builtins(record)
 
     return carry_out
 

@@ -11,12 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import msgspec
 import pytest
 
 from trustbed.run.directory import RunDirectory, RunDirectoryError
 from trustbed.run.error import RunError
 from trustbed.run.execution import session
 from trustbed.run.execution.session import Session
+from trustbed.run.record import FailureRecord, RepetitionRecord
 from trustbed.scenario import load
 
 TEXT = """
@@ -61,16 +63,32 @@ class Execution:
     def __init__(self, bed: object, scenario: object, repetition: Any, **_: object) -> None:  # noqa: ANN401 - as the real one's
         self.number = repetition.number
 
-    def carry_out(self) -> dict[str, Any]:
-        plain = {
-            "number": self.number,
-            "outcome": "complete",
-            "failures": [],
-            "emulator": None,
-            "workloads": [],
-            "seconds": 1.0,
-        }
-        return {**plain, **self.more}
+    def carry_out(self) -> RepetitionRecord:
+        record = RepetitionRecord(
+            number=self.number,
+            cell=0,
+            round=0,
+            seed=1,
+            outcome="complete",
+            started="2026-01-01T00:00:00Z",
+            seconds=1.0,
+            epoch_ns=0,
+            workload_start_ns=0,
+            phases=[],
+            workloads=[],
+            faults=[],
+            processes=[],
+            guests={},
+            backgrounds=[],
+            emulator=None,
+            emulator_ready={},
+            captures=[],
+            samples=[],
+            watchers=[],
+            services=[],
+            failures=[],
+        )
+        return msgspec.structs.replace(record, **self.more)
 
 
 @pytest.fixture
@@ -132,9 +150,9 @@ FULL = "its file cannot be written: No space left on device (os error 28)"
 @pytest.mark.parametrize(
     "more",
     [
-        {"failures": [{"verb": "capture", "where": "client", "message": FULL}]},
+        {"failures": [FailureRecord(verb="capture", where="client", message=FULL)]},
         {"emulator": {"ledger": {"error": "No space left on device (os error 28)"}}},
-        {"workloads": [{"name": "w", "outcome": "failed", "reason": FULL}]},
+        {"workloads": [SimpleNamespace(name="w", outcome="failed", reason=FULL)]},
     ],
 )
 def test_a_repetition_for_which_the_disk_was_too_small_is_not_complete(

@@ -14,6 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import msgspec
+
+from trustbed.findings import Finding
 from trustbed.report import printable
 from trustbed.report.run import words as run_words
 from trustbed.report.run.model import read_model
@@ -35,6 +38,14 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     run = Run(Path(path))
     _ = run._reading  # an error comes now
     return run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionFinding(Finding):
+    """A finding about a repetition, or about a ``capture`` of it."""
+
+    repetition: int
+    capture: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,18 +89,19 @@ class Run:
         return ("repetitions", "cells", "findings")
 
     @property
-    def findings(self) -> Sequence[Mapping[str, Any]]:
+    def findings(self) -> Sequence[RepetitionFinding]:
         """The findings of all repetitions, each with the ``repetition`` that it is from."""
-        return [
-            {"repetition": one["number"], **finding}
-            for one in self.repetitions
-            for finding in one["findings"]
-        ]
+        return msgspec.convert(list(self.rows("findings")), list[RepetitionFinding])
 
     def rows(self, table: str = "repetitions") -> Iterator[Mapping[str, Any]]:
         """The rows of a table as JSON carries them."""
-        found = {"repetitions": self.repetitions, "cells": self.cells, "findings": self.findings}
-        return iter(found[table])
+        if table == "findings":
+            return (
+                {"repetition": one["number"], **finding}
+                for one in self.repetitions
+                for finding in one["findings"]
+            )
+        return iter({"repetitions": self.repetitions, "cells": self.cells}[table])
 
     def table(self, name: str, repetition: int) -> pa.Table | None:
         """A derived table of a repetition by its number, for example ``fetch.requests``.

@@ -18,6 +18,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import asdict
+
 from trustbed.agent.client import AgentError
 from trustbed.run.error import RunError
 from trustbed.run.execution.clock import Clock
@@ -26,16 +28,16 @@ from trustbed.run.execution.foreground import TURN_SECONDS, Foreground
 from trustbed.run.execution.surroundings import Surroundings
 from trustbed.run.execution.testbed import Hosts, RunTestbed
 from trustbed.run.matrix import Repetition
+from trustbed.run.record import PhaseRecord, ProcessRecord, RepetitionRecord
 from trustbed.scenario import Scenario
 from trustbed.testbed import TestbedError
 
-__all__ = ["Execution", "Record", "RunError"]
+__all__ = ["Execution", "RunError"]
 
 SECOND = 1_000_000_000
 _AHEAD_NS = 300_000_000
 """How far ahead a common start is announced, so that every agent receives it in time."""
 
-Record = dict[str, Any]
 T = TypeVar("T")
 
 
@@ -65,11 +67,11 @@ class Execution:
         self._around = Surroundings(hosts, scenario, repetition, directory=directory, clock=clock)
         self._workloads = Foreground(hosts, scenario, clock=clock, on_program=self._join_faults)
         self._not_made: NotApplied | None = None
-        self._phases: list[dict[str, Any]] = []
+        self._phases: list[PhaseRecord] = []
         self._epoch_ns = 0
 
-    def carry_out(self) -> Record:
-        """What happened, as ``repetition.json`` holds it."""
+    def carry_out(self) -> RepetitionRecord:
+        """What happened."""
         started = datetime.datetime.fromtimestamp(
             self._clock.realtime_ns() / 1e9, datetime.UTC
         ).isoformat(timespec="milliseconds")
@@ -90,23 +92,23 @@ class Execution:
             guests = {
                 host.name: self._bed.guest(host.name).facts() for host in self._scenario.guests
             }
-        return {
-            "number": self._repetition.number,
-            "cell": self._repetition.cell,
-            "round": self._repetition.round,
-            "seed": self._repetition.seed,
-            "outcome": self._outcome(),
-            "started": started.replace("+00:00", "Z"),
-            "seconds": self._clock.monotonic() - begun,
-            "epoch_ns": self._epoch_ns,
-            "workload_start_ns": self._epoch_ns + self._scenario.warm_up_ns,
-            "phases": self._phases,
-            "workloads": self._workloads.told(),
-            "faults": self._faults.told(),
-            "processes": [{"host": host, "process": pid} for host, pid in self._processes()],
-            "guests": guests,
-            **self._around.told(),
-        }
+        return RepetitionRecord(
+            number=self._repetition.number,
+            cell=self._repetition.cell,
+            round=self._repetition.round,
+            seed=self._repetition.seed,
+            outcome=self._outcome(),
+            started=started.replace("+00:00", "Z"),
+            seconds=self._clock.monotonic() - begun,
+            epoch_ns=self._epoch_ns,
+            workload_start_ns=self._epoch_ns + self._scenario.warm_up_ns,
+            phases=self._phases,
+            workloads=self._workloads.records(),
+            faults=self._faults.records(),
+            processes=[ProcessRecord(host=host, process=pid) for host, pid in self._processes()],
+            guests=guests,
+            **asdict(self._around.record()),
+        )
 
     def _phase(self, name: str, work: Callable[[], T]) -> T:
         """Carries out a phase and notes how long it took."""
@@ -117,7 +119,7 @@ class Execution:
         except (AgentError, TestbedError) as error:
             raise RunError(f"{name}: {error.message}", error.hint) from error
         finally:
-            self._phases.append({"name": name, "seconds": self._clock.monotonic() - begun})
+            self._phases.append(PhaseRecord(name=name, seconds=self._clock.monotonic() - begun))
 
     def _processes(self) -> list[tuple[str, int]]:
         """What a fault disturbs: the agents and services at work, each with its host."""
@@ -149,7 +151,7 @@ class Execution:
             if self._around.failures:
                 self._workloads.end_all(
                     "failed",
-                    f"the experiment around it fell apart: {self._around.failures[0]['message']}",
+                    f"the experiment around it fell apart: {self._around.failures[0].message}",
                 )
                 return
             self._clock.sleep(TURN_SECONDS)

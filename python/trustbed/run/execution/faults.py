@@ -21,17 +21,17 @@ import signal
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from trustbed.agent.client import Agent, AgentError
+from trustbed.agent.messages import Event
 from trustbed.agent.process_tree import family
 from trustbed.run.execution.configurations import MIDDLE, disturb
 from trustbed.run.execution.testbed import RunTestbed
+from trustbed.run.record import FaultRecord
 from trustbed.scenario import Fault, Scenario
 from trustbed.testbed import TestbedError
 from trustbed.testbed.netns.cgroups import Group
 
-Record = dict[str, Any]
 _END_SECONDS = 60.0
 _NAMES = ("name", "kind", "host")
 _EARLIER = "let it begin earlier, or the workloads last longer"
@@ -57,7 +57,7 @@ class _Made:
     fault: Fault
     agents: list[Agent] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
-    reports: list[Record] = field(default_factory=list)
+    reports: list[Event] = field(default_factory=list)
     group: Group | None = None
     processor: int | None = None
     reason: str | None = None
@@ -69,7 +69,7 @@ class Faults:
     """In this order.
 
     :meth:`prepare`, :meth:`stand_by`, :meth:`begin`, :meth:`join` and :meth:`look` at will,
-    :meth:`end`, :meth:`told`.
+    :meth:`end`, :meth:`records`.
     """
 
     def __init__(self, bed: RunTestbed, scenario: Scenario) -> None:
@@ -238,13 +238,12 @@ class Faults:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGCONT)
 
-    def told(self) -> list[Record]:
-        """What was asked for and what was done, as ``repetition.json`` holds it."""
-        return [self._told(made) for made in self._made]
+    def records(self) -> list[FaultRecord]:
+        """What was asked for and what was done."""
+        return [self._record(made) for made in self._made]
 
-    def _told(self, made: _Made) -> Record:
+    def _record(self, made: _Made) -> FaultRecord:
         fault = made.fault
-        asked = {key: value for key, value in asdict(fault).items() if value is not None}
         begun, ended = self._stalled(fault) if fault.kind == "nic-stall" else _moments(made.reports)
         reason, hint = made.reason, made.hint
         if reason is None and begun is None:
@@ -255,19 +254,25 @@ class Faults:
             and not any(one.get("stops") for one in made.reports)
         ):
             reason, hint = "the workloads were over before its first stop", _EARLIER
-        return {
-            **{name: asked.pop(name) for name in _NAMES},
-            "parameters": asked,
-            "made": reason is None,
-            "reason": reason,
-            "hint": hint,
-            "begun_ns": begun,
-            "ended_ns": ended,
-            "processor_shared_with_emulator": self._shared if fault.kind == "spinner" else None,
-            "reports": [
+        return FaultRecord(
+            name=fault.name,
+            kind=fault.kind,
+            host=fault.host,
+            parameters={
+                key: value
+                for key, value in asdict(fault).items()
+                if value is not None and key not in _NAMES
+            },
+            made=reason is None,
+            reason=reason,
+            hint=hint,
+            begun_ns=begun,
+            ended_ns=ended,
+            processor_shared_with_emulator=self._shared if fault.kind == "spinner" else None,
+            reports=[
                 {key: value for key, value in one.items() if key != "event"} for one in made.reports
             ],
-        }
+        )
 
     def _stalled(self, fault: Fault) -> tuple[int | None, int | None]:
         """When an interface was stalled, while the repetition went on."""
@@ -281,7 +286,7 @@ class Faults:
         )
 
 
-def _moments(reports: Sequence[Record]) -> tuple[int | None, int | None]:
+def _moments(reports: Sequence[Event]) -> tuple[int | None, int | None]:
     """From the first begin to the last end that was reported."""
     begun, ended = (
         [one[key] for one in reports if one.get(key) is not None]

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from trustbed.agent.client import Agent, AgentError
+from trustbed.agent.messages import Event
 from trustbed.run.execution import configurations
 from trustbed.run.execution.clock import Clock
 from trustbed.run.execution.commands import command_of
 from trustbed.run.execution.surroundings import END_SECONDS
 from trustbed.run.execution.testbed import Hosts, Process, exit_words, unwritten_words
+from trustbed.run.record import WorkloadRecord
 from trustbed.scenario import Scenario, Workload
 from trustbed.workload import Prepared, prepare
 
 SECOND = 1_000_000_000
 TURN_SECONDS = 0.02
-
-Record = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Measured:
     outcome: str | None = None
     exit_code: int | None = None
     reason: str | None = None
-    report: Record | None = None
+    report: Event | None = None
 
 
 class Foreground:
@@ -192,31 +192,30 @@ class Foreground:
         for measured in self._measured:
             measured.outcome, measured.reason = outcome, reason
 
-    def told(self) -> list[Record]:
-        """What each did, as ``repetition.json`` holds it."""
-        return [_told(measured) for measured in self._measured]
+    def records(self) -> list[WorkloadRecord]:
+        """What each did."""
+        return [_record(measured) for measured in self._measured]
 
 
-def _told(measured: Measured) -> Record:
-    workload = measured.workload
-    return {
-        "name": workload.name,
-        "kind": workload.kind,
-        "host": workload.host,
-        "to": workload.to,
-        "outcome": measured.outcome,
-        "reason": measured.reason,
-        "exit_code": measured.exit_code,
-        "seconds": measured.seconds,
-        "limit_seconds": workload.limit_ns / SECOND,
-        "command": list(measured.command),
-        "tool": None if measured.prepared is None else measured.prepared.tool,
-        "files": {}
-        if measured.prepared is None
-        else {name: path.name for name, path in measured.prepared.files.items()},
-        "log": f"logs/{workload.name}.err" if measured.command else None,
-        "report": measured.report,
-    }
+def _record(measured: Measured) -> WorkloadRecord:
+    workload, prepared = measured.workload, measured.prepared
+    files = {} if prepared is None else prepared.files
+    return WorkloadRecord(
+        name=workload.name,
+        kind=workload.kind,
+        host=workload.host,
+        to=workload.to,
+        outcome=measured.outcome,
+        reason=measured.reason,
+        exit_code=measured.exit_code,
+        seconds=measured.seconds,
+        limit_seconds=workload.limit_ns / SECOND,
+        command=list(measured.command),
+        tool=None if prepared is None else prepared.tool,
+        files={name: path.name for name, path in files.items()},
+        log=f"logs/{workload.name}.err" if measured.command else None,
+        report=measured.report,
+    )
 
 
 def _faults(report: Mapping[str, Any]) -> str | None:

@@ -27,10 +27,11 @@ from trustbed.run.execution import environment as host
 from trustbed.run.execution.clock import Clock, SystemClock
 from trustbed.run.execution.commands import programs
 from trustbed.run.execution.configurations import emulated, sampled
-from trustbed.run.execution.execute import Execution, Record
+from trustbed.run.execution.execute import Execution
 from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.progress import Forecast
 from trustbed.run.matrix import Repetition, order
+from trustbed.run.record import LedgerRecord, RepetitionRecord
 from trustbed.scenario import Scenario, ScenarioError, ScenarioFile
 from trustbed.scenario.description import topology
 from trustbed.scenario.error import nearest
@@ -196,17 +197,17 @@ class Session:
             record = execution.carry_out()
         self._listener.on_phase("records")
         self._collect(path, scenario, record)
-        self.directory.finish_repetition(repetition.directory, record)
+        self.directory.finish_repetition(repetition.directory, to_builtins(record))
         self._largest = max(
             self._largest, sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
         )
 
-    def _collect(self, path: Path, scenario: Scenario, record: Record) -> None:
+    def _collect(self, path: Path, scenario: Scenario, record: RepetitionRecord) -> None:
         """Raw records in the form that stays: ledger and samples as Parquet."""
-        ledger_error = ((record["emulator"] or {}).get("ledger") or {}).get("error")
+        ledger_error = ((record.emulator or {}).get("ledger") or {}).get("error")
         said = [
-            *(one["message"] for one in record["failures"]),
-            *(one["reason"] for one in record["workloads"]),
+            *(one.message for one in record.failures),
+            *(one.reason for one in record.workloads),
             ledger_error,
         ]
         if any("no space left" in text.lower() for text in said if text is not None):
@@ -220,14 +221,14 @@ class Session:
                 if words.get(plural)
             }
             stored = rows.convert(ledger, ledger.with_suffix(".parquet"), names=names)
-            record["ledger"] = {"rows": stored.rows, "cut_bytes": stored.cut_bytes}
+            record.ledger = LedgerRecord(rows=stored.rows, cut_bytes=stored.cut_bytes)
             ledger.unlink()
         malformed = indicators.convert(path / "samples", scenario.watch)
         converted = samples.convert(
             path / "samples", sampled(scenario), [host.name for host in scenario.guests]
         )
-        record["machine"] = converted.machine
-        record["malformed_samples"] = {**malformed, **converted.malformed}
+        record.machine = converted.machine
+        record.malformed_samples = {**malformed, **converted.malformed}
 
     def _check_space(self) -> None:
         free = shutil.disk_usage(self.directory.path).free

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trustbed.agent.client import Agent, AgentError
+from trustbed.agent.messages import Event
 from trustbed.run.error import RunError
 from trustbed.run.execution import configurations
 from trustbed.run.execution.clock import Clock
@@ -22,6 +23,14 @@ from trustbed.run.execution.commands import filled
 from trustbed.run.execution.configurations import MIDDLE, Flow
 from trustbed.run.execution.testbed import Hosts, Process, exit_words, unwritten_words
 from trustbed.run.matrix import Repetition
+from trustbed.run.record import (
+    AgentRecord,
+    CaptureRecord,
+    FailureRecord,
+    FlowRecord,
+    SamplesRecord,
+    SurroundingsRecord,
+)
 from trustbed.scenario import Scenario
 
 SECOND = 1_000_000_000
@@ -32,8 +41,6 @@ _LISTEN_NS = 60 * SECOND
 _TURN_SECONDS = 0.02
 _MOST_DRAIN_SECONDS = 2.0
 
-Record = dict[str, Any]
-
 
 @dataclass(slots=True)
 class Assistant:
@@ -42,7 +49,7 @@ class Assistant:
     verb: str
     where: str
     agent: Agent
-    report: Record | None = None
+    report: Event | None = None
     failed: bool = False
     point: str | None = None  # of a capture
     watches: bool = False  # a host, as one of its processes
@@ -52,7 +59,7 @@ class Surroundings:
     """In this order.
 
     The methods that start something as they stand here, :meth:`look` at will, :meth:`stop`,
-    :meth:`told`.
+    :meth:`record`.
     """
 
     def __init__(
@@ -64,7 +71,7 @@ class Surroundings:
         directory: Path,
         clock: Clock,
     ) -> None:
-        self.failures: list[dict[str, str]] = []
+        self.failures: list[FailureRecord] = []
         self.at_work: list[tuple[str, Agent | Process]] = []
         """What answers workloads, each with its host: what a fault disturbs."""
         self.watching: list[tuple[str, Agent]] = []
@@ -225,25 +232,22 @@ class Surroundings:
         for name, host, process in self._servers:
             code = process.poll()
             if code is not None and not any(
-                failure["message"].startswith(f"{name} ") for failure in self.failures
+                failure.message.startswith(f"{name} ") for failure in self.failures
             ):
-                self.failures.append(
-                    {
-                        "verb": "service",
-                        "where": host,
-                        "message": f"{name} ended before the workload, {exit_words(code)}",
-                    }
-                )
+                message = f"{name} ended before the workload, {exit_words(code)}"
+                self.failures.append(FailureRecord(verb="service", where=host, message=message))
 
     def note_troubles(self, troubles: Sequence[str]) -> None:
         """What went wrong with faults."""
         self.failures += [
-            {"verb": "inject", "where": MIDDLE, "message": message} for message in troubles
+            FailureRecord(verb="inject", where=MIDDLE, message=message) for message in troubles
         ]
 
     def _fail(self, assistant: Assistant, message: str) -> None:
         assistant.failed = True
-        self.failures.append({"verb": assistant.verb, "where": assistant.where, "message": message})
+        self.failures.append(
+            FailureRecord(verb=assistant.verb, where=assistant.where, message=message)
+        )
 
     # The end.
 
@@ -284,46 +288,43 @@ class Surroundings:
             self._fail(assistant, error.message)
         assistant.agent.close()
 
-    def told(self) -> Record:
-        """What each did, as ``repetition.json`` holds it."""
+    def record(self) -> SurroundingsRecord:
+        """What each did."""
         (emulator,) = self._of("emulate")
         taps = (emulator.report or {}).get("taps") or ()
-        return {
-            "backgrounds": [
-                self._told_flow(flow, sender) for flow, sender in self._senders.items()
+        return SurroundingsRecord(
+            backgrounds=[self._flow(flow, sender) for flow, sender in self._senders.items()],
+            emulator=emulator.report,
+            emulator_ready=emulator.agent.ready,
+            captures=[
+                *(CaptureRecord(point=one.point, report=one.report) for one in self._of("capture")),
+                *(CaptureRecord(point=tap["router"], report=tap) for tap in taps),
             ],
-            "emulator": emulator.report,
-            "emulator_ready": emulator.agent.ready,
-            "captures": [{"point": one.point, "report": one.report} for one in self._of("capture")]
-            + [{"point": tap["router"], "report": tap} for tap in taps],
-            "samples": [
-                {"where": one.where, "report": one.report}
+            samples=[
+                SamplesRecord(where=one.where, report=one.report)
                 for one in self._of("sample")
                 if not one.watches
             ],
-            "watchers": [
-                {"verb": one.verb, "where": one.where, "report": one.report}
-                for one in self._assistants
-                if one.watches
-            ],
-            "services": [
-                {"verb": one.verb, "where": one.where, "report": one.report}
-                for one in self._of("serve", "bulk")
-            ],
-            "failures": self.failures,
-        }
+            watchers=[_agent(one) for one in self._assistants if one.watches],
+            services=[_agent(one) for one in self._of("serve", "bulk")],
+            failures=self.failures,
+        )
 
     def _of(self, *verbs: str) -> list[Assistant]:
         return [one for one in self._assistants if one.verb in verbs]
 
-    def _told_flow(self, flow: Flow, sender: Assistant) -> Record:
-        return {
-            "name": flow.name,
-            "background": flow.background.name,
-            "heading": flow.heading,
-            "from": flow.source,
-            "to": flow.to,
-            "port": flow.port,
-            "send": sender.report,
-            "sink": self._sinks[flow].report,
-        }
+    def _flow(self, flow: Flow, sender: Assistant) -> FlowRecord:
+        return FlowRecord(
+            name=flow.name,
+            background=flow.background.name,
+            heading=flow.heading,
+            source=flow.source,
+            to=flow.to,
+            port=flow.port,
+            send=sender.report,
+            sink=self._sinks[flow].report,
+        )
+
+
+def _agent(one: Assistant) -> AgentRecord:
+    return AgentRecord(verb=one.verb, where=one.where, report=one.report)

@@ -1,0 +1,141 @@
+"""``repetition.json``: what a repetition did, with the whole reports of its agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from trustbed.agent.messages import Configuration, Event
+
+
+class PhaseRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a phase took."""
+
+    name: str
+    seconds: float
+
+
+class WorkloadRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a workload did; ``seconds`` since second 0."""
+
+    name: str
+    kind: str
+    host: str
+    to: str | None
+    outcome: str | None
+    reason: str | None
+    exit_code: int | None
+    seconds: float | None
+    limit_seconds: float
+    command: list[str]
+    tool: str | None
+    files: dict[str, str]
+    log: str | None
+    report: Event | None
+
+
+class FaultRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault: what was asked for, and what was done; ``reason`` and ``hint`` where it was not."""
+
+    name: str
+    kind: str
+    host: str
+    parameters: Configuration
+    made: bool
+    reason: str | None
+    hint: str | None
+    begun_ns: int | None
+    ended_ns: int | None
+    processor_shared_with_emulator: bool | None
+    reports: list[Event]
+
+
+class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that a fault disturbs."""
+
+    host: str
+    process: int
+
+
+class FlowRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One source of background, and its receiver."""
+
+    name: str
+    background: str
+    heading: str
+    source: str = msgspec.field(name="from")
+    to: str
+    port: int
+    send: Event | None
+    sink: Event | None
+
+
+class CaptureRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The report of a capture."""
+
+    point: str | None
+    report: Event | None
+
+
+class SamplesRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The report of a host's samples."""
+
+    where: str
+    report: Event | None
+
+
+class AgentRecord(SamplesRecord, frozen=True, kw_only=True):
+    """The report of another agent."""
+
+    verb: str
+
+
+class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What belongs to the experiment and failed."""
+
+    verb: str
+    where: str
+    message: str
+
+
+class LedgerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The emulator's records, as far as they are whole."""
+
+    rows: int
+    cut_bytes: int
+
+
+class SurroundingsRecord(msgspec.Struct, kw_only=True):
+    """What the agents around the workloads did."""
+
+    backgrounds: list[FlowRecord]
+    emulator: Event | None
+    emulator_ready: Event
+    captures: list[CaptureRecord]
+    samples: list[SamplesRecord]
+    watchers: list[AgentRecord]
+    services: list[AgentRecord]
+    failures: list[FailureRecord]
+
+
+class RepetitionRecord(SurroundingsRecord, kw_only=True):
+    """All of it; what is unset is known after the records were converted."""
+
+    number: int
+    cell: int
+    round: int
+    seed: int
+    outcome: str
+    started: str
+    seconds: float
+    epoch_ns: int
+    workload_start_ns: int
+    phases: list[PhaseRecord]
+    workloads: list[WorkloadRecord]
+    faults: list[FaultRecord]
+    processes: list[ProcessRecord]
+    guests: dict[str, Mapping[str, object]]
+    ledger: LedgerRecord | msgspec.UnsetType = msgspec.UNSET
+    machine: Mapping[str, object] | msgspec.UnsetType = msgspec.UNSET
+    malformed_samples: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
