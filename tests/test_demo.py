@@ -124,12 +124,12 @@ def test_a_starved_sender_differs_from_its_twin_in_nothing_but_the_fault(study: 
         ("client", study is GUEST),
         ("server", False),
     ]
-    told = study.stories[1]
-    assert told.beside == study.stories[0].name
+    disturbed = study.stories[1]
+    assert disturbed.beside == study.stories[0].name
     assert fault.stopped_ns is not None
     assert fault.every_ns is not None
-    for said in (fault.stopped_ns, fault.every_ns):
-        assert f"{said / 1e6:g}" in told.text
+    for duration in (fault.stopped_ns, fault.every_ns):
+        assert f"{duration / 1e6:g}" in disturbed.text
 
 
 def test_a_stopped_process_has_no_more_in_its_buffer_than_leaves_within_the_stop() -> None:
@@ -232,8 +232,8 @@ def test_a_starved_sender_is_distinguished_from_the_network_by_its_twin(
     if starved.stood != pytest.approx(2 / 3, abs=0.1) and starved.disturbed:
         pytest.xfail(f"{starved.disturbed}: this machine has too much else to do")
     assert starved.stood == pytest.approx(2 / 3, abs=0.1)
-    told = telling.stood(starved)
-    assert f"{starved.stood:.0%}".replace("%", " %") in told
+    reported = telling.stood(starved)
+    assert f"{starved.stood:.0%}".replace("%", " %") in reported
     numbers = telling.compared(made, starved)
     assert [line.split(":")[0] for line in numbers] == [alone.story.name, starved.story.name]
     assert "; ".join(numbers) in telling.chapter(made).notes[0]
@@ -302,23 +302,24 @@ def test_a_live_transfer_that_was_invalid_has_no_verdict(
     assert sum(line.endswith("discard") for line in printed) == len(names)
 
 
-@pytest.mark.parametrize(("late", "said"), [(90, ""), (500, "the machine stalled for 0.50 s")])
+@pytest.mark.parametrize(("late", "wanted"), [(90, ""), (500, "the machine stalled for 0.50 s")])
 def test_a_machine_that_stalled_disturbed_what_was_measured(
-    tmp_path: Path, late: int, said: str
+    tmp_path: Path, late: int, wanted: str
 ) -> None:
     (tmp_path / "samples").mkdir()
     rows = [{"late_ns": None}, {"late_ns": late * 1_000_000}, {"late_ns": 70_000}]
     pyarrow.parquet.write_table(
         pa.Table.from_pylist(rows), tmp_path / "samples" / "machine.parquet"
     )
-    assert carry_out.disturbed(tmp_path) == said
+    assert carry_out.disturbed(tmp_path) == wanted
 
 
 @pytest.mark.parametrize(
-    ("waited", "said"), [(0, ""), (90, ""), (400, "others had its processor for 40 % of the time")]
+    ("waited", "wanted"),
+    [(0, ""), (90, ""), (400, "others had its processor for 40 % of the time")],
 )
 def test_a_sender_that_waits_for_its_processor_was_disturbed(
-    tmp_path: Path, waited: int, said: str
+    tmp_path: Path, waited: int, wanted: str
 ) -> None:
     assert not carry_out.disturbed(tmp_path)
     looks = [(7, None, None), (7, waited, 1000), (7, waited, 1000), (8, 0, 1000)]
@@ -330,7 +331,7 @@ def test_a_sender_that_waits_for_its_processor_was_disturbed(
     pyarrow.parquet.write_table(
         pa.Table.from_pylist(rows), tmp_path / "samples" / "processes.parquet"
     )
-    assert carry_out.disturbed(tmp_path) == said
+    assert carry_out.disturbed(tmp_path) == wanted
 
 
 def test_a_sender_that_others_starved_says_so(carried_out: Carried) -> None:
@@ -369,10 +370,10 @@ def test_an_unexpected_verdict_is_reported(carried_out: Carried) -> None:
         one,
         story=replace(one.story, meant="discard" if one.main["verdict"] == "trust" else "trust"),
     )
-    said, found = telling.unmeant(other), replace(made, transfers=[other, starved])
-    assert "meant to end in" in said
-    assert any(said in note for note in telling.chapter(found).notes)
-    assert said in " ".join(" ".join(telling.lines(found)).split())
+    wanted, found = telling.unmeant(other), replace(made, transfers=[other, starved])
+    assert "meant to end in" in wanted
+    assert any(wanted in note for note in telling.chapter(found).notes)
+    assert wanted in " ".join(" ".join(telling.lines(found)).split())
 
 
 @live_transfers
@@ -457,8 +458,8 @@ def test_a_machine_that_forbids_networks_says_what_is_missing(tmp_path: Path) ->
     if "unshare:" in answer.stderr or "setpriv:" in answer.stderr:
         pytest.skip(answer.stderr.strip())
     assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout)
-    assert "user.max_user_namespaces is 0" in told["message"]
-    assert told["hint"].startswith("run as root")
-    assert told["forbidden"] is True
+    reported = json.loads(answer.stdout)
+    assert "user.max_user_namespaces is 0" in reported["message"]
+    assert reported["hint"].startswith("run as root")
+    assert reported["forbidden"] is True
     assert not (tmp_path / "demo.run").exists()

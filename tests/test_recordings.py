@@ -63,26 +63,26 @@ def main_row(capture: trustbed.Capture) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_contradicted_capture_point_is_reported_and_settles_nothing(name: str) -> None:
-    told = {}
-    for side, place in (
+    reported = {}
+    for side, point in (
         ("sender", "sender"),
         ("receiver", "receiver"),
         ("receiver", "sender"),
         ("sender", "receiver"),
     ):
-        capture = trustbed.analyze(RECORDINGS / f"{name}.{side}.pcap.gz", at=place)
+        capture = trustbed.analyze(RECORDINGS / f"{name}.{side}.pcap.gz", at=point)
         codes = [
             finding.code for finding in capture.judgement.findings if finding.scope == "capture"
         ]
-        told[side, place] = "capture_point_contradicted" in codes
-        if told[side, place]:
+        reported[side, point] = "capture_point_contradicted" in codes
+        if reported[side, point]:
             row = main_row(capture)
             assert row["verdict"] == "review"
             assert (
                 "packets contradict the capture point"
                 in capture.transfer(row["transfer"]).explain()
             )
-    assert {pair for pair, is_told in told.items() if is_told} == {
+    assert {pair for pair, is_told in reported.items() if is_told} == {
         ("receiver", "sender"),
         ("sender", "receiver"),
     }

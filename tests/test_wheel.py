@@ -66,7 +66,7 @@ def test_it_serves_every_python_from_3_11_on(wheel: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_it_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    place = tmp_path / "installed"
+    installed = tmp_path / "installed"
     pip = [
         sys.executable,
         "-m",
@@ -76,7 +76,7 @@ def test_it_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
         "--no-deps",
         "--no-index",
         "--target",
-        str(place),
+        str(installed),
         str(wheel),
     ]
     subprocess.run(pip, check=True)
@@ -85,12 +85,12 @@ def test_it_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
         "print(len(trustbed.analyze(sys.argv[1]).transfers))"
     )
     recording = ROOT / "recordings" / "random-loss.sender.pcap.gz"
-    environment = {**os.environ, "PYTHONPATH": str(place)}
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
     command = [sys.executable, "-c", code, str(recording)]
     printed = subprocess.run(
         command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
     ).stdout.split()
-    assert Path(printed[0]).is_relative_to(place)
+    assert Path(printed[0]).is_relative_to(installed)
     assert int(printed[1]) >= 1
 
 
@@ -178,9 +178,9 @@ def test_the_source_distribution_holds_everything_that_a_wheel_is_made_from(tmp_
         {
             package["name"]
             for package in json.loads(
-                subprocess.run(asked, cwd=place, check=True, capture_output=True).stdout
+                subprocess.run(asked, cwd=directory, check=True, capture_output=True).stdout
             )["packages"]
         }
-        for place in (ROOT, unpacked)
+        for directory in (ROOT, unpacked)
     )
     assert here == there

@@ -30,28 +30,28 @@ class History:
 
     connection: Connection
     packets: list[Packet]
-    places: dict[int, int]
+    indices: dict[int, int]
 
     @classmethod
     def of(cls, connection: Connection) -> "History":
         """The history of a connection."""
         packets = sorted(connection.packets, key=lambda packet: packet.frame)
         return cls(
-            connection, packets, {packet.frame: place for place, packet in enumerate(packets)}
+            connection, packets, {packet.frame: index for index, packet in enumerate(packets)}
         )
 
     def packet(self, frame: int) -> Packet:
         """The packet of that number."""
-        return self.packets[self.places[frame]]
+        return self.packets[self.indices[frame]]
 
     def holds(self, frame: int) -> bool:
         """Whether the connection has that packet."""
-        return frame in self.places
+        return frame in self.indices
 
     def before(self, packet: Packet) -> Iterator[Packet]:
         """Earlier packets of the connection, the latest first."""
-        for place in range(self.places[packet.frame] - 1, -1, -1):
-            yield self.packets[place]
+        for index in range(self.indices[packet.frame] - 1, -1, -1):
+            yield self.packets[index]
 
     def sent_before(self, packet: Packet) -> Iterator[Packet]:
         """Earlier packets of the same sender, the latest first."""
@@ -63,7 +63,7 @@ class History:
 
     def between(self, first: Packet, last: Packet) -> list[Packet]:
         """Packets after `first` up to and including `last`."""
-        return self.packets[self.places[first.frame] + 1 : self.places[last.frame] + 1]
+        return self.packets[self.indices[first.frame] + 1 : self.indices[last.frame] + 1]
 
     def highest_ack_before(self, packet: Packet, of: tuple[str, int]) -> int | None:
         """The highest acknowledgement number that an endpoint sent before a packet."""

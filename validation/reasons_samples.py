@@ -123,7 +123,7 @@ def covers_fill(case: SampleCase) -> bool:
     It gives no time in trustbed.
     """
     start = _previous_ack(case)
-    between = case.history.packets[: case.history.places[case.ack.frame]]
+    between = case.history.packets[: case.history.indices[case.ack.frame]]
     fills = (
         packet
         for packet in between
@@ -150,8 +150,8 @@ def older_retransmission(case: SampleCase) -> bool:
             (max(0, forward(early.seq, start)) + start) & 0xFFFFFFFF,
             (early.seq + early.payload) & 0xFFFFFFFF,
         )
-        for place, later in enumerate(covered)
-        for early in covered[place + 1 :]
+        for index, later in enumerate(covered)
+        for early in covered[index + 1 :]
     )
 
 

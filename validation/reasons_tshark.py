@@ -255,8 +255,8 @@ def unordered(case: FlagCase) -> bool:
 
     Trustbed sorts within 10 ms, tshark does not.
     """
-    place = case.history.places[case.packet.frame]
-    around = case.history.packets[max(0, place - 50) : place + 50]
+    index = case.history.indices[case.packet.frame]
+    around = case.history.packets[max(0, index - 50) : index + 50]
     near = [p.time_ns for p in around if abs(p.time_ns - case.packet.time_ns) <= 10_000_000]
     return any(later < early for early, later in pairwise(near))
 

@@ -38,9 +38,9 @@ def found(page: str) -> dict[str, str]:
 
 def joined(sections: Mapping[str, str]) -> str:
     """A page: a list of these sections, and the sections."""
-    places = {name: place for place, name in enumerate(ORDER)}
+    indices = {name: index for index, name in enumerate(ORDER)}
     ordered = [
-        sections[name] for name in sorted(sections, key=lambda name: places.get(name, len(ORDER)))
+        sections[name] for name in sorted(sections, key=lambda name: indices.get(name, len(ORDER)))
     ]
     return "\n".join([_HEAD + "".join(map(_listed, ordered)), *ordered])
 

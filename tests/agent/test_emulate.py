@@ -186,13 +186,13 @@ def test_the_ledger_adds_up_with_the_report(box: Box, tmp_path: Path) -> None:
     fates = [
         ledger.head["fates"][record["fate"]] for record in ledger.records if record["pipe"] == up
     ]
-    said = pipe(report, "up")
+    printed = pipe(report, "up")
     # What found no room in the socket, or waited there, while the emulator did not get its
     # processor never came to the pipe.
     came = 300 - report["ports"][0]["socket_drops"] - report["ports"][0]["unread_packets"]
-    assert said["packets"] == len(fates) == came
-    assert said["carried_packets"] == fates.count("passed")
-    assert said["dropped"].get("queue_full", 0) == fates.count("queue_full")
+    assert printed["packets"] == len(fates) == came
+    assert printed["carried_packets"] == fates.count("passed")
+    assert printed["dropped"].get("queue_full", 0) == fates.count("queue_full")
     assert fates.count("passed") > 0
     assert fates.count("passed") + fates.count("queue_full") + fates.count("inside") == came
     none = ledger.head["none"]
@@ -232,10 +232,10 @@ def test_no_more_comes_out_than_the_link_carries(box: Box) -> None:
 
 
 def _received(box: Box) -> int:
-    said = json.loads(
+    printed = json.loads(
         box.far.run("ip", "-json", "-statistics", "link", "show", "dev", "eth0").stdout
     )
-    received: int = said[0]["stats64"]["rx"]["bytes"]
+    received: int = printed[0]["stats64"]["rx"]["bytes"]
     return received
 
 
@@ -307,9 +307,9 @@ def test_times_that_have_begun_with_the_start_begin_once(box: Box) -> None:
     assert emulator.child.stdin is not None
     emulator.child.stdin.write(json.dumps({"do": "times", "at_ns": time.time_ns()}) + "\n")
     emulator.child.stdin.flush()
-    said = emulator.last()
-    assert (said["event"], emulator.child.returncode) == ("error", 2)
-    assert '"told"' in said["hint"]
+    printed = emulator.last()
+    assert (printed["event"], emulator.child.returncode) == ("error", 2)
+    assert '"told"' in printed["hint"]
 
 
 @pytest.mark.parametrize("how", ["stdin", "stop", "SIGINT", "SIGTERM"])
@@ -473,10 +473,10 @@ def test_without_permission_it_says_which_and_how_to_do_without(tmp_path: Path) 
     ended = subprocess.run(
         command, input=text, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    said = json.loads(ended.stdout)
+    printed = json.loads(ended.stdout)
     assert ended.returncode == 1
-    assert "CAP_NET_RAW" in said["message"]
-    assert "unshare --user" in said["hint"]
+    assert "CAP_NET_RAW" in printed["message"]
+    assert "unshare --user" in printed["hint"]
 
 
 def test_it_is_one_static_program() -> None:
@@ -489,9 +489,9 @@ def test_an_unknown_verb_is_answered_with_those_that_there_are() -> None:
     ended = subprocess.run(
         [binary(), "emulat"], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    said = json.loads(ended.stdout)
+    printed = json.loads(ended.stdout)
     assert ended.returncode == 2
-    assert "emulate" in said["hint"]
+    assert "emulate" in printed["hint"]
 
 
 def test_it_does_not_outlive_whoever_started_it(box: Box) -> None:

@@ -122,11 +122,11 @@ def test_what_was_found_is_printed_in_a_line() -> None:
     found = judge(
         [reading(11e6, 13e6), reading(14e6, 15e6), reading(1e6, 2e6, why="it stood still")]
     )
-    said = (
+    message = (
         "pathload: 1 of 2 hold what was available, mean error +10.4% (10.4% without signs), "
         "10 s and 1.0 MB each; 1 more on a busy machine"
     )
-    assert summary("pathload", found) == said
+    assert summary("pathload", found) == message
     assert (
         summary("pathload", judge([reading(1e6, 2e6, why="it stood still")]))
         == "pathload: the machine was too busy in all of 1 runs"
@@ -166,7 +166,7 @@ def departure_error(p99_ns: float, max_ns: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("emulator", "cross", "late", "said"),
+    ("emulator", "cross", "late", "message"),
     [
         (departure_error(50_000, 900_000), departure_error(9_000, 50_000), 3, None),
         (
@@ -192,7 +192,7 @@ def departure_error(p99_ns: float, max_ns: int) -> dict[str, Any]:
     ],
 )
 def test_a_busy_machine_is_recognised_by_departure_errors(
-    emulator: dict[str, Any], cross: dict[str, Any] | None, late: int, said: str | None
+    emulator: dict[str, Any], cross: dict[str, Any] | None, late: int, message: str | None
 ) -> None:
     discarded = {"sender_late": late, "no_room": 0}
     report = {
@@ -200,7 +200,7 @@ def test_a_busy_machine_is_recognised_by_departure_errors(
         "streams": {"sent": 12, "used": 12 - late, "discarded": discarded},
     }
     found = invalid(report, emulator, None if cross is None else {"departure_error": cross})
-    assert (found is None) if said is None else (found is not None and said in found)
+    assert (found is None) if message is None else (found is not None and message in found)
 
 
 def test_paths_of_the_bench_fill_what_they_should() -> None:

@@ -27,8 +27,8 @@ def pcap(packets: Packets, *, frames: Sequence[bytes] | None = None) -> bytes:
     Of a frame only what ``frames`` says is kept, or nothing at all.
     """
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, ETHERNET)]
-    for place, (time, length) in enumerate(packets):
-        kept = frames[place] if frames else b""
+    for index, (time, length) in enumerate(packets):
+        kept = frames[index] if frames else b""
         parts.append(struct.pack("<IIII", time // 10**9, time % 10**9, len(kept), length) + kept)
     return b"".join(parts)
 

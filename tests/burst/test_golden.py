@@ -106,7 +106,7 @@ def test_sigma_falls_and_is_convex(run: Run) -> None:
 
 def of_bins(bins: list[int], start: int) -> Packets:
     """One packet per bin that is not empty, and one before and one after them."""
-    inner = [(start + place * MS + 500_000, length) for place, length in enumerate(bins) if length]
+    inner = [(start + index * MS + 500_000, length) for index, length in enumerate(bins) if length]
     return [(start - MS, 1), *inner, (start + len(bins) * MS, 1)]
 
 
@@ -147,7 +147,7 @@ def test_scales_are_in_seconds_whatever_the_bins(run: Run) -> None:
         octave["scale_seconds"]
         for octave in run(example(), "--bin", "250us", "--json").model["energy"]["octaves"]
     ]
-    assert scales == [0.00025 * 2**place for place in range(len(scales))]
+    assert scales == [0.00025 * 2**index for index in range(len(scales))]
     golden = [row["tau_ms"] / 1000 for row in WAVELET["octave_to_timescale_for_1ms_bins"]]
     counted = run(of_bins([1] * 4096, START), "--json").model["energy"]["octaves"]
     assert [octave["scale_seconds"] for octave in counted] == golden[: len(counted)]
@@ -211,7 +211,7 @@ def test_packets_are_counted_on_request(run: Run) -> None:
     bins = WAVELET["haar_16"]["bins"]
     packets = (
         [(START - MS, 9)]
-        + [(START + place * MS + i, 7) for place, n in enumerate(bins) for i in range(n)]
+        + [(START + index * MS + i, 7) for index, n in enumerate(bins) for i in range(n)]
         + [(START + 16 * MS, 9)]
     )
     start_at = START - START % (1024 * MS)
@@ -227,7 +227,7 @@ def test_packets_are_counted_on_request(run: Run) -> None:
 
 def test_octaves_can_be_chosen(run: Run) -> None:
     drawn = random.Random(1)
-    packets = [(START + place * 200_000, drawn.randrange(60, 1515)) for place in range(20_000)]
+    packets = [(START + index * 200_000, drawn.randrange(60, 1515)) for index in range(20_000)]
     fit = run(packets, "--octaves", "2-6", "--json").model["logscale"]["fit"]
     assert (fit["first"], fit["last"]) == (2, 6)
     assert math.isclose(fit["hurst"], (fit["alpha"] + 1) / 2)

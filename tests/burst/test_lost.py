@@ -27,8 +27,8 @@ def bursts(seed: int = 1) -> list[tuple[int, int]]:
     draw = Random(seed)
     times = sorted(draw.randrange(400 * MS) for _ in range(900))
     packets = [(START + time, draw.choice([60, 576, 1514])) for time in times]
-    for place in range(50, 900, 97):
-        packets[place], packets[place + 1] = packets[place + 1], packets[place]
+    for index in range(50, 900, 97):
+        packets[index], packets[index + 1] = packets[index + 1], packets[index]
     return packets
 
 
@@ -95,10 +95,10 @@ def test_frame_numbers_are_those_of_the_whole_capture(tmp_path: Path) -> None:
 
     The number is the record's, not the packet's place among those that count.
     """
-    packets = [(START + place * 10_000, 1514) for place in range(300)]
+    packets = [(START + index * 10_000, 1514) for index in range(300)]
     frames = [
-        ethernet(1, 2, length=1514) if place % 3 else ethernet(3, 4, length=1514)
-        for place in range(300)
+        ethernet(1, 2, length=1514) if index % 3 else ethernet(3, 4, length=1514)
+        for index in range(300)
     ]
     file = tmp_path / "made.pcap"
     file.write_bytes(pcap(packets, frames=frames))
@@ -110,7 +110,7 @@ def test_frame_numbers_are_those_of_the_whole_capture(tmp_path: Path) -> None:
         for stream, frame in zip(lost["stream"].to_pylist(), lost["frame"].to_pylist(), strict=True)
         if stream == "all packets"
     ]
-    wanted = [place + 1 for place in range(300) if place % 3]
+    wanted = [index + 1 for index in range(300) if index % 3]
     assert whole == [frame for frame in wanted if frame not in set(wanted) - set(whole)]
     assert len(whole) == 200 - 2 - 300 * 10_000 * 125_000 // 10**9 // 1514
     assert len(lost) == 2 * len(whole)

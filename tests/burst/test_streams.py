@@ -27,12 +27,12 @@ START = 1_700_000_000_000 * MS
 def mixed() -> bytes:
     """100 ms of a web server's packets, 50 of DNS on VLAN 7, and ARP now and then."""
     packets, frames = [], []
-    for place in range(2000):
-        time = START + place * 100_000
-        if place % 100 == 50:
+    for index in range(2000):
+        time = START + index * 100_000
+        if index % 100 == 50:
             packets.append((time, 42))
             frames.append(bytes(12) + b"\x08\x06" + bytes(28))
-        elif place % 4 == 3:
+        elif index % 4 == 3:
             packets.append((time, 204))
             frames.append(ethernet(3, 4, protocol=17, port=53, length=204, vlan=7))
         else:
@@ -104,14 +104,14 @@ def test_vlans_and_how_many_are_shown(run: Run, mixed: bytes) -> None:
 def test_directions_come_from_cooked_captures(run: Run) -> None:
     header = pcap([])[:20] + (113).to_bytes(4, "little")
     records = b""
-    for place in range(10):
+    for index in range(10):
         frame = (
-            (4 if place % 5 == 0 else 0).to_bytes(2, "big")
+            (4 if index % 5 == 0 else 0).to_bytes(2, "big")
             + bytes(12)
             + b"\x08\x00"
             + ethernet(1, 2)[14:]
         )
-        records += pcap([(START + place * MS, 62)], frames=[frame])[24:]
+        records += pcap([(START + index * MS, 62)], frames=[frame])[24:]
     model = run(header + records, "--by", "direction", "--json").model
     assert [(stream["name"], stream["packets"]) for stream in model["streams"]] == [
         ("in", 8),
@@ -142,12 +142,12 @@ def test_size_bases(run: Run, mixed: bytes, basis: str, size: int | None) -> Non
 
 
 def test_windows_from_the_first_packet(run: Run) -> None:
-    packets = [(START + 37 * MS + place * MS, 100) for place in range(500)]
+    packets = [(START + 37 * MS + index * MS, 100) for index in range(500)]
     starts = [
         row["start_seconds"] for row in run(packets, "--align", "first", "--json").model["windows"]
     ]
     assert starts == pytest.approx(
-        [(START + 37 * MS) / 1e9 + place / 10 for place in range(5)], abs=1e-6
+        [(START + 37 * MS) / 1e9 + index / 10 for index in range(5)], abs=1e-6
     )
 
 
@@ -248,7 +248,7 @@ def test_standard_input_is_read_like_a_file(run: Run, recordings: Path) -> None:
 def test_rotated_files_are_one_capture(
     run: Run, recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    packets = [(START + place * 300_000, 60 + place % 1400) for place in range(4000)]
+    packets = [(START + index * 300_000, 60 + index % 1400) for index in range(4000)]
     parts = []
     for number, start in enumerate((0, 1313, 2777)):
         end = (1313, 2777, 4000)[number]

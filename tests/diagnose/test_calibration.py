@@ -162,11 +162,11 @@ def test_an_explanation_says_what_the_confidence_rests_on(
         line.strip()
         for line in explain(healthy, quality=Quality(at="sender", window_estimated=True))
     ]
-    told = (
+    listed = (
         "there are no validated verdicts of window_explains under window_estimated, captured "
         "beside the sender"
     )
-    assert f"stated unchanged: {told}" in weak
+    assert f"stated unchanged: {listed}" in weak
     assert not any("validated" in line for line in explain(healthy))
 
 

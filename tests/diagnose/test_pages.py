@@ -68,9 +68,9 @@ def test_no_threshold_is_rounded_away_by_its_words() -> None:
     ):
         for _, name, form, _ in Formatter().parse(words):
             if name is not None:
-                said = format(values[name], form or "")
-                number = float(said.rstrip("%")) / (100 if said.endswith("%") else 1)
-                assert number == pytest.approx(values[name]), f"{name} is said to be {said}"
+                stated = format(values[name], form or "")
+                number = float(stated.rstrip("%")) / (100 if stated.endswith("%") else 1)
+                assert number == pytest.approx(values[name]), f"{name} is said to be {stated}"
 
 
 def test_a_step_that_begins_with_a_command_can_be_copied() -> None:

@@ -130,14 +130,14 @@ def test_packets_before_losses_need_every_part(unknown: str) -> None:
 
 
 def test_the_longest_account_of_a_silence_counts() -> None:
-    told = Evidence(outage_seconds=2.0, unanswered_seconds=3.0, interrupted_seconds=9.0)
+    interrupted = Evidence(outage_seconds=2.0, unanswered_seconds=3.0, interrupted_seconds=9.0)
     assert shapes.silent_seconds(Evidence()) == 0
-    assert shapes.silent_seconds(told) == 3.0
-    assert shapes.silent_seconds(replace(told, pauses_estimated=False)) == 3.0, (
+    assert shapes.silent_seconds(interrupted) == 3.0
+    assert shapes.silent_seconds(replace(interrupted, pauses_estimated=False)) == 3.0, (
         "beside the sender nothing needs to be guessed"
     )
-    assert shapes.silent_seconds(replace(told, pauses_estimated=True)) == 9.0
-    afar = replace(told, pauses_estimated=True, loss=0.0)
+    assert shapes.silent_seconds(replace(interrupted, pauses_estimated=True)) == 9.0
+    afar = replace(interrupted, pauses_estimated=True, loss=0.0)
     assert shapes.silent_seconds(afar) == 3.0, "who repeats only what had arrived stood still"
     assert shapes.silent_seconds(replace(afar, loss=0.01)) == 9.0
 

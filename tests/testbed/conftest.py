@@ -116,8 +116,8 @@ class Machine:
 
     def records(self) -> list[str]:
         """The files of testbeds."""
-        place = self.runtime / "trustbed" if self.user else Path("/run/trustbed")
-        return self.run("sh", "-c", f"ls {place} 2>/dev/null || true").stdout.split()
+        location = self.runtime / "trustbed" if self.user else Path("/run/trustbed")
+        return self.run("sh", "-c", f"ls {location} 2>/dev/null || true").stdout.split()
 
 
 def processes_with(mark: str) -> list[str]:
@@ -128,13 +128,13 @@ def processes_with(mark: str) -> list[str]:
 def commands_with(mark: str) -> dict[int, str]:
     """The same by process."""
     found = {}
-    for place in Path("/proc").iterdir():
-        if not place.name.isdecimal() or int(place.name) == os.getpid():
+    for location in Path("/proc").iterdir():
+        if not location.name.isdecimal() or int(location.name) == os.getpid():
             continue
         with contextlib.suppress(OSError):
-            words = (place / "cmdline").read_bytes()
-            if mark.encode() in words or mark.encode() in (place / "environ").read_bytes():
-                found[int(place.name)] = words.replace(b"\0", b" ").decode(errors="replace")
+            words = (location / "cmdline").read_bytes()
+            if mark.encode() in words or mark.encode() in (location / "environ").read_bytes():
+                found[int(location.name)] = words.replace(b"\0", b" ").decode(errors="replace")
     return found
 
 

@@ -174,9 +174,9 @@ def test_a_terminal_is_passed_through(control: Control) -> None:
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        said = b""
-        while b"33 77\r\n" not in said:
-            said += process.stdout.read(100)
+        printed = b""
+        while b"33 77\r\n" not in printed:
+            printed += process.stdout.read(100)
         process.resize(10, 20)
         process.stdin.write(b"\r")
         assert process.wait(PATIENCE) == 0
@@ -287,10 +287,10 @@ def test_a_disk_that_is_full_here_is_not_taken_for_one_there(
 
 
 def test_of_every_verb_it_is_known_which_files_it_writes() -> None:
-    said = subprocess.run(
+    printed = subprocess.run(
         [binary(), "nothing"], capture_output=True, text=True, timeout=PATIENCE, check=False
     ).stdout
-    verbs = set(json.loads(said)["hint"].rpartition(": ")[2].split(", "))
+    verbs = set(json.loads(printed)["hint"].rpartition(": ")[2].split(", "))
     assert {"capture", "control"} < verbs
     # The first three take words, and the emulator runs beside the veth links alone.
     assert verbs - {"control", "exec", "guest", "emulate"} <= set(files.OUTPUTS)

@@ -119,7 +119,7 @@ def core() -> kernel.Kernel:
 
 
 @pytest.fixture
-def place(machine: Machine, core: kernel.Kernel) -> Machine:
+def runner(machine: Machine, core: kernel.Kernel) -> Machine:
     """A machine on which guests can run."""
     if not Path("/dev/net/tun").exists():
         pytest.skip("no /dev/net/tun")
@@ -129,9 +129,9 @@ def place(machine: Machine, core: kernel.Kernel) -> Machine:
 
 @pytest.mark.parametrize("nic", ["virtio-net", "e1000"])
 def test_a_transfer_out_of_a_guest(
-    place: Machine, core: kernel.Kernel, nic: str, tmp_path: Path
+    runner: Machine, core: kernel.Kernel, nic: str, tmp_path: Path
 ) -> None:
-    found: dict[str, Any] = place.python(TRANSFER, nic, str(tmp_path))
+    found: dict[str, Any] = runner.python(TRANSFER, nic, str(tmp_path))
     assert found["transfer"]["outcome"] == "complete"
     assert found["transfer"]["congestion_control"] == "reno", "as the route says"
     # A guest whose processor is withheld may take a packet for lost; what is lost is known to the
@@ -154,7 +154,7 @@ def test_a_transfer_out_of_a_guest(
     assert _longest(tmp_path / "outside.pcapng") <= 1514
     assert (tmp_path / "inside.pcapng").stat().st_size > 1000
     assert (tmp_path / "client.console").exists()
-    assert place.namespaces() == []
+    assert runner.namespaces() == []
 
 
 def _longest(file: Path) -> int:
@@ -174,12 +174,12 @@ def _longest(file: Path) -> int:
 
 def _console(hint: str) -> Path:
     """The log of a console that was kept."""
-    _, said, name = hint.partition("its console's log: ")
-    assert said
+    _, label, name = hint.partition("its console's log: ")
+    assert label
     return Path(name)
 
 
-def test_two_guests_side_by_side_are_gone_with_their_owner(place: Machine) -> None:
+def test_two_guests_side_by_side_are_gone_with_their_owner(runner: Machine) -> None:
     code = """
 guest = Guest(accelerator="tcg")
 guests = [
@@ -192,7 +192,7 @@ with Testbed(plan(guests)) as bed:
     print(json.dumps([code, bed.guest("client").pid, bed.guest("server").pid]), flush=True)
     time.sleep(600)
 """
-    owner = place.start(sys.executable, "-c", GUEST + code)
+    owner = runner.start(sys.executable, "-c", GUEST + code)
     assert owner.stdout is not None
     reached, *pids = json.loads(owner.stdout.readline())
     assert reached == 0
@@ -201,14 +201,14 @@ with Testbed(plan(guests)) as bed:
         assert "qemu" in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
     owner.send_signal(signal.SIGKILL)
     owner.communicate()
-    place.trustbed("testbed", "clean")
+    runner.trustbed("testbed", "clean")
     for pid in pids:
         assert not Path(f"/proc/{pid}").exists()
-    assert (place.namespaces(), place.records()) == ([], [])
+    assert (runner.namespaces(), runner.records()) == ([], [])
 
 
 def test_a_kernel_that_does_not_boot_is_an_error_with_its_console(
-    place: Machine, core: kernel.Kernel, tmp_path: Path
+    runner: Machine, core: kernel.Kernel, tmp_path: Path
 ) -> None:
     directory = tmp_path / "trustbed" / "guests" / f"{kernel.LAYOUT}-odd"
     shutil.copytree(core.directory, directory)
@@ -221,13 +221,13 @@ try:
 except TestbedError as error:
     print(json.dumps([error.message, error.hint]))
 """
-    message, hint = place.python(GUEST + code)
+    message, hint = runner.python(GUEST + code)
     assert message.startswith("the guest client ")
     _console(hint).unlink()
-    assert place.namespaces() == []
+    assert runner.namespaces() == []
 
 
-def test_a_guest_that_hangs_is_given_up(place: Machine) -> None:
+def test_a_guest_that_hangs_is_given_up(runner: Machine) -> None:
     code = """
 from trustbed.testbed import qemu
 wait, pids = qemu.Guest.wait_until_ready, []
@@ -242,16 +242,16 @@ try:
 except TestbedError as error:
     print(json.dumps([error.message, error.hint, *pids]))
 """
-    message, hint, pid = place.python(GUEST + code)
+    message, hint, pid = runner.python(GUEST + code)
     assert "did not boot within" in message
     _console(hint).unlink()
-    assert place.namespaces() == []
+    assert runner.namespaces() == []
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_a_command_in_a_guest_from_the_shell(place: Machine) -> None:
+def test_a_command_in_a_guest_from_the_shell(runner: Machine) -> None:
     words = ["shell", "--guest", "e1000", "--rate", "50Mbit/s", "--delay", "5ms", "--json", "--"]
-    ended = place.trustbed(
+    ended = runner.trustbed(
         *words, "sh", "-c", "ping -c 2 -W 100 $TRUSTBED_PEER; uname -n; exit 4", check=False
     )
     assert ended.returncode == 4, ended.stderr
@@ -260,9 +260,9 @@ def test_a_command_in_a_guest_from_the_shell(place: Machine) -> None:
 
 
 def test_a_person_in_front_of_a_guest(
-    place: Machine, terminal: Callable[[Machine, Sequence[str]], Terminal]
+    runner: Machine, terminal: Callable[[Machine, Sequence[str]], Terminal]
 ) -> None:
-    seen = terminal(place, [TRUSTBED, "shell", "--guest", "virtio-net", "--delay", "5ms"])
+    seen = terminal(runner, [TRUSTBED, "shell", "--guest", "virtio-net", "--delay", "5ms"])
     seen.until(r"in a guest \(virtio-net; busybox and trustbed-agent\) behind")
     seen.until(r"# ")
     seen.type("ping $TRUSTBED_PEER\r")
@@ -271,4 +271,4 @@ def test_a_person_in_front_of_a_guest(
     seen.until(r"round-trip")
     seen.type("exit 7\r")
     assert seen.end() == 7
-    assert place.namespaces() == []
+    assert runner.namespaces() == []

@@ -161,9 +161,9 @@ def test_a_kind_kill_before_the_command_runs_leaves_nothing(machine: Machine) ->
 
     wait_until(waits_for_it_to_listen, "the far command")
     child.terminate()
-    _, said = child.communicate(timeout=PATIENCE)
+    _, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
-    assert "interrupted" in said
+    assert "interrupted" in errors
     assert machine.namespaces() == []
     assert machine.records() == []
     assert processes_with("600.7654321") == []
@@ -202,9 +202,9 @@ def test_a_shell_whose_emulator_is_killed_ends_and_says_so(machine: Machine) -> 
         "-f",
         "bin/trustbed-agent emulate",
     )
-    _, said = child.communicate(timeout=PATIENCE)
+    _, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 125
-    assert said.startswith("error: emulate on net: the agent was killed by signal 9\nhint: ")
+    assert errors.startswith("error: emulate on net: the agent was killed by signal 9\nhint: ")
     assert machine.namespaces() == []
     assert machine.records() == []
     assert processes_with("600.16180") == []

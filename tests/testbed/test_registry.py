@@ -22,9 +22,9 @@ from trustbed.testbed.netns.registry import Owner, Record
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of records of the test's own."""
-    place = tmp_path / "records"
-    monkeypatch.setenv("TRUSTBED_RUNTIME", str(place))
-    return place
+    location = tmp_path / "records"
+    monkeypatch.setenv("TRUSTBED_RUNTIME", str(location))
+    return location
 
 
 def reserve() -> registry.Entry:
@@ -123,9 +123,9 @@ def test_testbeds_of_other_process_namespaces_are_left_alone(
     with subprocess.Popen([*words, sys.executable, "-c", OWNS], text=True, **ends) as child:
         assert child.stdout is not None
         if child.stdout.readline() != "ready\n":
-            said = child.communicate()[1].strip()
-            assert said.startswith("unshare: "), said
-            pytest.skip(f"no namespaces of processes: {said}")
+            errors = child.communicate()[1].strip()
+            assert errors.startswith("unshare: "), errors
+            pytest.skip(f"no namespaces of processes: {errors}")
         other = next(record for record in registry.records() if record.purpose == "elsewhere")
         assert other.is_owned()
         assert registry.clean() == []

@@ -96,12 +96,12 @@ def failure(home: Path, *parts: str) -> TestbedError:
 
 def test_a_host_is_used_and_left_as_it_was(home: Path, serves: Serves, tmp_path: Path) -> None:
     server = serves()
-    place = server.home / "trustbed"
+    cache = server.home / "trustbed"
     with connected(home, host(server, more='measure = "127.0.0.1"')) as hosts:
         alpha = hosts["alpha"]
         done = alpha.run(["sh", "-c", "pwd; echo $XDG_CACHE_HOME"], seconds=PATIENCE)
         assert done.stdout.splitlines() == [alpha.directory, str(server.home)]
-        (copy,) = place.glob("agent-*")
+        (copy,) = cache.glob("agent-*")
         assert (copy.read_bytes(), stat.S_IMODE(copy.stat().st_mode)) == (
             binary().read_bytes(),
             0o700,
@@ -125,11 +125,11 @@ def test_a_host_is_used_and_left_as_it_was(home: Path, serves: Serves, tmp_path:
         wait_until(lambda: processes_with("sleep\x00631"), "what the command has started")
         before = copy.stat()
     assert processes_with("sleep\x00631") == []
-    assert list(place.iterdir()) == [copy], "the next one finds the agent there, and nothing else"
+    assert list(cache.iterdir()) == [copy], "the next one finds the agent there, and nothing else"
     with connected(home, host(server)) as hosts:
         assert copy.stat().st_ino == before.st_ino
         assert hosts.remove_programs() == {}
-    assert not place.exists()
+    assert not cache.exists()
 
 
 def test_streams_longer_than_any_buffer_arrive_whole(
@@ -210,13 +210,13 @@ def test_a_key_with_a_passphrase_is_used_through_an_agent(
     assert "does not let" in failure(home, about).message
     if shutil.which("ssh-agent") is None:
         pytest.skip("no ssh-agent (Debian: openssh-client)")
-    place = home / "agent"
+    cache = home / "agent"
     with subprocess.Popen(
-        ["ssh-agent", "-D", "-a", str(place)], stdout=subprocess.DEVNULL
+        ["ssh-agent", "-D", "-a", str(cache)], stdout=subprocess.DEVNULL
     ) as agent:
         try:
-            wait_until(place.exists, "the agent's socket")
-            monkeypatch.setenv("SSH_AUTH_SOCK", str(place))
+            wait_until(cache.exists, "the agent's socket")
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(cache))
             (home / "ask").write_text("#!/bin/sh\necho secret words\n", encoding="utf-8")
             (home / "ask").chmod(0o700)
             run(

@@ -50,9 +50,9 @@ def chatter(seed: int, connections: int = 60, *, second_handshakes: bool = False
         records += talk.records
     records.sort(key=lambda record: record[0])
     if seed % 3 == 0:
-        for place in range(len(records) - 1):
+        for index in range(len(records) - 1):
             if draw.random() < 0.02:
-                records[place : place + 2] = records[place + 1], records[place]
+                records[index : index + 2] = records[index + 1], records[index]
     return Talk(records=records)
 
 

@@ -54,14 +54,14 @@ def test_trustbed_says_what_its_slow_twin_says(seed: int, tmp_path: Path) -> Non
                 report.directions[connection.number][endpoint],
                 connection.streams[connection.peer(endpoint)],
             )
-            place = f"connection {connection.number}, from {endpoint}"
-            assert direction.packets == stream.packets, place
-            assert direction.payload_bytes == stream.payload_bytes, place
-            assert counts.segments_differ(stream, direction) == "", place
+            where = f"connection {connection.number}, from {endpoint}"
+            assert direction.packets == stream.packets, where
+            assert direction.payload_bytes == stream.payload_bytes, where
+            assert counts.segments_differ(stream, direction) == "", where
             assert round_trips.samples_differ(round_trips.samples_of(stream), direction) == "", (
-                place
+                where
             )
-            assert flags.totals_differ(stream, peer, direction) == {}, place
+            assert flags.totals_differ(stream, peer, direction) == {}, where
             directions += 1
     assert directions >= 120
 

@@ -87,7 +87,7 @@ def calibrate(answers: Iterable[Answered]) -> Calibration:
     inside: list[list[Answered]] = [[] for _ in range(BINS)]
     for answer in given:
         inside[_place(answer.confidence)].append(answer)
-    bins = tuple(_bin(place, found) for place, found in enumerate(inside) if found)
+    bins = tuple(_bin(index, found) for index, found in enumerate(inside) if found)
     error = (
         sum(each.answers * abs(each.stated - each.observed) for each in bins) / len(given)
         if given
@@ -101,10 +101,10 @@ def _place(confidence: float) -> int:
     return min(BINS - 1, round(100 * confidence) * BINS // 100)
 
 
-def _bin(place: int, answers: Sequence[Answered]) -> Bin:
+def _bin(index: int, answers: Sequence[Answered]) -> Bin:
     return Bin(
-        low=place / BINS,
-        high=(place + 1) / BINS,
+        low=index / BINS,
+        high=(index + 1) / BINS,
         answers=len(answers),
         right=sum(answer.is_right for answer in answers),
         stated=sum(answer.confidence for answer in answers) / len(answers),

@@ -92,11 +92,11 @@ def error_words(found: Calibration) -> str:
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Aligned; the first column to the left."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     return [
         "  ".join(
-            cell.ljust(width) if not place else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if not index else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
     ]
@@ -136,7 +136,7 @@ def matrix(found: Score) -> list[str]:
     """Rows: what was made. Columns: what was said; an accepted name stands on the diagonal."""
     made = [each.cause for each in found.causes]
     said = [*made, *sorted({name for _, name in found.confusion} - set(made))]
-    rows = [("made ↓  said →", *(_letters(place) for place in range(len(said))))]
+    rows = [("made ↓  said →", *(_letters(index) for index in range(len(said))))]
     for cause in made:
         counts = (found.confusion.get((cause, name), 0) for name in said)
         rows.append(
@@ -146,13 +146,13 @@ def matrix(found: Score) -> list[str]:
             )
         )
     keys = ", ".join(
-        f"{_letters(place)} {name}" for place, name in enumerate(said) if place >= len(made)
+        f"{_letters(index)} {name}" for index, name in enumerate(said) if index >= len(made)
     )
     return [*columns(rows), *([f"also said: {keys}"] if keys else [])]
 
 
-def _letters(place: int) -> str:
-    return chr(ord("A") + place) if place < 26 else f"A{chr(ord('A') + place - 26)}"
+def _letters(index: int) -> str:
+    return chr(ord("A") + index) if index < 26 else f"A{chr(ord('A') + index - 26)}"
 
 
 def reliability(found: Calibration) -> list[str]:

@@ -47,7 +47,7 @@ def captures(recording: str) -> dict[str, Any]:
 
 
 def kept(name: str, kind: str, recording: str, **more: object) -> dict[str, Any]:
-    told = {
+    account = {
         "busy_ns": 3_000_000_000,
         "receive_window_limited_ns": 2_900_000_000,
         "send_buffer_limited_ns": 0,
@@ -58,7 +58,7 @@ def kept(name: str, kind: str, recording: str, **more: object) -> dict[str, Any]
         "reason": None,
         "dose": {},
         "seed": 2,
-        "kernel": told,
+        "kernel": account,
         "captures": captures(recording),
     }
     return {"name": name, "kind": kind, "network": asdict(NETWORK), **values, **more}
@@ -151,9 +151,9 @@ def test_a_result_knows_what_was_made_and_what_it_cost(store: Store) -> None:
 
 def test_text_and_page_say_what_is_missing(store: Store) -> None:
     result = Result.of(store)
-    said = text.render(result, "even")
-    assert "policer" in said
-    assert "no such capture was taken" in said
+    printed = text.render(result, "even")
+    assert "policer" in printed
+    assert "no such capture was taken" in printed
     section = page.render(result)
     assert "| `policer` | not made | 1 | no such key |" in section
     assert "### Wrong verdicts" in section
@@ -163,11 +163,11 @@ def test_text_and_page_say_what_is_missing(store: Store) -> None:
 
 def test_a_wrong_answer_is_listed_with_its_numbers(store: Store) -> None:
     store.write(kept("guest-quota.1", "guest-quota", "self-congested"))
-    said = text.wrong_answers(Result.of(store), "even")
-    assert "guest-quota.1 (sender-known, disturbed" in said
-    assert "wanted host_scheduling → discard" in said
-    assert "throughput_bytes_per_second" in said
-    assert "guest-quota.0 (sender-known" not in said
+    printed = text.wrong_answers(Result.of(store), "even")
+    assert "guest-quota.1 (sender-known, disturbed" in printed
+    assert "wanted host_scheduling → discard" in printed
+    assert "throughput_bytes_per_second" in printed
+    assert "guest-quota.0 (sender-known" not in printed
 
 
 def test_every_picture_that_the_page_names_can_be_drawn(store: Store, tmp_path: Path) -> None:
@@ -188,21 +188,21 @@ def test_the_kernels_account_is_that_of_the_largest_transfer() -> None:
         {"payload_bytes": 9, "tcp": {"busy_ns": 2}, "send_buffer_bytes": 3},
         {},
     ]
-    told = kernel(transfers)
-    assert told is not None
-    assert (told["busy_ns"], told["send_buffer_bytes"]) == (2, 3)
+    account = kernel(transfers)
+    assert account is not None
+    assert (account["busy_ns"], account["send_buffer_bytes"]) == (2, 3)
     assert kernel([{}]) is None
 
 
 def test_shares_of_time_are_compared_where_both_sides_know_them() -> None:
     def one(capture: float | None, window: int, buffer: int = 0) -> dict[str, Any]:
         row = {"duration_ns": 100, "app_limited_fraction": capture, "rwnd_limited": capture}
-        told = {
+        account = {
             "busy_ns": 80,
             "receive_window_limited_ns": window,
             "send_buffer_limited_ns": buffer,
         }
-        return {"captures": {"sender": {"row": row}}, "kernel": told}
+        return {"captures": {"sender": {"row": row}}, "kernel": account}
 
     idle, window = agreements(
         [one(0.25, 20), one(0.9, 72), one(None, 10), {"captures": {}, "kernel": None}]

@@ -13,7 +13,7 @@ from validation.truth.score import Case, Score, f1, score
 
 def case(
     made: str,
-    said: str,
+    named: str,
     *,
     accepted: tuple[str, ...] = (),
     standing: str = "disturbed",
@@ -26,7 +26,7 @@ def case(
         standing=standing,
         made=made,
         accepted=accepted or (made,),
-        cause=said,
+        cause=named,
         **values,
     )  # type: ignore[arg-type]
 
@@ -179,13 +179,13 @@ def test_a_page_marks_what_was_wanted_and_says_which_causes_cost_it() -> None:
     assert page._wanted(score(right), known) == "0.95: kept"
     assert page._wanted(score([]), known) == "0.95"
     good = score(right)
-    said = page._short_of(
+    named = page._short_of(
         Scored(sender_known=score(wrong), sender=good, receiver=good, middle=good)
     )
-    assert said.startswith(f"\n**Missed**: {known.words}, 0.733 where 0.95 was wanted.")
-    assert "The lowest are `loss` 0.67 (of 2), `queue` 0.80 (of 2)." in said
+    assert named.startswith(f"\n**Missed**: {known.words}, 0.733 where 0.95 was wanted.")
+    assert "The lowest are `loss` 0.67 (of 2), `queue` 0.80 (of 2)." in named
     assert (
         f"the 1.000 of the {alone.words}: worse is `loss`, 0.67 instead of 1.00 (of 2), "
         f"`queue`, 0.80 instead of 1.00 (of 2)."
-    ) in said
+    ) in named
     assert page._short_of(Scored(sender_known=good, sender=good, receiver=good, middle=good)) == ""
