@@ -89,7 +89,7 @@ def test_a_share_that_does_not_matter_is_no_reason() -> None:
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40))
-def test_nothing_is_said_of_few(rounds: int, bad: int, others: int, other_bad: int) -> None:
+def test_nothing_is_reported_of_few(rounds: int, bad: int, others: int, other_bad: int) -> None:
     own, rest = Tally(rounds, min(bad, rounds)), Tally(others, min(other_bad, others))
     found = stands_out(own, rest, level=LEVEL, comparisons=24)
     assert not found or (
@@ -117,7 +117,7 @@ def test_who_was_paired_with_a_bad_host_is_not_blamed() -> None:
     assert {(one.host, one.role): one.share for one in told.parts}["b", "receiver"] == 82 / 400
 
 
-def test_who_only_met_each_other_cannot_be_told_apart() -> None:
+def test_who_only_met_each_other_cannot_be_distinguished() -> None:
     tallies = {"ab": Tally(200, 80), "cd": Tally(200, 2)}
     told = hosts(pairs(*tallies), tallies, level=LEVEL)
     assert blamed(told) == [["a sender", "b receiver"]]

@@ -250,7 +250,7 @@ def test_chirps_that_could_not_be_read_were_not_used() -> None:
         ({"uneven": False, "clock_steps": 0}, {"clock_steps": 0}, True),
     ],
 )
-def test_of_a_round_in_which_a_clock_was_set_no_delay_is_told(
+def test_a_round_in_which_a_clock_was_stepped_has_no_delay(
     clocks: dict[str, Any], reflector: dict[str, Any], noticed: bool
 ) -> None:
     paths = Paths()
@@ -285,7 +285,7 @@ def test_a_reflector_that_does_not_count_tells_no_directions() -> None:
     assert (delay.lost_share, delay.forward.lost_share) == (pytest.approx(0.1), None)
 
 
-def test_who_did_not_ask_is_told_nothing() -> None:
+def test_nothing_is_reported_unrequested() -> None:
     assert path_of({}) == RoundPath()
     assert Paths().summary() == PathSummary(delay=None, bandwidth=())
     somewhere = record()["delay"] | {

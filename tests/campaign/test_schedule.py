@@ -69,7 +69,7 @@ def test_no_host_is_in_two_rounds_at_a_time(world: World) -> None:
 
 
 @given(worlds())
-def test_every_round_takes_place_or_is_skipped_or_killed_once(world: World) -> None:
+def test_every_round_is_made_or_skipped_or_killed_once(world: World) -> None:
     world.carry_out()
     accounted = Counter((row.pair, row.number) for row in world.recorded())
     assert accounted == Counter(

@@ -118,7 +118,7 @@ def test_rounds_without_a_moment_are_counted() -> None:
     assert (told.undated, told.throughput["at_ns"]) == (1, [5])
 
 
-def test_neighbours_that_did_not_take_place_are_one_stretch() -> None:
+def test_neighbours_that_were_skipped_are_one_stretch() -> None:
     gone = [
         Stretch(kind="unreachable", from_ns=place * 300 * SECOND, to_ns=(place + 1) * 300 * SECOND)
         for place in (3, 1, 2, 9)

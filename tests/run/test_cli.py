@@ -83,7 +83,7 @@ def test_a_dry_run_as_json_escapes_control_characters(
         (["run", "study.toml", "--rezume"], 2, "no such option"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line_and_a_hint(
+def test_what_cannot_be_done_is_a_line_and_a_hint(
     study: str, capsys: pytest.CaptureFixture[str], words: list[str], code: int, message: str
 ) -> None:
     assert main(words) == code

@@ -187,7 +187,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"), [(".", "something else"), ("thesis.tex", "not a directory")]
 )
-def test_a_place_that_belongs_to_others_is_not_even_locked(
+def test_a_directory_that_belongs_to_others_is_not_even_locked(
     tmp_path: Path, name: str, message: str
 ) -> None:
     (tmp_path / "thesis.tex").write_text("x")
@@ -223,7 +223,7 @@ def test_a_manifest_that_is_none_says_so(tmp_path: Path, text: str) -> None:
         RunDirectory(tmp_path).manifest()
 
 
-def test_a_folder_without_a_run_says_so(tmp_path: Path) -> None:
+def test_a_directory_without_a_run_is_an_error(tmp_path: Path) -> None:
     assert not RunDirectory(tmp_path).exists
     with pytest.raises(RunDirectoryError, match="no run directory"):
         RunDirectory(tmp_path).manifest()

@@ -22,7 +22,7 @@ def test_the_page_names_all_of_them_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_what_it_would_do_can_be_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_prints_what_it_would_do(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(path), "--dry-run", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     cells = [cell["number"] for cell in told["cells"]]

@@ -97,7 +97,7 @@ points = ["client", "first"]
 """
 
 
-def test_times_of_links_are_said_to_begin_with_the_workloads(run: Run) -> None:
+def test_times_of_links_begin_with_the_workloads(run: Run) -> None:
     bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
     record = run(OUTAGE + BULK + NOISE, bed)
     said = {agent.verb: agent.times_ns for agent in bed.started}
@@ -106,7 +106,7 @@ def test_times_of_links_are_said_to_begin_with_the_workloads(run: Run) -> None:
     assert order.index("start send") < order.index("times emulate") < order.index("begin send")
 
 
-def test_links_without_times_are_not_told_any(run: Run) -> None:
+def test_links_without_times_receive_none(run: Run) -> None:
     bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
     run(BULK, bed)
     assert "times emulate" not in [what for what, _ in bed.log]
@@ -176,7 +176,7 @@ def test_a_program_that_never_ends_is_ended_at_its_limit(run: Run) -> None:
 
 
 @pytest.mark.parametrize("verb", ["emulate", "sink", "send", "capture", "sample"])
-def test_a_part_that_dies_ends_the_workload_and_is_said(run: Run, verb: str) -> None:
+def test_a_part_that_dies_ends_the_workload_and_is_reported(run: Run, verb: str) -> None:
     bed = FakeTestbed(agents={verb: {"dies_after": 4.0}}, programs={"tool": (None, 0)})
     record = run(COMMAND + 'to = "server"\n' + NOISE, bed)
     assert record["outcome"] == "failed"
@@ -285,7 +285,7 @@ def test_a_service_that_does_not_stand_ends_the_run(
     assert all(agent.closed for agent in bed.started)
 
 
-def test_a_service_that_stops_is_a_failure_that_is_said_once(run: Run) -> None:
+def test_a_service_that_stops_is_a_failure_that_is_reported_once(run: Run) -> None:
     bed = FakeTestbed(programs={"nginx": (4.0, 1), "tool": (None, 0)})
     assert run(COMMAND + SERVICE, bed)["failures"] == [
         {

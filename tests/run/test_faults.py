@@ -60,7 +60,7 @@ def run(tmp_path: Path) -> Run:
     return carry_out
 
 
-def test_the_sender_is_disturbed_from_the_moment_that_was_said_until_the_end(run: Run) -> None:
+def test_the_sender_is_disturbed_from_the_given_time_until_the_end(run: Run) -> None:
     bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"report_with": DONE}})
     record = run(BULK + FREEZE, bed)
     (sender,) = [agent for agent in bed.started if agent.config.get("role") == "send"]
@@ -220,7 +220,7 @@ def test_a_disturbance_that_is_over_before_the_workload_is_no_failure(run: Run) 
     assert record["faults"][0]["reports"] == [DONE]
 
 
-def test_a_stalled_interface_is_told_with_its_moments(run: Run) -> None:
+def test_a_stalled_interface_is_reported_with_its_times(run: Run) -> None:
     stall = '[faults.hang]\nkind = "nic-stall"\nhost = "client"\nstart = "1s"\nduration = "2s"\n'
     record = run(BULK + stall, FakeTestbed(agents={"bulk send": SENT}))
     (told,) = record["faults"]

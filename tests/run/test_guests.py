@@ -33,7 +33,7 @@ def study(directory: Path, *parts: str) -> ScenarioFile:
     return load(file)
 
 
-def test_a_capture_at_a_guest_is_taken_outside_unless_inside_is_said(tmp_path: Path) -> None:
+def test_a_capture_at_a_guest_is_taken_outside_unless_inside_is_requested(tmp_path: Path) -> None:
     points = '[capture]\npoints = ["client", "client-inside", "server"]\n'
     scenario = study(tmp_path, HOSTS, BULK, points).first
     parts = [configurations.capture(scenario, point, tmp_path) for point in scenario.capture.points]

@@ -324,7 +324,7 @@ def test_a_missing_program_is_found_before_anything_is_made(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_full_disk_is_said_and_the_run_continues_later(
+def test_a_full_disk_is_reported_and_the_run_continues_later(
     tmp_path: Path, trustbed: Trustbed
 ) -> None:
     place = tmp_path / "run"

@@ -78,11 +78,11 @@ def test_what_is_lost_between_the_ends_is_what_the_link_dropped(
         assert [row["data_frames_missed"] for row in two_point] == [0] * len(two_point)
 
 
-def test_no_way_is_shorter_than_its_link(two_point: list[dict[str, Any]]) -> None:
+def test_no_route_is_shorter_than_its_link(two_point: list[dict[str, Any]]) -> None:
     assert all(row["owd_min_ns"] >= 8_000_000 and row["delays_negative"] == 0 for row in two_point)
     bulk = max(two_point, key=lambda row: row["data_frames_sent"])
     assert bulk["round_trip_p50_ns"] > bulk["path_p50_ns"] >= 16_000_000
 
 
-def test_captures_that_could_be_joined_are_not_said_to_be_apart(repetition: Path) -> None:
+def test_captures_that_could_be_joined_are_not_reported_as_apart(repetition: Path) -> None:
     assert json.loads((repetition / "findings.json").read_text())["unjoined_captures"] == {}

@@ -136,7 +136,7 @@ def test_a_capture_at_a_router_is_what_passed_it_and_when(repetition: Path) -> N
     )
 
 
-def test_it_is_judged_as_a_capture_on_the_way(repetition: Path) -> None:
+def test_it_is_judged_as_a_capture_in_the_middle(repetition: Path) -> None:
     transfers = pyarrow.parquet.read_table(repetition / "tables" / "transfers.parquet").to_pylist()
     own = {row["capture"]: row for row in transfers if row["workload"] == "w"}
     assert (own["client"]["at"], own["first"]["at"]) == ("sender", "middle")

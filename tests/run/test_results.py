@@ -114,7 +114,7 @@ def test_outputs_of_known_programs_are_read(directory: Path) -> None:
     assert "iperf3" in error
 
 
-def test_what_a_crash_left_out_is_said(directory: Path) -> None:
+def test_what_a_crash_left_out_is_reported(directory: Path) -> None:
     tables, error = tables_of({"name": "w", "kind": "http", "report": None}, directory)
     assert tables == {}
     assert error is not None

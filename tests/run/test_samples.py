@@ -120,7 +120,7 @@ def test_the_machine_in_a_few_numbers(tmp_path: Path) -> None:
     assert machine["busy_share"] == pytest.approx(0.7)
 
 
-def test_what_is_not_told_is_null(tmp_path: Path) -> None:
+def test_what_is_not_reported_is_null(tmp_path: Path) -> None:
     write(tmp_path / "client.jsonl", [line(1, processors=None, cgroups=[])])
     machine = samples.convert(tmp_path, ["client"]).machine
     assert (machine["steal_share"], machine["throttled_share"], machine["busy_share"]) == (

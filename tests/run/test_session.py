@@ -193,7 +193,7 @@ def test_rounds_that_were_never_begun_may_be_given_up(run: Run, tmp_path: Path) 
     assert len(manifest(tmp_path)["order"]) == 4
 
 
-def test_a_second_call_at_the_same_place_does_not_disturb_the_first(
+def test_a_second_call_in_the_same_directory_does_not_disturb_the_first(
     run: Run, tmp_path: Path, asked: list[str]
 ) -> None:
     with RunDirectory(tmp_path / "run").locked():

@@ -228,7 +228,7 @@ def test_a_planted_record_removes_nothing(
     assert neighbour.is_file()
 
 
-def test_a_link_in_the_place_of_the_directory_is_refused(
+def test_a_symbolic_link_instead_of_the_directory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     (tmp_path / "there").mkdir(mode=0o700)
@@ -275,7 +275,7 @@ def test_a_file_that_is_none_is_named(directory: Path, text: str, refuses: Refus
         registry.records()
 
 
-def test_a_folder_that_cannot_be_made_is_named(
+def test_a_directory_that_cannot_be_made_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     (tmp_path / "file").touch()

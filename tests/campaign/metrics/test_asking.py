@@ -265,7 +265,7 @@ def test_an_answer_that_no_table_can_hold_is_a_row_too(played: Played) -> None:
     assert problems(other, "prometheus") == [], "the next one is asked for as ever"
 
 
-def test_a_folder_that_is_gone_or_damaged_is_left_alone(played: Played) -> None:
+def test_a_directory_that_is_gone_or_damaged_is_left_alone(played: Played) -> None:
     (directory, record), (other, second) = played.round(0), played.round(1)
     (other.path / "resources.json").write_text("{")
     (other.path / "resources.parquet").write_text("PAR1, but not really")

@@ -50,7 +50,7 @@ def told(answer: Answer, metric: str) -> list[tuple[int, int, float | None]]:
     return [(one.time_ns // SECOND - T0, one.resolution_ns // SECOND, one.value) for one in found]
 
 
-def test_every_period_that_touches_the_time_is_told_as_a_share_and_as_rates(amazon: str) -> None:
+def test_every_overlapping_period_is_reported_as_a_share_and_as_rates(amazon: str) -> None:
     for minute in range(5):
         for name in NAMES:
             put(
@@ -86,7 +86,7 @@ def test_what_has_not_come_yet_is_open(amazon: str) -> None:
     assert ask(amazon).reached_ns == (T0 + 120) * SECOND, "one of them is missing"
 
 
-def test_a_period_that_is_not_over_is_not_told(amazon: str) -> None:
+def test_a_period_that_is_not_over_is_not_reported(amazon: str) -> None:
     for minute in range(5):
         for name in NAMES:
             put(amazon, name, T0 + 60 * minute, 1.0)
@@ -98,7 +98,7 @@ def test_a_period_that_is_not_over_is_not_told(amazon: str) -> None:
     assert ask(amazon, now=T0 + 119).observations == ()
 
 
-def test_without_a_key_it_is_said_where_keys_are_looked_for(
+def test_without_a_key_the_error_names_where_keys_are_looked_for(
     amazon: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -113,7 +113,9 @@ def test_without_a_key_it_is_said_where_keys_are_looked_for(
     assert "profile" in caught.value.hint
 
 
-def test_a_server_that_is_none_or_away_is_told(amazon: str, prometheus: PlayedPrometheus) -> None:
+def test_a_server_that_is_none_or_away_is_reported(
+    amazon: str, prometheus: PlayedPrometheus
+) -> None:
     with pytest.raises(SourceError, match="answers") as caught:
         ask(prometheus.url)
     assert "\n" not in caught.value.message
@@ -124,7 +126,7 @@ def test_a_server_that_is_none_or_away_is_told(amazon: str, prometheus: PlayedPr
     assert caught.value.is_away
 
 
-def test_without_boto3_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_boto3_the_hint_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,

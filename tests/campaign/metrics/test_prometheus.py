@@ -168,7 +168,7 @@ def test_scrapes_that_failed_make_longer_intervals_and_no_wrong_rates(
     assert [one.value for one in found] == pytest.approx([40] * 3)
 
 
-def test_what_is_not_scraped_yet_is_said_to_be_open(prometheus: PlayedPrometheus) -> None:
+def test_what_is_not_scraped_yet_is_open(prometheus: PlayedPrometheus) -> None:
     processors(prometheus, idle=1)
     prometheus.series = [
         (labels, [one for one in scraped if one[0] < T0 + 40])
@@ -200,7 +200,7 @@ def test_a_label_may_hold_whatever_it_holds(prometheus: PlayedPrometheus) -> Non
     assert asked._quoted("a\nb") == '"a\\U0000000ab"', "as a text of Go's"
 
 
-def test_an_instance_that_is_not_known_is_said_to_be_none(prometheus: PlayedPrometheus) -> None:
+def test_an_unknown_instance_is_an_error(prometheus: PlayedPrometheus) -> None:
     processors(prometheus, idle=1)
     with pytest.raises(SourceError, match="knows nothing of the instance beta:9100") as caught:
         ask(prometheus, instance="beta:9100")
@@ -263,7 +263,7 @@ def success(result: str) -> bytes:
         (raw(500, b"[" * 100_000), "answers 500"),
     ],
 )
-def test_whatever_is_answered_is_told_in_a_line(
+def test_any_answer_is_reported_in_a_line(
     prometheus: PlayedPrometheus, answer: Answers, message: str
 ) -> None:
     prometheus.answer = answer
@@ -324,7 +324,7 @@ def test_an_answer_that_takes_too_long_is_given_up(
     assert time.monotonic() - began < 3
 
 
-def test_nobody_there_is_told(prometheus: PlayedPrometheus) -> None:
+def test_an_absent_listener_is_reported(prometheus: PlayedPrometheus) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(SourceError, match="does not answer: Connection refused") as caught:
@@ -340,7 +340,7 @@ def test_nobody_there_is_told(prometheus: PlayedPrometheus) -> None:
         )
 
 
-def test_what_is_said_of_some_is_kept_when_the_rest_is_refused(
+def test_answers_of_some_are_kept_when_the_rest_is_refused(
     prometheus: PlayedPrometheus,
 ) -> None:
     processors(prometheus, idle=1)

@@ -155,6 +155,6 @@ def test_the_text_tells_what_the_model_has(tmp_path: Path, columns: int) -> None
     assert all(len(line) <= columns for line in prose)
 
 
-def test_a_folder_that_is_no_campaign_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_directory_that_is_no_campaign_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="no campaign directory"):
         read_model(tmp_path)

@@ -232,9 +232,7 @@ def test_a_near_end_that_begins_when_the_far_one_may_be_over_says_nothing_of_the
     )
 
 
-def test_how_far_apart_hosts_began_is_told_by_clocks_as_they_are_then(
-    tmp_path: Path, played: Played
-) -> None:
+def test_start_offsets_of_hosts_use_the_clocks_at_that_time(tmp_path: Path, played: Played) -> None:
     played.begins |= {"send": 10 * SECOND}
     record, _ = carried_out(tmp_path, played)
     assert [(one or {})["receiver"].ahead_ns for one in (record.clocks, record.clocks_before)] == [

@@ -74,7 +74,7 @@ def run(
     return directory
 
 
-def test_every_round_is_made_and_judged_or_said_to_be_skipped(tmp_path: Path) -> None:
+def test_every_round_is_made_and_judged_or_marked_as_skipped(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a-b", "c-d", count=6, period='"500ms"', pings=0)
     directory = run(study, tmp_path / "out")
     model = read_model(directory.path)
@@ -244,7 +244,7 @@ def test_a_host_that_vanishes_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
     assert ("a", False) in heard.hosts
 
 
-def test_a_host_to_which_the_way_is_lost_is_down_until_there_is_one_again(
+def test_a_host_whose_transport_is_lost_is_down_until_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trustbed.campaign.runner.runner.RETRY_SECONDS", 0.01)

@@ -80,7 +80,7 @@ def in_the_middle(
 InTheMiddle = Callable[[Callable[[RoundCarrier, Agent], None]], None]
 
 
-def test_a_round_whose_ways_are_lost_is_completed_by_its_hosts(
+def test_a_round_whose_transports_are_lost_is_completed_by_its_hosts(
     tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle
 ) -> None:
     server = serves()
@@ -256,7 +256,7 @@ def test_a_session_that_is_to_be_kept_and_cannot_begin_says_why_as_others_do(
     assert "noexec" in error.hint
 
 
-def test_a_way_that_is_cut_in_silence_is_lost_too(
+def test_a_transport_that_is_cut_in_silence_is_lost_too(
     tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle
 ) -> None:
     """Nothing is closed by anybody.
