@@ -113,12 +113,7 @@ def test_estimates_have_bounds_and_what_they_cost() -> None:
         pathload.high_bits_per_second,
         pathload.runs,
         pathload.runs_used,
-    ) == (
-        4e6,
-        5e6,
-        60,
-        50,
-    )
+    ) == (4e6, 5e6, 60, 50)
     assert (pathload.duration_seconds, pathload.sent_ip_bytes) == (9, 1000)
     assert pathchirp.low_bits_per_second == pathchirp.high_bits_per_second == 4.4e6
 
@@ -138,18 +133,11 @@ def test_rounds_come_to_means_and_shares() -> None:
         pytest.approx(0.1),
     )
     assert told.delay.round_trip_least_seconds == 0.02
-    assert (told.delay.forward.lost_share, told.delay.backward.lost_share) == (
-        0.1,
-        0,
-    )
+    assert (told.delay.forward.lost_share, told.delay.backward.lost_share) == (0.1, 0)
     assert told.delay.forward.jitter_max_seconds == pytest.approx(0.004)
     pathload, pathchirp = told.bandwidth
     assert (pathload.runs, pathload.runs_used, pathchirp.runs) == (180, 150, 60)
-    assert (pathload.rounds, pathload.estimates, pathload.low_mean_bits_per_second) == (
-        3,
-        2,
-        4e6,
-    )
+    assert (pathload.rounds, pathload.estimates, pathload.low_mean_bits_per_second) == (3, 2, 4e6)
     assert (pathchirp.rounds, pathchirp.estimates, pathchirp.high_max_bits_per_second) == (
         3,
         3,
@@ -164,17 +152,9 @@ def test_a_question_that_failed_has_a_row_that_says_so() -> None:
     for one in (failed, path_of(record())):
         paths.add(one)
     told = paths.summary()
-    assert (
-        told.delay.rounds,
-        told.delay.failed_rounds,
-        told.delay.sent_probes,
-    ) == (2, 1, 10)
+    assert (told.delay.rounds, told.delay.failed_rounds, told.delay.sent_probes) == (2, 1, 10)
     for estimator in told.bandwidth:
-        assert (estimator.rounds, estimator.failed_rounds, estimator.estimates) == (
-            2,
-            1,
-            1,
-        )
+        assert (estimator.rounds, estimator.failed_rounds, estimator.estimates) == (2, 1, 1)
 
 
 def test_what_is_known_on_one_side_only_is_kept_apart() -> None:
@@ -217,11 +197,11 @@ def test_chirps_near_their_highest_rate_give_a_lower_bound() -> None:
         return path_of({"bandwidth": {"pathchirp": report}})
 
     (reached,) = estimate(False, True).bandwidth
-    assert (
-        reached.low_bits_per_second,
-        reached.high_bits_per_second,
-        reached.at_limit,
-    ) == (9e8, None, True)
+    assert (reached.low_bits_per_second, reached.high_bits_per_second, reached.at_limit) == (
+        9e8,
+        None,
+        True,
+    )
     (within,) = estimate(False, False).bandwidth
     assert (within.low_bits_per_second, within.high_bits_per_second, within.at_limit) == (
         9e8,
@@ -268,11 +248,7 @@ def test_a_round_in_which_a_clock_was_stepped_has_no_delay(
     for each in (found, path_of(record())):
         paths.add(each)
     told = paths.summary().delay
-    assert (told.rounds, told.clock_stepped_rounds, told.forward.lost_share) == (
-        2,
-        1,
-        0.1,
-    )
+    assert (told.rounds, told.clock_stepped_rounds, told.forward.lost_share) == (2, 1, 0.1)
     assert (
         told.forward.jitter_mean_seconds == told.forward.jitter_max_seconds == pytest.approx(0.004)
     )
@@ -305,8 +281,8 @@ def test_nothing_is_reported_unrequested() -> None:
     paths = Paths()
     paths.add(path_of({"delay": lost}))
     told = paths.summary().delay
-    assert (
-        told.lost_share,
-        told.round_trip_least_seconds,
-        told.forward.jitter_mean_seconds,
-    ) == (1, None, None)
+    assert (told.lost_share, told.round_trip_least_seconds, told.forward.jitter_mean_seconds) == (
+        1,
+        None,
+        None,
+    )

@@ -74,11 +74,7 @@ def test_many_are_slices_of_each_verdict_in_which_disturbances_do_not_drown() ->
         told.throughput["data_min"][0],
         told.throughput["data_mean"][0],
         told.throughput["data_max"][0],
-    ) == (
-        100.0,
-        102.0,
-        104.0,
-    )
+    ) == (100.0, 102.0, 104.0)
     assert told.evidence["sender_steal_share"][0] == 0.4, "the worst round, and not the mean"
     assert told.evidence["sender_busy_share"][0] == 0.5
 

@@ -133,13 +133,7 @@ def _transfers(
     if not file.is_file():
         return {}, [], None
     try:
-        capture = analyze(
-            file,
-            at="sender",
-            workload="bulk",
-            workers=1,
-            host_of=host_of,
-        )
+        capture = analyze(file, at="sender", workload="bulk", workers=1, host_of=host_of)
     except _core.CaptureError as error:
         return {}, [], error.message
     table = capture.transfers.select(_Transfer.__struct_fields__).to_pylist()

@@ -273,9 +273,7 @@ def _avoid(pairs: Sequence[HostPair], sums: Mapping[str, _Sum], level: float) ->
         for group in found.avoid
     )
     return Avoid(
-        level=level,
-        hours=_hours(list(sums.values()), level),
-        hosts=replace(found, avoid=groups),
+        level=level, hours=_hours(list(sums.values()), level), hosts=replace(found, avoid=groups)
     )
 
 

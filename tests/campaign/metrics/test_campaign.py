@@ -111,11 +111,7 @@ def test_what_hosts_and_others_tell_of_a_round_is_one_table(
     assert {row["metric"] for row in rows} - {None} <= set(METRICS)
     assert {
         (row["host"], row["source"]) for row in told(rows, "proc") + told(rows, "prometheus")
-    } >= {
-        ("a", "proc"),
-        ("b", "proc"),
-        ("a", "prometheus"),
-    }
+    } >= {("a", "proc"), ("b", "proc"), ("a", "prometheus")}
 
     own = told(rows, "proc", "cpu_utilisation_share")
     assert {(row["host"], row["scope"]) for row in own} == {

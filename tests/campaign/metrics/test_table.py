@@ -100,13 +100,7 @@ def test_every_row_says_whose_it_is_and_in_which_unit() -> None:
         first["resolution_ns"],
         first["covered_ns"],
         first["problem"],
-    ) == (
-        "cpu_idle_share",
-        "1",
-        SECOND,
-        SECOND,
-        None,
-    )
+    ) == ("cpu_idle_share", "1", SECOND, SECOND, None)
     assert (minute["resolution_ns"], minute["covered_ns"]) == (MINUTE, SECOND)
     assert (
         last["metric"],

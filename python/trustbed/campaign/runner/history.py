@@ -14,13 +14,7 @@ from dataclasses import dataclass, field
 from sys import intern
 
 from trustbed.campaign import Stretch
-from trustbed.campaign.runner.journal import (
-    BeganLine,
-    EndedLine,
-    HostLine,
-    Line,
-    SkippedLine,
-)
+from trustbed.campaign.runner.journal import BeganLine, EndedLine, HostLine, Line, SkippedLine
 
 
 @dataclass(slots=True)

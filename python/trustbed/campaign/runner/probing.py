@@ -21,13 +21,7 @@ from typing import Generic, TypeVar
 
 from trustbed.agent.client import Agent
 from trustbed.agent.messages import Configuration, Event
-from trustbed.campaign.answers import (
-    Answer,
-    Estimated,
-    Listening,
-    Probed,
-    Reflected,
-)
+from trustbed.campaign.answers import Answer, Estimated, Listening, Probed, Reflected
 from trustbed.campaign.runner.validation import plain, stored, validate
 from trustbed.errors import TestbedError
 from trustbed.scenario.campaign_model import Delay, Estimator

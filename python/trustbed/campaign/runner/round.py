@@ -241,11 +241,7 @@ class RoundCarrier:
     # The connections.
 
     def _exchange(
-        self,
-        directory: Path,
-        record: RoundRecord,
-        pinged: Pinged,
-        stack: contextlib.ExitStack,
+        self, directory: Path, record: RoundRecord, pinged: Pinged, stack: contextlib.ExitStack
     ) -> None:
         common = {
             "round": self._round.number,

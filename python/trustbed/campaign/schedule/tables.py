@@ -40,11 +40,7 @@ EC2: tuple[Index, ...] = (
 )
 BULK: tuple[Index, ...] = (Index(name="bulk", probe_bytes=1_000_000, data_bytes=32_000_000),)
 """The default: one size of each, without a window that would limit the path."""
-TABLES: Mapping[TableName, tuple[Index, ...]] = {
-    "bulk": BULK,
-    "planetlab": PLANETLAB,
-    "ec2": EC2,
-}
+TABLES: Mapping[TableName, tuple[Index, ...]] = {"bulk": BULK, "planetlab": PLANETLAB, "ec2": EC2}
 
 
 def indices(rounds: Rounds) -> tuple[Index, ...]:

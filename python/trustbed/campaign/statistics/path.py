@@ -27,13 +27,7 @@ from trustbed.campaign.answers import (
     ProbedClocks,
     Runs,
 )
-from trustbed.campaign.records import (
-    OneWayDelay,
-    RoundDelay,
-    RoundEstimate,
-    RoundPath,
-    RoundRecord,
-)
+from trustbed.campaign.records import OneWayDelay, RoundDelay, RoundEstimate, RoundPath, RoundRecord
 from trustbed.workload import mean
 
 Direction = Literal["forward", "backward"]
