@@ -34,6 +34,7 @@ from bench.blast import NUMBER_BYTES
 from bench.namespaces import Host, NoNamespaces, address, mac, star
 from bench.process import ROOT, ProgramFailed
 from bench.speed import Target
+from bench.tcpdump import capturing
 from trustbed.agent.client import AgentError, binary
 
 HEADERS = 14 + 20 + 8
@@ -213,7 +214,7 @@ def captured(middle: Host, far: Host) -> Iterator[tuple[Stamps, Stamps]]:
             (middle, "near", Path(directory) / "entered", entered),
             (far, "eth0", Path(directory) / "left", left),
         )
-        lookers = [_look(host, interface, file) for host, interface, file, _ in places]
+        lookers = [capturing(host, interface, file, snap=64) for host, interface, file, _ in places]
         try:
             time.sleep(_SETTLE_SECONDS)
             yield entered, left
@@ -224,27 +225,6 @@ def captured(middle: Host, far: Host) -> Iterator[tuple[Stamps, Stamps]]:
                 looker.communicate(timeout=30)
         for _, _, file, stamps in places:
             stamps |= _read(file)
-
-
-def _look(host: Host, interface: str, file: Path) -> subprocess.Popen[str]:
-    options = (
-        "--time-stamp-precision=nano",
-        "-B",
-        "32768",
-        "-s",
-        "64",
-        "-Q",
-        "in",
-        "-Z",
-        "root",
-        "-w",
-        str(file),
-    )
-    looker = host.start("tcpdump", "-i", interface, *options, "udp", "and", "dst", "port", "9")
-    assert looker.stderr is not None
-    if "listening on" not in (said := looker.stderr.readline()):
-        raise ProgramFailed(f"tcpdump: {said.strip()}")
-    return looker
 
 
 def _read(file: Path) -> Stamps:

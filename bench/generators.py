@@ -32,6 +32,7 @@ import numpy.typing as npt
 from bench.namespaces import Host, NoNamespaces, veth
 from bench.process import ProgramFailed
 from bench.speed import Target
+from bench.tcpdump import capturing
 from trustbed.agent.client import AgentError, binary
 
 RATE = 40_000_000
@@ -199,24 +200,8 @@ def observe(
 
 @contextlib.contextmanager
 def _tcpdump(host: Host, file: Path) -> Iterator[None]:
-    options = (
-        "--time-stamp-precision=nano",
-        "-B",
-        "32768",
-        "-s",
-        str(_KEPT),
-        "-Q",
-        "in",
-        "-Z",
-        "root",
-        "-w",
-        str(file),
-    )
-    looker = host.start("tcpdump", "-i", "right", *options, "udp", "and", "dst", "port", "9")
+    looker = capturing(host, "right", file, snap=_KEPT)
     try:
-        assert looker.stderr is not None
-        if "listening on" not in (said := looker.stderr.readline()):
-            raise ProgramFailed(f"tcpdump: {said.strip()}")
         time.sleep(_SETTLE_SECONDS)
         yield
     finally:
