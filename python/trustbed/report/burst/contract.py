@@ -1,4 +1,4 @@
-"""The JSON Json of ``trustbed burst --json``, made from the schemas of the tables.
+"""The JSON Schema of ``trustbed burst --json``, made from the schemas of the tables.
 
 ``python -m trustbed.report.burst.contract`` writes ``schema.json`` beside this file; a test holds
 the file against what is made here, and the output of real captures against the file. What is added
@@ -31,7 +31,7 @@ from trustbed.report.transfer.json import SCHEMA_VERSION
 HERE = Path(__file__).with_name("schema.json")
 
 
-def _rows(schema: pa.Json, *, without: frozenset[str] = frozenset({"stream"})) -> Json:
+def _rows(schema: pa.Schema, *, without: frozenset[str] = frozenset({"stream"})) -> Json:
     """A list of rows of a table."""
     properties = {field.name: _column(field) for field in schema if field.name not in without}
     return {"type": "array", "items": object_of(properties)}

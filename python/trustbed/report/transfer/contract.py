@@ -1,4 +1,4 @@
-"""The JSON Json of ``--json``, made from the schemas of the tables.
+"""The JSON Schema of ``--json``, made from the schemas of the tables.
 
 ``python -m trustbed.report.transfer.contract`` writes ``schema.json`` beside this file; a test
 holds the file against what is made here, and the output of real captures against the file. Columns
@@ -56,7 +56,7 @@ PROMISED = (
 )
 
 
-def engine_schemas() -> dict[str, pa.Json]:
+def engine_schemas() -> dict[str, pa.Schema]:
     """The schemas of the tables that the engine fills."""
     from trustbed import _core
 
@@ -66,7 +66,7 @@ def engine_schemas() -> dict[str, pa.Json]:
     }
 
 
-def document(tables: Mapping[str, pa.Json]) -> Json:
+def document(tables: Mapping[str, pa.Schema]) -> Json:
     """The schema of the whole document."""
     transfers = _row(pa.schema([*tables["transfers"], *schemas.VERDICT_FIELDS]))
     transfers["properties"].update(_words())
@@ -112,7 +112,7 @@ def document(tables: Mapping[str, pa.Json]) -> Json:
     }
 
 
-def _both_ends(two_point: pa.Json) -> Json:
+def _both_ends(two_point: pa.Schema) -> Json:
     clocks = {
         "ahead_seconds": {"type": "number"},
         "ahead_error_seconds": {"type": "number"},
@@ -184,7 +184,7 @@ def _words() -> Json:
     }
 
 
-def _row(schema: pa.Json) -> Json:
+def _row(schema: pa.Schema) -> Json:
     properties: Json = {}
     for field in schema:
         metadata = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
@@ -218,7 +218,7 @@ def _kind(field: pa.Field, name: str) -> Json:
     return {"type": ["string", "null"]}
 
 
-def text(tables: Mapping[str, pa.Json]) -> str:
+def text(tables: Mapping[str, pa.Schema]) -> str:
     """The file's text."""
     return written(document(tables)) + "\n"
 
