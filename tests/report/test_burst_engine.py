@@ -11,7 +11,7 @@ import pytest
 import trustbed
 from tests.report import burst_reference as reference
 from tests.report.burst_traffic import uneven as uneven_traffic
-from trustbed.report.burst.html import NOT_AGAIN
+from trustbed.report.burst.page import NOT_AGAIN
 from trustbed.report.transfer import html
 
 Model = dict[str, Any]

@@ -18,8 +18,7 @@ from tests.report.pages import HOSTILE, text_of
 from trustbed.report import definitions
 from trustbed.report.burst import captions as burst_captions
 from trustbed.report.burst import charts as charts
-from trustbed.report.burst import html as burst
-from trustbed.report.burst import page as burst_page
+from trustbed.report.burst import page as burst
 from trustbed.report.burst import words as burst_words
 from trustbed.report.html.payload import Payload
 from trustbed.report.transfer import html, notebook
@@ -36,12 +35,12 @@ ABOUT = {
 
 @pytest.fixture(scope="module")
 def one(bursty: Model) -> str:
-    return burst_page.render([bursty], ABOUT)
+    return burst.render([bursty], ABOUT)
 
 
 @pytest.fixture(scope="module")
 def compared(bursty: Model, paced: Model) -> str:
-    return burst_page.render([bursty, paced], ABOUT)
+    return burst.render([bursty, paced], ABOUT)
 
 
 def test_the_headline_says_how_deep_a_buffer_must_be_and_what_a_smaller_one_loses(
@@ -108,7 +107,7 @@ def test_what_was_not_asked_for_has_no_heading(bursty: Model) -> None:
         "logscale": None,
         "rates": None,
     }
-    text = burst_page.render([bare], ABOUT)
+    text = burst.render([bare], ABOUT)
     assert "virtual bottleneck" not in text_of(text)
     assert text.count('class="plot"') == 1
 
@@ -210,7 +209,7 @@ def test_several_captures_stand_in_one_table_and_in_the_same_pictures(compared: 
 
 def test_streams_of_one_capture_are_compared_as_well(bursty: Model, paced: Model) -> None:
     streams = [{**bursty, "name": "in"}, {**paced, "name": "out"}]
-    text = burst_page.render([{**bursty, "streams": streams, "streams_left_out": 3}], ABOUT)
+    text = burst.render([{**bursty, "streams": streams, "streams_left_out": 3}], ABOUT)
     said = text_of(text)
     assert "Stream by stream" in said
     assert "3 further streams have fewer bytes and are left out." in said
@@ -242,7 +241,7 @@ def test_hardly_any_packets_make_a_page(packets: list[tuple[int, int]]) -> None:
         if packets
         else {"name": "all packets", "packets": 0, "bytes": 0, "windows": [], "streams": []}
     )
-    said = text_of(burst_page.render([model], ABOUT))
+    said = text_of(burst.render([model], ABOUT))
     assert not re.search(r"\b(None|nan|inf)\b", said)
     assert "What the words mean" in said
     if not packets:
@@ -266,7 +265,7 @@ def test_what_is_unknown_is_left_out(bursty: Model) -> None:
         "trains": None,
         "capture": None,
     }
-    said = text_of(burst_page.render([dark, bursty], ABOUT))
+    said = text_of(burst.render([dark, bursty], ABOUT))
     assert not re.search(r"\b(None|nan|inf)\b", said)
 
 
@@ -282,7 +281,7 @@ def test_what_strangers_put_into_a_capture_stays_text(bursty: Model) -> None:
         "findings": [finding],
         "streams": [{**bursty, "name": HOSTILE}] * 2,
     }
-    text = burst_page.render([model, model], {**ABOUT, "command": HOSTILE})
+    text = burst.render([model, model], {**ABOUT, "command": HOSTILE})
     assert "<script>alert" not in text
     assert "<img" not in re.sub(r"<script\b.*?</script>", "", text, flags=re.S)
     assert text.count("<script") == text.count("</script>") == 3
@@ -291,19 +290,19 @@ def test_what_strangers_put_into_a_capture_stays_text(bursty: Model) -> None:
 def test_a_finding_needs_no_more_than_its_message(bursty: Model) -> None:
     finding = {"code": "steps", "severity": "warning", "message": "the clock ran backwards"}
     assert "the clock ran backwards" in text_of(
-        burst_page.render([{**bursty, "findings": [finding]}], ABOUT)
+        burst.render([{**bursty, "findings": [finding]}], ABOUT)
     )
 
 
 def test_the_page_is_small_and_the_same_every_time(one: str, bursty: Model) -> None:
     assert len(one.encode()) < 1_400_000
-    assert burst_page.render([bursty], ABOUT) == one
+    assert burst.render([bursty], ABOUT) == one
 
 
 def test_a_page_is_written_whole_or_not_at_all(
     tmp_path: Path, bursty: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    burst_page.write(tmp_path / "report.html", [bursty], ABOUT)
+    burst.write(tmp_path / "report.html", [bursty], ABOUT)
     assert (tmp_path / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
 
     def fail(*_: object) -> str:
@@ -311,7 +310,7 @@ def test_a_page_is_written_whole_or_not_at_all(
 
     monkeypatch.setattr(sys.modules["trustbed.report.burst.page"], "render", fail)
     with pytest.raises(RuntimeError, match="on purpose"):
-        burst_page.write(tmp_path / "other.html", [bursty], ABOUT)
+        burst.write(tmp_path / "other.html", [bursty], ABOUT)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 

@@ -204,7 +204,9 @@ def test_many_transfers_are_counted(snapshot: SnapshotAssertion) -> None:
         )
     )
     assert text.count("\ntrust ") == terminal.LISTED
-    assert text == snapshot
+    # The last transfer in full and the first in short, then what follows the last.
+    assert text[text.index(":40006") : text.index(":40008")] == snapshot
+    assert text[text.index(":40020") :] == snapshot
 
 
 def test_what_would_settle_an_open_question_is_said_once_for_all() -> None:

@@ -530,7 +530,7 @@ class Capture:
         captures: int = 1,
     ) -> html.Capture:
         """This capture as part of a :class:`~trustbed.report.transfer.model.Page` of several."""
-        from trustbed.report.burst.html import NOT_AGAIN
+        from trustbed.report.burst.page import NOT_AGAIN
         from trustbed.report.transfer import html
 
         charted = html.charted(self.overview.transfers, captures=captures)

@@ -171,28 +171,28 @@ def papers(pair: Row) -> Table:
         Line(
             name=f"{one['index']} {one['role']}",
             cells=[
-                Cell(
-                    words.count(one["connections"]),
+                Cell.of(
+                    words.count,
                     one["connections"],
                     f"{one['failures']} failed" if one["failures"] else "",
                 ),
-                Cell(words.rate(one["x0"]), one["x0"]),
-                Cell(words.rate(one["throughput_min"]), one["throughput_min"]),
+                Cell.of(words.rate, one["x0"]),
+                Cell.of(words.rate, one["throughput_min"]),
                 Cell(
                     words.rate(one["throughput_mean"])
                     + ("!" if one["exceeds_window_bound"] else ""),
                     one["throughput_mean"],
                     _reach(one),
                 ),
-                Cell(words.rate(one["throughput_max"]), one["throughput_max"]),
-                Cell(words.duration(one["rtt_mean"]), one["rtt_mean"], _pings(one)),
-                Cell(
-                    words.percent(one["loss_pooled"]),
+                Cell.of(words.rate, one["throughput_max"]),
+                Cell.of(words.duration, one["rtt_mean"], _pings(one)),
+                Cell.of(
+                    words.percent,
                     one["loss_pooled"],
                     f"mean {words.percent(one['loss_mean'])}" if one["loss_mean"] else "",
                 ),
-                Cell(words.duration(one["spacing_mean"]), one["spacing_mean"]),
-                Cell(words.count(one["rounds_wanting"]), one["rounds_wanting"]),
+                Cell.of(words.duration, one["spacing_mean"]),
+                Cell.of(words.count, one["rounds_wanting"]),
             ],
         )
         for one in pair["aggregates"]
@@ -248,23 +248,23 @@ def _ends_cells(row: Row) -> list[Cell]:
     )
     host = row["turnaround_p50_seconds"]
     return [
-        Cell(
-            words.count(row["connections"]),
+        Cell.of(
+            words.count,
             row["connections"],
             f"{left_out} without losses" if left_out else "",
         ),
-        Cell(words.count(row["sent"]), row["sent"]),
+        Cell.of(words.count, row["sent"]),
         *(
-            Cell(
-                words.percent(row[f"{name}_share"]),
+            Cell.of(
+                words.percent,
                 row[f"{name}_share"],
                 words.count(row[name]) if row[name] else "",
             )
             for name in ("lost_between", "needless", "reordered")
         ),
-        *(Cell(words.duration(row[name]), row[name]) for name in times),
-        Cell(
-            words.duration(host),
+        *(Cell.of(words.duration, row[name]) for name in times),
+        Cell.of(
+            words.duration,
             host,
             "" if host is None else f"{words.percent(row['receiver_share'])} of a round trip",
         ),
@@ -293,7 +293,7 @@ def hosts(model: Model) -> Table:
                     one["down_seconds"],
                     _standing(one),
                 ),
-                Cell(words.count(one["lost_rounds"]), one["lost_rounds"]),
+                Cell.of(words.count, one["lost_rounds"]),
             ],
         )
         for one in model["hosts"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from trustbed.report.records import Row
 
@@ -42,6 +43,11 @@ class Cell:
     text: str
     value: float | None = None
     beside: str = ""
+
+    @classmethod
+    def of(cls, words: Callable[[Any], str], value: float | None, beside: str = "") -> Cell:
+        """A cell of a value, put into words."""
+        return cls(words(value), value, beside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

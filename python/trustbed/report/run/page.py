@@ -99,9 +99,7 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
         found.append(_compared(pairs, group))
     if any(one.rtt_mean_seconds is not None for _, one in pairs):
         rtts = [one.rtt_mean_seconds for _, one in pairs]
-        found[0] = _with_column(
-            found[0], "RTT", "", [Cell(words.duration(rtt), rtt) for rtt in rtts]
-        )
+        found[0] = _with_column(found[0], "RTT", "", [Cell.of(words.duration, rtt) for rtt in rtts])
     if any(one.transfers for _, one in pairs):
         limits = [_limited(one) for _, one in pairs]
         found[-1] = _with_column(found[-1], "Transfers mostly", "limit", limits)
@@ -188,11 +186,11 @@ def _factor(point: Slowdown) -> Cell:
 
 def _timed(cell: CellResults, one: WorkloadResult) -> list[Cell]:
     requests, failed = one.requests, one.failed
-    cells = [_used(cell), Cell(words.count(requests), requests), Cell(words.count(failed), failed)]
+    cells = [_used(cell), Cell.of(words.count, requests), Cell.of(words.count, failed)]
     for estimate in (one.median or Estimate(), one.mean or Estimate()):
         cells.append(_with_interval(estimate.value, estimate, words.duration))
     quantiles = [one.quantiles.get(share) for share in (0.05, 0.9, 0.95)]
-    return cells + [Cell(words.duration(value), value) for value in quantiles]
+    return cells + [Cell.of(words.duration, value) for value in quantiles]
 
 
 def _increase(one: WorkloadResult) -> Cell:
@@ -224,19 +222,19 @@ def backgrounds(model: RunModel) -> Table | None:
     lines = []
     for cell, one in rows:
         cells = [
-            Cell(
-                words.bits(one.offered_bits_per_second),
+            Cell.of(
+                words.bits,
                 one.offered_bits_per_second,
                 f"{one.from_} → {one.to}",
             ),
-            Cell(words.count(one.offered_packets), one.offered_packets),
-            Cell(
-                words.percent(one.loss_share),
+            Cell.of(words.count, one.offered_packets),
+            Cell.of(
+                words.percent,
                 one.loss_share,
                 span(one.loss_low, one.loss_high, words.percent),
             ),
-            Cell(words.duration(one.late_p99_seconds), one.late_p99_seconds),
-            Cell(words.duration(one.late_max_seconds), one.late_max_seconds),
+            Cell.of(words.duration, one.late_p99_seconds),
+            Cell.of(words.duration, one.late_max_seconds),
         ]
         if bursts:
             seen = next(
@@ -244,7 +242,7 @@ def backgrounds(model: RunModel) -> Table | None:
                 None,
             )
             sizes = (seen.max_q_mean_bytes, seen.max_q_max_bytes) if seen else (None, None)
-            cells += [Cell(words.size(size), size) for size in sizes]
+            cells += [Cell.of(words.size, size) for size in sizes]
         lines.append(Line(name=f"{cell.label}: {one.name}", cells=cells))
     return Table(first="Cell and source", columns=columns, lines=lines)
 
@@ -264,14 +262,14 @@ def pipes(model: RunModel) -> Table | None:
         Line(
             name=f"{cell.label}: {pipe.name}",
             cells=[
-                Cell(
-                    words.bits(pipe.carried_bits_per_second),
+                Cell.of(
+                    words.bits,
                     pipe.carried_bits_per_second,
                     f"{pipe.from_} → {pipe.to}",
                 ),
-                Cell(words.count(pipe.packets), pipe.packets),
+                Cell.of(words.count, pipe.packets),
                 *(
-                    Cell(words.duration(late), late)
+                    Cell.of(words.duration, late)
                     for late in (
                         pipe.queue_p50_seconds,
                         pipe.queue_p99_seconds,
@@ -282,8 +280,8 @@ def pipes(model: RunModel) -> Table | None:
                     words.counted(pipe.deepest_queue_packets or 0, "packet"),
                     pipe.deepest_queue_packets,
                 ),
-                Cell(
-                    words.percent(pipe.dropped_share),
+                Cell.of(
+                    words.percent,
                     pipe.dropped_share,
                     _causes(pipe.dropped),
                 ),
@@ -363,10 +361,10 @@ def repetitions(model: RunModel) -> Table:
                     Cell(one.label),
                     Cell(run_words.USE_WORDS[one.use], float(run_words.USES.index(one.use))),
                     Cell(run_words.why(one) or "–"),
-                    Cell(words.duration(late), late),
-                    Cell(words.duration(most), most),
+                    Cell.of(words.duration, late),
+                    Cell.of(words.duration, most),
                     Cell((one.started or "–").replace("T", " ").removesuffix("Z")[:19]),
-                    Cell(words.duration(one.seconds), one.seconds),
+                    Cell.of(words.duration, one.seconds),
                 ],
                 use=one.use if one.use in ("discard", "review") else "",
             )

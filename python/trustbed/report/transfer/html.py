@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trustbed.report import definitions
-from trustbed.report.burst import html as burst
+from trustbed.report.burst import page as burst
 from trustbed.report.html.elements import Input, Provenance
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.render import fill

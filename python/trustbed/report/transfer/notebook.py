@@ -55,7 +55,7 @@ def _row(row: Row) -> str:
 
 def burstiness(model: Row) -> str:
     """The headline of a capture's burstiness, and its table of average rates and burstiness."""
-    from trustbed.report.burst import html as burst
+    from trustbed.report.burst import page as burst
     from trustbed.report.burst import words as burst_words
     from trustbed.report.burst.chart_axes import whole_names
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.report import words
-from trustbed.report.burst import html as burst
+from trustbed.report.burst import page as burst
 from trustbed.report.html.elements import Figure
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.thinning import thinned
