@@ -32,6 +32,20 @@ def object_of(
     }
 
 
+def list_of(items: Json, **more: object) -> Json:
+    """A list of such items."""
+    return {"type": "array", "items": items, **more}
+
+
+def document_of(title: str, object_schema: Json) -> Json:
+    """The schema of a document."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **object_schema,
+    }
+
+
 def about(schema_version: int) -> dict[str, Json]:
     """The properties of ``trustbed``: what made a document."""
     return {

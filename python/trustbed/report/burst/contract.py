@@ -22,6 +22,8 @@ from trustbed.report.json_schema import (
     TEXT,
     TRUTH,
     about,
+    document_of,
+    list_of,
     object_of,
     written,
 )
@@ -34,7 +36,7 @@ HERE = Path(__file__).with_name("schema.json")
 def _rows(schema: pa.Schema, *, without: frozenset[str] = frozenset({"stream"})) -> Json:
     """A list of rows of a table."""
     properties = {field.name: _column(field) for field in schema if field.name not in without}
-    return {"type": "array", "items": object_of(properties)}
+    return list_of(object_of(properties))
 
 
 def _column(field: pa.Field) -> Json:
@@ -103,18 +105,13 @@ def _energy() -> Json:
 
 
 def _pairs() -> Json:
-    return {
-        "type": "array",
-        "items": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-    }
+    return list_of(list_of({"type": "number"}, minItems=2, maxItems=2))
 
 
 def _rates() -> Json:
     peak = object_of(_numbers("width_seconds", "bits_per_second", "start_seconds"))
     widths = _numbers("asked_bin_seconds", "bin_seconds", "longest_silence_seconds")
-    return object_of(
-        {**widths, "points": _pairs(), "peaks": {"type": "array", "items": peak}}, nullable=True
-    )
+    return object_of({**widths, "points": _pairs(), "peaks": list_of(peak)}, nullable=True)
 
 
 def _gaps() -> Json:
@@ -188,7 +185,7 @@ def _stream() -> dict[str, Json]:
 def document() -> Json:
     """The schema of the whole document."""
     streams = {
-        "streams": {"type": "array", "items": object_of(_stream())},
+        "streams": list_of(object_of(_stream())),
         "streams_left_out": COUNT,
         "streams_not_told_apart": object_of({"packets": COUNT, "bytes": COUNT}),
     }
@@ -200,11 +197,7 @@ def document() -> Json:
         **streams,
         "findings": _rows(schemas.FINDINGS),
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "trustbed burst --json",
-        **object_of(parts, optional=frozenset(streams)),
-    }
+    return document_of("trustbed burst --json", object_of(parts, optional=frozenset(streams)))
 
 
 def text() -> str:

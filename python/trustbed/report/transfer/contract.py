@@ -15,7 +15,19 @@ import pyarrow as pa
 
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.report import columns, schemas
-from trustbed.report.json_schema import COUNT, TEXT, TEXTS, about, object_of, written
+from trustbed.report.json_schema import (
+    COUNT,
+    MOMENT,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    about,
+    document_of,
+    list_of,
+    object_of,
+    written,
+)
 from trustbed.report.records import Json
 from trustbed.report.transfer import rows
 from trustbed.report.transfer.json import SCHEMA_VERSION
@@ -73,72 +85,51 @@ def document(tables: Mapping[str, pa.Schema]) -> Json:
     transfers["properties"]["cause"]["enum"] = list(CAUSES)
     transfers["properties"]["verdict"]["enum"] = list(VERDICTS)
     transfers["required"] = list(PROMISED)
+    problem = {"type": "object", "required": ["code", "file", "offset", "record", "detail"]}
     parts = {
-        "trustbed": _about(),
+        "trustbed": object_of(about(SCHEMA_VERSION), description="What made this document."),
         "summary": _summary(),
-        "capture": {
-            "type": "object",
-            "description": "What is known about the capture as a whole; a missing key is unknown.",
-            "properties": {
-                "files": {"type": "array", "items": {"type": "object"}},
-                "problems": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["code", "file", "offset", "record", "detail"],
-                    },
-                },
-            },
-            "required": ["files", "problems"],
-        },
+        "capture": object_of(
+            {"files": list_of({"type": "object"}), "problems": list_of(problem)},
+            description="What is known about the capture as a whole; a missing key is unknown.",
+        ),
         "findings": _table("findings", _row(schemas.FINDINGS)),
         "skips": _table("skips", _row(schemas.SKIPS)),
         "transfers": _table("transfers", transfers),
         "connections": _table("connections", _row(tables["connections"])),
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "trustbed analyze --json",
-        "type": "object",
-        "properties": {
-            **parts,
-            "burstiness": {
-                "type": "object",
-                "description": "With --burst: see report/burst/schema.json.",
-            },
-            "two_point": _both_ends(tables["two_point"]),
+    more = {
+        "burstiness": {
+            "type": "object",
+            "description": "With --burst: see report/burst/schema.json.",
         },
-        "required": list(parts),
+        "two_point": _both_ends(tables["two_point"]),
     }
+    whole = object_of({**parts, **more}, optional=frozenset(more))
+    return document_of("trustbed analyze --json", whole)
 
 
 def _both_ends(two_point: pa.Schema) -> Json:
     clocks = {
         "ahead_seconds": {"type": "number"},
         "ahead_error_seconds": {"type": "number"},
-        "skew": {"type": ["number", "null"]},
-        "skew_error": {"type": ["number", "null"]},
-        "clock_slew_seconds": {"type": ["number", "null"]},
-        "stated": {"type": "boolean"},
+        **dict.fromkeys(("skew", "skew_error", "clock_slew_seconds"), NUMBER),
+        "stated": TRUTH,
         "frames": COUNT,
     }
-    counts: Json = {"type": "array", "items": COUNT, "minItems": 2, "maxItems": 2}
+    counts = list_of(COUNT, minItems=2, maxItems=2)
     properties = {
-        "captures": {"type": "array", "items": TEXTS},
-        "clocks": {"type": "object", "properties": clocks, "required": list(clocks)},
+        "captures": list_of(TEXTS),
+        "clocks": object_of(clocks),
         "frames": counts,
         "without_capture_point": counts,
         "dropped": counts,
-        "findings": {"type": "array", "items": _row(schemas.FINDINGS)},
+        "findings": list_of(_row(schemas.FINDINGS)),
         "two_point": _table("two_point", _row(two_point)),
     }
     return object_of(
         properties, description="With --sender and --receiver: the two captures joined."
     )
-
-
-def _about() -> Json:
-    return object_of(about(SCHEMA_VERSION), description="What made this document.")
 
 
 def _summary() -> Json:
@@ -148,10 +139,7 @@ def _summary() -> Json:
         "required": sorted(VERDICTS),
     }
     properties = {
-        "connections": COUNT,
-        "transfers": COUNT,
-        "judged": COUNT,
-        "not_judged": COUNT,
+        **dict.fromkeys(("connections", "transfers", "judged", "not_judged"), COUNT),
         "verdicts": by_verdict,
         "causes": {"type": "object", "additionalProperties": COUNT},
         "worst_verdict": {"enum": ["discard", "review", "trust", None]},
@@ -166,16 +154,8 @@ def _table(name: str, row: Json) -> Json:
 def _words() -> Json:
     kinds: dict[str, Json] = {
         "reasons": TEXTS,
-        "alternatives": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": dict.fromkeys(("cause", "hint", "settled_by"), TEXT),
-                "required": ["cause", "hint", "settled_by"],
-            },
-        },
-        "expected_bytes_per_second": {"type": ["number", "null"]},
-        "expected_ratio": {"type": ["number", "null"]},
+        "alternatives": list_of(object_of(dict.fromkeys(("cause", "hint", "settled_by"), TEXT))),
+        **dict.fromkeys(("expected_bytes_per_second", "expected_ratio"), NUMBER),
         "without_stalls": {"type": ["string", "null"]},
     }
     return {
@@ -201,11 +181,7 @@ def _described(metadata: Mapping[str, str]) -> str:
 
 def _kind(field: pa.Field, name: str) -> Json:
     if pa.types.is_timestamp(field.type):
-        return (
-            {"type": ["number", "null"]}
-            if name.endswith("_seconds")
-            else {"type": ["string", "null"], "format": "date-time"}
-        )
+        return NUMBER if name.endswith("_seconds") else MOMENT
     if pa.types.is_list(field.type):
         numeric = not pa.types.is_string(field.type.value_type)
         return {"type": ["array", "null"], "items": {"type": "number" if numeric else "string"}}
@@ -214,7 +190,7 @@ def _kind(field: pa.Field, name: str) -> Json:
     if pa.types.is_integer(field.type) and not field.name.endswith("_ns"):
         return {"type": ["integer", "null"]}
     if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
-        return {"type": ["number", "null"]}
+        return NUMBER
     return {"type": ["string", "null"]}
 
 
