@@ -35,7 +35,7 @@ _SPOILING = frozenset(
 _TABLES = {
     "machine": "machine",
     "processes": "processes",
-    "indicator": f"{CLIENT}.indicator",
+    "indicator": f"{CLIENT}.wakeups",
     "spin": f"{CLIENT}.spin",
 }
 
