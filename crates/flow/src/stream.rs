@@ -67,7 +67,7 @@ pub struct Stream {
     pub shift: u8,
     /// What was seen of this endpoint.
     pub seen: Seen,
-    prints: [(u32, u32); 4],
+    fingerprints: [(u32, u32); 4],
 }
 
 /// One-bit facts about an endpoint.
@@ -144,7 +144,7 @@ impl Default for Stream {
             mss: 0,
             shift: 0,
             seen: Seen::default(),
-            prints: [(0, 0); 4],
+            fingerprints: [(0, 0); 4],
         }
     }
 }
@@ -177,7 +177,9 @@ impl Stream {
         self.fin != i64::MAX
     }
 
-    /// Whether this packet was captured before, within a millisecond.
+    /// Whether this packet was captured before, within a millisecond. A kernel without a socket
+    /// answers every packet of a burst with the same RST of IP identification 0: nothing tells
+    /// those from one that was captured twice, and they are not counted.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -185,18 +187,20 @@ impl Stream {
         reason = "fingerprints and microseconds modulo 2³²"
     )]
     pub(crate) fn is_duplicate(&mut self, packet: &Packet) -> bool {
-        let print = print(packet);
+        if packet.ip_id == 0 && packet.flags.any(TcpFlags::RST) {
+            return false;
+        }
+        let fingerprint = fingerprint(packet);
         let micros = (packet.ts.0 >> 10) as u32;
         if self.counters.packets > 0
-            && self
-                .prints
-                .iter()
-                .any(|&(p, t)| p == print && micros.wrapping_sub(t) <= DUPLICATE_MICROS)
+            && self.fingerprints.iter().any(|&(known, t)| {
+                known == fingerprint && micros.wrapping_sub(t) <= DUPLICATE_MICROS
+            })
         {
             return true;
         }
-        self.prints.rotate_right(1);
-        self.prints[0] = (print, micros);
+        self.fingerprints.rotate_right(1);
+        self.fingerprints[0] = (fingerprint, micros);
         false
     }
 
@@ -366,7 +370,7 @@ fn hole(start: i64, end: i64, packet: &Packet) -> Hole {
 /// mixed to 32 bits: enough to know it again among the last four of its direction.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves are mixed")]
-fn print(packet: &Packet) -> u32 {
+fn fingerprint(packet: &Packet) -> u32 {
     let numbers = (u64::from(packet.seq) << 32 | u64::from(packet.ack))
         ^ (u64::from(packet.payload) << 16 | u64::from(packet.flags.0));
     let rest =

@@ -376,6 +376,17 @@ fn what_differs_is_no_duplicate() {
 }
 
 #[test]
+fn resets_of_a_kernel_without_a_socket_are_no_duplicates() {
+    let reset = |id| {
+        let rst = |m: i64| Ends::default().client(m).flags(TcpFlags::RST).ip_id(id);
+        let mut talk = Talk::open();
+        talk.says(rst(20 * MS)).says(rst(20 * MS + 5)).says(rst(20 * MS + 9));
+        record(&talk.batch()).client().counters.capture_duplicates
+    };
+    assert_eq!((reset(0), reset(7)), (0, 2));
+}
+
+#[test]
 fn duplicates_lie_within_a_millisecond() {
     for (apart, expected) in [(0, 1), (900, 1), (1_100, 0), (5_000, 0)] {
         assert_eq!(
