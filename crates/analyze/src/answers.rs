@@ -82,14 +82,14 @@ impl Answers {
         }
     }
 
-    /// Data came by, a `full` segment or less; `way` is the smallest time to the sender and back.
+    /// Data came by, a `full` segment or less; `rtt` is the smallest time to the sender and back.
     ///
     /// A sender that stopped goes on with all that its window allows, one whose packets were not
     /// answered with a single packet.
     #[inline]
-    pub fn on_passing(&mut self, now: Ns, full: bool, repeats: bool, way: Option<Span>) {
-        if let (Some((silence, then)), Some(way)) = (self.broken.take(), way)
-            && (now - then).0 >= way.0 / ALONE
+    pub fn on_passing(&mut self, now: Ns, full: bool, repeats: bool, rtt: Option<Span>) {
+        if let (Some((silence, then)), Some(rtt)) = (self.broken.take(), rtt)
+            && (now - then).0 >= rtt.0 / ALONE
         {
             self.interrupted += silence.0;
         }

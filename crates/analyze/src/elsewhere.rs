@@ -1,10 +1,10 @@
 //! The sender's view from a capture that is not beside the sender.
 //!
 //! What the capture sees leave the receiver's side reaches the sender later, and what the sender
-//! sent arrived later: both ways together take the smallest time from a packet towards the sender
+//! sent arrived later: there and back takes the smallest time from a packet towards the sender
 //! to the sender's answer. Acknowledgements are therefore held back by that time before the sender
 //! "receives" them; data count when they are seen. Whether a pause was the sender's or the
-//! network's is told by the sender's own clock in the timestamp option: if it stood still while the
+//! network's follows from the sender's own clock in the timestamp option: if it stopped while the
 //! capture's ran, the network held the packets.
 //!
 //! Bias: queueing before the capture point looks like `departure_error` of the sender unless
@@ -90,13 +90,13 @@ impl Elsewhere {
         self.waiting.push_back((now, una, window, in_recovery));
     }
 
-    /// Data passed the capture; `way` is the smallest time from the capture to the sender and back.
-    pub fn on_data(&mut self, sent: &Sent, way: Span, in_recovery: bool) -> Option<Turn> {
+    /// Data passed the capture; `rtt` is the smallest time from the capture to the sender and back.
+    pub fn on_data(&mut self, sent: &Sent, rtt: Span, in_recovery: bool) -> Option<Turn> {
         while let Some(&(seen, una, window, recovering)) = self.waiting.front()
-            && seen + way <= sent.now
+            && seen + rtt <= sent.now
         {
             self.waiting.pop_front();
-            self.view.on_receive(seen + way, una, window, sent.mss, recovering);
+            self.view.on_receive(seen + rtt, una, window, sent.mss, recovering);
         }
         self.view.on_send(sent, in_recovery)
     }

@@ -37,10 +37,10 @@ struct Slot {
     /// Smallest time to the sender and back, from echoed timestamps.
     there: i64,
     /// When the first stamped data packet came, since the start, and its `TSval`.
-    stamp: Option<(i64, u32)>,
+    timestamp: Option<(i64, u32)>,
 }
 
-const EMPTY: Slot = Slot { delivered: 0, here: i64::MAX, there: i64::MAX, stamp: None };
+const EMPTY: Slot = Slot { delivered: 0, here: i64::MAX, there: i64::MAX, timestamp: None };
 /// The coarsest tick of a sender's clock, in nanoseconds, by which a delay is measured.
 const COARSEST: f64 = 4e6;
 
@@ -111,9 +111,9 @@ impl Profile {
 
     /// Data came that the sender stamped when it sent them.
     #[inline]
-    pub fn on_stamp(&mut self, since_start: Span, tsval: u32) {
+    pub fn on_timestamp(&mut self, since_start: Span, tsval: u32) {
         let slot = self.slot(since_start);
-        slot.stamp.get_or_insert((since_start.0, tsval));
+        slot.timestamp.get_or_insert((since_start.0, tsval));
     }
 
     fn slot(&mut self, since_start: Span) -> &mut Slot {
@@ -146,9 +146,9 @@ impl Profile {
     /// nanoseconds; `tick` is the sender's, too.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a transfer")]
     pub fn rise(&self, tick: f64) -> Option<f64> {
-        let mut stamps = self.slots.iter().filter_map(|slot| slot.stamp);
-        let (first, origin) = stamps.clone().next().filter(|_| tick <= COARSEST)?;
-        let mut delays: Vec<f64> = stamps
+        let mut timestamps = self.slots.iter().filter_map(|slot| slot.timestamp);
+        let (first, origin) = timestamps.clone().next().filter(|_| tick <= COARSEST)?;
+        let mut delays: Vec<f64> = timestamps
             .by_ref()
             .map(|(at, tsval)| {
                 (at - first) as f64 - f64::from(tsval.wrapping_sub(origin).cast_signed()) * tick
@@ -158,7 +158,7 @@ impl Profile {
         (delays.len() >= LEAST).then(|| median(&mut delays)).flatten().map(|middle| middle - least)
     }
 
-    /// Floors by slot, as the place of the capture allows.
+    /// Floors by slot, as the capture point allows.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of round trips")]
     fn floors(&self, floor: Floor) -> Vec<Option<f64>> {
         let known = |time: i64| (time != i64::MAX).then_some(time as f64);
@@ -248,7 +248,7 @@ fn join(a: Slot, b: Slot) -> Slot {
         delivered: a.delivered.max(b.delivered),
         here: a.here.min(b.here),
         there: a.there.min(b.there),
-        stamp: a.stamp.or(b.stamp),
+        timestamp: a.timestamp.or(b.timestamp),
     }
 }
 

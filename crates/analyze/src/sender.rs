@@ -2,14 +2,14 @@
 //! when it sent.
 //!
 //! From this come packet spacing (the idle time between the last reception and the next data),
-//! withheld time (from the *first* reception that opened the window), packet trains, outstanding
+//! idle time with open window (from the *first* reception that opened the window), packet trains, outstanding
 //! data and the time spent in each limiting state. The owner calls [`SenderView::on_receive`] and
 //! [`SenderView::on_send`] in the order in which the sender saw these events. At a capture beside
-//! the sender that is the order of the capture; elsewhere acknowledgements are delayed by the way
-//! to the sender first (see `elsewhere`).
+//! the sender that is the order of the capture; elsewhere acknowledgements are delayed by the
+//! time to the sender first (see `elsewhere`).
 //!
 //! Bias: "allowed" means by the receiver's window. A small congestion window also keeps a sender
-//! silent, so withheld time is read together with loss.
+//! silent, so that time is read together with loss.
 
 use trustbed_units::{Ns, Span};
 
@@ -18,7 +18,7 @@ use crate::{Distribution, TimeWeighted};
 /// Why a turn took as long as it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
-    /// The segment sent is a retransmission, and no sign that the sender stood still.
+    /// The segment sent is a retransmission, and no sign that the sender stalled.
     RecoveryWait,
     /// The receiver's window did not allow a segment.
     WindowWait,
@@ -103,7 +103,7 @@ pub struct SenderView {
     pub idle: Distribution,
     /// Turns that waited for the window.
     pub window_wait: (u64, i64),
-    /// Turns that ended in a retransmission, those aside before which the sender stood still.
+    /// Turns that ended in a retransmission, those aside before which the sender stalled.
     pub recovery_wait: (u64, i64),
     /// Pauses that the network explains.
     pub held_by_network: (u64, i64),

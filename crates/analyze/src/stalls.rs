@@ -1,4 +1,4 @@
-//! What several transfers of one host show together: that the host stood still.
+//! What several transfers of one host show together: that the host stalled.
 //!
 //! A stall is a maximal interval of at least two seconds in which at least 80 % of the transfers
 //! active at its beginning (at least two) send no new data although each had work. A transfer is
@@ -10,7 +10,7 @@ use trustbed_units::{Ns, Span};
 use crate::transfer_row::Trail;
 use crate::{Pause, TransferId};
 
-/// A host stood still.
+/// A host stalled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostStall {
     /// The host.
@@ -19,7 +19,7 @@ pub struct HostStall {
     pub from: Ns,
     /// When it ended.
     pub to: Ns,
-    /// The transfers that stood still.
+    /// The transfers that stalled.
     pub transfers: Vec<TransferId>,
     /// Transfers active when it began.
     pub active: usize,
@@ -91,8 +91,8 @@ fn is_active(trail: &Trail, at: Ns) -> bool {
     within && !trail.silences.iter().any(|s| s.from + ACTIVE < at && at < s.to)
 }
 
-/// Share of a transfer's oversize time during which every other active transfer of its host was
-/// silent too, per transfer that has such time and company. Ordered by transfer.
+/// Share of a transfer's long pauses during which every other active transfer of its host was
+/// silent too, per transfer that has both pauses and company. Ordered by transfer.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds as floats")]
 pub fn host_overlap(trails: &[Trail]) -> Vec<(TransferId, f64)> {
     let mut by_host: Vec<&Trail> = trails.iter().collect();
@@ -103,17 +103,16 @@ pub fn host_overlap(trails: &[Trail]) -> Vec<(TransferId, f64)> {
     {
         for trail in group {
             let Some(base) = trail.rtt_base else { continue };
-            let oversize: Vec<&Pause> =
-                trail.pauses.iter().filter(|p| p.to - p.from > base).collect();
+            let long: Vec<&Pause> = trail.pauses.iter().filter(|p| p.to - p.from > base).collect();
             let others: Vec<&&Trail> = group
                 .iter()
                 .filter(|t| {
                     t.transfer != trail.transfer && t.first < trail.last && trail.first < t.last
                 })
                 .collect();
-            let whole: i64 = oversize.iter().map(|p| (p.to - p.from).0).sum();
+            let whole: i64 = long.iter().map(|p| (p.to - p.from).0).sum();
             if whole > 0 && !others.is_empty() {
-                let shared: i64 = oversize.iter().map(|p| all_silent(p, &others).0).sum();
+                let shared: i64 = long.iter().map(|p| all_silent(p, &others).0).sum();
                 overlaps.push((trail.transfer, shared as f64 / whole as f64));
             }
         }

@@ -141,10 +141,10 @@ impl Stretches {
             return;
         }
         if self.kept.len() == STRETCHES {
-            let mut place = 0;
+            let mut index = 0;
             self.kept.retain(|_| {
-                place += 1;
-                place % 2 == 1
+                index += 1;
+                index % 2 == 1
             });
             self.distance = Span(self.distance.max(length).0.saturating_mul(2));
             // The next one may be due only later now.

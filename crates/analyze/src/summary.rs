@@ -14,7 +14,7 @@ const LEAST_BYTES: u64 = 64_000;
 const LEAST_ROUND_TRIPS: f64 = 10.0;
 /// Segments of the initial congestion window (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
-/// A response is withheld time above this multiple of the packet period, and of the packet time at
+/// A response is idle time with open window above this multiple of the packet period, and of the packet time at
 /// the measured rate.
 const IDLE_OPEN_WINDOW_PERIODS: f64 = 4.0;
 /// … and above this many nanoseconds.
@@ -218,11 +218,11 @@ impl TransferRow {
         self.packet_period = path.packet_period().map(|s| s * 1e9);
         self.bounds = [path.x0(), path.x1(), path.x2(), path.x3()];
         if let (Some(x1), true) = (path.x1(), acknowledged > 0) {
-            self.deficit = Some(duration.as_f64() - acknowledged as f64 / x1 * 1e9);
+            self.throughput_gap = Some(duration.as_f64() - acknowledged as f64 / x1 * 1e9);
         }
     }
 
-    /// Spacing, withheld time and limiting states, from the sender's view.
+    /// Spacing, idle time with open window and limiting states, from the sender's view.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds as floats")]
     fn seen_by_sender(&mut self, view: &mut SenderView, duration: Span) {
         let whole = duration.as_f64();
@@ -238,15 +238,15 @@ impl TransferRow {
         self.rwnd_limited = Some(share(view.window_limited as f64));
         self.large = self.packet_period.map(|t| view.spacing.above(t).0);
         let Some(base) = self.rtt_base else { return };
-        let oversize = view.spacing.above(base);
-        self.oversize = Some(oversize);
-        self.long_pause_fraction = Some(share(oversize.1));
+        let long_pauses = view.spacing.above(base);
+        self.long_pauses = Some(long_pauses);
+        self.long_pause_fraction = Some(share(long_pauses.1));
         // Away from the sender the last acknowledgement may still be under way.
         self.empty_fraction = (!self.spacing_estimated).then(|| share(view.empty as f64));
         self.throughput_gap_explained = self
-            .deficit
+            .throughput_gap
             .filter(|d| *d > 0.05 * whole)
-            .map(|deficit| (oversize.1 / deficit).clamp(0.0, 1.0));
+            .map(|throughput_gap| (long_pauses.1 / throughput_gap).clamp(0.0, 1.0));
         let idle = view.idle.above(base).1;
         self.app_limited_fraction = Some(share(idle));
         let (Some(period), Some(x)) = (self.packet_period, self.throughput.filter(|x| *x > 0.0))
@@ -256,11 +256,11 @@ impl TransferRow {
         let threshold = (IDLE_OPEN_WINDOW_PERIODS * period)
             .max(IDLE_OPEN_WINDOW_PERIODS * f64::from(self.mss) / x * 1e9)
             .max(IDLE_OPEN_WINDOW_LEAST);
-        let withheld = view.response.above(threshold);
+        let idle_open_window = view.response.above(threshold);
         self.idle_open_window_threshold = Some(threshold);
-        self.withheld = Some(withheld);
-        self.idle_open_window_fraction = Some(share(withheld.1));
-        // Between two packets of a burst nothing is withheld either; the rate of bursts is the
+        self.idle_open_window = Some(idle_open_window);
+        self.idle_open_window_fraction = Some(share(idle_open_window.1));
+        // Between two packets of a burst no sender is idle either; the rate of bursts is the
         // delivery rate's, not the mean.
         let fast = self.rates.map_or(x, |rates| rates.p90.max(x));
         let finer = (IDLE_OPEN_WINDOW_PERIODS * period)
@@ -268,7 +268,7 @@ impl TransferRow {
             .max(IDLE_OPEN_WINDOW_LEAST);
         self.idle_open_window_at_rate_fraction = Some(share(view.response.above(finer).1));
         let application = view.response_idle.above(base).1;
-        let host = (withheld.1 - view.response_idle.above(base.max(threshold)).1).max(0.0);
+        let host = (idle_open_window.1 - view.response_idle.above(base.max(threshold)).1).max(0.0);
         self.shares = Some(partition(
             &[application, view.blocked as f64, view.recovering as f64, host],
             whole,

@@ -239,7 +239,7 @@ impl Transfer {
         }
         if let Some(tsval) = segment.tsval {
             self.clock.on_data(tsval, now);
-            self.profile.on_stamp(since(self.start, now), tsval);
+            self.profile.on_timestamp(since(self.start, now), tsval);
         }
         self.last_data = now;
         self.last_length = segment.length;
@@ -352,7 +352,7 @@ impl Transfer {
         segment: &Segment,
         in_recovery: bool,
     ) {
-        let Some(way) = way_to_sender(sight) else { return };
+        let Some(rtt) = rtt_to_sender(sight) else { return };
         if let (Some(tsval), Some((last, then)), Some(tick)) =
             (segment.tsval, self.clock.last(), self.clock.tick())
         {
@@ -365,7 +365,7 @@ impl Transfer {
             .far
             .get_or_insert_with(|| Box::new(Elsewhere::new(stream.una, sight.peer.window, start)));
         sent.rtt_base = self.echo.min().map(Span);
-        far.on_data(&sent, way, in_recovery);
+        far.on_data(&sent, rtt, in_recovery);
     }
 
     /// A packet of the receiver was seen. A SYN-ACK is good for its round-trip time only: its
@@ -559,7 +559,7 @@ fn bump(counter: &mut u32) -> bool {
 }
 
 /// The smallest time from the capture point to the sender of the data and back.
-fn way_to_sender(sight: &Sight<'_>) -> Option<Span> {
+fn rtt_to_sender(sight: &Sight<'_>) -> Option<Span> {
     let handshake = if sight.direction == sight.initiator {
         sight.handshake.to_initiator()
     } else {
@@ -578,7 +578,7 @@ fn way_to_sender(sight: &Sight<'_>) -> Option<Span> {
 
 /// Whether the capture is so far from the sender that the sender's view must be reconstructed.
 fn far_is_needed(sight: &Sight<'_>) -> bool {
-    let Some(way) = way_to_sender(sight) else { return false };
+    let Some(rtt) = rtt_to_sender(sight) else { return false };
     let handshake = if sight.direction == sight.initiator {
         sight.handshake.to_responder()
     } else {
@@ -590,7 +590,7 @@ fn far_is_needed(sight: &Sight<'_>) -> bool {
         .filter(|t| *t != Span::MAX && *t > Span::ZERO)
         .min();
     let Some(onward) = onward else { return false };
-    way.0 > FAR_FLOOR.0 && way.0.saturating_mul(4) > onward.0
+    rtt.0 > FAR_FLOOR.0 && rtt.0.saturating_mul(4) > onward.0
 }
 
 /// A sender that answers faster than this is beside the capture.

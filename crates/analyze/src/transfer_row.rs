@@ -59,10 +59,10 @@ pub struct TransferRow {
     pub rto_margin: Option<f64>,
     pub spacing: Times,
     pub spacing_estimated: bool,
-    pub oversize: Option<(f64, f64)>,
+    pub long_pauses: Option<(f64, f64)>,
     pub long_pause_fraction: Option<f64>,
     pub large: Option<f64>,
-    pub withheld: Option<(f64, f64)>,
+    pub idle_open_window: Option<(f64, f64)>,
     pub idle_open_window_fraction: Option<f64>,
     pub idle_open_window_threshold: Option<f64>,
     pub window_wait: Option<(u64, i64)>,
@@ -71,7 +71,7 @@ pub struct TransferRow {
     pub packet_period: Option<f64>,
     pub trains: Option<(u64, u64, u32)>,
     pub train_gaps: Option<(u64, i64)>,
-    pub deficit: Option<f64>,
+    pub throughput_gap: Option<f64>,
     pub throughput_gap_explained: Option<f64>,
     pub host_overlap: Option<f64>,
     pub window_saturated: Option<f64>,
@@ -157,6 +157,6 @@ pub struct Trail {
     pub silences: Vec<Silence>,
     /// Silences longer than the round-trip time, the longest ones.
     pub pauses: Vec<Pause>,
-    /// Base round-trip time: pauses above it are oversize.
+    /// Base round-trip time: pauses above it are long.
     pub rtt_base: Option<Span>,
 }

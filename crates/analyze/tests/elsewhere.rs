@@ -52,29 +52,29 @@ fn sent(at: i64, end: i64) -> Sent {
 #[test]
 fn an_acknowledgement_reaches_the_sender_after_the_way_there_and_back() {
     let mut far = Elsewhere::new(0, 10_000, 0);
-    let way = Span(20 * MS);
-    assert_eq!(far.on_data(&sent(0, 1000), way, false), None);
+    let rtt = Span(20 * MS);
+    assert_eq!(far.on_data(&sent(0, 1000), rtt, false), None);
     far.on_ack(Ns(MS), 1000, 10_000, false);
-    let turn = far.on_data(&sent(26 * MS, 2000), way, false);
+    let turn = far.on_data(&sent(26 * MS, 2000), rtt, false);
     assert_eq!(
         turn.map(|t| (t.spacing, t.category, t.empty)),
         Some((Some(Span(5 * MS)), Category::Spacing, true)),
-        "26 ms less 1 ms less the way"
+        "26 ms less 1 ms less the round trip"
     );
 }
 
 #[test]
 fn what_is_still_under_way_is_no_reception() {
     let mut far = Elsewhere::new(0, 10_000, 0);
-    let way = Span(20 * MS);
-    far.on_data(&sent(0, 1000), way, false);
+    let rtt = Span(20 * MS);
+    far.on_data(&sent(0, 1000), rtt, false);
     far.on_ack(Ns(10 * MS), 1000, 10_000, false);
     assert_eq!(
-        far.on_data(&sent(25 * MS, 2000), way, false),
+        far.on_data(&sent(25 * MS, 2000), rtt, false),
         None,
         "sent before the acknowledgement came"
     );
-    let turn = far.on_data(&sent(31 * MS, 3000), way, false);
+    let turn = far.on_data(&sent(31 * MS, 3000), rtt, false);
     assert_eq!(turn.and_then(|t| t.spacing), Some(Span(MS)));
 }
 

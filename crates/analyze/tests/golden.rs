@@ -112,13 +112,16 @@ fn spacing_samples() {
 }
 
 #[test]
-fn oversize_spacing_is_longer_than_the_base_round_trip() {
+fn long_pauses_are_longer_than_the_base_round_trip() {
     let (golden, packets) = golden();
     let rows = measure(&packets);
     let expected = &golden["computed"]["oversize"];
     let row = transfer(&rows);
     assert_eq!(row.rtt_base, Some(float(&expected["threshold_us"]) * 1e3));
-    assert_eq!(row.oversize, Some((float(&expected["count"]), float(&expected["sum_us"]) * 1e3)));
+    assert_eq!(
+        row.long_pauses,
+        Some((float(&expected["count"]), float(&expected["sum_us"]) * 1e3))
+    );
     assert!(
         row.long_pause_fraction.is_some_and(|f| near(f, 33_000.0 / 333_300.0, 1e-12)),
         "of D from the first data to the last ACK"

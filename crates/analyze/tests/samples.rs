@@ -44,7 +44,7 @@ fn a_transfer_is_named_by_its_connection_and_its_sender() {
 #[test]
 fn a_round_trip_names_the_packet_at_which_it_was_known() {
     let rows = measure(&talk().batch());
-    let told: Vec<_> = rows
+    let reported: Vec<_> = rows
         .samples
         .rtt
         .iter()
@@ -56,7 +56,7 @@ fn a_round_trip_names_the_packet_at_which_it_was_known() {
         (9, "1.1".to_owned(), RttKind::Syn, 50),
         (10, "1.1".to_owned(), RttKind::Ack, 40),
     ];
-    let mut sorted = told.clone();
+    let mut sorted = reported.clone();
     sorted.sort_by_key(|row| row.0);
     assert_eq!(sorted, expected);
 }

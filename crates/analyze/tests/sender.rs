@@ -1,4 +1,4 @@
-//! Spacing, withheld time, trains and outstanding data against a twin that follows their
+//! Spacing, idle time with open window, trains and outstanding data against a twin that follows their
 //! definitions word by word.
 #![allow(clippy::cast_precision_loss, reason = "numbers of a test")]
 

@@ -48,7 +48,7 @@ fn rise(sent: impl Fn(i64) -> i64, seen: impl Fn(i64) -> i64) -> Option<f64> {
     let mut profile = Profile::default();
     for t in 0..2000 {
         // It wraps on the way.
-        profile.on_stamp(ms(seen(t)), u32::MAX.wrapping_sub(500).wrapping_add(ticks(sent(t))));
+        profile.on_timestamp(ms(seen(t)), u32::MAX.wrapping_sub(500).wrapping_add(ticks(sent(t))));
     }
     profile.rise(1e6)
 }
@@ -63,7 +63,7 @@ fn a_queue_raises_the_way_and_a_late_sender_does_not() {
 #[test]
 fn a_coarse_clock_measures_no_way() {
     let mut profile = Profile::default();
-    (0..2000).for_each(|t| profile.on_stamp(ms(t), ticks(t / 10)));
+    (0..2000).for_each(|t| profile.on_timestamp(ms(t), ticks(t / 10)));
     assert_eq!(profile.rise(10e6), None);
 }
 
@@ -163,19 +163,19 @@ fn timeouts_without_an_answer_add_up() {
 
 #[test]
 fn a_silence_that_a_lone_packet_ends_was_an_interruption() {
-    let way = Some(ms(200));
+    let rtt = Some(ms(200));
     let mut answers = Answers::default();
-    answers.on_passing(Ns(0), true, false, way);
-    answers.on_passing(Ns(2000 * MS), true, false, way);
-    answers.on_passing(Ns(2200 * MS), true, false, way);
+    answers.on_passing(Ns(0), true, false, rtt);
+    answers.on_passing(Ns(2000 * MS), true, false, rtt);
+    answers.on_passing(Ns(2200 * MS), true, false, rtt);
     assert_eq!(answers.interrupted, 2000 * MS);
-    answers.on_passing(Ns(4200 * MS), true, false, way);
-    answers.on_passing(Ns(4201 * MS), true, false, way);
+    answers.on_passing(Ns(4200 * MS), true, false, rtt);
+    answers.on_passing(Ns(4201 * MS), true, false, rtt);
     assert_eq!(answers.interrupted, 2000 * MS, "it went on at once: it had stopped");
-    answers.on_passing(Ns(6201 * MS), false, true, way);
+    answers.on_passing(Ns(6201 * MS), false, true, rtt);
     assert_eq!(answers.interrupted, 4000 * MS, "repeated");
-    answers.on_passing(Ns(9000 * MS), true, false, way);
-    answers.on_passing(Ns(9900 * MS), true, false, way);
+    answers.on_passing(Ns(9000 * MS), true, false, rtt);
+    answers.on_passing(Ns(9900 * MS), true, false, rtt);
     assert_eq!(answers.interrupted, 4000 * MS, "after a short segment it had nothing to send");
 }
 

@@ -40,7 +40,7 @@ fn lengths(stalls: &[HostStall]) -> Vec<i64> {
     stalls.iter().map(|s| (s.to - s.from).0).collect()
 }
 
-/// `silent` of `all` transfers stand still from 10 s on, each a little later than the one before,
+/// `silent` of `all` transfers stall from 10 s on, each a little later than the one before,
 /// and all go on at 15 s.
 fn crowd(silent: u64, all: u64) -> Vec<Trail> {
     (1..=all)
@@ -127,7 +127,7 @@ fn a_transfer_without_work_does_not_stall() {
 
 #[test]
 fn only_those_that_were_just_active_count() {
-    // Two stand still at 10 s; three others have not begun, have ended, or have been silent for
+    // Two stall at 10 s; three others have not begun, have ended, or have been silent for
     // long.
     let mut trails = crowd(2, 2);
     trails.push(Trail { first: Ns(50 * S), ..trail(3, &[]) });
@@ -165,7 +165,7 @@ fn the_order_of_the_trails_does_not_matter() {
     assert_eq!(forward.iter().map(|s| s.host[15]).collect::<Vec<_>>(), [1, 7]);
 }
 
-// Overlap: the share of a transfer's oversize time during which every other transfer of the host
+// Overlap: the share of a transfer's long pauses during which every other transfer of the host
 // was silent too.
 
 fn overlap(trails: &[Trail], connection: u64) -> Option<f64> {
@@ -194,7 +194,7 @@ fn shared_silence_points_at_the_host() {
 fn silence_while_another_talks_does_not() {
     let trails = [trail(1, &[(10 * S, 15 * S)]), trail(2, &[])];
     assert!(close(overlap(&trails, 1), 0.0));
-    assert_eq!(overlap(&trails, 2), None, "it has no oversize time");
+    assert_eq!(overlap(&trails, 2), None, "it has no long pause");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn alone_there_is_no_overlap() {
 }
 
 #[test]
-fn pauses_within_the_round_trip_are_not_oversize() {
+fn pauses_within_the_round_trip_are_not_long() {
     let short = trail(1, &[(10 * S, 10 * S + 20 * MS)]);
     assert_eq!(overlap(&[short, trail(2, &[(0, 50 * S)])], 1), None);
 }
@@ -257,9 +257,9 @@ proptest! {
             .collect();
         let silent = |pauses: &[(i64, i64)], at: i64| pauses.iter().any(|&(from, to)| from <= at && at < to);
         for (n, own) in all.iter().enumerate() {
-            let oversize: Vec<i64> = own.iter().filter(|(from, to)| to - from > 20).flat_map(|&(from, to)| from..to).collect();
-            let shared = oversize.iter().filter(|&&at| all.iter().enumerate().all(|(other, pauses)| other == n || silent(pauses, at))).count();
-            let expected = (!oversize.is_empty()).then(|| shared as f64 / oversize.len() as f64);
+            let long: Vec<i64> = own.iter().filter(|(from, to)| to - from > 20).flat_map(|&(from, to)| from..to).collect();
+            let shared = long.iter().filter(|&&at| all.iter().enumerate().all(|(other, pauses)| other == n || silent(pauses, at))).count();
+            let expected = (!long.is_empty()).then(|| shared as f64 / long.len() as f64);
             let measured = overlap(&trails, n as u64 + 1);
             prop_assert_eq!(measured.is_some(), expected.is_some());
             prop_assert!(measured.zip(expected).is_none_or(|(m, e)| (m - e).abs() < 1e-9), "transfer {}: {:?}, not {:?}", n + 1, measured, expected);

@@ -72,7 +72,7 @@ fn a_transfer_that_fills_its_window_reaches_what_the_window_allows() {
         (row.spacing.count, row.spacing.min, row.spacing.max),
         (99, Some(30_000), Some(30_000))
     );
-    assert_eq!(row.oversize, Some((0.0, 0.0)));
+    assert_eq!(row.long_pauses, Some((0.0, 0.0)));
     assert!(
         close(row.idle_open_window_fraction, 0.0)
             && close(row.long_pause_fraction, 0.0)
@@ -100,14 +100,14 @@ fn a_frozen_sender_withholds() {
     // Sums come from bins, within 0.02 %.
     let late_by_bins = |sum: f64| (sum / late - 1.0).abs() < 2e-4;
     assert!(
-        row.oversize.is_some_and(|(n, sum)| (n - 19.0).abs() < 1e-9 && late_by_bins(sum)),
+        row.long_pauses.is_some_and(|(n, sum)| (n - 19.0).abs() < 1e-9 && late_by_bins(sum)),
         "{:?}",
-        row.oversize
+        row.long_pauses
     );
     assert!(
         row.long_pause_fraction.is_some_and(|share| late_by_bins(share * duration as f64 * 1e3))
     );
-    assert_eq!(row.withheld.map(|w| w.0), Some(19.0));
+    assert_eq!(row.idle_open_window.map(|w| w.0), Some(19.0));
     assert!(
         row.idle_open_window_fraction
             .is_some_and(|share| late_by_bins(share * duration as f64 * 1e3))
@@ -127,7 +127,7 @@ fn a_frozen_sender_withholds() {
         row.throughput_gap_explained.is_some_and(|share| (share - 1.0).abs() < 0.05),
         "{:?} of {:?}",
         row.throughput_gap_explained,
-        row.deficit
+        row.throughput_gap
     );
 }
 

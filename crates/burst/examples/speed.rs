@@ -41,8 +41,8 @@ const MEASURES: [(&str, Measure); 12] = [
 ];
 
 fn main() -> Result<(), BurstError> {
-    let argument = |place, default| {
-        std::env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(default)
+    let argument = |index, default| {
+        std::env::args().nth(index).and_then(|text| text.parse().ok()).unwrap_or(default)
     };
     let (millions, rounds) = (argument(1, 16), argument(2, 7).max(1));
     let arrivals = traffic(millions * 1_000_000);

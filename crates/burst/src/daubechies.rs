@@ -79,8 +79,8 @@ impl Wavelet {
     /// long, or fewer.
     pub fn step(self, series: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let (low, high) = (self.low_pass(), self.high_pass());
-        let places = series.windows(low.len()).step_by(2);
-        places.map(|place| (dot(&low, place), dot(&high, place))).unzip()
+        let windows = series.windows(low.len()).step_by(2);
+        windows.map(|window| (dot(&low, window), dot(&high, window))).unzip()
     }
 
     /// The details of every octave of a series, the finest first, until an octave would be empty.

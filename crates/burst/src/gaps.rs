@@ -1,6 +1,6 @@
 //! Inter-arrival times: how long between one packet and the next.
 //!
-//! The time between arrivals at the place of the capture, beginning to beginning where a capture
+//! The time between arrivals at the capture point, beginning to beginning where a capture
 //! stamps the beginning of a frame. It is no finer than the clock of the capture: packets stamped
 //! together, as an interrupt hands them over, have gaps of 0, and then the distribution shows the
 //! host as much as the network.

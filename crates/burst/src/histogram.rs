@@ -129,11 +129,11 @@ impl Histogram {
         let stride = filled.div_ceil(most.max(2).saturating_sub(1)).max(1);
         let mut seen = 0;
         let mut points = Vec::with_capacity(filled.div_ceil(stride) + 1);
-        for (place, (at, &count)) in
+        for (rank, (at, &count)) in
             self.counts.iter().enumerate().filter(|&(_, &count)| count > 0).enumerate()
         {
             seen += count;
-            if place % stride == 0 || place + 1 == filled {
+            if rank % stride == 0 || rank + 1 == filled {
                 points.push((edges(at).1.min(self.most), seen as f64 / self.count as f64));
             }
         }

@@ -238,10 +238,10 @@ impl Order {
         if std::mem::replace(&mut self.sorted, true) {
             return;
         }
-        let mut places: Vec<usize> = (0..self.times.len()).collect();
-        places.sort_by_key(|place| self.times[*place]);
-        self.lengths = places.iter().map(|place| self.lengths[*place]).collect();
-        self.marks = places.iter().map(|place| self.marks[*place]).collect();
+        let mut order: Vec<usize> = (0..self.times.len()).collect();
+        order.sort_by_key(|index| self.times[*index]);
+        self.lengths = order.iter().map(|index| self.lengths[*index]).collect();
+        self.marks = order.iter().map(|index| self.marks[*index]).collect();
         self.times.sort_unstable();
         self.pushed = self.times.last().copied().unwrap_or(self.pushed);
     }

@@ -173,9 +173,9 @@ impl RateOverTime {
     pub fn pour(&self, sink: &mut impl BinSink) {
         let Some((first, rest)) = self.bins.split_first() else { return };
         let mut before = first.index;
-        for (place, bin) in rest.iter().enumerate() {
+        for (position, bin) in rest.iter().enumerate() {
             Silence::between(before, bin.index).write_to(sink);
-            if place + 1 < rest.len() {
+            if position + 1 < rest.len() {
                 sink.bin(*bin);
             }
             before = bin.index;

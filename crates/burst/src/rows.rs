@@ -65,14 +65,14 @@ impl Row {
 
     /// The windows one by one. What was left waiting drains from one to the next.
     pub fn each(self) -> impl Iterator<Item = Self> {
-        (0..self.windows).map(move |place| {
+        (0..self.windows).map(move |number| {
             let passed =
-                u64::try_from(i128::from(place) * i128::from(self.length.0)).unwrap_or(u64::MAX);
+                u64::try_from(i128::from(number) * i128::from(self.length.0)).unwrap_or(u64::MAX);
             let start =
                 Ns(i64::try_from(i128::from(self.start.0) + i128::from(passed))
                     .unwrap_or(i64::MAX));
             let peaks = self.rate.zip(self.peaks).map(|(rate, peaks)| Peaks {
-                system: if place == 0 {
+                system: if number == 0 {
                     peaks.system
                 } else {
                     rate.backlog(rate.after(peaks.system.units_of(rate), passed))

@@ -211,7 +211,8 @@ pub fn default_rates(mean_bits_per_second: f64, link: Rate) -> Vec<Rate> {
     }
     let lowest = mean_bits_per_second / 100.0;
     let step = (link.0 as f64 / lowest).ln().max(0.0) / f64::from(GEOMETRIC - 1);
-    let geometric = (0..GEOMETRIC - 1).map(|place| lowest * (step * f64::from(place)).exp());
+    let geometric =
+        (0..GEOMETRIC - 1).map(|step_number| lowest * (step * f64::from(step_number)).exp());
     let mut rates: Vec<Rate> = geometric
         .chain([mean_bits_per_second, 2.0 * mean_bits_per_second])
         .map(three_digits)

@@ -69,7 +69,7 @@ fn plainly(times: &[i64], lengths: &[u32], counted: Counted) -> Vec<Bin> {
 fn equals_a_division_per_packet() {
     let mut random = Random(1);
     for _ in 0..500 {
-        let packets = random.place(300);
+        let packets = random.index(300);
         let (times, lengths) = random.columns(packets);
         for counted in [Counted::Bytes, Counted::Packets] {
             let found = binned(&times, &lengths, counted, Told::default());
@@ -100,7 +100,7 @@ fn equals_a_division_per_packet() {
 fn any_cuts_give_the_very_same_bins_and_energy() {
     let mut random = Random(2);
     for _ in 0..2000 {
-        let packets = 1 + random.place(60);
+        let packets = 1 + random.index(60);
         let (times, lengths) = random.columns(packets);
         let whole = binned(&times, &lengths, Counted::Bytes, (Told::default(), HaarEnergy::new()));
         let cuts = random.cuts(times.len(), 5);
@@ -115,11 +115,11 @@ fn any_cuts_give_the_very_same_bins_and_energy() {
             })
             .collect();
         parts.insert(
-            random.place(parts.len() + 1),
+            random.index(parts.len() + 1),
             Binning::new(grid(), Counted::Bytes, (Told::default(), HaarEnergy::new())),
         );
         while parts.len() > 1 {
-            let seam = random.place(parts.len() - 1);
+            let seam = random.index(parts.len() - 1);
             let later = parts.remove(seam + 1);
             let earlier = parts.remove(seam);
             parts.insert(seam, earlier.merge(later).unwrap());

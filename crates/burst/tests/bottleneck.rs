@@ -53,12 +53,12 @@ proptest! {
     fn joined_pieces_are_the_whole(
         packets in traffic(400, 1 << 50),
         rate in rates(),
-        places in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+        indexes in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
         left in any::<bool>(),
     ) {
         let (times, lengths) = columns(&packets);
         let (all, link) = (Packets::new(&times, &lengths)?, Drain::at(rate)?);
-        let cuts = cuts(packets.len(), &places);
+        let cuts = cuts(packets.len(), &indexes);
         let pieces: Vec<Chunk> =
             cuts.windows(2).filter_map(|cut| Chunk::of(link, all.slice(cut[0]..cut[1]))).collect();
         // From the left and from the right: the order in which neighbours are joined must not
@@ -97,7 +97,7 @@ fn blocks_beyond_64_bits_are_measured_as_well() {
     // there is.
     let century = 3_155_760_000_000_000_000_i64;
     let packets: Vec<(i64, u32)> = (0..6000)
-        .map(|place| (place * 3 + if place < 4000 { -century } else { century }, u32::MAX))
+        .map(|index| (index * 3 + if index < 4000 { -century } else { century }, u32::MAX))
         .collect();
     let (times, lengths) = columns(&packets);
     let rate = Rate(9_999_999_999_999);

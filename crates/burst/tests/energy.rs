@@ -112,7 +112,7 @@ fn any_cuts_give_the_very_same_state() {
     let mut random = Random(7);
     let mut waiting = [0, 0];
     for _ in 0..2000 {
-        let length = 1 + random.place(70);
+        let length = 1 + random.index(70);
         let start = i64::try_from(random.below(40)).unwrap() - 20;
         let bins: Vec<u64> = (0..length)
             .map(|_| if random.below(3) == 0 { 0 } else { random.magnitude(50) })
@@ -130,7 +130,7 @@ fn any_cuts_give_the_very_same_state() {
         }
         // In any order of joining: it is associative.
         while parts.len() > 1 {
-            let seam = random.place(parts.len() - 1);
+            let seam = random.index(parts.len() - 1);
             let later = parts.remove(seam + 1);
             parts[seam].append(later);
         }

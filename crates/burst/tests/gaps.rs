@@ -31,7 +31,7 @@ fn gaps_between_packets() {
 fn any_cuts_give_the_very_same_distribution() {
     let mut random = Random(1);
     for _ in 0..1000 {
-        let packets = 1 + random.place(100);
+        let packets = 1 + random.index(100);
         let (times, _) = random.columns(packets);
         let cuts = random.cuts(times.len(), 5);
         let (mut merged, mut added) = (Gaps::new(), Gaps::new());

@@ -16,7 +16,7 @@ fn histogram(values: &[u64]) -> Histogram {
 }
 
 fn values(random: &mut Random) -> Vec<u64> {
-    let count = 1 + random.place(500);
+    let count = 1 + random.index(500);
     let bits = 1 + random.below(63);
     (0..count).map(|_| random.magnitude(bits)).collect()
 }
@@ -62,7 +62,7 @@ fn cumulative_points_are_exact_shares() {
     let mut random = Random(2);
     for _ in 0..300 {
         let sorted = values(&mut random);
-        let most = 2 + random.place(60);
+        let most = 2 + random.index(60);
         let points = histogram(&sorted).cumulative(most);
         assert!(!points.is_empty() && points.len() <= most, "{} of {most}", points.len());
         assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));

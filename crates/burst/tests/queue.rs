@@ -49,13 +49,13 @@ proptest! {
         packets in traffic(400, 1 << 40),
         rate in rates(),
         buffer in prop_oneof![0..5_000_u64, 0..200_000_u64, any::<u64>()],
-        places in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
+        indexes in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
     ) {
         let (times, lengths) = columns(&packets);
         let all = Packets::new(&times, &lengths)?;
         let mut queue = DropTail::new(rate, Some(Size(buffer)))?;
         let mut lost = vec![];
-        for cut in cuts(packets.len(), &places).windows(2) {
+        for cut in cuts(packets.len(), &indexes).windows(2) {
             queue.push_each(all.slice(cut[0]..cut[1]), &mut |packet| lost.push(packet));
         }
         let (expected, waits, most) = plain(rate, buffer, &packets);
@@ -123,7 +123,7 @@ proptest! {
 #[test]
 fn many_packets_and_long_silences_are_measured_alike() {
     let packets: Vec<Packet> = (0..10_000)
-        .map(|place| (place * 700 + if place % 3000 == 2999 { 1 << 50 } else { 0 }, 1500))
+        .map(|index| (index * 700 + if index % 3000 == 2999 { 1 << 50 } else { 0 }, 1500))
         .collect();
     let mut packets = packets;
     packets.sort_unstable();

@@ -40,9 +40,9 @@ fn any_cuts_give_the_very_same_bins_within_any_limit() {
     let mut random = Random(1);
     let mut doubled = 0;
     for _ in 0..1000 {
-        let packets = 1 + random.place(200);
+        let packets = 1 + random.index(200);
         let (times, lengths) = random.columns(packets);
-        let limit = random.place(40);
+        let limit = random.index(40);
         let whole = RateOverTime::of(rates(&times, &lengths, limit).finish());
         assert!(whole.bins.len() <= limit.max(2));
         assert!(whole.bins.windows(2).all(|pair| pair[0].index < pair[1].index));
@@ -79,7 +79,7 @@ fn any_cuts_give_the_very_same_bins_within_any_limit() {
 fn pouring_gives_the_energy_of_one_pass() {
     let mut random = Random(2);
     for _ in 0..500 {
-        let packets = random.place(100);
+        let packets = random.index(100);
         let (times, lengths) = random.columns(packets);
         let grid = BinGrid::new(Span::from_micros(1)).unwrap();
         let mut binning = Binning::new(grid, Counted::Bytes, HaarEnergy::new());
@@ -103,7 +103,7 @@ fn centuries_between_packets() {
 fn largest_rates_and_where_they_were() {
     let mut random = Random(3);
     for _ in 0..300 {
-        let packets = 1 + random.place(200);
+        let packets = 1 + random.index(200);
         let (times, lengths) = random.columns(packets);
         let scales = [Span(500), Span::from_micros(1), Span::from_micros(30)];
         let part = |times: &[i64], lengths: &[u32]| {

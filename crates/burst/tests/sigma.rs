@@ -52,7 +52,7 @@ proptest! {
     fn pieces_and_workers_change_nothing(
         packets in traffic(600, 1 << 40),
         rates in prop::collection::vec(rates(), 1..20),
-        places in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        cuts_at in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         share in any::<prop::sample::Index>(),
     ) {
         let whole: Vec<f64> =
@@ -60,7 +60,7 @@ proptest! {
         let (times, lengths) = columns(&packets);
         let all = Packets::new(&times, &lengths)?;
         let mut pieces = Sigma::new(&rates)?;
-        for cut in cuts(packets.len(), &places).windows(2) {
+        for cut in cuts(packets.len(), &cuts_at).windows(2) {
             pieces.push(all.slice(cut[0]..cut[1]));
         }
         prop_assert_eq!(
@@ -76,11 +76,11 @@ proptest! {
     fn joined_chunks_know_it_too(
         packets in traffic(400, 1 << 40),
         rate in rates(),
-        place in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
     ) {
         prop_assume!(!packets.is_empty());
         let (times, lengths) = columns(&packets);
-        let (earlier, later) = Packets::new(&times, &lengths)?.split_at(place.index(packets.len()));
+        let (earlier, later) = Packets::new(&times, &lengths)?.split_at(at.index(packets.len()));
         let link = Drain::at(rate)?;
         let chunks = [Chunk::of(link, earlier), Chunk::of(link, later)];
         let joined =
@@ -94,7 +94,7 @@ proptest! {
         from in 0..1_000_000_u64,
         step in 1..1_000_000_000_u64,
     ) {
-        let rates: Vec<Rate> = (0..20).map(|place| Rate(from + place * step)).collect();
+        let rates: Vec<Rate> = (0..20).map(|at| Rate(from + at * step)).collect();
         let depths: Vec<f64> =
             sigma(&rates, &packets).iter().map(|point| point.depth.bytes()).collect();
         for three in depths.windows(3) {
@@ -119,8 +119,7 @@ proptest! {
 
 #[test]
 fn equal_times_are_one_batch_at_any_rate() {
-    let packets: Vec<Packet> =
-        (0..300).map(|place| (i64::from(place) / 3 * 1_000_000, 1000)).collect();
+    let packets: Vec<Packet> = (0..300).map(|at| (i64::from(at) / 3 * 1_000_000, 1000)).collect();
     assert!(same(sigma(&[Rate(10_000_000_000_000)], &packets)[0].depth, 3000, 1));
 }
 
@@ -128,8 +127,7 @@ fn equal_times_are_one_batch_at_any_rate() {
 fn a_backlog_beyond_the_whole_numbers_of_a_double_is_exact() {
     // 1 Gbit/s for minutes at a rate of 1 bit/s above nothing, in units of 1/(8·10⁹) byte: 10¹⁹ of
     // them.
-    let packets: Vec<Packet> =
-        (0..5000).map(|place| (i64::from(place) * 20_000, 1_000_000)).collect();
+    let packets: Vec<Packet> = (0..5000).map(|at| (i64::from(at) * 20_000, 1_000_000)).collect();
     let found = sigma(&[Rate(1), Rate(999_999_937), Rate(1_000_000_007)], &packets);
     for point in found {
         assert!(same(point.depth, stretches(point.rate, &packets), 8_000_000_000), "{point:?}");

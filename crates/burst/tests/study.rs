@@ -21,7 +21,7 @@ fn plan(mode: Mode) -> StudyPlan {
 }
 
 /// Everything that a study found, to be compared.
-fn told(study: Study) -> (u64, u64, Option<(Ns, Ns)>, Vec<Row>, String) {
+fn summary(study: Study) -> (u64, u64, Option<(Ns, Ns)>, Vec<Row>, String) {
     let Study { packets, bytes, ends, windows, energy, rates, peaks, gaps, trains } = study;
     let rest = format!(
         "{:?} {:?} {:?} {:?} {:?}",
@@ -64,7 +64,7 @@ proptest! {
             part.add(all.slice(ends[0]..ends[1])).expect("in order");
             joined = joined.merge(part).expect("in order");
         }
-        prop_assert_eq!(told(joined), told(whole));
+        prop_assert_eq!(summary(joined), summary(whole));
     }
 }
 

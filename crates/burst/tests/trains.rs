@@ -73,7 +73,7 @@ fn by_hand() {
 fn equals_a_plain_list() {
     let mut random = Random(1);
     for _ in 0..500 {
-        let packets = random.place(200);
+        let packets = random.index(200);
         let (times, lengths) = random.columns(packets);
         agrees(&trains(&times, &lengths).summary(), &plainly(&times, &lengths));
     }
@@ -83,7 +83,7 @@ fn equals_a_plain_list() {
 fn any_cuts_give_the_very_same_trains() {
     let mut random = Random(2);
     for _ in 0..2000 {
-        let packets = 1 + random.place(60);
+        let packets = 1 + random.index(60);
         let (times, lengths) = random.columns(packets);
         let cuts = random.cuts(times.len(), 5);
         let mut parts: Vec<Trains> = pieces(&times, &cuts)
@@ -92,7 +92,7 @@ fn any_cuts_give_the_very_same_trains() {
             .map(|(times, lengths)| trains(times, lengths))
             .collect();
         while parts.len() > 1 {
-            let seam = random.place(parts.len() - 1);
+            let seam = random.index(parts.len() - 1);
             let later = parts.remove(seam + 1);
             parts[seam].merge(&later).unwrap();
             parts[seam].merge(&trains(&[], &[])).unwrap();

@@ -53,13 +53,13 @@ proptest! {
     fn pieces_give_the_same_rows(
         packets in traffic(200, 3_000_000),
         question in questions(),
-        places in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
+        indexes in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
     ) {
         let (times, lengths) = columns(&packets);
         let all = Packets::new(&times, &lengths)?;
         let mut pushed = Windows::new(plan(question));
         let mut early = vec![];
-        for cut in cuts(packets.len(), &places).windows(2) {
+        for cut in cuts(packets.len(), &indexes).windows(2) {
             pushed.push(all.slice(cut[0]..cut[1]));
             early.extend(std::iter::from_fn(|| pushed.poll()));
         }
@@ -71,13 +71,13 @@ proptest! {
     fn joined_parts_give_the_same_rows(
         packets in traffic(200, 3_000_000),
         question in questions(),
-        places in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
+        indexes in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
         left in any::<bool>(),
     ) {
         let (times, lengths) = columns(&packets);
         let all = Packets::new(&times, &lengths)?;
         let mut parts = vec![];
-        for cut in cuts(packets.len(), &places).windows(2) {
+        for cut in cuts(packets.len(), &indexes).windows(2) {
             let mut part = Part::new(plan(question));
             // In two pushes, so that a part is made of pieces as well.
             let (some, others) = all.slice(cut[0]..cut[1]).split_at((cut[1] - cut[0]) / 2);

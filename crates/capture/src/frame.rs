@@ -3,7 +3,7 @@
 use trustbed_units::Ns;
 use trustbed_wire::{LinkType, Record};
 
-/// Which way a frame went, seen from the interface that captured it.
+/// The direction of a frame, seen from the interface that captured it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Direction {
     /// The capture does not say, or the frame went both ways at once, as on a loopback interface.
@@ -50,16 +50,16 @@ pub struct Frame<'a> {
     pub ts: Ns,
     /// Position in the capture, counted from 1 over all records of all files.
     pub index: u64,
-    /// The file: a place in [`crate::CaptureFacts::files`].
+    /// The file: an index of [`crate::CaptureFacts::files`].
     pub file: usize,
-    /// The interface: a place in [`crate::FileFacts::interfaces`] of that file.
+    /// The interface: an index of [`crate::FileFacts::interfaces`] of that file.
     pub interface: u16,
     /// What the bytes begin with; none when it is nothing that can be decoded.
     pub link: Option<LinkType>,
     /// Bytes of the frame on the wire, as the capture states them: without frame check sequence, as
     /// a rule.
     pub original_length: u32,
-    /// Which way the frame went, as far as the format says; see also [`Frame::direction`].
+    /// Its direction, as far as the format says; see also [`Frame::direction`].
     pub marked: Direction,
     /// The bytes that were kept. Nothing has touched them yet: to look at them may cost a miss of
     /// the processor's cache.
@@ -67,7 +67,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Which way the frame went: as it is marked, or else as a Linux cooked header says.
+    /// Its direction: as it is marked, or else as a Linux cooked header says.
     pub fn direction(&self) -> Direction {
         if self.marked != Direction::Unknown {
             return self.marked;

@@ -88,7 +88,7 @@ impl Reader {
             files.push(Turn { file, next_ts: first.unwrap_or(Ns::MIN) });
             if let Some(Match { first, second, common, compared }) = recogniser.add(&batch.packets)
             {
-                let path = |place: usize| files[place].file.path();
+                let path = |file_index: usize| files[file_index].file.path();
                 return Err(OpenError::SamePackets {
                     first: path(first),
                     second: path(second),
@@ -145,17 +145,24 @@ impl Turns {
     fn read(&mut self, consumer: &mut impl Consumer, limit: usize) -> bool {
         let mut remaining = limit;
         while remaining > 0 {
-            let Some((place, until)) = self.choose() else { break };
-            let Turn { file, next_ts } = &mut self.files[place];
+            let Some((file_index, until)) = self.choose() else { break };
+            let Turn { file, next_ts } = &mut self.files[file_index];
             let name = Arc::clone(&file.name);
             let ledger = &mut self.ledger;
-            let mut sink =
-                Sink { consumer, ledger, file: &name, place, index: self.index, remaining, until };
+            let mut sink = Sink {
+                consumer,
+                ledger,
+                file: &name,
+                file_index,
+                index: self.index,
+                remaining,
+                until,
+            };
             let stop = file.read(&mut sink);
             (self.index, remaining) = (sink.index, sink.remaining);
             match stop {
                 Stop::Until(ts) => *next_ts = ts,
-                Stop::End => self.active.retain(|active| *active != place),
+                Stop::End => self.active.retain(|active| *active != file_index),
                 Stop::Limit | Stop::NeedMore(_) => break,
             }
         }
@@ -165,8 +172,12 @@ impl Turns {
     /// The file whose turn it is, and the time up to which it may go on.
     fn choose(&mut self) -> Option<(usize, Ns)> {
         loop {
-            let next_ts = |place: &usize| self.files[*place].next_ts;
-            let first = self.active.iter().copied().min_by_key(|place| (next_ts(place), *place));
+            let next_ts = |file_index: &usize| self.files[*file_index].next_ts;
+            let first = self
+                .active
+                .iter()
+                .copied()
+                .min_by_key(|file_index| (next_ts(file_index), *file_index));
             let drawn_in_at = self.files.get(self.waiting).map(|turn| turn.next_ts + OVERLAP);
             let Some(first) =
                 first.filter(|first| drawn_in_at.is_none_or(|at| next_ts(first) <= at))
@@ -178,9 +189,15 @@ impl Turns {
                 self.waiting += 1;
                 continue;
             };
-            let others = self.active.iter().filter(|place| **place != first);
+            let others = self.active.iter().filter(|file_index| **file_index != first);
             let others = others
-                .map(|place| if first < *place { next_ts(place) } else { next_ts(place) - Span(1) })
+                .map(|file_index| {
+                    if first < *file_index {
+                        next_ts(file_index)
+                    } else {
+                        next_ts(file_index) - Span(1)
+                    }
+                })
                 .min();
             let until = others.unwrap_or(Ns::MAX).min(drawn_in_at.unwrap_or(Ns::MAX));
             return Some((first, until));
@@ -194,12 +211,12 @@ fn refuse_repetition(inputs: &[Input]) -> Result<(), OpenError> {
     }
     let mut seen: HashSet<PathBuf> = HashSet::new();
     for input in inputs {
-        let place = match input {
+        let file_index = match input {
             Input::Path(path) => path.canonicalize().unwrap_or_else(|_| path.clone()),
             Input::Stdin => input.path(),
             Input::Memory { .. } => continue,
         };
-        if !seen.insert(place) {
+        if !seen.insert(file_index) {
             return Err(OpenError::Repeated { path: input.path() });
         }
     }
@@ -225,7 +242,7 @@ fn probe(
             consumer,
             ledger: &mut ledger,
             file: "",
-            place: 0,
+            file_index: 0,
             index: 0,
             remaining: 1,
             until: Ns::MAX,

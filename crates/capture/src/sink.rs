@@ -48,8 +48,8 @@ pub(crate) struct Sink<'a, C> {
     pub(crate) ledger: &'a mut Ledger,
     /// The file's name, for problems.
     pub(crate) file: &'a str,
-    /// The file's place among those of the capture.
-    pub(crate) place: usize,
+    /// The file's index among those of the capture.
+    pub(crate) file_index: usize,
     /// The index of the last record of the capture that was emitted.
     pub(crate) index: u64,
     /// How many more records may be emitted.
@@ -58,7 +58,7 @@ pub(crate) struct Sink<'a, C> {
     pub(crate) until: Ns,
 }
 
-/// A record without its place in the capture.
+/// A record without its index in the capture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unnumbered<'a> {
     pub(crate) ts: Ns,
@@ -79,7 +79,7 @@ impl<C: Consumer> Sink<'_, C> {
         let frame = Frame {
             ts,
             index: self.index,
-            file: self.place,
+            file: self.file_index,
             interface,
             link,
             original_length,

@@ -382,8 +382,8 @@ proptest! {
                 file.bytes
             }
         };
-        for (place, value, kind) in changes {
-            let at = place.index(bytes.len());
+        for (position, value, kind) in changes {
+            let at = position.index(bytes.len());
             match kind {
                 0 => bytes[at] = value,
                 1 => bytes[at] ^= 1 << (value % 8),

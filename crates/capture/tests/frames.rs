@@ -132,9 +132,12 @@ fn merged_files_say_which_file_a_frame_is_of() {
             facts.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(),
             ["first", "second"]
         );
-        for (place, part) in [(0, &first), (1, &second)] {
-            let times: Vec<i64> =
-                kept.iter().filter(|frame| frame.file == place).map(|frame| frame.ts.0).collect();
+        for (position, part) in [(0, &first), (1, &second)] {
+            let times: Vec<i64> = kept
+                .iter()
+                .filter(|frame| frame.file == position)
+                .map(|frame| frame.ts.0)
+                .collect();
             assert_eq!(times, part.iter().map(|frame| frame.ts_ns).collect::<Vec<_>>());
         }
         assert!(kept.iter().zip(1..).all(|(frame, index)| frame.index == index));
@@ -156,11 +159,11 @@ fn directions_and_interfaces_come_from_the_file() {
         file.enhanced(1, count + 3, &tcp(START_NS, 3, 10), &[]);
         file.obsolete(0, u16::MAX, count + 4, &tcp(START_NS, 4, 10));
         let (kept, _) = show(&[memory("capture", &file.bytes)]);
-        let told: Vec<_> =
+        let reported: Vec<_> =
             kept.iter().map(|frame| (frame.interface, frame.link, frame.direction)).collect();
         let ethernet = Some(LinkType::Ethernet);
         assert_eq!(
-            told,
+            reported,
             [
                 (0, ethernet, Direction::Inbound),
                 (0, ethernet, Direction::Outbound),
@@ -229,9 +232,9 @@ proptest! {
             Pcap::MICROS.file(&all)
         };
         bytes.truncate(bytes.len() - cut.index(200));
-        for (place, value) in hits {
-            let place = 48 + place.index(bytes.len() - 48);
-            bytes[place] = value;
+        for (position, value) in hits {
+            let position = 48 + position.index(bytes.len() - 48);
+            bytes[position] = value;
         }
         assert_same_as_decoded(&[memory("capture", &bytes)], limit);
     }

@@ -23,8 +23,8 @@ use trustbed_wire::{DecodeOptions, LinkType};
 /// Ethernet, IPv4 and UDP headers.
 const HEADERS: u32 = 42;
 const WAIT: Span = Span::from_millis(500);
-/// How long frames are waited for that must come, which only bounds a failure: a processor may be
-/// withheld for many seconds.
+/// How long frames are waited for that must come, which only bounds a failure: a processor may
+/// stall for many seconds.
 const PATIENCE: Span = Span::from_secs(100);
 
 /// A frame, kept.

@@ -121,8 +121,8 @@ fn standard_input_is_read() {
         child.stdin.take().unwrap().write_all(&bytes).unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success());
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert!(said.contains("file - has 300 records"), "{said}");
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains("file - has 300 records"), "{printed}");
     }
 }
 

@@ -57,8 +57,8 @@ fn captures(directory: &Path) -> Vec<PathBuf> {
 fn capinfos(path: &Path) -> Option<(u64, bool)> {
     let output =
         Command::new("capinfos").args(["-T", "-r", "-M", "-c"]).arg(path).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let count = said.trim_end().rsplit('\t').next().and_then(|count| count.parse().ok());
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let count = printed.trim_end().rsplit('\t').next().and_then(|count| count.parse().ok());
     count.map(|count| (count, output.status.success()))
 }
 

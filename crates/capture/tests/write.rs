@@ -196,7 +196,7 @@ fn wireshark_reads_it_too() {
     let path = directory.path().join("out.pcapng");
     let all = write_hundred(&path);
     let path = path.to_str().unwrap();
-    if let Some(told) = wireshark("capinfos", &["-c", "-F", "-I", path]) {
+    if let Some(reported) = wireshark("capinfos", &["-c", "-F", "-I", path]) {
         for needle in [
             "Number of packets:   100",
             "eth0",
@@ -205,26 +205,26 @@ fn wireshark_reads_it_too() {
             "Speed = 10000000000",
             "(9)",
         ] {
-            assert!(told.contains(needle), "{needle} is missing in:\n{told}");
+            assert!(reported.contains(needle), "{needle} is missing in:\n{reported}");
         }
     }
     let fields = ["frame.time_epoch", "frame.len", "frame.cap_len", "frame.packet_flags_direction"];
     let mut arguments = vec!["-r", path, "-T", "fields"];
     arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
-    let Some(told) = wireshark("tshark", &arguments) else { return };
-    assert_eq!(told.lines().count(), 100);
-    for ((number, frame), line) in all.iter().enumerate().zip(told.lines()) {
+    let Some(reported) = wireshark("tshark", &arguments) else { return };
+    assert_eq!(reported.lines().count(), 100);
+    for ((number, frame), line) in all.iter().enumerate().zip(reported.lines()) {
         let frame = written(frame, number);
-        let told: Vec<&str> = line.split('\t').collect();
+        let reported: Vec<&str> = line.split('\t').collect();
         assert_eq!(
-            told[0],
+            reported[0],
             format!("{}.{:09}", frame.ts.0 / 1_000_000_000, frame.ts.0 % 1_000_000_000)
         );
         assert_eq!(
-            (told[1], told[2]),
+            (reported[1], reported[2]),
             (frame.original_length.to_string().as_str(), frame.bytes.len().to_string().as_str())
         );
-        let direction = told[3].trim_start_matches("0x").trim_start_matches('0');
+        let direction = reported[3].trim_start_matches("0x").trim_start_matches('0');
         assert_eq!(direction, ["1", "2", ""][number % 3]);
     }
 }

@@ -29,4 +29,4 @@ pub use records::{Record, Records};
 pub use recovery::{Recovery, Retransmission};
 pub use stream::{Ack, Cause, Class, Counters, RttOutcome, Seen, Segment, Stream};
 pub use table::{Limits, Observer, Table, TableFacts};
-pub use unsegment::{Spacing, Unsegment, UnsegmentFacts, Way};
+pub use unsegment::{Direction, Spacing, Unsegment, UnsegmentFacts};

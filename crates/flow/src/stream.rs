@@ -1,7 +1,7 @@
 //! One direction of a TCP connection: its sequence numbers, what was seen of it, what is
 //! outstanding, and how it opens and closes.
 //!
-//! What a packet does to it is told in a file for each question: `segment` (the words), `payload`
+//! What a packet does to it stands in a file for each question: `segment` (the words), `payload`
 //! (which bytes are new, and what a segment is), `repair` (why a segment was sent again),
 //! `acknowledgement` (what an ACK covers and whether it is a round trip), `sack` (what a SACK block
 //! adds), `counters`.

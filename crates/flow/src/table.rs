@@ -293,8 +293,8 @@ impl<O: Observer> Table<O> {
         epoch: u32,
         observer: &mut O,
     ) {
-        let place = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
-        if let Some(old) = place.replace(Connection::new(packet, *key, direction, epoch)) {
+        let entry = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
+        if let Some(old) = entry.replace(Connection::new(packet, *key, direction, epoch)) {
             observer.ended(old, false, packet.index);
         }
     }
@@ -329,8 +329,8 @@ impl<O: Observer> Table<O> {
     fn sweep(&mut self, packet: &Packet, observer: &mut O) {
         self.swept = packet.ts;
         let mut silent = Vec::new();
-        for (n, place) in self.chunks.iter().flatten().enumerate() {
-            if let Some(connection) = place
+        for (n, entry) in self.chunks.iter().flatten().enumerate() {
+            if let Some(connection) = entry
                 && packet.ts - connection.last >= self.idle_limit(connection.state)
             {
                 silent.push((connection.first_index, n));

@@ -41,10 +41,10 @@ pub enum Spacing {
     },
 }
 
-/// Which way a super-packet went, seen from the capturing host.
+/// The direction of a super-packet, seen from the capturing host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Way {
-    /// Not told: its frames are stacked.
+pub enum Direction {
+    /// Not known: its frames are stacked.
     #[default]
     Unknown,
     /// Sent: stamped before its first frame left.
@@ -60,9 +60,9 @@ pub struct UnsegmentFacts {
     pub super_packets: u64,
     /// Frames that they became.
     pub frames: u64,
-    /// Super-packets whose MSS no SYN told.
+    /// Super-packets whose MSS no SYN stated.
     pub guessed: u64,
-    /// Super-packets that were to be spread and were stacked, because their way is not known.
+    /// Super-packets that were to be spread and were stacked, because their direction is not known.
     pub not_spread: u64,
     /// TCP packets larger than any offload makes them, passed as they are: their lengths cannot be
     /// believed.
@@ -157,9 +157,14 @@ impl Unsegment {
     /// was on the wire, and says how many there were. A packet that is no super-packet is emitted
     /// once, with its own time and lengths.
     #[inline]
-    pub fn expand(&mut self, packet: &Packet, way: Way, mut emit: impl FnMut(Ns, u32, u32)) -> u32 {
+    pub fn expand(
+        &mut self,
+        packet: &Packet,
+        direction: Direction,
+        mut emit: impl FnMut(Ns, u32, u32),
+    ) -> u32 {
         if let Some(mss) = self.segment(packet) {
-            return self.cut(packet, mss, way, emit);
+            return self.cut(packet, mss, direction, emit);
         }
         emit(packet.ts, packet.original_length, ip_length(packet, packet.payload));
         1
@@ -169,20 +174,20 @@ impl Unsegment {
         &mut self,
         packet: &Packet,
         mss: u32,
-        way: Way,
+        direction: Direction,
         mut emit: impl FnMut(Ns, u32, u32),
     ) -> u32 {
         let count = packet.payload.div_ceil(mss);
         let last = packet.payload - (count - 1) * mss;
         let link = packet.original_length.saturating_sub(ip_length(packet, packet.payload));
         let (full_ip, last_ip) = (ip_length(packet, mss), ip_length(packet, last));
-        let pace = self.pace(way);
+        let pace = self.pace(direction);
         for n in 0..count {
             let ip = if n + 1 == count { last_ip } else { full_ip };
-            let ts = pace.map_or(packet.ts, |pace| match (way, count - 1 - n) {
-                (Way::Received, 0) => packet.ts,
+            let ts = pace.map_or(packet.ts, |pace| match (direction, count - 1 - n) {
+                (Direction::Received, 0) => packet.ts,
                 // Ahead of what follows it: full frames, and the last one.
-                (Way::Received, after) => {
+                (Direction::Received, after) => {
                     packet.ts - pace.time(&[(after - 1, link + full_ip), (1, link + last_ip)])
                 }
                 _ => packet.ts + pace.time(&[(n, link + full_ip)]),
@@ -195,12 +200,12 @@ impl Unsegment {
     }
 
     /// How frames are spaced; none where they are stacked.
-    fn pace(&mut self, way: Way) -> Option<Pace> {
+    fn pace(&mut self, direction: Direction) -> Option<Pace> {
         let Spacing::Spread { rate, gap } = self.spacing else { return None };
-        if way == Way::Unknown {
+        if direction == Direction::Unknown {
             self.facts.not_spread += 1;
         }
-        (way != Way::Unknown && rate.0 > 0).then_some(Pace { rate, gap })
+        (direction != Direction::Unknown && rate.0 > 0).then_some(Pace { rate, gap })
     }
 
     /// The payload of a full frame of the packet's connection; none where the packet cannot be a

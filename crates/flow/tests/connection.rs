@@ -156,7 +156,7 @@ fn multipath_is_what_both_sides_said_in_their_syns_or_in_later_segments() {
     let ends = Ends::default();
     let (syn, syn_ack) = (ends.syn(0), ends.syn_ack(10 * MS));
     let (client, server) = (ends.client(11 * MS).data(100), ends.server(20 * MS).ack(100));
-    for (packets, said) in [
+    for (packets, expected) in [
         (vec![syn.multipath(), syn_ack.multipath(), client, server], [true, true]),
         (vec![syn.multipath(), syn_ack, client, server], [true, false]),
         (vec![syn, syn_ack, client, server], [false, false]),
@@ -165,7 +165,7 @@ fn multipath_is_what_both_sides_said_in_their_syns_or_in_later_segments() {
         (vec![syn_ack.multipath(), client.multipath(), server], [true, true]),
     ] {
         let seen = record(&packets::batch(&packets));
-        assert_eq!([seen.client().seen.multipath, seen.server().seen.multipath], said);
+        assert_eq!([seen.client().seen.multipath, seen.server().seen.multipath], expected);
     }
 }
 
@@ -402,15 +402,15 @@ fn duplicates_lie_within_a_millisecond() {
 #[test]
 fn facts_of_single_packets_are_kept() {
     let bits = [Bits::INNER, Bits::SNAPPED, Bits::CONGESTION_EXPERIENCED, Bits::IPV6];
-    let told = bits.map(|bit| {
+    let facts = bits.map(|bit| {
         let seen = record(&packets::batch(&[Ends::default().client(0).data(10).bits(bit)]));
         let connection = seen.only();
         let flags = connection.flags;
         [flags.inner, flags.snapped, flags.congestion_experienced, connection.ipv6]
     });
-    for (n, told) in told.iter().enumerate() {
+    for (n, facts) in facts.iter().enumerate() {
         assert_eq!(
-            told.iter().enumerate().filter(|(_, set)| **set).map(|(at, _)| at).collect::<Vec<_>>(),
+            facts.iter().enumerate().filter(|(_, set)| **set).map(|(at, _)| at).collect::<Vec<_>>(),
             [n]
         );
     }

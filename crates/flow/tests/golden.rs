@@ -15,7 +15,7 @@ use trustbed_units::Span;
 
 /// What the table said about the packet `index`, in the golden file's words; nothing when it says
 /// nothing of such packets.
-fn said(recorder: &Recorder, index: u64) -> Option<String> {
+fn recorded(recorder: &Recorder, index: u64) -> Option<String> {
     recorder.events.iter().find_map(|event| match event {
         Event::Data { segment, .. } if segment.index == index => Some(label(segment)),
         Event::Ack { ack, .. } if ack.index == index => Some(
@@ -41,7 +41,7 @@ fn every_packet_has_its_label() {
         // The observer hears of data and of their acknowledgements; the rest is counted.
         let counted = ["syn", "syn-ack", "pure-ack", "keep-alive"].contains(&expected);
         assert_eq!(
-            said(&recorder, index).as_deref(),
+            recorded(&recorder, index).as_deref(),
             (!counted).then_some(expected),
             "packet {index}"
         );

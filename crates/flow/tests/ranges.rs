@@ -39,13 +39,13 @@ proptest! {
         for step in steps {
             match step {
                 Step::Insert(start, end) => {
-                    let mut told = BTreeSet::new();
+                    let mut reported = BTreeSet::new();
                     set.insert(start, end, |from, to| {
                         assert!(from < to, "a part is never empty");
-                        told.extend(from..to);
+                        reported.extend(from..to);
                     });
                     let fresh: BTreeSet<i64> = (start..end).filter(|byte| bytes.insert(*byte)).collect();
-                    prop_assert_eq!(told, fresh, "the parts that were not in the set before");
+                    prop_assert_eq!(reported, fresh, "the parts that were not in the set before");
                 }
                 Step::RemoveBelow(offset) => {
                     set.remove_below(offset);

@@ -388,7 +388,7 @@ fn a_transfer_begins_with_its_first_data_and_hears_everything_after() {
         .says(ends.server(50 * MS).ack(1000).data(500));
     talk.says(ends.client(60 * MS).seq(1000).ack(500));
     let seen = record(&talk.batch());
-    let told: Vec<(&str, usize)> = seen
+    let reported: Vec<(&str, usize)> = seen
         .events
         .iter()
         .map(|event| match event {
@@ -401,7 +401,7 @@ fn a_transfer_begins_with_its_first_data_and_hears_everything_after() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [("begin", 0), ("data", 0), ("ack", 0), ("ack", 0), ("begin", 1), ("data", 1), ("ack", 1)]
     );
 }

@@ -241,17 +241,17 @@ proptest! {
         prop_assert_eq!(data.len(), verdicts.len());
         for (n, (segment, (class, overlap, cause))) in data.iter().zip(verdicts).enumerate() {
             prop_assert_eq!((segment.class, i64::from(segment.overlap)), (class, overlap), "data packet {}", n);
-            let said = if segment.cause == Cause::TailLossProbe { Cause::Timeout } else { segment.cause };
-            prop_assert!(cause.is_none_or(|cause| cause == said), "data packet {}: {:?}, the twin says {:?}", n, said, cause);
+            let found = if segment.cause == Cause::TailLossProbe { Cause::Timeout } else { segment.cause };
+            prop_assert!(cause.is_none_or(|cause| cause == found), "data packet {}: {:?}, the twin says {:?}", n, found, cause);
         }
         let acks = seen.acks(0);
         prop_assert_eq!(acks.len(), answers.len());
         for (n, (ack, (sample, duplicate))) in acks.iter().zip(answers).enumerate() {
-            let said = match ack.rtt {
+            let found = match ack.rtt {
                 RttOutcome::Sample { rtt, .. } => Some(rtt.0 / 1_000),
                 _ => None,
             };
-            prop_assert_eq!((said, ack.duplicate), (sample, duplicate), "acknowledgement {}: {:?}", n, ack);
+            prop_assert_eq!((found, ack.duplicate), (sample, duplicate), "acknowledgement {}: {:?}", n, ack);
         }
         let stream = seen.client();
         prop_assert_eq!((stream.snd_max, stream.una), (twin.snd_max, twin.una));

@@ -6,7 +6,7 @@ mod packets;
 use packets::{Ends, MS, Made, Side};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use trustbed_flow::{Spacing, Unsegment, Way};
+use trustbed_flow::{Direction, Spacing, Unsegment};
 use trustbed_units::{Ns, Rate};
 use trustbed_wire::{Bits, TcpFlags};
 
@@ -19,10 +19,10 @@ const GIGABIT: Spacing = Spacing::Spread { rate: Rate(1_000_000_000), gap: 24 };
 /// Time in nanoseconds, frame length and IP length.
 type Frame = (i64, u32, u32);
 
-fn frames(unsegment: &mut Unsegment, made: &Made, way: Way) -> Vec<Frame> {
+fn frames(unsegment: &mut Unsegment, made: &Made, direction: Direction) -> Vec<Frame> {
     let mut frames = Vec::new();
-    let count =
-        unsegment.expand(&made.packet, way, |ts: Ns, frame, ip| frames.push((ts.0, frame, ip)));
+    let count = unsegment
+        .expand(&made.packet, direction, |ts: Ns, frame, ip| frames.push((ts.0, frame, ip)));
     assert_eq!(count as usize, frames.len());
     frames
 }
@@ -49,7 +49,7 @@ fn opened(spacing: Spacing, client: u16, server: u16) -> Unsegment {
 
 /// IP lengths of the frames that 5000 bytes of the client become.
 fn cut(unsegment: &mut Unsegment, data: Made) -> Vec<u32> {
-    frames(unsegment, &data, Way::Unknown).iter().map(|f| f.2).collect()
+    frames(unsegment, &data, Direction::Unknown).iter().map(|f| f.2).collect()
 }
 
 // Segment size.
@@ -151,7 +151,7 @@ fn connections_do_not_disturb_each_other_until_there_are_too_many() {
     for port in 1000..1000 + few {
         learn(&mut unsegment, &[Ends::with_port(port).syn(0).opening(600 + port - 1000, None)]);
     }
-    let told = |unsegment: &mut Unsegment| {
+    let learnt = |unsegment: &mut Unsegment| {
         let ports = 1000..1000 + few;
         ports
             .filter(|&port| {
@@ -160,11 +160,11 @@ fn connections_do_not_disturb_each_other_until_there_are_too_many() {
             })
             .count()
     };
-    assert_eq!(told(&mut unsegment), usize::from(few));
+    assert_eq!(learnt(&mut unsegment), usize::from(few));
     for port in 2000..60_000 {
         learn(&mut unsegment, &[Ends::with_port(port).syn(0)]);
     }
-    assert_eq!(told(&mut unsegment), 0, "all of them were silent for longer");
+    assert_eq!(learnt(&mut unsegment), 0, "all of them were silent for longer");
     assert_eq!(cut(&mut unsegment, Ends::with_port(59_999).client(MS).data(2000)), [1040, 1040]);
 }
 
@@ -199,7 +199,7 @@ fn everything_else_passes_as_it_is() {
         ),
     ] {
         let mut unsegment = opened(GIGABIT, 1000, 1000);
-        assert_eq!(frames(&mut unsegment, &made, Way::Received), [expected], "{what}");
+        assert_eq!(frames(&mut unsegment, &made, Direction::Received), [expected], "{what}");
         assert_eq!(unsegment.facts(), trustbed_flow::UnsegmentFacts::default(), "{what}");
     }
 }
@@ -222,7 +222,7 @@ fn a_frame_that_is_shorter_than_its_ip_header_says_has_no_link_layer() {
     let mut made = Ends::default().client(MS).data(2000);
     made.packet.original_length = 1500;
     assert_eq!(
-        frames(&mut unsegment, &made, Way::Unknown),
+        frames(&mut unsegment, &made, Direction::Unknown),
         [(1_000_000, 1040, 1040), (1_000_000, 1040, 1040)]
     );
 }
@@ -232,7 +232,7 @@ fn a_frame_that_is_shorter_than_its_ip_header_says_has_no_link_layer() {
 #[test]
 fn sent_frames_follow_the_time_of_the_super_packet() {
     let mut unsegment = opened(GIGABIT, 1000, 1000);
-    let sent = frames(&mut unsegment, &Ends::default().client(MS).data(2500), Way::Sent);
+    let sent = frames(&mut unsegment, &Ends::default().client(MS).data(2500), Direction::Sent);
     // 14 + 40 + 1000 bytes and 24 around them take 8624 ns.
     assert_eq!(sent, [(1_000_000, 1054, 1040), (1_008_624, 1054, 1040), (1_017_248, 554, 540)]);
 }
@@ -240,7 +240,8 @@ fn sent_frames_follow_the_time_of_the_super_packet() {
 #[test]
 fn received_frames_end_at_the_time_of_the_super_packet() {
     let mut unsegment = opened(GIGABIT, 1000, 1000);
-    let received = frames(&mut unsegment, &Ends::default().client(MS).data(2500), Way::Received);
+    let received =
+        frames(&mut unsegment, &Ends::default().client(MS).data(2500), Direction::Received);
     // The last frame takes 14 + 40 + 500 + 24 bytes, 4624 ns: the one before it had come by then.
     assert_eq!(
         received,
@@ -255,17 +256,18 @@ fn received_frames_end_at_the_time_of_the_super_packet() {
 #[test]
 fn without_a_way_or_a_rate_frames_are_stacked() {
     let data = Ends::default().client(MS).data(2500);
-    let times = |spacing, way| {
+    let times = |spacing, direction| {
         let mut unsegment = opened(spacing, 1000, 1000);
-        let times: Vec<i64> = frames(&mut unsegment, &data, way).iter().map(|f| f.0).collect();
+        let times: Vec<i64> =
+            frames(&mut unsegment, &data, direction).iter().map(|f| f.0).collect();
         (times, unsegment.facts().not_spread)
     };
-    assert_eq!(times(GIGABIT, Way::Unknown), (vec![1_000_000; 3], 1));
+    assert_eq!(times(GIGABIT, Direction::Unknown), (vec![1_000_000; 3], 1));
     assert_eq!(
-        times(Spacing::Spread { rate: Rate(0), gap: 24 }, Way::Sent),
+        times(Spacing::Spread { rate: Rate(0), gap: 24 }, Direction::Sent),
         (vec![1_000_000; 3], 0)
     );
-    assert_eq!(times(Spacing::Stacked, Way::Sent), (vec![1_000_000; 3], 0));
+    assert_eq!(times(Spacing::Stacked, Direction::Sent), (vec![1_000_000; 3], 0));
 }
 
 #[test]
@@ -279,8 +281,8 @@ fn what_was_cut_is_counted() {
     assert_eq!((facts.super_packets, facts.frames, facts.guessed), (2, 7, 0));
 }
 
-fn way() -> impl Strategy<Value = Way> {
-    prop_oneof![Just(Way::Unknown), Just(Way::Sent), Just(Way::Received)]
+fn direction() -> impl Strategy<Value = Direction> {
+    prop_oneof![Just(Direction::Unknown), Just(Direction::Sent), Just(Direction::Received)]
 }
 
 fn spacing() -> impl Strategy<Value = Spacing> {
@@ -296,13 +298,13 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_and_frames_are_in_order(
-        mss in 48_u16..9000, payload in 0_u32..600_000, options in 0_u16..40, spacing in spacing(), way in way(), micros in 0_i64..1 << 50,
+        mss in 48_u16..9000, payload in 0_u32..600_000, options in 0_u16..40, spacing in spacing(), direction in direction(), micros in 0_i64..1 << 50,
     ) {
         let mut unsegment = opened(spacing, mss, mss);
         let mut made = Ends::default().client(micros).data(payload);
         made.packet.header_length = 40 + options;
         made.packet.original_length = LINK + 40 + u32::from(options) + payload;
-        let found = frames(&mut unsegment, &made, way);
+        let found = frames(&mut unsegment, &made, direction);
         let headers = u32::from(made.packet.header_length);
         let size = u32::from(mss) - u32::from(options).min(u32::from(mss));
         if size >= 48 && payload > 48 {
@@ -314,21 +316,21 @@ proptest! {
         prop_assert!(found.iter().all(|f| f.2 > headers) || payload == 0);
         prop_assert!(found.windows(2).all(|pair| pair[0].0 <= pair[1].0), "frames of a super-packet are in order");
         let (first, last) = (found[0].0, found[found.len() - 1].0);
-        match way {
-            Way::Received => prop_assert_eq!(last, made.packet.ts.0),
-            Way::Sent => prop_assert_eq!(first, made.packet.ts.0),
-            Way::Unknown => prop_assert_eq!((first, last), (made.packet.ts.0, made.packet.ts.0)),
+        match direction {
+            Direction::Received => prop_assert_eq!(last, made.packet.ts.0),
+            Direction::Sent => prop_assert_eq!(first, made.packet.ts.0),
+            Direction::Unknown => prop_assert_eq!((first, last), (made.packet.ts.0, made.packet.ts.0)),
         }
     }
 
     #[test]
-    fn spread_frames_never_go_faster_than_the_link(payload in 1001_u32..60_000, rate in 1_000_u64..100_000_000_000, way in way()) {
+    fn spread_frames_never_go_faster_than_the_link(payload in 1001_u32..60_000, rate in 1_000_u64..100_000_000_000, direction in direction()) {
         let mut unsegment = opened(Spacing::Spread { rate: Rate(rate), gap: 24 }, 1000, 1000);
-        let found = frames(&mut unsegment, &Ends::default().client(1_000 * MS).data(payload), way);
-        if way != Way::Unknown {
+        let found = frames(&mut unsegment, &Ends::default().client(1_000 * MS).data(payload), direction);
+        if direction != Direction::Unknown {
             for pair in found.windows(2) {
                 // A sent frame is stamped at its begin, a received one at its end.
-                let between = if way == Way::Sent { pair[0].1 } else { pair[1].1 };
+                let between = if direction == Direction::Sent { pair[0].1 } else { pair[1].1 };
                 let exact = u128::from(between + 24) * 8_000_000_000 / u128::from(rate);
                 let gap = u128::try_from(pair[1].0 - pair[0].0).unwrap();
                 prop_assert!(gap.abs_diff(exact) <= 1, "{gap} ns, {exact} ns at the rate of the link");
@@ -343,7 +345,7 @@ proptest! {
         for (length, by_client) in lengths {
             learn(&mut unsegment, &[if by_client { ends.client(0) } else { ends.server(0) }.data(length)]);
         }
-        let found = frames(&mut unsegment, &ends.client(MS).data(payload).flags(TcpFlags::ACK | TcpFlags::PSH), Way::Sent);
+        let found = frames(&mut unsegment, &ends.client(MS).data(payload).flags(TcpFlags::ACK | TcpFlags::PSH), Direction::Sent);
         prop_assert_eq!(found.iter().map(|f| f.2 - 40).sum::<u32>(), payload);
         prop_assert!(found.len() <= payload.div_ceil(536).max(1) as usize);
     }

@@ -117,7 +117,7 @@ pub(crate) fn analyze(
         .collect();
     #[expect(clippy::cast_precision_loss, reason = "bits per second of a link")]
     let options = Options {
-        at: place(at)?,
+        at: capture_point(at)?,
         capacity: capacity.map(|c| c as f64 / 8.0),
         removes_duplicates: dedup,
         samples,
@@ -178,7 +178,7 @@ fn analysis(
     })
 }
 
-fn place(at: Option<&str>) -> PyResult<Option<At>> {
+fn capture_point(at: Option<&str>) -> PyResult<Option<At>> {
     Ok(match at {
         None => None,
         Some("sender") => Some(At::Sender),

@@ -66,7 +66,7 @@ enum Fault {
     Relation(RelationError),
     /// Every frame that both hold was seen at the same time in both.
     Same(usize),
-    /// What was said about the clocks is so wrong that a frame would have taken so long.
+    /// The given clock offset is so wrong that a frame would have taken so long.
     Stated(Span),
     Rows(RecordError),
     Caller(PyErr),
@@ -149,11 +149,11 @@ fn both(
     let mut next = [sides[0].next(progress)?, sides[1].next(progress)?];
     let mut join = Join::new(relation, &JoinLimits::default());
     while let Some(end) = earlier(&next, join.relation()) {
-        let place = end.index();
-        if let Some(frame) = std::mem::replace(&mut next[place], sides[place].next(progress)?) {
+        let index = end.index();
+        if let Some(frame) = std::mem::replace(&mut next[index], sides[index].next(progress)?) {
             join.on_frame(end, &frame);
         }
-        if next[place].is_none() {
+        if next[index].is_none() {
             join.on_end(end);
         }
         for direction in join.take() {
@@ -225,7 +225,7 @@ fn dropped(reader: &Reader) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// The place whose next frame was seen first.
+/// The capture point whose next frame was seen first.
 fn earlier(next: &[Option<Frame>; 2], relation: &Relation) -> Option<Capture> {
     let seen = |end: Capture| next[end.index()].map(|frame| relation.by_first(end, frame.at));
     match (seen(Capture::First), seen(Capture::Second)) {

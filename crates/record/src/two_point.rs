@@ -1,4 +1,4 @@
-//! The table of `two_point`: each direction of each connection that was seen at two places.
+//! The table of `two_point`: each direction of each connection that was seen at two capture points.
 
 use trustbed_two_point::{Capture, TwoPointRow};
 

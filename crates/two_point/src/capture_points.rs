@@ -2,13 +2,13 @@
 //! each was taken beside.
 //!
 //! Whatever the offset of the clocks, `second − first` is larger for a frame from the first capture
-//! point to the second than for one the other way: by the round trip between the capture points.
+//! point to the second than for one in the other direction: by the round trip between the capture points.
 //! Clocks drift apart meanwhile. So a frame and the last one of the other direction before it tell
 //! only if they are closer in time than it takes a clock to drift by their difference, and of what
 //! several such pairs tell, the most counts.
 //!
-//! Connections of which nothing was told this way are placed by one of their endpoints, or by their
-//! addresses, where others tell of these and do not contradict each other: both capture points may
+//! Connections of which this says nothing are placed by one of their endpoints, or by their
+//! addresses, where others know these and do not contradict each other: both capture points may
 //! have servers behind one address.
 
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ impl CapturePoints {
         for ([low, high], of_low) in &connections {
             endpoints.entry(*low).or_default()[of_low.index()] += 1;
             endpoints.entry(*high).or_default()[of_low.other().index()] += 1;
-            // Between two ports of one address nothing is told by the addresses.
+            // Between two ports of one address the addresses say nothing.
             if low.0 != high.0 {
                 addresses.entry([low.0, high.0]).or_default()[of_low.index()] += 1;
             }
@@ -117,7 +117,7 @@ impl CapturePoints {
     }
 
     /// Whether connections between the same two addresses were compared, and agree about their
-    /// places.
+    /// capture points.
     pub(crate) fn is_between(&self, key: &FlowKey) -> bool {
         self.addresses.contains_key(&[key.low, key.high])
     }

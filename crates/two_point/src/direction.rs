@@ -120,7 +120,7 @@ impl Direction {
             self.furthest = Some(delivered.serial);
         }
         if frame.length > 0 {
-            let (start, end) = self.place(frame);
+            let (start, end) = self.offsets(frame);
             let mut is_new = false;
             self.arrived.insert(start, end, |_, _| is_new = true);
             self.spurious += u64::from(!is_new);
@@ -133,7 +133,7 @@ impl Direction {
         self.fates(frame).lost += 1;
         if frame.length > 0 {
             self.lost_bytes += u64::from(frame.payload);
-            let (_, end) = self.place(frame);
+            let (_, end) = self.offsets(frame);
             self.round_trips.on_lost(end);
             // Frames expire in the order in which they were sent.
             self.loss_events +=
@@ -162,7 +162,7 @@ impl Direction {
     }
 
     /// Unwrapped offsets of a frame's first byte and the byte after its last.
-    fn place(&mut self, frame: &Frame) -> (i64, i64) {
+    fn offsets(&mut self, frame: &Frame) -> (i64, i64) {
         let start =
             Seq(frame.seq).unwrap_near(self.highest.unwrap_or_else(|| i64::from(frame.seq)));
         let end = start + i64::from(frame.length);

@@ -240,9 +240,9 @@ impl Join {
 
 impl Coverage {
     fn reach(&mut self, end: Capture, seen: Ns) {
-        let place = end.index();
-        self.first[place].get_or_insert(seen);
-        self.latest[place] = self.latest[place].max(Some(seen));
+        let capture = end.index();
+        self.first[capture].get_or_insert(seen);
+        self.latest[capture] = self.latest[capture].max(Some(seen));
     }
 
     /// Whether the sender's capture had begun when a frame left that arrived at this time.
@@ -258,10 +258,10 @@ impl Coverage {
 
     /// Whether a capture went on long enough to hold a frame of the other one. Frames come in time
     /// order, so a capture that has not ended goes on from now.
-    fn covers_end(&self, place: Capture, seen: Ns) -> bool {
-        let goes_on = !self.has_ended[place.index()]
+    fn covers_end(&self, capture: Capture, seen: Ns) -> bool {
+        let goes_on = !self.has_ended[capture.index()]
             && self.now().is_some_and(|now| seen < now - self.patience);
-        goes_on || self.latest[place.index()].is_some_and(|latest| seen + AT_THE_END < latest)
+        goes_on || self.latest[capture.index()].is_some_and(|latest| seen + AT_THE_END < latest)
     }
 
     /// Latest time of either capture: one may be silent, not have begun, or have ended.
@@ -302,8 +302,8 @@ impl Connection {
             Some(met) => {
                 let serial = direction.pending[end.index()].skip();
                 let delivered = direction.delivered(end, frame, serial, &met, relation);
-                for (place, number) in [(end, serial), (end.other(), met.serial)] {
-                    let met = &mut direction.met[place.index()];
+                for (capture, number) in [(end, serial), (end.other(), met.serial)] {
+                    let met = &mut direction.met[capture.index()];
                     *met = Some(met.map_or((number, number), |(low, high)| {
                         (low.min(number), high.max(number))
                     }));
@@ -339,13 +339,13 @@ impl Connection {
     fn give_up(&mut self, coverage: &Coverage, patience: Span) {
         let Some(moment) = coverage.now().map(|now| now - patience) else { return };
         for direction in self.delays.iter_mut().flatten() {
-            for place in [Capture::First, Capture::Second] {
-                while let Some(waiting) = direction.pending[place.index()].expire(moment) {
-                    direction.decide(place, &waiting, coverage);
+            for capture in [Capture::First, Capture::Second] {
+                while let Some(waiting) = direction.pending[capture.index()].expire(moment) {
+                    direction.decide(capture, &waiting, coverage);
                 }
-                while direction.pending[place.index()].len() > coverage.waiting {
-                    let Some(waiting) = direction.pending[place.index()].pop() else { break };
-                    direction.decide(place, &waiting, coverage);
+                while direction.pending[capture.index()].len() > coverage.waiting {
+                    let Some(waiting) = direction.pending[capture.index()].pop() else { break };
+                    direction.decide(capture, &waiting, coverage);
                 }
             }
         }
@@ -354,9 +354,9 @@ impl Connection {
     /// No more frames follow.
     fn end(mut self, coverage: &Coverage, finished: &mut Vec<Direction>) {
         for direction in self.delays.iter_mut().flatten() {
-            for place in [Capture::First, Capture::Second] {
-                while let Some(waiting) = direction.pending[place.index()].pop() {
-                    direction.decide(place, &waiting, coverage);
+            for capture in [Capture::First, Capture::Second] {
+                while let Some(waiting) = direction.pending[capture.index()].pop() {
+                    direction.decide(capture, &waiting, coverage);
                 }
             }
         }
@@ -406,11 +406,11 @@ impl DirectionState {
     }
 
     /// Whether the other capture covers the time at which it would hold a frame.
-    fn is_covered(&self, place: Capture, waiting: &Waiting, coverage: &Coverage) -> bool {
-        let other = place.other();
-        let (follows, is_overtaken) = self.met[place.index()]
+    fn is_covered(&self, capture: Capture, waiting: &Waiting, coverage: &Coverage) -> bool {
+        let other = capture.other();
+        let (follows, is_overtaken) = self.met[capture.index()]
             .map_or((false, false), |(low, high)| (low < waiting.serial, waiting.serial < high));
-        let is_after_start = if place == self.direction.from {
+        let is_after_start = if capture == self.direction.from {
             coverage.covers_arrival(other, waiting.seen)
         } else {
             follows || coverage.covers_start(other, waiting.seen)
@@ -419,10 +419,10 @@ impl DirectionState {
     }
 
     /// Counts a frame that has no match: lost, missed or indeterminate.
-    fn decide(&mut self, place: Capture, waiting: &Waiting, coverage: &Coverage) {
-        if !self.is_covered(place, waiting, coverage) {
+    fn decide(&mut self, capture: Capture, waiting: &Waiting, coverage: &Coverage) {
+        if !self.is_covered(capture, waiting, coverage) {
             self.direction.fates(&waiting.frame).indeterminate += 1;
-        } else if place == self.direction.from {
+        } else if capture == self.direction.from {
             self.direction.on_lost(waiting);
         } else {
             self.direction.fates(&waiting.frame).missed += 1;

@@ -159,7 +159,7 @@ impl Relation {
     }
 
     /// The smallest delays of both directions, by the clocks as they are compared; zero where
-    /// nothing came that way.
+    /// nothing came in that direction.
     fn least(&self, delays: &Delays) -> [Span; 2] {
         let there = delays[0].iter().map(|(at, delay)| *delay - self.ahead_at(*at)).min();
         let back = delays[1].iter().map(|(at, delay)| *delay + self.ahead_at(*at)).min();
@@ -187,7 +187,7 @@ impl Relation {
 
     /// The capture point that the sender of a connection's direction is near. Of most connections
     /// of a large capture no frame was compared: then it is what other connections of its
-    /// endpoints, or between the same two addresses, told. Whether its frames go to the other
+    /// endpoints, or between the same two addresses, show. Whether its frames go to the other
     /// capture point at all is not known by that: others use the same server.
     pub fn origin(&self, key: &FlowKey, direction: usize) -> Option<Capture> {
         self.points.origin(key, direction)
@@ -214,7 +214,7 @@ fn extent(matches: &[Match]) -> Result<(Ns, Ns), RelationError> {
     }
 }
 
-/// Moments of the first clock, and how long the way took by both, from the first capture point and
+/// Moments of the first clock, and how long the path took by both, from the first capture point and
 /// from the second.
 fn delays(matches: &[Match], points: &CapturePoints) -> Delays {
     let mut delays = [Vec::new(), Vec::new()];
@@ -250,7 +250,7 @@ fn skewed(delays: &Delays) -> Option<([SkewLine; 2], f64)> {
             .flatten()
     });
     let (there, back) = (there?, back?);
-    // A clock that runs fast lengthens one way and shortens the other.
+    // A clock that runs fast lengthens one direction and shortens the other.
     let (skew, error) = ((there.slope - back.slope) / 2.0, (there.slope + back.slope).abs() / 2.0);
     (skew.abs() <= MOST_SKEW && error <= SKEW_AGREEMENT * skew.abs())
         .then_some(([there, back], error))

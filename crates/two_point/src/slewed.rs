@@ -2,7 +2,7 @@
 //! all delays then.
 //!
 //! A frame bounds the offset from one side at its moment: from above by what it took from the first
-//! place, from below by what it took from the second. A clock that goes another way by no more than
+//! point, from below by what it took from the second. A clock that runs differently by no more than
 //! a rate carries a bound to other moments, wider by that rate times the distance. Where the
 //! closest bounds are about as far apart as the shortest round trip, the offset is taken in their
 //! middle, as for clocks that run evenly. From there to the next such moment, while a queue stands
@@ -233,7 +233,7 @@ fn both(at: Ns, bounds: Bounds) -> Option<(Ns, [Span; 2])> {
     (least <= most).then_some((at, [least, most]))
 }
 
-/// What the ways there and back take together without queues: a frame and the next of the other
+/// What the path there and back takes together without queues: a frame and the next of the other
 /// direction at a time.
 fn quickest(all: &[Bound]) -> Span {
     let opposite = all.windows(2).filter(|two| two[0].direction != two[1].direction);

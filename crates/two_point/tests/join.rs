@@ -273,7 +273,7 @@ fn a_quiet_connection_is_not_placed_by_how_far_the_clocks_drift_between_its_fram
     let quiet = Client { key: key(40_001), every: 2 * S, turnaround: S, ..quick };
     scene.transfer(quiet, &[Fate::Takes(MS / 10); 50], clock);
     // Of its answers only late ones are compared: 3 ms of drift behind its first frames, where the
-    // way there and back takes 0.2 ms.
+    // path there and back takes 0.2 ms.
     scene.seen.iter_mut().for_each(|seen| {
         seen.retain(|frame| {
             frame.key != quiet.key || frame.direction == 0 || frame.at.0 % (1000 * S) > 60 * S
@@ -292,7 +292,7 @@ fn a_quiet_connection_is_not_placed_by_how_far_the_clocks_drift_between_its_fram
 fn a_server_at_both_places_is_told_by_its_clients() {
     let mut scene = Scene::default();
     scene.transfer(Client::default(), &[Fate::Takes(10 * MS); 40], AHEAD);
-    // The same endpoint beside the first place: what it sends is in the first capture first.
+    // The same endpoint beside the first capture point: what it sends is in the first capture first.
     let mirrored = FlowKey { low: [3; 16], ..key(40_000) };
     let mut other = Scene { number: 1000, ..Scene::default() };
     other.transfer(
@@ -323,7 +323,7 @@ fn a_server_at_both_places_is_told_by_its_clients() {
     );
 }
 
-/// A scene whose second clock goes another way than evenly: by so much at a moment of true time.
+/// A scene whose second clock does not run evenly: by so much at a moment of true time.
 fn slewed(mut scene: Scene, by: impl Fn(i64) -> i64) -> Scene {
     for frame in &mut scene.seen[1] {
         frame.at = frame.at + span(by(frame.at.0 - 3 * S));
@@ -332,11 +332,11 @@ fn slewed(mut scene: Scene, by: impl Fn(i64) -> i64) -> Scene {
 }
 
 #[test]
-fn clocks_that_were_steered_by_more_than_the_way_takes_are_compared_bit_by_bit() {
+fn clocks_that_were_slewed_by_more_than_the_path_takes_are_compared_bit_by_bit() {
     let quick = Client { every: 5 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
     let mut scene = Scene::default();
     scene.transfer(quick, &vec![Fate::Takes(MS / 10); 8000], Clock { ahead: 3 * S, skew: 0.0 });
-    // Four milliseconds to and fro in forty seconds, where the way takes a tenth of one.
+    // Four milliseconds to and fro in forty seconds, where the path takes a tenth of one.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -399,7 +399,7 @@ fn wandering(at: i64) -> i64 {
 }
 
 #[test]
-fn a_queue_while_a_clock_is_steered_is_a_queue() {
+fn a_queue_while_a_clock_is_slewed_is_a_queue() {
     let quick = Client { every: 5 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
     // The error is what a clock can go in half of that time, and a round trip.
     for (queued, most) in [(10 * S..18 * S, 2_200_000), (6 * S..36 * S, 7_700_000)] {
@@ -420,7 +420,7 @@ fn a_queue_while_a_clock_is_steered_is_a_queue() {
         assert!(two_point.iter().all(|one| one.delays_negative == 0));
         let queue = two_point[0].owd_increase.quantile(0.99).unwrap();
         assert!(queue >= (span(20 * MS) - error).as_f64(), "{queue}");
-        // The way back was idle all the time.
+        // The path back was idle all the time.
         assert!(two_point[1].owd_increase.quantile(0.99).unwrap() < span(MS).as_f64());
     }
 }
@@ -430,7 +430,7 @@ fn a_clock_that_was_slewed_fast_is_no_clock_that_was_set_again_and_again() {
     let mut scene = Scene::default();
     let client = Client { every: 5 * MS, turnaround: 10_000, ..Client::default() };
     scene.transfer(client, &vec![Fate::Takes(10 * MS); 4000], AHEAD);
-    // 60 ms in ten seconds, as chrony does: three times what the way there and back takes.
+    // 60 ms in ten seconds, as chrony does: three times what the path there and back takes.
     let by = |at: i64| 6 * (at - 5 * S).clamp(0, 10 * S) / 1000;
     let scene = slewed(scene, by);
     let relation = scene.relation().unwrap();
@@ -467,7 +467,7 @@ fn a_clock_that_was_set_late_is_noticed_though_lines_agree_in_the_beginning() {
 #[test]
 fn a_stated_offset_is_kept_whatever_delays_do() {
     let client = Client { every: 10 * MS, ..Client::default() };
-    // The way there grows by 3 ms in a minute: no skew where one clock stamped both.
+    // The path there grows by 3 ms in a minute: no skew where one clock stamped both.
     let fates: Vec<Fate> = (0..6000).map(|index| Fate::Takes(5 * MS + index * MS / 2000)).collect();
     let mut scene = Scene::default();
     scene.transfer(client, &fates, AHEAD);
@@ -630,7 +630,7 @@ fn connections_of_which_no_frame_was_compared_are_joined_both_ways() {
     }
 }
 
-/// A connection, of which the frames that go there were seen at the first place only; and whether
+/// A connection, of which the frames that go there were seen at the first point only; and whether
 /// an answer was.
 fn unjoined(scene: &mut Scene, key: FlowKey, is_answered: bool) {
     let before = scene.seen.each_ref().map(Vec::len);
@@ -649,7 +649,7 @@ fn unjoined(scene: &mut Scene, key: FlowKey, is_answered: bool) {
 
 #[test]
 fn what_goes_to_another_client_of_the_server_is_not_lost() {
-    // The server is near the first place: it sends, from one port to all of its clients.
+    // The server is near the first capture point: it sends, from one port to all of its clients.
     let server = FlowKey { low_port: 80, high_port: 40_000, ..key(0) };
     let elsewhere = FlowKey { high: [9; 16], ..server };
     let mut scene = Scene::default();

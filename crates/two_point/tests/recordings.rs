@@ -102,7 +102,7 @@ fn a_clock_is_found_to_agree_with_itself() {
                 relation.error
             );
         } else {
-            // The queue of the others never empties, one way only: that way looks longer, and half
+            // The queue of the others never empties, in one direction only: it looks longer, and half
             // of the difference like an offset.
             assert!(wrong > 1e-3, "{name}: {wrong} s");
         }
@@ -144,10 +144,10 @@ fn the_time_of_a_round_trip_is_spent_where_the_cause_says() {
         [&mut trips.whole, &mut trips.turnaround, &mut trips.path]
             .map(|one| one.quantile(0.5).unwrap() / 1e6)
     };
-    // Their own queue: a way of 20 ms takes more than 60.
+    // Their own queue: a path of 20 ms takes more than 60.
     let [whole, turnaround, path] = measured("self-congested");
     assert!(whole > 60.0 && turnaround < 0.1 && path > 60.0, "{whole} {turnaround} {path}");
-    // A guest that stands still delays nothing on the way: what it sends is late, not slow.
+    // A guest that stalls delays nothing on the path: what it sends is late, not slow.
     let [whole, turnaround, path] = measured("guest-frozen");
     assert!(
         whole < 23.0 && turnaround < 1.0 && (20.0..23.0).contains(&path),

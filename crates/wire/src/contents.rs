@@ -100,21 +100,21 @@ impl IpContents {
 
 /// The `EtherType` of a frame behind its VLAN tags.
 fn ether_type(record: &Record<'_>) -> Option<u16> {
-    let at = |place: usize| {
-        Some(u16::from_be_bytes([*record.bytes.get(place)?, *record.bytes.get(place + 1)?]))
+    let at = |offset: usize| {
+        Some(u16::from_be_bytes([*record.bytes.get(offset)?, *record.bytes.get(offset + 1)?]))
     };
-    let mut place = match record.link {
+    let mut offset = match record.link {
         LinkType::Ethernet => 12,
         LinkType::LinuxCooked => 14,
         LinkType::LinuxCooked2 => 0,
         LinkType::Loopback | LinkType::Raw | LinkType::Ipv4 | LinkType::Ipv6 => return None,
     };
-    let mut found = at(place)?;
+    let mut found = at(offset)?;
     // The tags of a cooked frame of version 2 stand behind its header of 20 bytes, those of others
     // right behind the field.
     while TAGS.contains(&found) {
-        place = if place == 0 { 22 } else { place + 4 };
-        found = at(place)?;
+        offset = if offset == 0 { 22 } else { offset + 4 };
+        found = at(offset)?;
     }
     Some(found)
 }

@@ -58,7 +58,7 @@ impl Fragments {
         if self.buckets.is_empty() {
             self.buckets = vec![[None; SLOTS]; BUCKETS];
         }
-        let Some(bucket) = self.buckets.get_mut(place(&entry.key)) else { return };
+        let Some(bucket) = self.buckets.get_mut(bucket_of(&entry.key)) else { return };
         // A bucket is kept in the order of arrival: an old entry of the same datagram or else the
         // oldest one goes.
         let leaving = bucket
@@ -78,7 +78,7 @@ impl Fragments {
     ) -> Option<Belongs> {
         let key = key(network, fragment);
         let entry =
-            self.buckets.get(place(&key))?.iter().flatten().find(|entry| entry.key == key)?;
+            self.buckets.get(bucket_of(&key))?.iter().flatten().find(|entry| entry.key == key)?;
         let age = now - entry.seen;
         (age <= LIFETIME && -age <= LIFETIME).then_some(entry.belongs)
     }
@@ -94,7 +94,7 @@ fn key(network: &Network<'_>, fragment: Fragment) -> Key {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low bits choose the bucket")]
-fn place(key: &Key) -> usize {
+fn bucket_of(key: &Key) -> usize {
     let [high, low] = [(key.id >> 16) as u16, key.id as u16];
     // Swapped by direction is harmless here: a collision shares a bucket, not an entry.
     hash::flow(&key.source, high, &key.destination, low, key.protocol) as usize % BUCKETS

@@ -16,7 +16,7 @@ const MAX_TUNNELS: usize = 4;
 
 /// Where in the frame the packet was found.
 #[derive(Clone, Copy)]
-struct Place {
+struct Outer {
     /// Bytes of the packet's own frame, inside of all tunnels.
     original_length: usize,
     vlan: u16,
@@ -34,17 +34,17 @@ pub(crate) fn decode(
     for tunnels in 0..=MAX_TUNNELS {
         let located = locate::ip(start, frame)?;
         let network = network::read(located.ip, located.announced)?;
-        let place = Place { original_length: frame.length, vlan: located.vlan, tunnels };
+        let outer = Outer { original_length: frame.length, vlan: located.vlan, tunnels };
         let later = network.fragment.filter(|fragment| fragment.offset > 0);
         if let Some(fragment) = later {
-            return later_fragment(record, &network, fragment, place, fragments);
+            return later_fragment(record, &network, fragment, outer, fragments);
         }
         if tunnel::is_tunnel(network.protocol) && !asked.inner {
             return Err(Skip::Tunnel);
         }
         let inside = if asked.inner { tunnel::inside(&network)? } else { None };
         let Some(inside) = inside else {
-            return whole_or_first(record, &network, place, fragments);
+            return whole_or_first(record, &network, outer, fragments);
         };
         if let Some(fragment) = network.fragment {
             fragments.remember(&network, fragment, record.ts, Belongs::Tunnel);
@@ -57,7 +57,7 @@ pub(crate) fn decode(
 fn whole_or_first(
     record: &Record<'_>,
     network: &Network<'_>,
-    place: Place,
+    outer: Outer,
     fragments: &mut Fragments,
 ) -> Result<(Packet, Options), Skip> {
     let transport = transport::read(network)?;
@@ -68,14 +68,14 @@ fn whole_or_first(
         let belongs = Belongs::Flow { protocol: network.protocol, source_port, destination_port };
         fragments.remember(network, fragment, record.ts, belongs);
     }
-    Ok((packet(record, network, &transport, place, bits), transport.options))
+    Ok((packet(record, network, &transport, outer, bits), transport.options))
 }
 
 fn later_fragment(
     record: &Record<'_>,
     network: &Network<'_>,
     fragment: Fragment,
-    place: Place,
+    outer: Outer,
     fragments: &Fragments,
 ) -> Result<(Packet, Options), Skip> {
     if tunnel::is_tunnel(fragment.protocol) {
@@ -99,7 +99,7 @@ fn later_fragment(
         ..Transport::default()
     };
     let network = Network { protocol, ..*network };
-    Ok((packet(record, &network, &transport, place, Bits::FRAGMENT_LATER), Options::default()))
+    Ok((packet(record, &network, &transport, outer, Bits::FRAGMENT_LATER), Options::default()))
 }
 
 /// Whether TCP or UDP can follow a fragment header with this protocol: directly, or behind
@@ -120,11 +120,11 @@ fn packet(
     record: &Record<'_>,
     network: &Network<'_>,
     transport: &Transport,
-    place: Place,
+    outer: Outer,
     bits: u16,
 ) -> Packet {
     let (source_port, destination_port) = (transport.source_port, transport.destination_port);
-    let inner = if place.tunnels > 0 { Bits::INNER } else { 0 };
+    let inner = if outer.tunnels > 0 { Bits::INNER } else { 0 };
     let captured = u32::try_from(record.bytes.len()).unwrap_or(u32::MAX);
     let snapped = if captured < record.original_length { Bits::SNAPPED } else { 0 };
     let (tsval, tsecr) = transport.timestamps.unwrap_or_default();
@@ -145,7 +145,7 @@ fn packet(
         tsval,
         tsecr,
         payload: saturated(network.payload_length - transport.header_length),
-        original_length: saturated(place.original_length),
+        original_length: saturated(outer.original_length),
         options: 0,
         source_port,
         destination_port,
@@ -154,7 +154,7 @@ fn packet(
         checksum: transport.checksum,
         header_length: u16::try_from(network.header_length + transport.header_length)
             .unwrap_or(u16::MAX),
-        vlan: place.vlan,
+        vlan: outer.vlan,
         interface: record.interface,
         bits: Bits(network.bits | bits | inner | snapped),
         flags: transport.flags,

@@ -52,7 +52,7 @@ fn later_fragments_get_the_ports_of_the_first() {
         "what each of them carries"
     );
     assert_eq!(packets[0].bits, Bits(Bits::FRAGMENT_FIRST));
-    for (later, place) in packets[1..].iter().zip([3, 4]) {
+    for (later, offset) in packets[1..].iter().zip([3, 4]) {
         assert_eq!(later.bits, Bits(Bits::FRAGMENT_LATER));
         assert_eq!(
             (later.source_port, later.destination_port, later.protocol),
@@ -60,7 +60,7 @@ fn later_fragments_get_the_ports_of_the_first() {
         );
         assert_eq!((later.flow_hash, later.ip_id), (packets[0].flow_hash, 0x4321));
         assert_eq!((later.header_length, later.flags.0, later.seq), (20, 0, 0));
-        assert_eq!(later.checksum, place, "the place in the datagram");
+        assert_eq!(later.checksum, offset, "the place in the datagram");
     }
 }
 

@@ -148,7 +148,7 @@ fn multipath(subtype: u8, length: usize) -> Vec<u8> {
 
 #[test]
 fn multipath_tcp_is_told_by_the_options_that_each_segment_may_carry() {
-    let told = |flags: u8, subtype: u8, length: usize| {
+    let is_read = |flags: u8, subtype: u8, length: usize| {
         read(flags, &multipath(subtype, length)).1.is_some_and(|options| options.multipath)
     };
     let (capable, join, dss) = (0, 1, 2);
@@ -164,7 +164,8 @@ fn multipath_tcp_is_told_by_the_options_that_each_segment_may_carry() {
         (ACK, dss, (4..=28).collect()),
         (ACK, 3, vec![]),
     ] {
-        let found: Vec<usize> = (3..=40).filter(|length| told(flags, subtype, *length)).collect();
+        let found: Vec<usize> =
+            (3..=40).filter(|length| is_read(flags, subtype, *length)).collect();
         assert_eq!(found, lengths, "flags {flags}, subtype {subtype}");
     }
 }

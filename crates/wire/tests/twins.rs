@@ -207,9 +207,9 @@ fn generated() -> impl Strategy<Value = Generated> {
             let mut bytes = framed(link, &ip, &tags, oddity);
             bytes.resize(bytes.len() + padding, 0);
             let whole = u32::try_from(bytes.len()).unwrap_or(0);
-            for (place, value) in damage {
-                let place = place.index(bytes.len());
-                bytes[place] = value;
+            for (position, value) in damage {
+                let position = position.index(bytes.len());
+                bytes[position] = value;
             }
             if let Some(cut) = cut {
                 bytes.truncate(cut.index(bytes.len() + 1));

@@ -26,8 +26,8 @@ impl Random {
         self.below(bound)
     }
 
-    /// As `below`, for places in a list.
-    pub fn place(&mut self, bound: usize) -> usize {
+    /// As `below`, for an index of a list.
+    pub fn index(&mut self, bound: usize) -> usize {
         usize::try_from(self.below(bound as u64)).unwrap()
     }
 
@@ -47,7 +47,7 @@ impl Random {
         let mut cuts: Vec<usize> = if length < 2 {
             vec![]
         } else {
-            (0..self.place(most + 1)).map(|_| 1 + self.place(length - 1)).collect()
+            (0..self.index(most + 1)).map(|_| 1 + self.index(length - 1)).collect()
         };
         cuts.sort_unstable();
         cuts.dedup();
@@ -59,7 +59,7 @@ impl Random {
     pub fn columns(&mut self, packets: usize) -> (Vec<i64>, Vec<u32>) {
         let mut time = i64::try_from(self.below(20_000)).unwrap() - 10_000;
         let column = |_| {
-            let reach = [1, 300, 3_000, 100_000][self.place(4)];
+            let reach = [1, 300, 3_000, 100_000][self.index(4)];
             time += i64::try_from(self.below(reach)).unwrap();
             (time, u32::try_from(self.below(1515)).unwrap())
         };

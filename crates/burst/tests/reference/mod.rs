@@ -171,9 +171,9 @@ pub fn rates() -> impl Strategy<Value = Rate> {
 }
 
 /// Places to cut `length` things at, in order, ends included.
-pub fn cuts(length: usize, places: &[prop::sample::Index]) -> Vec<usize> {
+pub fn cuts(length: usize, indexes: &[prop::sample::Index]) -> Vec<usize> {
     let mut cuts: Vec<usize> =
-        places.iter().map(|place| place.index(length + 1)).chain([0, length]).collect();
+        indexes.iter().map(|index| index.index(length + 1)).chain([0, length]).collect();
     cuts.sort_unstable();
     cuts
 }

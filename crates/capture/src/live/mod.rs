@@ -85,8 +85,8 @@ pub struct LiveFacts {
     /// Memory of one block.
     pub block: Size,
     /// How long a frame may wait in a block. Whoever has waited twice as long without being shown a
-    /// frame has seen every older one, unless the processor with the block's timer was withheld:
-    /// [`Live::waiting`] tells.
+    /// frame has seen every older one, unless the processor with the block's timer was stalled:
+    /// [`Live::waiting`] shows.
     pub block_timeout: Span,
     /// Whether the interface stamps the frames that come in. Those that leave are stamped by the
     /// kernel all the same.

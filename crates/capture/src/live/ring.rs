@@ -201,7 +201,7 @@ impl Live {
     /// How many frames the kernel has taken up that were not shown yet: they wait in the ring.
     ///
     /// A block is shown when it is full or a timer of the kernel's has run out. On a machine whose
-    /// processors are withheld at times that timer may come late by as much; this count does not
+    /// processors stall at times that timer may come late by as much; this count does not
     /// depend on it.
     ///
     /// # Errors

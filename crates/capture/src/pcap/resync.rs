@@ -78,7 +78,7 @@ impl Pattern {
         Chain::Holds
     }
 
-    /// A chain that the window cuts: undecided, or, at the end of the file, believed when it has
+    /// A chain that the window cuts: open, or, at the end of the file, believed when it has
     /// two whole links.
     fn at_the_edge(&self, links: usize, complete: bool, at: usize) -> Chain {
         match (complete, links) {

@@ -38,7 +38,7 @@ pub(crate) struct Pcapng {
     first_order: ByteOrder,
     /// The interfaces of the file.
     interfaces: Vec<Interface>,
-    /// For each interface of the section that is being read, its place among those of the file.
+    /// For each interface of the section that is being read, its index among those of the file.
     section: Vec<usize>,
     /// The same of the section before.
     section_before: Vec<usize>,
@@ -191,7 +191,7 @@ impl Pcapng {
             let Some(interface) = self
                 .section
                 .get(block.interface as usize)
-                .and_then(|place| self.interfaces.get_mut(*place))
+                .and_then(|index| self.interfaces.get_mut(*index))
             else {
                 break Pause::Doubt;
             };
@@ -200,8 +200,8 @@ impl Pcapng {
                 // A time that could not be expressed is looked at twice.
                 break if ts > sink.until { Pause::Stop(Stop::Until(ts)) } else { Pause::Doubt };
             }
-            let told = PacketOptions::read::<BIG>(block.options);
-            if let Some(drops) = told.drops {
+            let options = PacketOptions::read::<BIG>(block.options);
+            if let Some(drops) = options.drops {
                 interface.on_packet_drops(drops);
             }
             interface.records += 1;
@@ -213,7 +213,7 @@ impl Pcapng {
                 link,
                 interface: number,
                 original_length,
-                marked: told.direction,
+                marked: options.direction,
                 bytes,
             });
             position += block.size;

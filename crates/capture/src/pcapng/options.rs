@@ -91,21 +91,21 @@ impl PacketOptions {
 
     #[inline(never)]
     fn read_all<const BIG: bool>(options: &[u8]) -> Self {
-        let mut told = Self::default();
+        let mut found = Self::default();
         for option in Options::<BIG>::new(options) {
             match option.code {
                 EPB_FLAGS => {
-                    told.direction = Words::<BIG>::word(option.value, 0)
-                        .map_or(told.direction, Direction::from_flags);
+                    found.direction = Words::<BIG>::word(option.value, 0)
+                        .map_or(found.direction, Direction::from_flags);
                 }
                 // The first one counts.
-                EPB_DROPCOUNT if told.drops.is_none() => {
-                    told.drops = Words::<BIG>::long(option.value, 0);
+                EPB_DROPCOUNT if found.drops.is_none() => {
+                    found.drops = Words::<BIG>::long(option.value, 0);
                 }
                 _ => {}
             }
         }
-        told
+        found
     }
 }
 

@@ -195,8 +195,8 @@ impl Pcapng {
     fn on_section(&mut self, block: &[u8], position: usize, sink: &mut Sink<'_, impl Consumer>) {
         let big = Words::<false>::word(block, 8) == Some(BYTE_ORDER_MAGIC_SWAPPED);
         self.order = if big { ByteOrder::Big } else { ByteOrder::Little };
-        for place in &self.section {
-            if let Some(interface) = self.interfaces.get_mut(*place) {
+        for index in &self.section {
+            if let Some(interface) = self.interfaces.get_mut(*index) {
                 interface.on_section_end();
             }
         }
@@ -221,15 +221,15 @@ impl Pcapng {
 
     fn on_writer<const BIG: bool>(&mut self, mut options: Options<'_, BIG>) -> bool {
         for option in &mut options {
-            let place = match option.code {
+            let text = match option.code {
                 SHB_HARDWARE => &mut self.hardware,
                 SHB_OS => &mut self.os,
                 SHB_USERAPPL => &mut self.application,
                 _ => continue,
             };
             // Of several sections, the first that says something counts.
-            if place.is_none() {
-                *place = option.text();
+            if text.is_none() {
+                *text = option.text();
             }
         }
         options.overrun()
@@ -242,13 +242,13 @@ impl Pcapng {
         sink: &mut Sink<'_, impl Consumer>,
     ) {
         let same = self.section_before.get(self.section.len()).copied();
-        let same = same.filter(|place| {
+        let same = same.filter(|index| {
             self.interfaces
-                .get(*place)
+                .get(*index)
                 .is_some_and(|interface| interface.description == description)
         });
-        let place = same.unwrap_or(self.interfaces.len());
-        let Ok(number) = u16::try_from(place) else {
+        let index = same.unwrap_or(self.interfaces.len());
+        let Ok(number) = u16::try_from(index) else {
             self.say(
                 Problem::BAD_BLOCK,
                 position,
@@ -266,7 +266,7 @@ impl Pcapng {
         if same.is_none() {
             self.interfaces.push(Interface::new(description, number));
         }
-        self.section.push(place);
+        self.section.push(index);
     }
 
     fn on_statistics<const BIG: bool>(
@@ -299,8 +299,8 @@ impl Pcapng {
     }
 
     fn interface_mut(&mut self, id: u32) -> Option<&mut Interface> {
-        let place = *self.section.get(id as usize)?;
-        self.interfaces.get_mut(place)
+        let index = *self.section.get(id as usize)?;
+        self.interfaces.get_mut(index)
     }
 
     /// An enhanced or obsolete packet block: the same fields, but for the first.
@@ -318,7 +318,7 @@ impl Pcapng {
             if captured as usize > room { room.min(original as usize) } else { captured as usize };
         let bytes = &body[NEEDED..NEEDED + length];
         let options = body.get(NEEDED + bytes.len().next_multiple_of(4)..).unwrap_or_default();
-        let (interface, told) = if kind == block::OBSOLETE_PACKET {
+        let (interface, options) = if kind == block::OBSOLETE_PACKET {
             let id = Words::<BIG>::half(body, 0).unwrap_or(u16::MAX);
             let drops = Words::<BIG>::half(body, 2).filter(|drops| *drops != u16::MAX);
             (
@@ -351,8 +351,8 @@ impl Pcapng {
             count: Some(u64::from(high) << 32 | u64::from(low)),
             original,
             bytes,
-            drops: told.drops,
-            marked: told.direction,
+            drops: options.drops,
+            marked: options.direction,
             odd,
         }))
     }
@@ -368,11 +368,11 @@ impl Pcapng {
             .filter(|snap| *snap != 0);
         let captured = (original.min(snap_length.unwrap_or(u32::MAX)) as usize).min(body.len() - 4);
         let odd = (!self.timeless).then(|| {
-            let said =
+            let detail =
                 "packets are stored without a time (simple packet blocks); they get that of \
                 the packet before them"
                     .to_owned();
-            (Problem::NO_TIMESTAMP, said)
+            (Problem::NO_TIMESTAMP, detail)
         });
         Ok(Some(Slow {
             interface: 0,

@@ -328,12 +328,12 @@ impl Writer {
         let given = self.after(self.buffer.len()).frames;
         let reached = self.end.bytes + written as u64;
         let spared = reached.saturating_sub(SPARE as u64);
-        let places =
+        let marks =
             [self.after(written.saturating_sub(SPARE)), self.end, self.marks[0], self.marks[1]];
-        let place = places.into_iter().find(|place| place.bytes <= spared).unwrap_or(self.marks[1]);
-        self.state = if self.target.cut(place.bytes) { State::Cut } else { State::Severed };
+        let mark = marks.into_iter().find(|mark| mark.bytes <= spared).unwrap_or(self.marks[1]);
+        self.state = if self.target.cut(mark.bytes) { State::Cut } else { State::Severed };
         self.end = if self.state == State::Cut {
-            place
+            mark
         } else {
             Mark { bytes: reached, ..self.after(written) }
         };

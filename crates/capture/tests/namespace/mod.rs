@@ -25,22 +25,25 @@ pub(crate) fn entered(test: &str) -> bool {
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
         .env(INSIDE, "1");
     let output = inner.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(output.status.success() && said.contains("1 passed"), "inside the namespace:\n{said}");
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    assert!(
+        output.status.success() && printed.contains("1 passed"),
+        "inside the namespace:\n{printed}"
+    );
     false
 }
 
 /// The options with which `unshare` makes namespaces here: without rights, or else with those of
 /// root.
 fn namespaces() -> Option<&'static [&'static str]> {
-    const WAYS: [&[&str]; 2] =
+    const UNSHARE: [&[&str]; 2] =
         [&["--user", "--map-root-user", "--net", "--mount"], &["--net", "--mount"]];
     let mut reason = String::new();
-    for way in WAYS {
+    for arguments in UNSHARE {
         let veth = ["ip", "link", "add", "a0", "type", "veth", "peer", "name", "a1"];
-        match Command::new("unshare").args(way).args(veth).output() {
-            Ok(output) if output.status.success() => return Some(way),
+        match Command::new("unshare").args(arguments).args(veth).output() {
+            Ok(output) if output.status.success() => return Some(arguments),
             Ok(output) => reason.push_str(&String::from_utf8_lossy(&output.stderr)),
             Err(error) => reason.push_str(&error.to_string()),
         }

@@ -53,7 +53,7 @@ pub(super) struct Columns {
     file: Option<File>,
     written: u64,
     /// Where each further block begins in the file, and how many packets it has.
-    places: Vec<(u64, usize)>,
+    offsets: Vec<(u64, usize)>,
     scratch: Vec<u8>,
     packets: u64,
     ends: Option<(i64, i64)>,
@@ -105,7 +105,7 @@ impl Columns {
             self.scratch.extend(marks.iter().flat_map(|mark| mark.to_le_bytes()));
         }
         file.write_all(&self.scratch)?;
-        self.places.push((self.written, times.len()));
+        self.offsets.push((self.written, times.len()));
         self.written += self.scratch.len() as u64;
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Columns {
 
     /// How many blocks there are.
     pub(super) fn blocks(&self) -> usize {
-        self.memory.len() + self.places.len()
+        self.memory.len() + self.offsets.len()
     }
 
     /// Shows the packets of some blocks with their marks, if they have any, one block after the
@@ -155,7 +155,7 @@ impl Columns {
     }
 
     fn read(&self, number: usize, bytes: &mut Vec<u8>, block: &mut Block) -> io::Result<()> {
-        let (Some(file), Some((place, count))) = (&self.file, self.places.get(number)) else {
+        let (Some(file), Some((place, count))) = (&self.file, self.offsets.get(number)) else {
             return Ok(());
         };
         bytes.resize(count * if self.marked { 20 } else { 12 }, 0);
@@ -232,7 +232,7 @@ mod tests {
                 .expect("room for a temporary file");
             wanted.extend(times.into_iter().zip(lengths));
         }
-        assert_eq!((columns.memory.len(), columns.places.len()), (1, 4));
+        assert_eq!((columns.memory.len(), columns.offsets.len()), (1, 4));
         assert_eq!(all(&columns, None), wanted);
         assert_eq!(all(&columns, None), wanted, "and again");
         let second: Vec<_> = wanted.into_iter().skip(1).step_by(3).collect();

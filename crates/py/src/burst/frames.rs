@@ -8,8 +8,8 @@
 use std::time::{Duration, Instant};
 
 use trustbed_burst::{Basis, Order, OrderFacts};
-use trustbed_capture::{CaptureFacts, Direction, Frame, Input, Reader};
-use trustbed_flow::{Spacing, Unsegment, UnsegmentFacts, Way};
+use trustbed_capture::{CaptureFacts, Frame, Input, Reader};
+use trustbed_flow::{Direction, Spacing, Unsegment, UnsegmentFacts};
 use trustbed_units::Ns;
 use trustbed_wire::{Batch, Bits, Contents, DecodeOptions, Decoder, Filter, Packet, glance};
 
@@ -176,7 +176,7 @@ impl<'a> Frames<'a> {
         match packet
             .filter(|packet| contents.length > LONGEST_PLAIN && !packet.bits.any(Bits::INNER))
         {
-            Some(packet) => self.expand(Packet { ts: time, ..packet }, way(frame), mark),
+            Some(packet) => self.expand(Packet { ts: time, ..packet }, direction(frame), mark),
             None => self.count(time, contents.length, contents.ip.map(|ip| ip.length), mark),
         }
     }
@@ -194,9 +194,10 @@ impl<'a> Frames<'a> {
         Some(*packet)
     }
 
-    fn expand(&mut self, packet: Packet, way: Way, mark: Mark) {
+    fn expand(&mut self, packet: Packet, direction: Direction, mark: Mark) {
         let Some(mut unsegment) = self.unsegment.take() else { return };
-        unsegment.expand(&packet, way, |time, frame, ip| self.count(time, frame, Some(ip), mark));
+        unsegment
+            .expand(&packet, direction, |time, frame, ip| self.count(time, frame, Some(ip), mark));
         self.unsegment = Some(unsegment);
     }
 
@@ -237,10 +238,10 @@ impl<'a> Frames<'a> {
     }
 }
 
-fn way(frame: &Frame<'_>) -> Way {
+fn direction(frame: &Frame<'_>) -> Direction {
     match frame.direction() {
-        Direction::Unknown => Way::Unknown,
-        Direction::Inbound => Way::Received,
-        Direction::Outbound => Way::Sent,
+        trustbed_capture::Direction::Unknown => Direction::Unknown,
+        trustbed_capture::Direction::Inbound => Direction::Received,
+        trustbed_capture::Direction::Outbound => Direction::Sent,
     }
 }

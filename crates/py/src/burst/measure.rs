@@ -143,10 +143,10 @@ pub(super) fn lost<E>(
             let before = queue.packets();
             queue.push_each(packets, &mut |number| {
                 // A block has fewer packets than any processor has addresses.
-                let place = usize::try_from(number - before).unwrap_or(usize::MAX);
-                lost.records.push(marks.get(place).map_or(0, |mark: &Mark| mark.record()));
-                lost.times.push(packets.times()[place]);
-                lost.lengths.push(packets.lengths()[place]);
+                let index = usize::try_from(number - before).unwrap_or(usize::MAX);
+                lost.records.push(marks.get(index).map_or(0, |mark: &Mark| mark.record()));
+                lost.times.push(packets.times()[index]);
+                lost.lengths.push(packets.lengths()[index]);
             });
             Ok(())
         })?;

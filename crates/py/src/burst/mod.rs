@@ -344,7 +344,7 @@ impl Arrivals {
     /// Does something with the packets of a stream.
     fn chosen<T>(&self, stream: Option<usize>, with: impl FnOnce(&Chosen<'_>) -> T) -> T {
         let columns = &self.read.columns;
-        let Some(stream) = stream.and_then(|place| self.streams.get(place)) else {
+        let Some(stream) = stream.and_then(|index| self.streams.get(index)) else {
             return with(&Chosen { columns, owned: None });
         };
         match stream.marks[..] {

@@ -17,7 +17,7 @@ const CUMULATIVE: usize = 200;
 
 type Dict<'py> = PyResult<Bound<'py, PyDict>>;
 
-/// How a study is told.
+/// How a study is reported.
 pub(super) struct Telling {
     pub(super) wavelet: Wavelet,
     pub(super) range: FitRange,

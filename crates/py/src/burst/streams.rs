@@ -142,15 +142,15 @@ impl Streams {
     /// All streams, the largest first; of equal ones the one that began first. Interfaces of the
     /// same name in several files are one.
     pub(super) fn by_size(&self, facts: &CaptureFacts) -> Vec<Stream> {
-        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut indexes: HashMap<String, usize> = HashMap::new();
         let mut found: Vec<Stream> = Vec::new();
         for ((key, amount), mark) in self.keys.iter().zip(&self.amounts).zip(0..) {
             let name = key.name(facts);
-            let place = *places.entry(name.clone()).or_insert(found.len());
-            if place == found.len() {
+            let index = *indexes.entry(name.clone()).or_insert(found.len());
+            if index == found.len() {
                 found.push(Stream { name, marks: Vec::new(), amount: Amount::default() });
             }
-            let stream = &mut found[place];
+            let stream = &mut found[index];
             stream.marks.push(mark);
             stream.amount.packets += amount.packets;
             stream.amount.bytes += amount.bytes;
@@ -194,13 +194,13 @@ impl Key {
             Self::Direction(Direction::Unknown) => "direction unknown".to_owned(),
             Self::Vlan(Some(vlan)) => format!("vlan {vlan}"),
             Self::Vlan(None) => "no vlan".to_owned(),
-            Self::Interface(file, place) => {
+            Self::Interface(file, index) => {
                 let described = facts
                     .files
                     .get(*file)
-                    .and_then(|file| file.interfaces.get(usize::from(*place)));
+                    .and_then(|file| file.interfaces.get(usize::from(*index)));
                 described.and_then(|interface| interface.name.clone()).map_or_else(
-                    || format!("interface {place}"),
+                    || format!("interface {index}"),
                     |name| format!("interface {name}"),
                 )
             }

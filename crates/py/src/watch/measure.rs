@@ -7,7 +7,7 @@
 
 use trustbed_burst::Basis;
 use trustbed_capture::Frame;
-use trustbed_flow::{Spacing, Unsegment, Way};
+use trustbed_flow::{Direction, Spacing, Unsegment};
 use trustbed_units::Ns;
 use trustbed_wire::{Batch, Contents, DecodeOptions, Decoder, Filter, Record, glance};
 
@@ -85,7 +85,7 @@ impl Measure {
                 unsegment.learn(packet, self.batch.options_of(packet));
                 if length > LONGEST_PLAIN {
                     let (mut before, mut last) = (0, 0);
-                    let packets = unsegment.expand(packet, Way::Unknown, |_, length, ip| {
+                    let packets = unsegment.expand(packet, Direction::Unknown, |_, length, ip| {
                         before += last;
                         // An IP length is given, so every basis has one.
                         last = basis.length(length, Some(ip)).unwrap_or(0);

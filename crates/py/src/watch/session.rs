@@ -1,4 +1,4 @@
-//! The thread that captures: frames from the ring to the meter and to the file, until it is told to
+//! The thread that captures: frames from the ring to the meter and to the file, until it is asked to
 //! end or the interface is gone.
 //!
 //! It shares windows and counters with whoever asks ([`Session`]). What goes wrong is an [`Event`]:
@@ -276,7 +276,7 @@ impl Worker {
     }
 
     /// The frames that passed until now; those that still wait in a block of the ring come within
-    /// two of its timeouts, or when a processor that is withheld comes back to its timer.
+    /// two of its timeouts, or when a processor that stalls comes back to its timer.
     fn farewell(&mut self) -> Ns {
         let (end, begun) = (now(), Instant::now());
         let patience = Span(2 * self.live.facts().block_timeout.0);

@@ -238,8 +238,8 @@ mod tests {
             for number in 0..900_u32 {
                 time += i64::from(number * 7_919 % 13) * 11_000;
                 let (count, length, last) = (1 + number * 31 % 45, 1_514, 60 + number % 1_000);
-                for place in 1..=count {
-                    let length = if place == count { last } else { length };
+                for nth in 1..=count {
+                    let length = if nth == count { last } else { length };
                     singly.push(Ns(time), length, 1);
                     if time < 1_000_000 {
                         trains.add(Packets::new(&[time], &[length]).unwrap()).unwrap();

@@ -183,10 +183,10 @@ pub(super) fn spacing() -> Vec<Column<Row>> {
             "count",
             "pauses longer than R₀: the sender missed a full window (Lee et al.: oversize packet \
              spacing)",
-            |r| r.oversize.map(|o| o.0),
+            |r| r.long_pauses.map(|o| o.0),
         ),
         Column::float("long_pause_ns", "nanoseconds", "total of these pauses", |r| {
-            r.oversize.map(|o| o.1)
+            r.long_pauses.map(|o| o.1)
         }),
         Column::float("long_pause_fraction", "ratio", "f: long pauses over D", |r| {
             r.long_pause_fraction
@@ -202,10 +202,10 @@ pub(super) fn spacing() -> Vec<Column<Row>> {
             |r| r.idle_open_window_threshold,
         ),
         Column::float("idle_open_window_samples", "count", "responses above the threshold", |r| {
-            r.withheld.map(|w| w.0)
+            r.idle_open_window.map(|w| w.0)
         }),
         Column::float("idle_open_window_ns", "nanoseconds", "total time of these responses", |r| {
-            r.withheld.map(|w| w.1)
+            r.idle_open_window.map(|w| w.1)
         }),
         Column::float(
             "idle_open_window_fraction",
@@ -279,7 +279,7 @@ pub(super) fn spacing() -> Vec<Column<Row>> {
             "throughput_gap_ns",
             "nanoseconds",
             "throughput gap as time: D less the time the same bytes take at X₁",
-            |r| r.deficit.map(|d| d as i64),
+            |r| r.throughput_gap.map(|d| d as i64),
         ),
         Column::float(
             "throughput_gap_explained",

@@ -1,4 +1,4 @@
-//! A connection between two places, made up: what either saw of it, by its own clock, and what is
+//! A connection between two capture points, made up: what either saw of it, by its own clock, and what is
 //! true of it.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
@@ -16,13 +16,13 @@ pub(crate) const PAYLOAD: u32 = 1000;
 pub(crate) enum Fate {
     /// It takes so long, in nanoseconds.
     Takes(i64),
-    /// It is lost behind the first place, and sent again after this long.
+    /// It is lost behind the first point, and sent again after this long.
     Lost(i64),
     /// It is not in the first capture, and takes so long.
     Missed(i64),
 }
 
-/// The clock of the second place against the first.
+/// The clock of the second point against the first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     pub(crate) ahead: i64,
@@ -58,7 +58,7 @@ impl Default for Client {
     }
 }
 
-/// What either place saw.
+/// What either point saw.
 #[derive(Debug, Default)]
 pub(crate) struct Scene {
     pub(crate) seen: [Vec<Frame>; 2],
@@ -69,7 +69,7 @@ pub(crate) fn key(port: u16) -> FlowKey {
     FlowKey { low: [1; 16], high: [2; 16], low_port: port, high_port: 80, protocol: 6 }
 }
 
-/// From the lower endpoint, which is near the first place.
+/// From the lower endpoint, which is near the first point.
 pub(crate) fn frame(key: FlowKey, direction: usize, number: u64) -> Frame {
     Frame {
         at: Ns(0),

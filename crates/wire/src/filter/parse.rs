@@ -105,7 +105,7 @@ impl Word<'_> {
 fn words(text: &str) -> Vec<Word<'_>> {
     let mut found = Vec::new();
     let mut rest = text.char_indices().enumerate().peekable();
-    while let Some((place, (start, first))) = rest.next() {
+    while let Some((index, (start, first))) = rest.next() {
         if first.is_whitespace() {
             continue;
         }
@@ -118,7 +118,7 @@ fn words(text: &str) -> Vec<Word<'_>> {
         while let Some((_, (at, next))) = rest.next_if(|(_, (_, next))| goes_on(*next)) {
             end = at + next.len_utf8();
         }
-        found.push(Word { text: &text[start..end], position: place + 1 });
+        found.push(Word { text: &text[start..end], position: index + 1 });
     }
     found
 }
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
             return None;
         };
         let other = if first == End::Source { "dst" } else { "src" };
-        let ahead = |place: usize| self.words.get(self.next + place).map(|word| word.text);
+        let ahead = |index: usize| self.words.get(self.next + index).map(|word| word.text);
         let both = match (ahead(0), ahead(1)) {
             (Some("or" | "||"), Some(word)) if word == other => End::Either,
             (Some("and" | "&&"), Some(word)) if word == other => End::Both,

@@ -109,7 +109,7 @@ fn words_are_joined_from_left_to_right() {
 
 #[test]
 fn complaints_say_where_and_what() {
-    for (text, said) in [
+    for (text, message) in [
         ("", "the filter ends where a test such as"),
         ("tcp and", "the filter ends where a test such as"),
         ("(tcp", "the filter ends where `)` is expected"),
@@ -132,7 +132,7 @@ fn complaints_say_where_and_what() {
         ("tcp[13] & 2", "tcp[13] (at 1) stands where"),
     ] {
         let error = text.parse::<Filter>().expect_err(text).to_string();
-        assert!(error.contains(said), "{text}: {error}");
+        assert!(error.contains(message), "{text}: {error}");
     }
 }
 
