@@ -2,11 +2,11 @@
 //! when it sent.
 //!
 //! From this come packet spacing (the idle time between the last reception and the next data),
-//! idle time with open window (from the *first* reception that opened the window), packet trains, outstanding
-//! data and the time spent in each limiting state. The owner calls [`SenderView::on_receive`] and
-//! [`SenderView::on_send`] in the order in which the sender saw these events. At a capture beside
-//! the sender that is the order of the capture; elsewhere acknowledgements are delayed by the
-//! time to the sender first (see `elsewhere`).
+//! idle time with open window (from the *first* reception that opened the window), packet trains,
+//! outstanding data and the time spent in each limiting state. The owner calls
+//! [`SenderView::on_receive`] and [`SenderView::on_send`] in the order in which the sender saw
+//! these events. At a capture beside the sender that is the order of the capture; elsewhere
+//! acknowledgements are delayed by the time to the sender first (see `elsewhere`).
 //!
 //! Bias: "allowed" means by the receiver's window. A small congestion window also keeps a sender
 //! silent, so that time is read together with loss.

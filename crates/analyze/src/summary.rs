@@ -14,8 +14,8 @@ const LEAST_BYTES: u64 = 64_000;
 const LEAST_ROUND_TRIPS: f64 = 10.0;
 /// Segments of the initial congestion window (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
-/// A response is idle time with open window above this multiple of the packet period, and of the packet time at
-/// the measured rate.
+/// A response is idle time with open window above this multiple of the packet period, and of the
+/// packet time at the measured rate.
 const IDLE_OPEN_WINDOW_PERIODS: f64 = 4.0;
 /// … and above this many nanoseconds.
 const IDLE_OPEN_WINDOW_LEAST: f64 = 1e6;

@@ -86,19 +86,33 @@ proptest! {
     fn few_rates_are_exact(acks in acks(60, 60 * MS)) {
         let acks = shrinking(&acks);
         let duration = acks.last().map_or(0, |a| a.0);
-        prop_assert!(agree(measured(&acks, duration), twin(&acks, duration), 1e-12), "{:?} {:?}", measured(&acks, duration), twin(&acks, duration));
+        prop_assert!(
+            agree(measured(&acks, duration), twin(&acks, duration), 1e-12),
+            "{:?} {:?}",
+            measured(&acks, duration),
+            twin(&acks, duration)
+        );
     }
 
     #[test]
     fn many_rates_are_within_a_bin(acks in acks(500, 40 * MS)) {
         let acks = shrinking(&acks);
         let duration = acks.last().map_or(0, |a| a.0);
-        prop_assert!(agree(measured(&acks, duration), twin(&acks, duration), 0.008), "{:?} {:?}", measured(&acks, duration), twin(&acks, duration));
+        prop_assert!(
+            agree(measured(&acks, duration), twin(&acks, duration), 0.008),
+            "{:?} {:?}",
+            measured(&acks, duration),
+            twin(&acks, duration)
+        );
     }
 
     /// Short transfers leave out their first quarter, long ones their first second.
     #[test]
-    fn the_beginning_is_left_out(slow in 1_000_i64..5_000, fast in 50_000_i64..90_000, millis in 400_i64..9_000) {
+    fn the_beginning_is_left_out(
+        slow in 1_000_i64..5_000,
+        fast in 50_000_i64..90_000,
+        millis in 400_i64..9_000,
+    ) {
         let skip = (millis / 4).min(1_000);
         // Slow until the cut, fast from then on; τ reaches back over the cut for a while.
         let rise = |sum: &mut i64, t: i64| {
@@ -107,7 +121,12 @@ proptest! {
         };
         let acks: Vec<Seen> = (0..=millis).step_by(2).scan(0, rise).collect();
         let rates = measured(&acks, millis * MS);
-        prop_assert!(agree(rates, twin(&acks, millis * MS), 0.008), "{:?} {:?}", rates, twin(&acks, millis * MS));
+        prop_assert!(
+            agree(rates, twin(&acks, millis * MS), 0.008),
+            "{:?} {:?}",
+            rates,
+            twin(&acks, millis * MS)
+        );
         prop_assert!(rates.is_some_and(|r| r.p90 > fast as f64 * 490.0));
     }
 }

@@ -55,13 +55,20 @@ fn value() -> impl Strategy<Value = i64> {
 
 proptest! {
     #[test]
-    fn up_to_64_values_everything_is_exact(values in vec(value(), 1..=EXACT), q in 0.0..=1.0_f64, threshold in -10.0..1e10_f64) {
+    fn up_to_64_values_everything_is_exact(
+        values in vec(value(), 1..=EXACT),
+        q in 0.0..=1.0_f64,
+        threshold in -10.0..1e10_f64,
+    ) {
         let mut d = distribution(&values);
         prop_assert!(d.quantile(q).is_some_and(|x| close(x, type_7(&values, q))));
         let rank = ((values.len() - 1) as f64 * q).floor() as usize;
         prop_assert_eq!(d.nearest_rank(q), Some(sorted(&values)[rank] as f64));
         let over: Vec<i64> = values.iter().copied().filter(|&v| v as f64 > threshold).collect();
-        prop_assert_eq!(d.above(threshold), (over.len() as f64, over.iter().map(|&v| v as f64).sum::<f64>()));
+        prop_assert_eq!(
+            d.above(threshold),
+            (over.len() as f64, over.iter().map(|&v| v as f64).sum::<f64>())
+        );
     }
 
     #[test]
@@ -69,30 +76,53 @@ proptest! {
         let d = distribution(&values);
         prop_assert_eq!(d.count(), values.len() as u64);
         prop_assert_eq!(d.sum(), values.iter().sum::<i64>());
-        prop_assert_eq!((d.min(), d.max()), (values.iter().min().copied(), values.iter().max().copied()));
+        prop_assert_eq!(
+            (d.min(), d.max()),
+            (values.iter().min().copied(), values.iter().max().copied())
+        );
         let mean = values.iter().sum::<i64>() as f64 / values.len() as f64;
         prop_assert!(d.mean().is_some_and(|m| close(m, mean)));
         let squares: f64 = values.iter().map(|&v| (v as f64 - mean).powi(2)).sum();
         let deviation = (squares / (values.len() as f64 - 1.0)).sqrt();
-        prop_assert!(d.deviation().is_none_or(|s| (s - deviation).abs() <= 1e-6 * mean.max(1.0)), "{:?} and {}", d.deviation(), deviation);
+        prop_assert!(
+            d.deviation().is_none_or(|s| (s - deviation).abs() <= 1e-6 * mean.max(1.0)),
+            "{:?} and {}",
+            d.deviation(),
+            deviation
+        );
         prop_assert_eq!(d.deviation().is_some(), values.len() > 1);
     }
 
     #[test]
-    fn a_quantile_lies_within_a_bin_of_the_values_around_it(values in vec(value(), EXACT + 1..600), q in 0.0..=1.0_f64) {
+    fn a_quantile_lies_within_a_bin_of_the_values_around_it(
+        values in vec(value(), EXACT + 1..600),
+        q in 0.0..=1.0_f64,
+    ) {
         let mut d = distribution(&values);
         let sorted = sorted(&values);
         let rank = (sorted.len() - 1) as f64 * q;
-        let (low, high) = (sorted[rank.floor() as usize] as f64, sorted[rank.ceil() as usize] as f64);
+        let (low, high) =
+            (sorted[rank.floor() as usize] as f64, sorted[rank.ceil() as usize] as f64);
         let x = d.quantile(q).unwrap_or(f64::NAN);
-        prop_assert!(x >= low * (1.0 - BIN) - 1.0 && x <= high * (1.0 + BIN) + 1.0, "{} is not between {} and {}", x, low, high);
+        prop_assert!(
+            x >= low * (1.0 - BIN) - 1.0 && x <= high * (1.0 + BIN) + 1.0,
+            "{} is not between {} and {}",
+            x,
+            low,
+            high
+        );
         let nearest = d.nearest_rank(q).unwrap_or(f64::NAN);
         prop_assert!((nearest - low).abs() <= BIN * low + 1e-9, "{} is not {}", nearest, low);
     }
 
     /// Where values are dense the error is below 0.8 %.
     #[test]
-    fn a_quantile_of_many_values_is_right(low in 1_000..1_000_000_i64, spread in 1_i64..20, q in 0.02..0.98_f64, n in 2_000..6_000_i64) {
+    fn a_quantile_of_many_values_is_right(
+        low in 1_000..1_000_000_i64,
+        spread in 1_i64..20,
+        q in 0.02..0.98_f64,
+        n in 2_000..6_000_i64,
+    ) {
         let values: Vec<i64> = (0..n).map(|k| low + low * spread * ((k * 7919) % n) / n).collect();
         let mut d = distribution(&values);
         let exact = type_7(&values, q);
@@ -100,28 +130,52 @@ proptest! {
     }
 
     #[test]
-    fn what_lies_above_is_right_but_for_the_bin_that_is_cut(values in vec(value(), EXACT + 1..600), threshold in prop_oneof![0.0..300.0_f64, 0.0..5e7, 0.0..1e10]) {
+    fn what_lies_above_is_right_but_for_the_bin_that_is_cut(
+        values in vec(value(), EXACT + 1..600),
+        threshold in prop_oneof![0.0..300.0_f64, 0.0..5e7, 0.0..1e10],
+    ) {
         let mut d = distribution(&values);
         let (n, sum) = d.above(threshold);
         let over = |limit: f64| {
             let over = values.iter().map(|&v| v as f64).filter(|&v| v > limit);
             over.fold((0.0, 0.0), |(n, sum), v| (n + 1.0, sum + v))
         };
-        let (least, most) = (over(threshold * (1.0 + BIN) + 1.0), over(threshold * (1.0 - BIN) - 1.0));
-        prop_assert!(least.0 - 1e-9 <= n && n <= most.0 + 1e-9, "{} values, between {} and {}", n, least.0, most.0);
-        prop_assert!(least.1 * (1.0 - BIN) - 1.0 <= sum && sum <= most.1 * (1.0 + BIN) + most.0 + 1.0, "sum {}, between {} and {}", sum, least.1, most.1);
+        let (least, most) =
+            (over(threshold * (1.0 + BIN) + 1.0), over(threshold * (1.0 - BIN) - 1.0));
+        prop_assert!(
+            least.0 - 1e-9 <= n && n <= most.0 + 1e-9,
+            "{} values, between {} and {}",
+            n,
+            least.0,
+            most.0
+        );
+        prop_assert!(
+            least.1 * (1.0 - BIN) - 1.0 <= sum && sum <= most.1 * (1.0 + BIN) + most.0 + 1.0,
+            "sum {}, between {} and {}",
+            sum,
+            least.1,
+            most.1
+        );
     }
 
     #[test]
-    fn the_cumulative_distribution_rises_to_one(values in vec(value(), 1..500), most in 2_usize..100) {
+    fn the_cumulative_distribution_rises_to_one(
+        values in vec(value(), 1..500),
+        most in 2_usize..100,
+    ) {
         let mut d = distribution(&values);
         let points = d.cumulative(most);
         prop_assert!(points.len() <= most + 1);
         prop_assert!(points.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1));
         prop_assert_eq!(points.last().map(|p| p.1), Some(1.0));
         for (value, share) in points {
-            let below = |limit: f64| values.iter().filter(|&&v| v as f64 <= limit).count() as f64 / values.len() as f64;
-            prop_assert!(below(value * (1.0 - BIN) - 1.0) <= share + 1e-9 && share <= below(value * (1.0 + BIN) + 1.0) + 1e-9);
+            let below = |limit: f64| {
+                values.iter().filter(|&&v| v as f64 <= limit).count() as f64 / values.len() as f64
+            };
+            prop_assert!(
+                below(value * (1.0 - BIN) - 1.0) <= share + 1e-9
+                    && share <= below(value * (1.0 + BIN) + 1.0) + 1e-9
+            );
         }
     }
 
@@ -172,10 +226,16 @@ fn at_least(levels: &[(u64, i64)], threshold: f64) -> f64 {
 
 proptest! {
     #[test]
-    fn up_to_64_levels_the_time_is_exact(levels in levels(EXACT), threshold in prop_oneof![0.0..120.0_f64, 0.0..1e7]) {
+    fn up_to_64_levels_the_time_is_exact(
+        levels in levels(EXACT),
+        threshold in prop_oneof![0.0..120.0_f64, 0.0..1e7],
+    ) {
         prop_assert!(close(weighted(&levels).at_least(threshold), at_least(&levels, threshold)));
         for &(value, _) in &levels {
-            prop_assert!(close(weighted(&levels).at_least(value as f64), at_least(&levels, value as f64)), "a level counts for its own threshold");
+            prop_assert!(
+                close(weighted(&levels).at_least(value as f64), at_least(&levels, value as f64)),
+                "a level counts for its own threshold"
+            );
         }
     }
 
@@ -190,9 +250,21 @@ proptest! {
     }
 
     #[test]
-    fn beyond_them_it_is_right_but_for_the_bin_that_is_cut(levels in levels(600), threshold in prop_oneof![0.0..120.0_f64, 0.0..1e7]) {
+    fn beyond_them_it_is_right_but_for_the_bin_that_is_cut(
+        levels in levels(600),
+        threshold in prop_oneof![0.0..120.0_f64, 0.0..1e7],
+    ) {
         let time = weighted(&levels).at_least(threshold);
-        let (least, most) = (at_least(&levels, threshold * (1.0 + BIN) + 1.0), at_least(&levels, threshold * (1.0 - BIN) - 1.0));
-        prop_assert!(least - 1e-3 <= time && time <= most + 1e-3, "{} is not between {} and {}", time, least, most);
+        let (least, most) = (
+            at_least(&levels, threshold * (1.0 + BIN) + 1.0),
+            at_least(&levels, threshold * (1.0 - BIN) - 1.0),
+        );
+        prop_assert!(
+            least - 1e-3 <= time && time <= most + 1e-3,
+            "{} is not between {} and {}",
+            time,
+            least,
+            most
+        );
     }
 }

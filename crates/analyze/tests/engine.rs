@@ -13,7 +13,13 @@ use trustbed_wire::{Batch, Bits, TcpFlags};
 /// Packets of some dozen flows: handshakes, data, acknowledgements, losses, resets, silences,
 /// datagrams, nonsense.
 fn traffic() -> impl Strategy<Value = Vec<Made>> {
-    let flags = prop_oneof![40 => Just(TcpFlags::ACK), 3 => Just(TcpFlags::SYN), 2 => Just(TcpFlags::SYN | TcpFlags::ACK), 1 => Just(TcpFlags::FIN | TcpFlags::ACK), 1 => Just(TcpFlags::RST)];
+    let flags = prop_oneof![
+        40 => Just(TcpFlags::ACK),
+        3 => Just(TcpFlags::SYN),
+        2 => Just(TcpFlags::SYN | TcpFlags::ACK),
+        1 => Just(TcpFlags::FIN | TcpFlags::ACK),
+        1 => Just(TcpFlags::RST),
+    ];
     let length = prop_oneof![2 => Just(0_u32), 4 => Just(1000), 1 => Just(1), 1 => 0_u32..5000];
     let passed = prop_oneof![30 => 0_i64..3_000, 3 => 0_i64..S, 1 => 0_i64..700 * S];
     let packet =
@@ -117,20 +123,40 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn any_number_of_workers_gives_the_same_rows(packets in traffic(), connections in 1_usize..4, size in 1_usize..100) {
+    fn any_number_of_workers_gives_the_same_rows(
+        packets in traffic(),
+        connections in 1_usize..4,
+        size in 1_usize..100,
+    ) {
         let whole = batch(&packets);
         let alone = measured(&whole, 1, size, limits(connections), usize::MAX);
         for workers in [2, 3, 7, SHARDS, SHARDS + 5] {
-            prop_assert_eq!(difference(&alone, &measured(&whole, workers, size, limits(connections), usize::MAX)), None);
+            prop_assert_eq!(
+                difference(
+                    &alone,
+                    &measured(&whole, workers, size, limits(connections), usize::MAX)
+                ),
+                None
+            );
         }
     }
 
     #[test]
-    fn any_size_of_batches_gives_the_same_rows(packets in traffic(), connections in 1_usize..4, workers in 1_usize..4) {
+    fn any_size_of_batches_gives_the_same_rows(
+        packets in traffic(),
+        connections in 1_usize..4,
+        workers in 1_usize..4,
+    ) {
         let whole = batch(&packets);
         let once = measured(&whole, 1, packets.len(), limits(connections), usize::MAX);
         for size in [1, 2, 17, 64, 256] {
-            prop_assert_eq!(difference(&once, &measured(&whole, workers, size, limits(connections), usize::MAX)), None);
+            prop_assert_eq!(
+                difference(
+                    &once,
+                    &measured(&whole, workers, size, limits(connections), usize::MAX)
+                ),
+                None
+            );
         }
     }
 
@@ -146,12 +172,35 @@ proptest! {
     #[test]
     fn no_packet_is_lost(packets in traffic(), workers in 1_usize..8) {
         let rows = measured(&batch(&packets), workers, 32, limits(3), usize::MAX);
-        let counted: u64 = rows.ended.iter().map(|e| e.connection.from_initiator.packets + e.connection.from_responder.packets).sum();
+        let counted: u64 = rows
+            .ended
+            .iter()
+            .map(|e| e.connection.from_initiator.packets + e.connection.from_responder.packets)
+            .sum();
         prop_assert_eq!(counted, packets.len() as u64);
         for transfer in rows.ended.iter().flat_map(|e| &e.transfers) {
-            prop_assert!(transfer.shares.is_none_or(|shares| (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9 && shares.iter().all(|s| (0.0..=1.0).contains(s))));
-            for share in [transfer.long_pause_fraction, transfer.idle_open_window_fraction, transfer.window_saturated, transfer.window_closed, transfer.rwnd_limited, transfer.pipe_full, transfer.loss_rate, transfer.loss_rate_genuine, transfer.loss_persistence] {
-                prop_assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share)), "{:?}", transfer);
+            prop_assert!(
+                transfer
+                    .shares
+                    .is_none_or(|shares| (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9
+                        && shares.iter().all(|s| (0.0..=1.0).contains(s)))
+            );
+            for share in [
+                transfer.long_pause_fraction,
+                transfer.idle_open_window_fraction,
+                transfer.window_saturated,
+                transfer.window_closed,
+                transfer.rwnd_limited,
+                transfer.pipe_full,
+                transfer.loss_rate,
+                transfer.loss_rate_genuine,
+                transfer.loss_persistence,
+            ] {
+                prop_assert!(
+                    share.is_none_or(|share| (0.0..=1.0).contains(&share)),
+                    "{:?}",
+                    transfer
+                );
             }
         }
     }

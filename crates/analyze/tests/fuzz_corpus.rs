@@ -28,7 +28,9 @@ fn flow() {
 proptest::proptest! {
     /// What libFuzzer does for hours, for a moment: arbitrary bytes as packets.
     #[test]
-    fn arbitrary_packets_never_panic(data in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..6_000)) {
+    fn arbitrary_packets_never_panic(
+        data in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..6_000),
+    ) {
         harness::flow(&data);
     }
 }

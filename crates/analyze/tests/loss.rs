@@ -100,18 +100,29 @@ fn disproof_finds_its_retransmission_among_thousands() {
 
 proptest! {
     #[test]
-    fn up_to_256_moments_persistence_is_exact(times in btree_set(0_i64..3_000_000, 0..200), length in 1_000_000_i64..4_000_000) {
-        let times: Vec<i64> = times.into_iter().filter(|&t| t <= length).map(|t| t * MICRO).collect();
+    fn up_to_256_moments_persistence_is_exact(
+        times in btree_set(0_i64..3_000_000, 0..200),
+        length in 1_000_000_i64..4_000_000,
+    ) {
+        let times: Vec<i64> =
+            times.into_iter().filter(|&t| t <= length).map(|t| t * MICRO).collect();
         let duration = length * MICRO;
-        prop_assert!((persistence(times.clone(), duration) - slices(times, duration)).abs() < 1e-12);
+        prop_assert!(
+            (persistence(times.clone(), duration) - slices(times, duration)).abs() < 1e-12
+        );
     }
 
     /// Beyond, a retransmission may be taken for one a little earlier.
     #[test]
-    fn with_many_moments_it_is_at_most_one_slice_off(times in vec(0_i64..3_000_000, 300..1_500), length in 3_000_000_i64..4_000_000) {
+    fn with_many_moments_it_is_at_most_one_slice_off(
+        times in vec(0_i64..3_000_000, 300..1_500),
+        length in 3_000_000_i64..4_000_000,
+    ) {
         let times: Vec<i64> = times.into_iter().map(|t| t * MICRO).collect();
         let duration = length * MICRO;
-        prop_assert!((persistence(times.clone(), duration) - slices(times, duration)).abs() < 0.1 + 1e-12);
+        prop_assert!(
+            (persistence(times.clone(), duration) - slices(times, duration)).abs() < 0.1 + 1e-12
+        );
     }
 }
 

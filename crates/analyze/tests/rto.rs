@@ -100,7 +100,10 @@ proptest! {
             }
             let values = rto.values();
             prop_assert!(equal(values.raw, (srtt + (4.0 * variation).max(1e6)).min(60e9)));
-            prop_assert!(equal(values.rfc, (srtt + (4.0 * variation).max(1e6)).clamp(SECOND, 60e9)));
+            prop_assert!(equal(
+                values.rfc,
+                (srtt + (4.0 * variation).max(1e6)).clamp(SECOND, 60e9)
+            ));
             prop_assert!(equal(values.linux, (srtt + (4.0 * variation).max(200e6)).min(60e9)));
         }
     }

@@ -1,5 +1,5 @@
-//! Spacing, idle time with open window, trains and outstanding data against a twin that follows their
-//! definitions word by word.
+//! Spacing, idle time with open window, trains and outstanding data against a twin that follows
+//! their definitions word by word.
 #![allow(clippy::cast_precision_loss, reason = "numbers of a test")]
 
 use proptest::collection::vec;
@@ -150,16 +150,36 @@ proptest! {
         let spacing = total(&turns, Category::Spacing, |turn| turn.spacing);
         prop_assert_eq!((view.spacing.count(), view.spacing.sum()), spacing);
         prop_assert_eq!(view.window_wait, total(&turns, Category::WindowWait, |turn| turn.spacing));
-        prop_assert_eq!(view.recovery_wait, total(&turns, Category::RecoveryWait, |turn| turn.spacing));
-        let responses = [Category::Spacing, Category::WindowWait].map(|category| total(&turns, category, |turn| turn.response));
-        prop_assert_eq!((view.response.count(), view.response.sum()), (responses[0].0 + responses[1].0, responses[0].1 + responses[1].1));
+        prop_assert_eq!(
+            view.recovery_wait,
+            total(&turns, Category::RecoveryWait, |turn| turn.spacing)
+        );
+        let responses = [Category::Spacing, Category::WindowWait]
+            .map(|category| total(&turns, category, |turn| turn.response));
+        prop_assert_eq!(
+            (view.response.count(), view.response.sum()),
+            (responses[0].0 + responses[1].0, responses[0].1 + responses[1].1)
+        );
         prop_assert_eq!(view.train_gaps, (twin.gaps.len() as u64, twin.gaps.iter().sum()));
         let packets: u32 = twin.trains.iter().sum();
-        prop_assert_eq!(view.trains, (twin.trains.len() as u64, u64::from(packets), twin.trains.iter().copied().max().unwrap_or(0)));
-        prop_assert_eq!(view.outstanding.total(), twin.outstanding.iter().map(|o| o.1).sum::<i64>());
-        let weighted: f64 = twin.outstanding.iter().map(|&(bytes, time)| bytes as f64 * time as f64).sum();
+        prop_assert_eq!(
+            view.trains,
+            (
+                twin.trains.len() as u64,
+                u64::from(packets),
+                twin.trains.iter().copied().max().unwrap_or(0)
+            )
+        );
+        prop_assert_eq!(
+            view.outstanding.total(),
+            twin.outstanding.iter().map(|o| o.1).sum::<i64>()
+        );
+        let weighted: f64 =
+            twin.outstanding.iter().map(|&(bytes, time)| bytes as f64 * time as f64).sum();
         let mean = weighted / view.outstanding.total() as f64;
-        prop_assert!(view.outstanding.mean().is_none_or(|m| (m - mean).abs() <= 1e-9 * mean.max(1.0)));
+        prop_assert!(
+            view.outstanding.mean().is_none_or(|m| (m - mean).abs() <= 1e-9 * mean.max(1.0))
+        );
         prop_assert_eq!(&view.pauses[..], &twin.pauses[..twin.pauses.len().min(64)]);
     }
 
@@ -167,13 +187,19 @@ proptest! {
     #[test]
     fn spacing_and_trains_fit_into_the_transfer(events in events()) {
         let (view, _) = run(&events);
-        let times: Vec<i64> = events.iter().filter_map(|e| if let Event::Send { at, .. } = e { Some(*at) } else { None }).collect();
+        let times: Vec<i64> = events
+            .iter()
+            .filter_map(|e| if let Event::Send { at, .. } = e { Some(*at) } else { None })
+            .collect();
         let whole = times.last().zip(times.first()).map_or(0, |(last, first)| last - first);
-        let spent = view.spacing.sum() + view.window_wait.1 + view.recovery_wait.1 + view.train_gaps.1;
+        let spent =
+            view.spacing.sum() + view.window_wait.1 + view.recovery_wait.1 + view.train_gaps.1;
         prop_assert!(spent <= whole, "{} of {}", spent, whole);
         prop_assert!(view.response.sum() <= whole);
         prop_assert!(view.window_limited <= whole);
-        let end = events.last().map_or(0, |e| match e { Event::Send { at, .. } | Event::Receive { at, .. } => *at });
+        let end = events.last().map_or(0, |e| match e {
+            Event::Send { at, .. } | Event::Receive { at, .. } => *at,
+        });
         prop_assert!(view.blocked + view.recovering <= end - times.first().copied().unwrap_or(end));
     }
 }

@@ -73,7 +73,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_bucket_keeps_its_lowest_and_its_highest(steps in vec((0..2_000_000_i64, -1e3..1e3_f64), 1..12_000)) {
+    fn every_bucket_keeps_its_lowest_and_its_highest(
+        steps in vec((0..2_000_000_i64, -1e3..1e3_f64), 1..12_000),
+    ) {
         let points = steady(&steps);
         let chart = thinned(&points);
         let kept: &[Point] = chart.points();
@@ -83,16 +85,34 @@ proptest! {
         let width = last / BUCKET + 1;
         for &(since, value) in points.iter().step_by(7) {
             let near = || kept.iter().filter(|p| (p.since.0 - since).abs() <= width);
-            prop_assert!(near().any(|p| p.value >= value) && near().any(|p| p.value <= value), "{} at {} of {}", value, since, last);
+            prop_assert!(
+                near().any(|p| p.value >= value) && near().any(|p| p.value <= value),
+                "{} at {} of {}",
+                value,
+                since,
+                last
+            );
         }
         let extreme = |least: f64, value: f64| least.min(value);
-        let (lowest, highest) = (points.iter().map(|p| p.1).fold(f64::MAX, extreme), points.iter().map(|p| -p.1).fold(f64::MAX, extreme));
-        prop_assert!(kept.iter().any(|p| p.value <= lowest) && kept.iter().any(|p| -p.value <= highest));
+        let (lowest, highest) = (
+            points.iter().map(|p| p.1).fold(f64::MAX, extreme),
+            points.iter().map(|p| -p.1).fold(f64::MAX, extreme),
+        );
+        prop_assert!(
+            kept.iter().any(|p| p.value <= lowest) && kept.iter().any(|p| -p.value <= highest)
+        );
         // A kept point is one that was added, with its companion.
         for point in kept {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was an index")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it was an index"
+            )]
             let original = points[point.beside as usize];
-            prop_assert_eq!((original.0, original.1.to_bits()), (point.since.0, point.value.to_bits()));
+            prop_assert_eq!(
+                (original.0, original.1.to_bits()),
+                (point.since.0, point.value.to_bits())
+            );
         }
     }
 }

@@ -253,16 +253,34 @@ proptest! {
         let trails: Vec<Trail> = all
             .iter()
             .zip(1..)
-            .map(|(pauses, n)| trail(n, &pauses.iter().map(|&(from, to)| (from * MS, to * MS)).collect::<Vec<_>>()))
+            .map(|(pauses, n)| {
+                trail(n, &pauses.iter().map(|&(from, to)| (from * MS, to * MS)).collect::<Vec<_>>())
+            })
             .collect();
-        let silent = |pauses: &[(i64, i64)], at: i64| pauses.iter().any(|&(from, to)| from <= at && at < to);
+        let silent =
+            |pauses: &[(i64, i64)], at: i64| pauses.iter().any(|&(from, to)| from <= at && at < to);
         for (n, own) in all.iter().enumerate() {
-            let long: Vec<i64> = own.iter().filter(|(from, to)| to - from > 20).flat_map(|&(from, to)| from..to).collect();
-            let shared = long.iter().filter(|&&at| all.iter().enumerate().all(|(other, pauses)| other == n || silent(pauses, at))).count();
+            let long: Vec<i64> = own
+                .iter()
+                .filter(|(from, to)| to - from > 20)
+                .flat_map(|&(from, to)| from..to)
+                .collect();
+            let shared = long
+                .iter()
+                .filter(|&&at| {
+                    all.iter().enumerate().all(|(other, pauses)| other == n || silent(pauses, at))
+                })
+                .count();
             let expected = (!long.is_empty()).then(|| shared as f64 / long.len() as f64);
             let measured = overlap(&trails, n as u64 + 1);
             prop_assert_eq!(measured.is_some(), expected.is_some());
-            prop_assert!(measured.zip(expected).is_none_or(|(m, e)| (m - e).abs() < 1e-9), "transfer {}: {:?}, not {:?}", n + 1, measured, expected);
+            prop_assert!(
+                measured.zip(expected).is_none_or(|(m, e)| (m - e).abs() < 1e-9),
+                "transfer {}: {:?}, not {:?}",
+                n + 1,
+                measured,
+                expected
+            );
         }
     }
 }

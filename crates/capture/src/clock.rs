@@ -135,7 +135,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fast_equals_slow(code in 0_u8..=255, offset in any::<i64>(), count in any::<u64>(), shift in 0_u32..64) {
+        fn fast_equals_slow(
+            code in 0_u8..=255,
+            offset in any::<i64>(),
+            count in any::<u64>(),
+            shift in 0_u32..64,
+        ) {
             let clock = Clock::new(Resolution::from_option(code), offset);
             prop_assert_eq!(clock.at(count >> shift), clock.slow(count >> shift));
         }

@@ -364,7 +364,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn mutated_files_never_panic(format in 0_usize..4, changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..12)) {
+    fn mutated_files_never_panic(
+        format in 0_usize..4,
+        changes in
+            proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..12),
+    ) {
         let frames = frames(25);
         let mut bytes = match format {
             0 => Pcap::MICROS.file(&frames),
@@ -398,8 +402,12 @@ proptest! {
     }
 
     #[test]
-    fn noise_behind_a_header_never_panics(format in 0_usize..2, noise in proptest::collection::vec(any::<u8>(), 0..2_000)) {
-        let mut bytes = if format == 0 { Pcap::MICROS.header() } else { Pcapng::simple(false).bytes };
+    fn noise_behind_a_header_never_panics(
+        format in 0_usize..2,
+        noise in proptest::collection::vec(any::<u8>(), 0..2_000),
+    ) {
+        let mut bytes =
+            if format == 0 { Pcap::MICROS.header() } else { Pcapng::simple(false).bytes };
         bytes.extend(noise);
         check(&bytes)?;
     }

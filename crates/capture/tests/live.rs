@@ -313,7 +313,10 @@ fn what_cannot_be_opened_says_why() {
     cable();
     let error = Live::open("lefd", LiveOptions::default()).unwrap_err();
     assert!(
-        matches!(&error, LiveError::NoSuchInterface { known, .. } if known.contains(&"left".to_owned())),
+        matches!(
+            &error,
+            LiveError::NoSuchInterface { known, .. } if known.contains(&"left".to_owned())
+        ),
         "{error}"
     );
     assert!(error.hint().contains("right"));

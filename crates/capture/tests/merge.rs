@@ -221,11 +221,15 @@ proptest! {
             ts += step.max(&0) * 100_000;
             frames.push(tcp(ts + step.min(&0) * 100_000, i as u32, 20));
         }
-        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(frames.len())).chain([0, frames.len()]).collect();
+        let mut cuts: Vec<usize> =
+            cuts.iter().map(|cut| cut.index(frames.len())).chain([0, frames.len()]).collect();
         cuts.sort_unstable();
         cuts.dedup();
-        prop_assume!(cuts.windows(2).all(|pair| pair[0] == 0 || frames[pair[0]].ts_ns > frames[..pair[0]].iter().map(|frame| frame.ts_ns).max().unwrap() - 9 * MS));
-        let starts: Vec<i64> = cuts[..cuts.len() - 1].iter().map(|cut| frames[*cut].ts_ns).collect();
+        prop_assume!(cuts.windows(2).all(|pair| pair[0] == 0
+            || frames[pair[0]].ts_ns
+                > frames[..pair[0]].iter().map(|frame| frame.ts_ns).max().unwrap() - 9 * MS));
+        let starts: Vec<i64> =
+            cuts[..cuts.len() - 1].iter().map(|cut| frames[*cut].ts_ns).collect();
         prop_assume!(starts.is_sorted_by(|a, b| a < b));
         let mut inputs = Vec::new();
         for (pair, format) in cuts.windows(2).zip(&formats) {
@@ -234,7 +238,11 @@ proptest! {
                 0 => Pcap::MICROS.file(part),
                 1 => gzip(&[&Pcap { big: true, ..Pcap::NANOS }.file(part)]),
                 2 => zstd(&[&Pcap::NANOS.file(part)]),
-                _ => { let mut file = Pcapng::simple(true); file.packets(part); file.bytes }
+                _ => {
+                    let mut file = Pcapng::simple(true);
+                    file.packets(part);
+                    file.bytes
+                }
             };
             inputs.push(memory("part", &bytes));
         }

@@ -116,14 +116,25 @@ proptest! {
     }
 
     #[test]
-    fn pcapng(frames in any_frames(), sections in proptest::collection::vec((any::<bool>(), proptest::collection::vec(0_u8..12, 1..4), -1_000_i64..1_000), 1..4)) {
+    fn pcapng(
+        frames in any_frames(),
+        sections in proptest::collection::vec(
+            (any::<bool>(), proptest::collection::vec(0_u8..12, 1..4), -1_000_i64..1_000),
+            1..4,
+        ),
+    ) {
         let mut file = Pcapng::default();
         let per_section = frames.len().div_ceil(sections.len());
-        for ((big, resolutions, offset), frames) in sections.iter().zip(frames.chunks(per_section)) {
+        for ((big, resolutions, offset), frames) in sections.iter().zip(frames.chunks(per_section))
+        {
             file.section(*big, &[(4, b"a writer".to_vec())]);
             for resolution in resolutions {
                 // Codes 10 and 11 stand for 2⁻¹⁰ and 2⁻²⁰.
-                let code = match resolution { 10 => 0x8a, 11 => 0x94, code => *code };
+                let code = match resolution {
+                    10 => 0x8a,
+                    11 => 0x94,
+                    code => *code,
+                };
                 let offset = file.offset_option(*offset);
                 file.interface(1, 0, &[(9, vec![code]), offset]);
             }
@@ -131,7 +142,12 @@ proptest! {
                 let options = if i % 5 == 0 { vec![(1, b"comment".to_vec())] } else { vec![] };
                 // Any count is right as long as it stays within the years that nanoseconds can
                 // express.
-                file.enhanced((i % resolutions.len()) as u32, frame.ts_ns.cast_unsigned() >> 30, frame, &options);
+                file.enhanced(
+                    (i % resolutions.len()) as u32,
+                    frame.ts_ns.cast_unsigned() >> 30,
+                    frame,
+                    &options,
+                );
                 if i % 7 == 0 {
                     file.statistics(0, &[(4, i as u64)]);
                 }

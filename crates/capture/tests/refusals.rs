@@ -85,14 +85,18 @@ fn nothing_in_the_file() {
 fn cut_file_headers() {
     let pcap = Pcap::MICROS.header();
     for length in 4..24 {
-        assert!(
-            matches!(refused(&pcap[..length]), OpenError::TruncatedHeader { needed: 24, found, .. } if found == length)
-        );
+        assert!(matches!(
+            refused(&pcap[..length]),
+            OpenError::TruncatedHeader { needed: 24, found, .. } if found == length
+        ));
     }
     let pcapng = Pcapng::simple(false).bytes;
     for length in 4..28 {
         assert!(
-            matches!(refused(&pcapng[..length]), OpenError::TruncatedHeader { needed: 28, found, .. } if found == length),
+            matches!(
+                refused(&pcapng[..length]),
+                OpenError::TruncatedHeader { needed: 28, found, .. } if found == length
+            ),
             "{length}"
         );
     }
@@ -159,7 +163,10 @@ fn link_types_that_cannot_be_decoded() {
     file.packets(&frames(3));
     let error = refused(&file.bytes);
     assert!(
-        matches!(&error, OpenError::UnsupportedLink { links, offset: 36, .. } if *links == [105, 999]),
+        matches!(
+            &error,
+            OpenError::UnsupportedLink { links, offset: 36, .. } if *links == [105, 999]
+        ),
         "{error}"
     );
     assert_says(&error, "105 (IEEE 802.11), 999");

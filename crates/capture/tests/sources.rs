@@ -185,7 +185,11 @@ proptest! {
     /// Members of a gzip file come out one read at a time, so the window slides over every kind of
     /// border.
     #[test]
-    fn streams_read_like_mappings(format in 0_usize..2, mut cuts in proptest::collection::vec(0_usize..150_000, 0..20), limit in 1_usize..400) {
+    fn streams_read_like_mappings(
+        format in 0_usize..2,
+        mut cuts in proptest::collection::vec(0_usize..150_000, 0..20),
+        limit in 1_usize..400,
+    ) {
         let plain = &both_formats()[format];
         for cut in &mut cuts {
             *cut %= plain.len();

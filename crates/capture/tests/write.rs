@@ -233,7 +233,10 @@ proptest! {
     /// Any frames, read back.
     #[test]
     fn any_frames_read_back(
-        given in proptest::collection::vec((0_i64..i64::MAX, any::<u32>(), 0_usize..200, 0_usize..3, 0_u16..3), 0..60),
+        given in proptest::collection::vec(
+            (0_i64..i64::MAX, any::<u32>(), 0_usize..200, 0_usize..3, 0_u16..3),
+            0..60,
+        ),
     ) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out.pcapng");
@@ -243,16 +246,20 @@ proptest! {
             writer.interface(&description("", link)).unwrap();
         }
         let bytes: Vec<u8> = (0..200).collect();
-        let frames: Vec<Frame<'_>> = given.iter().zip(1..).map(|(&(ts, original, length, direction, interface), index)| Frame {
-            ts: Ns(ts),
-            index,
-            file: 0,
-            interface,
-            link: Some(links[usize::from(interface)]),
-            original_length: original.max(length as u32),
-            marked: [Direction::Unknown, Direction::Inbound, Direction::Outbound][direction],
-            bytes: &bytes[..length],
-        }).collect();
+        let frames: Vec<Frame<'_>> = given
+            .iter()
+            .zip(1..)
+            .map(|(&(ts, original, length, direction, interface), index)| Frame {
+                ts: Ns(ts),
+                index,
+                file: 0,
+                interface,
+                link: Some(links[usize::from(interface)]),
+                original_length: original.max(length as u32),
+                marked: [Direction::Unknown, Direction::Inbound, Direction::Outbound][direction],
+                bytes: &bytes[..length],
+            })
+            .collect();
         for frame in &frames {
             writer.frame(frame).unwrap();
         }

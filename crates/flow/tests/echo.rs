@@ -107,7 +107,10 @@ impl Twin {
 
 proptest! {
     #[test]
-    fn it_follows_the_rule(base: u32, steps in vec((any::<bool>(), 0_u32..40, 0_i64..SECOND), 1..80)) {
+    fn it_follows_the_rule(
+        base: u32,
+        steps in vec((any::<bool>(), 0_u32..40, 0_i64..SECOND), 1..80),
+    ) {
         let (mut echo, mut twin) = (Echo::default(), Twin::default());
         let mut now = 0;
         let mut newest = None;
@@ -122,7 +125,10 @@ proptest! {
                     newest = Some(tick + 1);
                 }
             } else {
-                prop_assert_eq!(echo.echoed(value, Ns(now)).map(|span| span.0), twin.echoed(tick, now));
+                prop_assert_eq!(
+                    echo.echoed(value, Ns(now)).map(|span| span.0),
+                    twin.echoed(tick, now)
+                );
             }
         }
     }

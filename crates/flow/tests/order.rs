@@ -146,7 +146,10 @@ proptest! {
         let whole = stamped(&stamps);
         let (released, facts) = ordered(cut(&whole, &sizes));
         let (expected, expected_facts) = twin(&stamps);
-        prop_assert_eq!(released.iter().map(|&(index, epoch, _)| (index, epoch)).collect::<Vec<_>>(), expected);
+        prop_assert_eq!(
+            released.iter().map(|&(index, epoch, _)| (index, epoch)).collect::<Vec<_>>(),
+            expected
+        );
         prop_assert_eq!(facts, expected_facts);
         for (index, _, name) in released {
             let carried = (index % 3 == 1).then(|| u16::try_from(index).unwrap_or(0));
@@ -156,8 +159,17 @@ proptest! {
 
     /// It holds back no more than it must: what lies 10 ms behind is released at once.
     #[test]
-    fn it_holds_ten_milliseconds_and_the_last_batch(steps in vec(0..2 * MILLI, 20..200), size in 1_usize..10) {
-        let stamps: Vec<i64> = steps.iter().scan(0, |at, step| { *at += step; Some(*at) }).collect();
+    fn it_holds_ten_milliseconds_and_the_last_batch(
+        steps in vec(0..2 * MILLI, 20..200),
+        size in 1_usize..10,
+    ) {
+        let stamps: Vec<i64> = steps
+            .iter()
+            .scan(0, |at, step| {
+                *at += step;
+                Some(*at)
+            })
+            .collect();
         let mut order = Order::default();
         let (mut pushed, mut released) = (0, Vec::new());
         for part in cut(&stamped(&stamps), &[size]) {
@@ -166,7 +178,12 @@ proptest! {
             drain(&mut order, &mut released);
             let newest = stamps[pushed - 1];
             let settled = stamps[..pushed].iter().filter(|&&ts| ts <= newest - BUFFER).count();
-            prop_assert!(released.len() + size > settled, "{} released, {} settled", released.len(), settled);
+            prop_assert!(
+                released.len() + size > settled,
+                "{} released, {} settled",
+                released.len(),
+                settled
+            );
         }
     }
 }

@@ -14,7 +14,8 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (-20_i64..120, 0_i64..25).prop_map(|(start, length)| Step::Insert(start, start + length)),
+        6 => (-20_i64..120, 0_i64..25)
+            .prop_map(|(start, length)| Step::Insert(start, start + length)),
         1 => (-25_i64..130).prop_map(Step::RemoveBelow),
     ]
 }
@@ -33,7 +34,10 @@ fn runs(bytes: &BTreeSet<i64>) -> Vec<(i64, i64)> {
 
 proptest! {
     #[test]
-    fn it_holds_what_a_set_of_bytes_holds(steps in vec(step(), 1..40), probe in (-30_i64..140, 1_i64..30)) {
+    fn it_holds_what_a_set_of_bytes_holds(
+        steps in vec(step(), 1..40),
+        probe in (-30_i64..140, 1_i64..30),
+    ) {
         let mut set = RangeSet::default();
         let mut bytes = BTreeSet::new();
         for step in steps {
@@ -44,7 +48,8 @@ proptest! {
                         assert!(from < to, "a part is never empty");
                         reported.extend(from..to);
                     });
-                    let fresh: BTreeSet<i64> = (start..end).filter(|byte| bytes.insert(*byte)).collect();
+                    let fresh: BTreeSet<i64> =
+                        (start..end).filter(|byte| bytes.insert(*byte)).collect();
                     prop_assert_eq!(reported, fresh, "the parts that were not in the set before");
                 }
                 Step::RemoveBelow(offset) => {
@@ -56,8 +61,14 @@ proptest! {
             prop_assert_eq!((set.len(), set.is_empty()), (runs(&bytes).len(), bytes.is_empty()));
         }
         let (start, length) = probe;
-        prop_assert_eq!(set.covers(start, start + length), (start..start + length).all(|byte| bytes.contains(&byte)));
-        prop_assert_eq!(set.bytes_above(start), i64::try_from(bytes.range(start..).count()).unwrap_or(-1));
+        prop_assert_eq!(
+            set.covers(start, start + length),
+            (start..start + length).all(|byte| bytes.contains(&byte))
+        );
+        prop_assert_eq!(
+            set.bytes_above(start),
+            i64::try_from(bytes.range(start..).count()).unwrap_or(-1)
+        );
     }
 }
 

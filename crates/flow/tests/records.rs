@@ -25,7 +25,8 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let range = (-5_i64..90, 1_i64..20);
     prop_oneof![
-        4 => (prop_oneof![4 => Just(0_i64), 1 => 1_i64..9], 1_u32..12).prop_map(|(gap, length)| Step::Push { gap, length }),
+        4 => (prop_oneof![4 => Just(0_i64), 1 => 1_i64..9], 1_u32..12)
+            .prop_map(|(gap, length)| Step::Push { gap, length }),
         2 => range.clone().prop_map(|(start, length)| Step::Again(start, start + length)),
         2 => range.prop_map(|(start, length)| Step::Sack(start, start + length)),
         2 => (0_i64..90).prop_map(Step::Acknowledge),
@@ -80,7 +81,10 @@ fn apply(records: &mut Records, top: &mut i64, step: &Step, now: i64) {
 
 proptest! {
     #[test]
-    fn every_byte_is_known_as_the_twin_knows_it(base in prop_oneof![Just(0_i64), Just(0xffff_ffe0), any::<i32>().prop_map(i64::from)], steps in vec(step(), 1..60)) {
+    fn every_byte_is_known_as_the_twin_knows_it(
+        base in prop_oneof![Just(0_i64), Just(0xffff_ffe0), any::<i32>().prop_map(i64::from)],
+        steps in vec(step(), 1..60),
+    ) {
         let moved = |step: &Step| match *step {
             Step::Push { gap, length } => Step::Push { gap, length },
             Step::Again(start, end) => Step::Again(base + start, base + end),
@@ -94,26 +98,34 @@ proptest! {
             twin.step(&step, now);
             prop_assert_eq!(top, twin.top);
             for byte in twin.acknowledged.max(base - 10)..top + 3 {
-                let known = records.holding(byte).map(|r| (r.first_sent.0, r.last_sent.0, r.sent, r.sacked));
+                let known = records
+                    .holding(byte)
+                    .map(|r| (r.first_sent.0, r.last_sent.0, r.sent, r.sacked));
                 prop_assert_eq!(known, twin.bytes.get(&byte).copied(), "byte {}", byte - base);
             }
         }
         let mut end = i64::MIN;
         for record in records.iter() {
             let start = Records::offset(record, base);
-            prop_assert!(record.length > 0 && start >= end, "records are ascending and do not overlap");
+            prop_assert!(
+                record.length > 0 && start >= end,
+                "records are ascending and do not overlap"
+            );
             end = start + i64::from(record.length);
         }
     }
 
     /// A segment enters where it belongs, when a hole between others is filled.
     #[test]
-    fn a_filled_hole_lies_between_its_neighbours(order in Just(vec![0_i64, 1, 2, 3, 4, 5, 6, 7]).prop_shuffle()) {
+    fn a_filled_hole_lies_between_its_neighbours(
+        order in Just(vec![0_i64, 1, 2, 3, 4, 5, 6, 7]).prop_shuffle(),
+    ) {
         let mut records = Records::default();
         for &n in &order {
             records.insert(n * 10, 10, Ns(n));
         }
-        let sent: Vec<(i64, i64)> = records.iter().map(|r| (Records::offset(r, 40), r.first_sent.0)).collect();
+        let sent: Vec<(i64, i64)> =
+            records.iter().map(|r| (Records::offset(r, 40), r.first_sent.0)).collect();
         prop_assert_eq!(sent, (0..8).map(|n| (n * 10, n)).collect::<Vec<_>>());
     }
 }

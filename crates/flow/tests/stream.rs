@@ -783,7 +783,10 @@ fn a_retransmission_of_acknowledged_bytes_spoils_no_later_sample() {
     assert_eq!(seen.labels(), ["new", "retransmission/spurious"]);
     let sample = |rtt| RttOutcome::Sample { rtt: Span::from_millis(rtt), lone: false };
     assert!(
-        matches!(seen.round_trips()[1], RttOutcome::Sample { rtt, .. } if rtt == Span::from_millis(12)),
+        matches!(
+            seen.round_trips()[1],
+            RttOutcome::Sample { rtt, .. } if rtt == Span::from_millis(12)
+        ),
         "1000 to 2000 was sent once: {:?}",
         seen.round_trips()
     );

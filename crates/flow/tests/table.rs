@@ -407,7 +407,13 @@ fn a_transfer_begins_with_its_first_data_and_hears_everything_after() {
 }
 
 fn traffic() -> impl Strategy<Value = Vec<Made>> {
-    let flags = prop_oneof![20 => Just(TcpFlags::ACK), 3 => Just(TcpFlags::SYN), 2 => Just(TcpFlags::SYN | TcpFlags::ACK), 2 => Just(FIN), 1 => Just(TcpFlags::RST)];
+    let flags = prop_oneof![
+        20 => Just(TcpFlags::ACK),
+        3 => Just(TcpFlags::SYN),
+        2 => Just(TcpFlags::SYN | TcpFlags::ACK),
+        2 => Just(FIN),
+        1 => Just(TcpFlags::RST),
+    ];
     let packet = (
         0_u16..6,
         any::<bool>(),
@@ -438,8 +444,14 @@ proptest! {
     /// follow one another.
     #[test]
     fn every_packet_belongs_to_one_instance(packets in traffic(), connections in 1_usize..8) {
-        let seen = record_with(&batch(&packets), Limits { connections, ..Limits::default() }, false);
-        let counted: u64 = seen.gone.iter().flat_map(|gone| &gone.connection.streams).map(|stream| stream.counters.packets).sum();
+        let seen =
+            record_with(&batch(&packets), Limits { connections, ..Limits::default() }, false);
+        let counted: u64 = seen
+            .gone
+            .iter()
+            .flat_map(|gone| &gone.connection.streams)
+            .map(|stream| stream.counters.packets)
+            .sum();
         prop_assert_eq!(counted, packets.len() as u64);
         prop_assert!(seen.facts.most <= connections as u64);
         for gone in &seen.gone {
@@ -447,9 +459,15 @@ proptest! {
             prop_assert!(gone.connection.start <= gone.connection.last);
             for stream in &gone.connection.streams {
                 let counters = stream.counters;
-                prop_assert_eq!(counters.retransmitted, counters.spurious + counters.fast + counters.timeout);
+                prop_assert_eq!(
+                    counters.retransmitted,
+                    counters.spurious + counters.fast + counters.timeout
+                );
                 prop_assert!(counters.tail_loss_probes <= counters.timeout);
-                prop_assert!(counters.data_packets >= counters.retransmitted + counters.reordered + counters.lost_upstream);
+                prop_assert!(
+                    counters.data_packets
+                        >= counters.retransmitted + counters.reordered + counters.lost_upstream
+                );
             }
         }
     }

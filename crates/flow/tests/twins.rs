@@ -187,9 +187,12 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => length.clone().prop_map(|length| Step::Next { length }),
         1 => (1_i64..3000, length.clone()).prop_map(|(over, length)| Step::Jump { over, length }),
-        4 => (any::<Index>(), shift, length).prop_map(|(from, shift, length)| Step::Again { from, shift, length }),
+        4 => (any::<Index>(), shift, length)
+            .prop_map(|(from, shift, length)| Step::Again { from, shift, length }),
         6 => (any::<Index>(), inside, window, vec((any::<Index>(), any::<Index>()), 0..3))
-            .prop_map(|(to, inside, window, blocks)| Step::Acknowledge { to, inside, window, blocks }),
+            .prop_map(|(to, inside, window, blocks)| {
+                Step::Acknowledge { to, inside, window, blocks }
+            }),
     ]
 }
 
@@ -211,7 +214,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn the_table_says_what_the_twin_says(steps in vec((step(), prop_oneof![3 => 1_i64..500, 1 => 500_i64..20_000]), 1..60)) {
+    fn the_table_says_what_the_twin_says(
+        steps in vec((step(), prop_oneof![3 => 1_i64..500, 1 => 500_i64..20_000]), 1..60),
+    ) {
         let mut talk = Talk::open();
         let mut twin = Twin { window: 60_000, ..Twin::default() };
         let mut now = 20 * MS;
@@ -240,9 +245,21 @@ proptest! {
         let data = seen.data(0);
         prop_assert_eq!(data.len(), verdicts.len());
         for (n, (segment, (class, overlap, cause))) in data.iter().zip(verdicts).enumerate() {
-            prop_assert_eq!((segment.class, i64::from(segment.overlap)), (class, overlap), "data packet {}", n);
-            let found = if segment.cause == Cause::TailLossProbe { Cause::Timeout } else { segment.cause };
-            prop_assert!(cause.is_none_or(|cause| cause == found), "data packet {}: {:?}, the twin says {:?}", n, found, cause);
+            prop_assert_eq!(
+                (segment.class, i64::from(segment.overlap)),
+                (class, overlap),
+                "data packet {}",
+                n
+            );
+            let found =
+                if segment.cause == Cause::TailLossProbe { Cause::Timeout } else { segment.cause };
+            prop_assert!(
+                cause.is_none_or(|cause| cause == found),
+                "data packet {}: {:?}, the twin says {:?}",
+                n,
+                found,
+                cause
+            );
         }
         let acks = seen.acks(0);
         prop_assert_eq!(acks.len(), answers.len());
@@ -251,11 +268,20 @@ proptest! {
                 RttOutcome::Sample { rtt, .. } => Some(rtt.0 / 1_000),
                 _ => None,
             };
-            prop_assert_eq!((found, ack.duplicate), (sample, duplicate), "acknowledgement {}: {:?}", n, ack);
+            prop_assert_eq!(
+                (found, ack.duplicate),
+                (sample, duplicate),
+                "acknowledgement {}: {:?}",
+                n,
+                ack
+            );
         }
         let stream = seen.client();
         prop_assert_eq!((stream.snd_max, stream.una), (twin.snd_max, twin.una));
         prop_assert_eq!(stream.counters.unique, twin.seen.len() as u64);
-        prop_assert_eq!(stream.counters.unique + stream.counters.retransmitted_bytes, stream.counters.payload);
+        prop_assert_eq!(
+            stream.counters.unique + stream.counters.retransmitted_bytes,
+            stream.counters.payload
+        );
     }
 }

@@ -298,7 +298,12 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_and_frames_are_in_order(
-        mss in 48_u16..9000, payload in 0_u32..600_000, options in 0_u16..40, spacing in spacing(), direction in direction(), micros in 0_i64..1 << 50,
+        mss in 48_u16..9000,
+        payload in 0_u32..600_000,
+        options in 0_u16..40,
+        spacing in spacing(),
+        direction in direction(),
+        micros in 0_i64..1 << 50,
     ) {
         let mut unsegment = opened(spacing, mss, mss);
         let mut made = Ends::default().client(micros).data(payload);
@@ -309,43 +314,69 @@ proptest! {
         let size = u32::from(mss) - u32::from(options).min(u32::from(mss));
         if size >= 48 && payload > 48 {
             prop_assert_eq!(found.len(), payload.div_ceil(size) as usize);
-            prop_assert!(found.iter().rev().skip(1).all(|f| f.2 == headers + size), "all but the last are full");
+            prop_assert!(
+                found.iter().rev().skip(1).all(|f| f.2 == headers + size),
+                "all but the last are full"
+            );
         }
         prop_assert_eq!(found.iter().map(|f| f.2 - headers).sum::<u32>(), payload);
         prop_assert!(found.iter().all(|f| f.1 == f.2 + LINK));
         prop_assert!(found.iter().all(|f| f.2 > headers) || payload == 0);
-        prop_assert!(found.windows(2).all(|pair| pair[0].0 <= pair[1].0), "frames of a super-packet are in order");
+        prop_assert!(
+            found.windows(2).all(|pair| pair[0].0 <= pair[1].0),
+            "frames of a super-packet are in order"
+        );
         let (first, last) = (found[0].0, found[found.len() - 1].0);
         match direction {
             Direction::Received => prop_assert_eq!(last, made.packet.ts.0),
             Direction::Sent => prop_assert_eq!(first, made.packet.ts.0),
-            Direction::Unknown => prop_assert_eq!((first, last), (made.packet.ts.0, made.packet.ts.0)),
+            Direction::Unknown => {
+                prop_assert_eq!((first, last), (made.packet.ts.0, made.packet.ts.0));
+            }
         }
     }
 
     #[test]
-    fn spread_frames_never_go_faster_than_the_link(payload in 1001_u32..60_000, rate in 1_000_u64..100_000_000_000, direction in direction()) {
+    fn spread_frames_never_go_faster_than_the_link(
+        payload in 1001_u32..60_000,
+        rate in 1_000_u64..100_000_000_000,
+        direction in direction(),
+    ) {
         let mut unsegment = opened(Spacing::Spread { rate: Rate(rate), gap: 24 }, 1000, 1000);
-        let found = frames(&mut unsegment, &Ends::default().client(1_000 * MS).data(payload), direction);
+        let found =
+            frames(&mut unsegment, &Ends::default().client(1_000 * MS).data(payload), direction);
         if direction != Direction::Unknown {
             for pair in found.windows(2) {
                 // A sent frame is stamped at its begin, a received one at its end.
                 let between = if direction == Direction::Sent { pair[0].1 } else { pair[1].1 };
                 let exact = u128::from(between + 24) * 8_000_000_000 / u128::from(rate);
                 let gap = u128::try_from(pair[1].0 - pair[0].0).unwrap();
-                prop_assert!(gap.abs_diff(exact) <= 1, "{gap} ns, {exact} ns at the rate of the link");
+                prop_assert!(
+                    gap.abs_diff(exact) <= 1,
+                    "{gap} ns, {exact} ns at the rate of the link"
+                );
             }
         }
     }
 
     #[test]
-    fn whatever_is_learnt_the_payload_stays(lengths in vec((0_u32..70_000, any::<bool>()), 0..50), payload in 0_u32..70_000) {
+    fn whatever_is_learnt_the_payload_stays(
+        lengths in vec((0_u32..70_000, any::<bool>()), 0..50),
+        payload in 0_u32..70_000,
+    ) {
         let ends = Ends::default();
         let mut unsegment = Unsegment::new(Spacing::Stacked);
         for (length, by_client) in lengths {
-            learn(&mut unsegment, &[if by_client { ends.client(0) } else { ends.server(0) }.data(length)]);
+            learn(
+                &mut unsegment,
+                &[if by_client { ends.client(0) } else { ends.server(0) }.data(length)],
+            );
         }
-        let found = frames(&mut unsegment, &ends.client(MS).data(payload).flags(TcpFlags::ACK | TcpFlags::PSH), Direction::Sent);
+        let found = frames(
+            &mut unsegment,
+            &ends.client(MS).data(payload).flags(TcpFlags::ACK | TcpFlags::PSH),
+            Direction::Sent,
+        );
         prop_assert_eq!(found.iter().map(|f| f.2 - 40).sum::<u32>(), payload);
         prop_assert!(found.len() <= payload.div_ceil(536).max(1) as usize);
     }

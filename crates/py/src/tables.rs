@@ -93,7 +93,10 @@ impl Analysis {
 
 /// Reads captures in one pass.
 #[pyfunction]
-#[pyo3(signature = (paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false, series=false, progress=None))]
+#[pyo3(signature = (
+    paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false,
+    series=false, progress=None
+))]
 #[expect(
     clippy::too_many_arguments,
     clippy::fn_params_excessive_bools,

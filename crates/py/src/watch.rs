@@ -35,8 +35,11 @@ pub(crate) struct Watch {
 #[pymethods]
 impl Watch {
     #[new]
-    #[pyo3(signature = (interface, *, rate=None, mode="dynamic-same", window_ns=100_000_000, basis="frame", directions=true, filter=None,
-        offload="stacked", snap=128, ring=33_554_432, hardware_timestamps=true, write=None))]
+    #[pyo3(signature = (
+        interface, *, rate=None, mode="dynamic-same", window_ns=100_000_000, basis="frame",
+        directions=true, filter=None, offload="stacked", snap=128, ring=33_554_432,
+        hardware_timestamps=true, write=None
+    ))]
     #[expect(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,

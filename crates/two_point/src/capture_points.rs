@@ -2,10 +2,10 @@
 //! each was taken beside.
 //!
 //! Whatever the offset of the clocks, `second − first` is larger for a frame from the first capture
-//! point to the second than for one in the other direction: by the round trip between the capture points.
-//! Clocks drift apart meanwhile. So a frame and the last one of the other direction before it tell
-//! only if they are closer in time than it takes a clock to drift by their difference, and of what
-//! several such pairs tell, the most counts.
+//! point to the second than for one in the other direction: by the round trip between the capture
+//! points. Clocks drift apart meanwhile. So a frame and the last one of the other direction before
+//! it count only if they are closer in time than it takes a clock to drift by their difference, and
+//! of what several such pairs show, the most counts.
 //!
 //! Connections of which this says nothing are placed by one of their endpoints, or by their
 //! addresses, where others know these and do not contradict each other: both capture points may

@@ -292,7 +292,7 @@ fn a_quiet_connection_is_not_placed_by_how_far_the_clocks_drift_between_its_fram
 fn a_server_at_both_places_is_told_by_its_clients() {
     let mut scene = Scene::default();
     scene.transfer(Client::default(), &[Fate::Takes(10 * MS); 40], AHEAD);
-    // The same endpoint beside the first capture point: what it sends is in the first capture first.
+    // The same endpoint beside the first point: what it sends is in the first capture first.
     let mirrored = FlowKey { low: [3; 16], ..key(40_000) };
     let mut other = Scene { number: 1000, ..Scene::default() };
     other.transfer(

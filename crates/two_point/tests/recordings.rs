@@ -102,8 +102,8 @@ fn a_clock_is_found_to_agree_with_itself() {
                 relation.error
             );
         } else {
-            // The queue of the others never empties, in one direction only: it looks longer, and half
-            // of the difference like an offset.
+            // The queue of the others never empties, in one direction only: it looks longer, and
+            // half of the difference like an offset.
             assert!(wrong > 1e-3, "{name}: {wrong} s");
         }
     }

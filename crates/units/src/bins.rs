@@ -51,7 +51,10 @@ mod tests {
             prop_assert!(value >= low && value - low < width);
             prop_assert!(width == 1 || width <= value >> 6);
             let step = u128::from(steps::<6>(value));
-            prop_assert_eq!(step, u128::from(value - low) * 64 / u128::from(width) * u128::from(width > 1));
+            prop_assert_eq!(
+                step,
+                u128::from(value - low) * 64 / u128::from(width) * u128::from(width > 1)
+            );
         }
 
         #[test]

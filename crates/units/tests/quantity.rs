@@ -212,7 +212,8 @@ proptest! {
         number: u64,
         shift in 0_u32..64,
         nanoseconds: i64,
-        ratio in proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL | proptest::num::f64::ZERO,
+        ratio in
+            proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL | proptest::num::f64::ZERO,
     ) {
         same(&Rate(number >> shift));
         same(&Size(number >> shift));
@@ -222,13 +223,24 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_quantity_or_an_error(text in "\\PC*", near in "-?[0-9]{0,45}\\.?[0-9]{0,45} ?[a-zA-Z%µ/]{0,6}") {
+    fn any_text_is_a_quantity_or_an_error(
+        text in "\\PC*",
+        near in "-?[0-9]{0,45}\\.?[0-9]{0,45} ?[a-zA-Z%µ/]{0,6}",
+    ) {
         for text in [&text, &near] {
             // What is read must also be written and read again.
-            if let Ok(rate) = text.parse::<Rate>() { same(&rate) }
-            if let Ok(size) = text.parse::<Size>() { same(&size) }
-            if let Ok(span) = text.parse::<Span>() { same(&span) }
-            if let Ok(ratio) = text.parse::<Ratio>() { same(&ratio) }
+            if let Ok(rate) = text.parse::<Rate>() {
+                same(&rate);
+            }
+            if let Ok(size) = text.parse::<Size>() {
+                same(&size);
+            }
+            if let Ok(span) = text.parse::<Span>() {
+                same(&span);
+            }
+            if let Ok(ratio) = text.parse::<Ratio>() {
+                same(&ratio);
+            }
         }
     }
 

@@ -21,7 +21,10 @@ fn at_exactly_half_the_circle_the_earlier_offset_is_taken() {
 
 proptest! {
     #[test]
-    fn finds_the_offset_again(offset in -(1_i64 << 62)..1 << 62, away in -(1_i64 << 31) + 1..1 << 31) {
+    fn finds_the_offset_again(
+        offset in -(1_i64 << 62)..1 << 62,
+        away in -(1_i64 << 31) + 1..1 << 31,
+    ) {
         let low = u32::try_from(offset.rem_euclid(1 << 32)).expect("32 bits");
         prop_assert_eq!(Seq(low).unwrap_near(offset - away), offset);
     }

@@ -39,7 +39,8 @@ proptest! {
     #[test]
     fn never_overflows(a: i64, b: i64) {
         let exact = i128::from(a) - i128::from(b);
-        let clamped = i64::try_from(exact.clamp(i64::MIN.into(), i64::MAX.into())).expect("clamped");
+        let clamped =
+            i64::try_from(exact.clamp(i64::MIN.into(), i64::MAX.into())).expect("clamped");
         prop_assert_eq!(Ns(a) - Ns(b), Span(clamped));
         prop_assert_eq!(Span(a) - Span(b), Span(clamped));
         let _ = (Ns(a) + Span(b), Ns(a) - Span(b), Span(a) + Span(b), -Span(a));

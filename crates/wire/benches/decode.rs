@@ -55,7 +55,10 @@ fn frame(shape: &str) -> Vec<u8> {
     }
 }
 
-#[divan::bench(args = ["tcp", "tcp_timestamp", "tcp_timestamp_vlan", "tcp_timestamp_sack", "tcp_options_one_by_one", "udp", "fragment"])]
+#[divan::bench(args = [
+    "tcp", "tcp_timestamp", "tcp_timestamp_vlan", "tcp_timestamp_sack", "tcp_options_one_by_one",
+    "udp", "fragment"
+])]
 fn decode(bencher: Bencher<'_, '_>, shape: &str) {
     run(bencher, shape, |decoder, record, batch| decoder.decode(record, batch).is_ok());
 }

@@ -219,8 +219,15 @@ proptest! {
     /// Whatever is captured, the payload is what IP says: the same for every snap length that
     /// leaves the headers.
     #[test]
-    fn the_payload_never_depends_on_the_captured_length(payload in 0_usize..3000, kept in 54_usize..3054, padding in 0_usize..40) {
-        let bytes = concat(&[&ethernet(0x0800, &ipv4(TCP, &tcp(&[], &vec![7; payload]))), &vec![0; padding]]);
+    fn the_payload_never_depends_on_the_captured_length(
+        payload in 0_usize..3000,
+        kept in 54_usize..3054,
+        padding in 0_usize..40,
+    ) {
+        let bytes = concat(&[
+            &ethernet(0x0800, &ipv4(TCP, &tcp(&[], &vec![7; payload]))),
+            &vec![0; padding],
+        ]);
         let kept = kept.min(bytes.len());
         let record = Record { bytes: &bytes[..kept], ..record(LinkType::Ethernet, &bytes) };
         let (packet, _) = decode_record(&record, false).expect("all headers are there");

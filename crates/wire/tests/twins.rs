@@ -30,14 +30,18 @@ fn option() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(vec![0, 2]),
         3 => Just(vec![1]),
         3 => any::<[u8; 8]>().prop_map(|values| concat(&[&[8, 10], &values])),
-        3 => (1_u8..5, any::<[u8; 32]>()).prop_map(|(count, edges)| concat(&[&[5, 2 + 8 * count], &edges[..usize::from(count) * 8]])),
+        3 => (1_u8..5, any::<[u8; 32]>()).prop_map(|(count, edges)| {
+            concat(&[&[5, 2 + 8 * count], &edges[..usize::from(count) * 8]])
+        }),
         1 => any::<[u8; 2]>().prop_map(|size| concat(&[&[2, 4], &size])),
         1 => any::<u8>().prop_map(|shift| vec![3, 3, shift]),
         1 => Just(vec![4, 2]),
         1 => (any::<[u8; 26]>(), 3_u8..29, 0_u8..4).prop_map(|(rest, length, subtype)| {
             concat(&[&[30, length, subtype << 4], &rest[..usize::from(length) - 3]])
         }),
-        1 => (any::<u8>(), 0_u8..12).prop_map(|(kind, length)| concat(&[&[kind, length], &vec![9; usize::from(length.saturating_sub(2))]])),
+        1 => (any::<u8>(), 0_u8..12).prop_map(|(kind, length)| {
+            concat(&[&[kind, length], &vec![9; usize::from(length.saturating_sub(2))]])
+        }),
     ]
 }
 
@@ -54,7 +58,13 @@ fn options() -> impl Strategy<Value = Vec<u8>> {
         area.resize(area.len().next_multiple_of(4), 0);
         area
     });
-    prop_oneof![2 => Just(Vec::new()), 3 => aligned, 2 => aligned_sack, 3 => listed, 1 => vec(any::<u8>(), 40)]
+    prop_oneof![
+        2 => Just(Vec::new()),
+        3 => aligned,
+        2 => aligned_sack,
+        3 => listed,
+        1 => vec(any::<u8>(), 40),
+    ]
 }
 
 fn tcp() -> impl Strategy<Value = Vec<u8>> {
@@ -72,7 +82,11 @@ fn tcp() -> impl Strategy<Value = Vec<u8>> {
 fn udp() -> impl Strategy<Value = Vec<u8>> {
     let port =
         prop_oneof![3 => any::<u16>(), 2 => proptest::sample::select(&[4789_u16, 8472, 6081][..])];
-    let length = prop_oneof![5 => Just(None), 1 => (0_u16..80).prop_map(Some), 1 => (6_u16..10).prop_map(Some)];
+    let length = prop_oneof![
+        5 => Just(None),
+        1 => (0_u16..80).prop_map(Some),
+        1 => (6_u16..10).prop_map(Some),
+    ];
     (port, length, vec(any::<u8>(), 0..60)).prop_map(|(port, length, payload)| {
         let length = length.map_or(sixteen(8 + payload.len()), u16::to_be_bytes);
         concat(&[&[0x9c, 0x40], &port.to_be_bytes(), &length, &[0xbe, 0xef], &payload])
@@ -81,7 +95,11 @@ fn udp() -> impl Strategy<Value = Vec<u8>> {
 
 fn transport() -> impl Strategy<Value = (u8, Vec<u8>)> {
     let other = proptest::sample::select(&[1_u8, 4, 41, 44, 47, 50, 51, 58, 60][..]);
-    prop_oneof![6 => tcp().prop_map(|bytes| (TCP, bytes)), 2 => udp().prop_map(|bytes| (UDP, bytes)), 1 => (other, vec(any::<u8>(), 0..60))]
+    prop_oneof![
+        6 => tcp().prop_map(|bytes| (TCP, bytes)),
+        2 => udp().prop_map(|bytes| (UDP, bytes)),
+        1 => (other, vec(any::<u8>(), 0..60)),
+    ]
 }
 
 /// A stated length: the right one, none, or any other.
@@ -92,7 +110,13 @@ fn stated(right: usize) -> impl Strategy<Value = u16> {
 
 fn ipv4() -> impl Strategy<Value = Vec<u8>> {
     let words = prop_oneof![9 => Just(0_usize), 1 => 1_usize..11];
-    let fragment = prop_oneof![4 => Just(0x4000_u16), 2 => Just(0), 1 => Just(0x2000), 2 => 0_u16..4, 1 => any::<u16>()];
+    let fragment = prop_oneof![
+        4 => Just(0x4000_u16),
+        2 => Just(0),
+        1 => Just(0x2000),
+        2 => 0_u16..4,
+        1 => any::<u16>(),
+    ];
     (words, fragment, transport(), any::<u8>(), 0_u8..2).prop_flat_map(
         |(words, fragment, (protocol, payload), class, id)| {
             stated(20 + 4 * words + payload.len()).prop_map(move |total| {

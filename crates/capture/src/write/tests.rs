@@ -144,7 +144,11 @@ proptest! {
     /// However little room there is, the file ends with a whole block, and every frame is accounted
     /// for.
     #[test]
-    fn a_file_on_a_full_disk_is_whole(room in 0_usize..12_000, step in 1_usize..5_000, every in 1_u64..60) {
+    fn a_file_on_a_full_disk_is_whole(
+        room in 0_usize..12_000,
+        step in 1_usize..5_000,
+        every in 1_u64..60,
+    ) {
         let (bytes, errors, written) = fill(room, step, true, 60, every);
         prop_assert!(errors.len() <= 2, "{:?}", errors);
         let (end, frames) = blocks::whole(&bytes, bytes.len());
@@ -154,7 +158,11 @@ proptest! {
             prop_assert_eq!(written.frames + written.frames_left_out, 60);
             // Only where not even one frame was kept, the counters may not fit.
             let counted = bytes.windows(4).any(|word| word == [5, 0, 0, 0]);
-            prop_assert!(counted || written.frames == 0, "no counters behind {} frames", written.frames);
+            prop_assert!(
+                counted || written.frames == 0,
+                "no counters behind {} frames",
+                written.frames
+            );
             prop_assert_eq!(written.complete, errors.is_empty());
         }
     }

@@ -102,7 +102,10 @@ pub(crate) struct Arrivals {
 
 /// Reads a capture.
 #[pyfunction]
-#[pyo3(signature = (paths, *, basis="frame", by=None, filter=None, offload="stacked", link_rate=None, inner=false, numbered=false, progress=None))]
+#[pyo3(signature = (
+    paths, *, basis="frame", by=None, filter=None, offload="stacked", link_rate=None, inner=false,
+    numbered=false, progress=None
+))]
 #[expect(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,

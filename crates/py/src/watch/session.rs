@@ -1,5 +1,5 @@
-//! The thread that captures: frames from the ring to the meter and to the file, until it is asked to
-//! end or the interface is gone.
+//! The thread that captures: frames from the ring to the meter and to the file, until it is asked
+//! to end or the interface is gone.
 //!
 //! It shares windows and counters with whoever asks ([`Session`]). What goes wrong is an [`Event`]:
 //! a full disk and an interface that went down are said once and do not end it.

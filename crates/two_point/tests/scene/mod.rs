@@ -1,5 +1,5 @@
-//! A connection between two capture points, made up: what either saw of it, by its own clock, and what is
-//! true of it.
+//! A connection between two capture points, made up: what either saw of it, by its own clock, and
+//! what is true of it.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use trustbed_flow::FlowKey;
