@@ -249,6 +249,37 @@ def test_it_is_a_job_of_the_shell_that_started_it(machine: Machine, terminal: Op
     assert opened.end() == 0
 
 
+def test_in_the_background_it_leaves_the_terminal_to_the_shell(
+    machine: Machine, terminal: Opens
+) -> None:
+    opened = terminal(machine, ["bash", "--norc", "-i"])
+    opened.until(r"\$ ")
+    stops = f"{TRUSTBED} shell -q -- sh -c 'kill -STOP $$;"
+    opened.type(f"{stops} echo goes o''n; read word; echo got $word'\n")
+    opened.until(r"Stopped .*shell")
+    opened.until(r"\$ ")
+    opened.type("bg\n")
+    opened.until(r"goes on\n")
+    # Reading from a terminal that is not its own stops it while the shell waits for keys.
+    job = f"ps -o stat= --ppid {opened.pid}"
+    machine.run("sh", "-c", f"until {job} | grep -q '^T'; do sleep 0.02; done")
+    opened.type("echo still he''re; fg\n")
+    opened.until(r"still here\n")
+    opened.until(r"shell -q -- sh .*\n")
+    opened.type("a word\n")
+    opened.until(r"got a word\n")
+    opened.until(r"\$ ")
+    opened.type(f"{stops} echo en''ded'\n")
+    opened.until(r"Stopped .*shell")
+    opened.until(r"\$ ")
+    opened.type("bg\n")
+    opened.until(r"ended\n")
+    machine.run("sh", "-c", f"while {job} | grep -q .; do sleep 0.02; done")
+    opened.type("echo code=$?; exit\n")
+    opened.until(r"code=0")
+    assert opened.end() == 0
+
+
 def test_a_command_that_broke_the_terminal_is_cleaned_up_after(
     machine: Machine, terminal: Opens
 ) -> None:

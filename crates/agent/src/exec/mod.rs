@@ -231,7 +231,12 @@ impl Attendant<'_> {
             for signal in woken.signals {
                 if signal == Signal::CHILD {
                     self.reap()?;
-                } else if signal != Signal::CONT {
+                } else if signal == Signal::CONT {
+                    // `fg` of a job that runs in the background.
+                    if let Some(terminal) = &mut self.terminal {
+                        terminal.hand_over_again(self.command);
+                    }
+                } else {
                     // It may have ended this very moment.
                     let _ = kill_process_group(self.command, signal);
                 }
@@ -267,13 +272,13 @@ impl Attendant<'_> {
 
     /// Ctrl-Z in the command: the parent (a shell) has to notice, so we stop with it, and wake it
     /// when we are woken.
-    fn stopped(&self) {
-        let Some(terminal) = &self.terminal else { return };
+    fn stopped(&mut self) {
+        let Some(terminal) = &mut self.terminal else { return };
         if terminal.somebody_waits() {
             terminal.take_back(true);
             let _ = kill_process_group(getpgrp(), Signal::STOP);
             // Here SIGCONT has arrived.
-            terminal.hand_over_again(self.command);
+            terminal.after_stop(self.command);
         }
         let _ = kill_process_group(self.command, Signal::CONT);
     }

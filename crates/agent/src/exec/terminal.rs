@@ -16,6 +16,9 @@ pub(super) struct Terminal {
     file: File,
     own: Pid,
     modes: Option<Termios>,
+    /// Whether a shell that stopped us has left us in the background since (`bg`): then the
+    /// terminal is the shell's, which does not take it again before its next job.
+    background: bool,
 }
 
 impl Terminal {
@@ -27,7 +30,7 @@ impl Terminal {
             return None;
         }
         let modes = tcgetattr(&file).ok();
-        Some(Self { file, own, modes })
+        Some(Self { file, own, modes, background: false })
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -40,11 +43,14 @@ impl Terminal {
         getsid(None).is_ok_and(|session| session != self.own)
     }
 
-    /// We hold the terminal again; with the modes it had, if the command cannot have seen to that
-    /// itself.
+    /// We hold the terminal again, unless we are in the background; with the modes it had, if the
+    /// command cannot have seen to that itself.
     ///
     /// SIGTTOU is blocked in this process, or this would stop it.
     pub(super) fn take_back(&self, with_modes: bool) {
+        if self.background {
+            return;
+        }
         // A terminal that was closed meanwhile needs nothing any more.
         let _ = tcsetpgrp(&self.file, self.own);
         if let (true, Some(modes)) = (with_modes, &self.modes) {
@@ -52,10 +58,17 @@ impl Terminal {
         }
     }
 
-    /// After a stop: the command gets the terminal if we were woken into the foreground.
-    pub(super) fn hand_over_again(&self, group: Pid) {
+    /// We were woken: the command gets the terminal if that was into the foreground.
+    pub(super) fn hand_over_again(&mut self, group: Pid) {
         if tcgetpgrp(&self.file).is_ok_and(|holder| holder == self.own) {
+            self.background = false;
             let _ = tcsetpgrp(&self.file, group);
         }
+    }
+
+    /// We were woken after a stop.
+    pub(super) fn after_stop(&mut self, group: Pid) {
+        self.background = true;
+        self.hand_over_again(group);
     }
 }
