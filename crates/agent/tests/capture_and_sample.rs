@@ -165,8 +165,8 @@ fn samples_cover_host_processes_and_connections() {
 fn wakeups_report_their_latency_and_their_cost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("samples");
-    let configuration = json!({"path": path, "interval_ns": 200_000_000, "wakeup_interval_ns": 2_000_000,
-        "sockets": false});
+    let configuration = json!({"path": path, "interval_ns": 200_000_000,
+        "wakeup_interval_ns": 2_000_000, "sockets": false});
     let mut sampler = Agent::begin("sample", &configuration);
     let whole = Instant::now();
     sampler.start();

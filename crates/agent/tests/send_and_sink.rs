@@ -8,8 +8,9 @@ use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
-use agent::{Agent, number, rows, sum};
+use agent::{Agent, number, rows, sum, write_capture};
 use serde_json::{Value, json};
+use trustbed_units::Ns;
 
 fn sink() -> (Agent, Value, Value) {
     let listen = json!([{"transport": "udp", "address": "127.0.0.1:0"}, {"transport": "tcp",
@@ -149,19 +150,7 @@ fn a_timer_releases_at_its_ticks_and_unpaced_sources_are_never_late() {
 /// A capture of a line of frames: microseconds, IP length (0: not IP), whether they go the other
 /// way.
 fn capture(path: &Path, frames: &[(i64, u16, bool)]) {
-    use trustbed_capture::{Direction, Frame, InterfaceDescription, Writer};
-    use trustbed_units::Ns;
-    use trustbed_wire::LinkType;
-    let mut writer = Writer::create(path, "test").unwrap();
-    let description = InterfaceDescription {
-        name: "p0".to_owned(),
-        link: LinkType::Ethernet,
-        snap_length: 0,
-        hardware_timestamps: false,
-        speed: None,
-    };
-    let interface = writer.interface(&description).unwrap();
-    for (micros, length, back) in frames {
+    let frame = |(micros, length, back): &(i64, u16, bool)| {
         let mut bytes = vec![0_u8; 14 + usize::from(*length).max(46)];
         bytes[12] = if *length == 0 { 0x88 } else { 0x08 };
         if *length > 0 {
@@ -182,22 +171,9 @@ fn capture(path: &Path, frames: &[(i64, u16, bool)]) {
             bytes[26..30].copy_from_slice(&source);
             bytes[30..34].copy_from_slice(&destination);
         }
-        let ts = Ns(1_700_000_000_000_000_000 + micros * 1000);
-        let original_length = u32::try_from(bytes.len()).unwrap();
-        let link = Some(LinkType::Ethernet);
-        let frame = Frame {
-            ts,
-            index: 1,
-            file: 0,
-            interface,
-            link,
-            original_length,
-            marked: Direction::Unknown,
-            bytes: &bytes,
-        };
-        writer.frame(&frame).unwrap();
-    }
-    writer.finish().unwrap();
+        (Ns(1_700_000_000_000_000_000 + micros * 1000), bytes)
+    };
+    write_capture(path, frames.iter().map(frame));
 }
 
 #[test]

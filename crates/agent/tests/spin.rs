@@ -170,8 +170,8 @@ fn a_stopped_process_has_no_core() {
 #[test]
 fn only_windows_are_monitored_on_every_core() {
     let place = Place::new();
-    let configuration = json!({"path": place.file(), "cores": "all", "window_ns": 20_000_000, "seed": 3,
-        "duration_ns": 2_200_000_000_u64});
+    let configuration = json!({"path": place.file(), "cores": "all", "window_ns": 20_000_000,
+        "seed": 3, "duration_ns": 2_200_000_000_u64});
     let mut agent = Agent::begin("spin", &configuration);
     assert_eq!(agent.ready["processors"], agent.ready["affinity"]);
     assert!(near(&agent.ready["duty"], 0.02));

@@ -10,11 +10,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use agent::{Agent, PATIENCE, has, number, rows};
+use agent::{Agent, PATIENCE, has, number, rows, write_capture};
 use serde_json::{Value, json};
-use trustbed_capture::{Direction, Frame, InterfaceDescription, Writer};
 use trustbed_units::Ns;
-use trustbed_wire::LinkType;
 
 /// The least that no row has.
 const NONE: i64 = i64::MIN;
@@ -428,17 +426,7 @@ fn wrong_configurations_are_named() {
 
 /// A capture of UDP datagrams: source port, destination port, payload.
 fn capture(path: &Path, datagrams: &[(u16, u16, Vec<u8>)]) {
-    let mut writer = Writer::create(path, "test").unwrap();
-    let link = LinkType::Ethernet;
-    let description = InterfaceDescription {
-        name: "p0".to_owned(),
-        link,
-        snap_length: 0,
-        hardware_timestamps: false,
-        speed: None,
-    };
-    let interface = writer.interface(&description).unwrap();
-    for (from, to, payload) in datagrams {
+    let frame = |(from, to, payload): &(u16, u16, Vec<u8>)| {
         let mut bytes = vec![0_u8; 12];
         let udp = u16::try_from(8 + payload.len()).unwrap();
         bytes.extend([0x08, 0, 0x45, 0]);
@@ -448,21 +436,9 @@ fn capture(path: &Path, datagrams: &[(u16, u16, Vec<u8>)]) {
             bytes.extend(half.to_be_bytes());
         }
         bytes.extend(payload);
-        let original_length = u32::try_from(bytes.len()).unwrap();
-        let ts = Ns(1_700_000_000_000_000_000);
-        let frame = Frame {
-            ts,
-            index: 1,
-            file: 0,
-            interface,
-            link: Some(link),
-            original_length,
-            marked: Direction::Unknown,
-            bytes: &bytes,
-        };
-        writer.frame(&frame).unwrap();
-    }
-    writer.finish().unwrap();
+        (Ns(1_700_000_000_000_000_000), bytes)
+    };
+    write_capture(path, datagrams.iter().map(frame));
 }
 
 #[test]

@@ -8,11 +8,15 @@
 )]
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use trustbed_capture::{Direction, Frame, InterfaceDescription, Writer};
+use trustbed_units::Ns;
+use trustbed_wire::LinkType;
 
 /// How long a test waits for what must come, which only bounds a failure: a machine may be
 /// unavailable for many seconds.
@@ -154,8 +158,36 @@ pub fn sum(values: &Value) -> u64 {
     values.as_array().unwrap().iter().map(number).sum()
 }
 
+/// Writes a capture of an interface: Ethernet frames with their times.
+pub fn write_capture(path: &Path, frames: impl IntoIterator<Item = (Ns, Vec<u8>)>) {
+    let mut writer = Writer::create(path, "test").unwrap();
+    let link = LinkType::Ethernet;
+    let description = InterfaceDescription {
+        name: "p0".to_owned(),
+        link,
+        snap_length: 0,
+        hardware_timestamps: false,
+        speed: None,
+    };
+    let interface = writer.interface(&description).unwrap();
+    for (ts, bytes) in frames {
+        let frame = Frame {
+            ts,
+            index: 1,
+            file: 0,
+            interface,
+            link: Some(link),
+            original_length: u32::try_from(bytes.len()).unwrap(),
+            marked: Direction::Unknown,
+            bytes: &bytes,
+        };
+        writer.frame(&frame).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
 /// Rows of a file of rows, by the names of its header.
-pub fn rows(path: &std::path::Path) -> (Vec<String>, Vec<Vec<i64>>) {
+pub fn rows(path: &Path) -> (Vec<String>, Vec<Vec<i64>>) {
     let bytes = std::fs::read(path).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
     let header: Value = serde_json::from_slice(&bytes[..end]).unwrap();
