@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments, terminal
 from trustbed.cli.analyze import describe
 from trustbed.report import printable
+
+if TYPE_CHECKING:
+    from trustbed.host_check.findings import HostsModel
 
 
 def parser() -> arguments.Parser:
@@ -63,7 +66,7 @@ def run(words: Sequence[str]) -> int:
     return exit_code(model, options.fail_on)
 
 
-def _model(options: argparse.Namespace) -> Mapping[str, Any]:
+def _model(options: argparse.Namespace) -> HostsModel:
     from trustbed.host_check.check import check_hosts, facts_of_this_host, judge_host, model_of
 
     live = not options.quick
@@ -76,7 +79,7 @@ def _model(options: argparse.Namespace) -> Mapping[str, Any]:
         return model_of(list(check_hosts(hosts, live=live)))
 
 
-def exit_code(model: Mapping[str, Any], fail_on: str | None) -> int:
+def exit_code(model: HostsModel, fail_on: str | None) -> int:
     """The exit code for these hosts; an unreachable host is an error."""
     if model["summary"]["unknown"]:
         return ERROR
@@ -85,7 +88,7 @@ def exit_code(model: Mapping[str, Any], fail_on: str | None) -> int:
     return REVIEW if fail_on == "review" and model["summary"]["review"] else FINE
 
 
-def _show(model: Mapping[str, Any], options: argparse.Namespace, words: Sequence[str]) -> None:
+def _show(model: HostsModel, options: argparse.Namespace, words: Sequence[str]) -> None:
     from trustbed.report.host import text as doctor_text
 
     if options.json:

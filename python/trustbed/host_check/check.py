@@ -12,15 +12,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 from trustbed.agent.client import Agent, AgentError
 from trustbed.findings import Finding
 from trustbed.host_check.facts import HostFacts
-from trustbed.host_check.findings import Fitness, fitness, host_check_findings
+from trustbed.host_check.findings import (
+    Facts,
+    Fitness,
+    HostModel,
+    HostsModel,
+    fitness,
+    host_check_findings,
+)
 
 if TYPE_CHECKING:
     from trustbed.testbed.remote import Hosts
@@ -33,27 +40,6 @@ over loopback.
 """
 SECONDS = 60.0
 """Time limit of an agent: a live check takes about three seconds on a machine with a processor."""
-
-
-Facts: TypeAlias = Mapping[str, Any]
-"""What an agent reports of its host, as JSON; :class:`HostFacts` reads it."""
-
-
-class HostModel(TypedDict):
-    """A checked host in JSON."""
-
-    host: str
-    fitness: str
-    error: dict[str, str | None] | None
-    findings: Sequence[Mapping[str, Any]]
-    facts: Facts
-
-
-class HostsModel(TypedDict):
-    """The document of ``trustbed doctor --json``: ``summary`` counts hosts by fitness."""
-
-    summary: dict[str, int]
-    hosts: list[HostModel]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

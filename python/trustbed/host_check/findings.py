@@ -10,7 +10,7 @@ Bias: a report is one moment. Counters since boot describe the past; trials desc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from trustbed.findings import Finding
 from trustbed.findings.words import (
@@ -27,6 +27,27 @@ from trustbed.host_check.thresholds import HOST_THRESHOLDS, HostThresholds
 
 Fitness: TypeAlias = Literal["fit", "review", "unfit"]
 Check: TypeAlias = Callable[[HostFacts, HostThresholds], Iterator[Finding]]
+
+Facts: TypeAlias = Mapping[str, Any]
+"""What an agent reports of its host, as JSON; :class:`HostFacts` reads it."""
+
+
+class HostModel(TypedDict):
+    """A checked host in JSON."""
+
+    host: str
+    fitness: str
+    error: dict[str, str | None] | None
+    findings: Sequence[Mapping[str, Any]]
+    facts: Facts
+
+
+class HostsModel(TypedDict):
+    """The document of ``trustbed doctor --json``: ``summary`` counts hosts by fitness."""
+
+    summary: dict[str, int]
+    hosts: list[HostModel]
+
 
 HOST = "host"
 SLOW_SOURCES = frozenset({"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"})
@@ -352,7 +373,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def host_check_findings(
-    report: Mapping[str, Any], *, thresholds: HostThresholds = HOST_THRESHOLDS
+    report: Facts, *, thresholds: HostThresholds = HOST_THRESHOLDS
 ) -> list[Finding]:
     """Every finding about a host, in a fixed order."""
     facts = HostFacts(report)

@@ -6,9 +6,10 @@ how to fix it; notes; what was checked; what is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from trustbed.host_check.facts import HostFacts, printable
+from trustbed.host_check.findings import HostModel, HostsModel
 from trustbed.report import words
 from trustbed.report.host import words as doctor_words
 from trustbed.report.paint import Paint
@@ -20,16 +21,16 @@ _NAME = 14
 _ROLES = {"fit": "trust", "review": "review", "unfit": "discard"}
 
 
-def render(model: Row, *, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
+def render(model: HostsModel, *, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
     """All hosts, with a newline at the end."""
     width = fitted(columns)
     blocks = [block for host in model["hosts"] for block in _host(host, width, paint)]
     return joined(*blocks)
 
 
-def _host(host: Row, width: int, paint: Paint) -> Iterator[Sequence[str]]:
+def _host(host: HostModel, width: int, paint: Paint) -> Iterator[Sequence[str]]:
     if host["error"] is not None:
-        yield list(_failed(host, width, paint))
+        yield list(_failed(host, host["error"], width, paint))
         return
     facts = HostFacts(host["facts"])
     yield list(_head(host, facts, width, paint))
@@ -39,14 +40,16 @@ def _host(host: Row, width: int, paint: Paint) -> Iterator[Sequence[str]]:
     yield list(_lines("Unknown", iter(doctor_words.unknown(facts)), width, paint))
 
 
-def _failed(host: Row, width: int, paint: Paint) -> Iterator[str]:
+def _failed(
+    host: HostModel, error: Mapping[str, str | None], width: int, paint: Paint
+) -> Iterator[str]:
     yield host["host"]
-    for line in wrapped(f"Could not be checked: {printable(host['error']['message'])}", width):
+    for line in wrapped(f"Could not be checked: {printable(error['message'] or '')}", width):
         yield paint("discard", line)
-    yield from wrapped(f"hint: {printable(host['error']['hint'] or 'try again')}", width)
+    yield from wrapped(f"hint: {printable(error['hint'] or 'try again')}", width)
 
 
-def _head(host: Row, facts: HostFacts, width: int, paint: Paint) -> Iterator[str]:
+def _head(host: HostModel, facts: HostFacts, width: int, paint: Paint) -> Iterator[str]:
     yield from wrapped(f"{host['host']} · {doctor_words.machine(facts)}", width)
     count = {
         severity: sum(found["severity"] == severity for found in host["findings"])
@@ -60,7 +63,7 @@ def _head(host: Row, facts: HostFacts, width: int, paint: Paint) -> Iterator[str
         yield "Stopped before all checks were done."
 
 
-def _grave(host: Row, width: int, paint: Paint) -> Iterator[str]:
+def _grave(host: HostModel, width: int, paint: Paint) -> Iterator[str]:
     margin = " " * INDENT
     order = [
         found
@@ -81,7 +84,7 @@ def _how_to_fix(found: Row, width: int) -> Iterator[str]:
     yield from wrapped(found["next_step"], width, first=f"{margin}→ ", rest=f"{margin}  ")
 
 
-def _notes(host: Row, width: int, paint: Paint) -> Iterator[str]:
+def _notes(host: HostModel, width: int, paint: Paint) -> Iterator[str]:
     notes = [found for found in host["findings"] if found["severity"] == "info"]
     if notes:
         yield paint("strong", "Notes")
