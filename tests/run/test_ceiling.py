@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from trustbed.cli import main
 from trustbed.run.error import RunError
@@ -63,58 +64,48 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Ceiling:
     return Ceiling(full=measure(1500), small=measure(64))
 
 
-def test_links_beyond_the_ceiling_are_refused_with_it(tmp_path: Path, machine: Ceiling) -> None:
-    assert ceiling.refuse_too_much([read(tmp_path, FAST.replace("RATE", "2Gbit/s"))]) == machine
-    most = (
-        r"10\.00 Gbit/s \(833,333 packets/s of 1500 bytes\), and this machine emulates at "
-        r"most 2\.40 Gbit/s \(200,000 packets/s of 1500"
-    )
-    with pytest.raises(RunError, match=most):
-        ceiling.refuse_too_much(
-            [read(tmp_path, FAST.replace("RATE", rate)) for rate in ("1Mbit/s", "10Gbit/s")]
-        )
+def refused(directory: Path, *texts: str) -> str:
+    """Why scenarios ask for too much."""
+    with pytest.raises(RunError) as caught:
+        ceiling.refuse_too_much([read(directory, text) for text in texts])
+    return caught.value.message
 
 
-def test_background_that_no_sender_can_make_is_refused(tmp_path: Path, machine: Ceiling) -> None:
-    asked = NOISE.replace("LINK", 'delay = "1ms"').replace("RATE", "100Gbit/s")
-    said = (
-        r"background\.noise would send 100\.00 Gbit/s \(8,333,333 packets/s .*, and this "
-        r"machine makes at most 4\.80 Gbit/s \(400,000"
-    )
-    with pytest.raises(RunError, match=said):
-        ceiling.refuse_too_much([read(tmp_path, asked)])
+# A link that would drop most of what reaches it does not help the emulator.
+SLOW_LINK = NOISE.replace("LINK", 'rate = "20Mbit/s"')
+SMALL_PACKETS = NOISE.replace("LINK", 'rate = "1Gbit/s"') + "packet_bytes = 64\n"
+AT_ONCE = '[background.noise]\nmodel = "poisson"\nrate = "2Gbit/s"\nfrom = "c"\nto = "a"\n'
 
 
-def test_background_that_the_emulator_cannot_take_is_refused_even_if_the_link_would_drop_it(
-    tmp_path: Path, machine: Ceiling
+@pytest.mark.parametrize(
+    "text",
+    [
+        FAST.replace("RATE", "2Gbit/s"),
+        SLOW_LINK.replace("RATE", "2Gbit/s"),
+        SMALL_PACKETS.replace("RATE", "150Mbit/s"),
+    ],
+)
+def test_what_the_machine_can_do_is_allowed(tmp_path: Path, machine: Ceiling, text: str) -> None:
+    assert ceiling.refuse_too_much([read(tmp_path, text)]) == machine
+
+
+@pytest.mark.usefixtures("machine")
+def test_links_and_background_beyond_the_ceiling_are_refused_with_it(
+    tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    asked = NOISE.replace("LINK", 'rate = "20Mbit/s"').replace("RATE", "3Gbit/s")
-    with pytest.raises(RunError, match=r"would carry 3\.00 Gbit/s .* at most 2\.40 Gbit/s"):
-        ceiling.refuse_too_much([read(tmp_path, asked)])
-    assert ceiling.refuse_too_much([read(tmp_path, asked.replace("3Gbit/s", "2Gbit/s"))]) == machine
-
-
-def test_more_packets_than_can_be_moved_are_refused_at_any_rate(
-    tmp_path: Path, machine: Ceiling
-) -> None:
-    small = NOISE.replace("LINK", 'rate = "1Gbit/s"') + "packet_bytes = 64\n"
-    assert ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "150Mbit/s"))]) == machine
-    with pytest.raises(
-        RunError,
-        match=(
-            r"would carry 0\.18 Gbit/s \(351,562 packets/s of 64 bytes\), .* 0\.15 Gbit/s "
-            r"\(300,000 packets/s"
+    links = [FAST.replace("RATE", rate) for rate in ("1Mbit/s", "10Gbit/s")]
+    assert {
+        "the faster of two": refused(tmp_path, *links),
+        "more than senders make": refused(
+            tmp_path, NOISE.replace("LINK", 'delay = "1ms"').replace("RATE", "100Gbit/s")
         ),
-    ):
-        ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "180Mbit/s"))])
-    with pytest.raises(
-        RunError,
-        match=(
-            r"background\.noise would send 0\.30 Gbit/s \(585,938 packets/s of 64 bytes\), .* "
-            r"makes at most"
+        "more than the emulator takes": refused(tmp_path, SLOW_LINK.replace("RATE", "3Gbit/s")),
+        "more small packets": refused(tmp_path, SMALL_PACKETS.replace("RATE", "180Mbit/s")),
+        "more small packets than made": refused(
+            tmp_path, SMALL_PACKETS.replace("RATE", "300Mbit/s")
         ),
-    ):
-        ceiling.refuse_too_much([read(tmp_path, small.replace("RATE", "300Mbit/s"))])
+        "all at once": refused(tmp_path, FAST.replace("RATE", "1Gbit/s") + AT_ONCE),
+    } == snapshot
 
 
 def test_what_a_packet_costs_grows_with_its_length(machine: Ceiling) -> None:
@@ -124,16 +115,8 @@ def test_what_a_packet_costs_grows_with_its_length(machine: Ceiling) -> None:
     assert machine.made(9000) == machine.made(1500)
 
 
-def test_all_of_it_at_once_counts(tmp_path: Path, machine: Ceiling) -> None:
-    both = (
-        FAST.replace("RATE", "1Gbit/s")
-        + '[background.noise]\nmodel = "poisson"\nrate = "2Gbit/s"\nfrom = "c"\nto = "a"\n'
-    )
-    with pytest.raises(RunError, match=r"links and background together would carry 3\.00 Gbit/s"):
-        ceiling.refuse_too_much([read(tmp_path, both)])
-
-
-def test_a_recording_counts_by_its_mean_rate(tmp_path: Path, machine: Ceiling) -> None:
+@pytest.mark.usefixtures("machine")
+def test_a_recording_counts_by_its_mean_rate(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     packet = bytes.fromhex("4500 0400 0000 0000 4011 0000 0a00 0001 0a00 0002") + bytes(1004)
     # Eleven packets of 1024 bytes within so many microseconds, of raw IP (pcap link type 101).
     for name, spacing in (("slow", 100), ("fast", 1)):
@@ -147,11 +130,7 @@ def test_a_recording_counts_by_its_mean_rate(tmp_path: Path, machine: Ceiling) -
         'model = "cbr"\nrate = "RATE"', 'model = "playback"\nfile = "NAME.pcap"'
     )
     assert ceiling.refuse_too_much([read(tmp_path, played.replace("NAME", "slow"))]) is None
-    with pytest.raises(
-        RunError,
-        match=r"background\.noise would send 9\.01 Gbit/s \(1,100,000 packets/s of 1024 bytes\)",
-    ):
-        ceiling.refuse_too_much([read(tmp_path, played.replace("NAME", "fast"))])
+    assert refused(tmp_path, played.replace("NAME", "fast")) == snapshot
 
 
 def test_modest_rates_are_not_worth_a_measurement(
@@ -202,9 +181,9 @@ def test_a_run_that_asks_for_too_much_is_not_begun(
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(text.replace("RATE", "1000Gbit/s"))
     assert main(["run", "study.toml"]) == 1
-    said = capsys.readouterr().err
-    assert "1000.00 Gbit/s (83,333,333 packets/s of 1500 bytes), and this machine " in said
-    assert "\nhint: " in said
+    error, hint = capsys.readouterr().err.splitlines()
+    assert "1000.00 Gbit/s (83,333,333 packets/s" in error
+    assert hint.startswith("hint: ")
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
@@ -213,11 +192,7 @@ def test_a_shell_behind_a_link_that_cannot_be_emulated_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main(["shell", "--down", "rate=1000Gbit/s", "--", "touch", str(tmp_path / "ran")]) == 125
-    said = capsys.readouterr().err
-    assert said.startswith(
-        "error: the link would carry 1000.00 Gbit/s (83,333,333 packets/s of 1500 bytes), "
-        "and this machine emulates at most "
-    )
+    assert "1000.00 Gbit/s (83,333,333 packets/s" in capsys.readouterr().err
     assert not (tmp_path / "ran").exists()
 
 
@@ -241,7 +216,5 @@ def test_a_shell_behind_a_modest_link_measures_nothing(monkeypatch: pytest.Monke
 
 def test_the_link_of_a_shell_counts_in_one_direction(machine: Ceiling) -> None:
     ceiling.refuse_link(Load(bits_per_second=2.39e9))
-    with pytest.raises(
-        RunError, match=r"the link would carry 2\.41 Gbit/s .* at most 2\.40 Gbit/s"
-    ):
+    with pytest.raises(RunError):
         ceiling.refuse_link(Load(bits_per_second=2.41e9))
