@@ -5,24 +5,12 @@
 #[expect(unreachable_pub, reason = "shared with the fuzz target")]
 mod harness;
 
-use std::path::Path;
+#[path = "../../../fuzz/harness/replay.rs"]
+mod replay;
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the crate reads no files, but its tests' inputs are files"
-)]
 fn flow() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/flow");
-    let mut paths: Vec<_> =
-        std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(paths.len() >= 10, "the corpus in {} is missing", directory.display());
-    for path in paths {
-        let bytes = std::fs::read(&path).unwrap();
-        let outcome = std::panic::catch_unwind(|| harness::flow(&bytes));
-        assert!(outcome.is_ok(), "{} fails", path.display());
-    }
+    replay::replay("flow", harness::flow);
 }
 
 proptest::proptest! {

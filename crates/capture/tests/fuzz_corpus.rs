@@ -5,20 +5,10 @@
 #[expect(unreachable_pub, reason = "shared with the fuzz targets")]
 mod harness;
 
-use std::path::Path;
+#[path = "../../../fuzz/harness/replay.rs"]
+mod replay;
 
-fn replay(target: &str, check: fn(&[u8])) {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut paths: Vec<_> =
-        std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(paths.len() >= 10, "the corpus in {} is missing", directory.display());
-    for path in paths {
-        let bytes = std::fs::read(&path).unwrap();
-        let outcome = std::panic::catch_unwind(|| check(&bytes));
-        assert!(outcome.is_ok(), "{} fails", path.display());
-    }
-}
+use replay::replay;
 
 #[test]
 fn pcap() {
