@@ -162,35 +162,37 @@ def isotonic(points: Sequence[tuple[float, float]]) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StatedConfidence:
     """What was stated about an answer, and what became of it."""
 
     confidence: float
     is_right: bool
 
 
-def said(calibration: Calibration, given: Iterable[Sample]) -> list[Said]:
+def confidences(calibration: Calibration, given: Iterable[Sample]) -> list[StatedConfidence]:
     """What a table states about answers; the score where it knows nothing."""
     answers = []
     for sample in given:
         known = stated(calibration, sample.place, sample.kind, sample.score)
-        answers.append(Said((known.hundredths if known else sample.score) / 100, sample.is_right))
+        answers.append(
+            StatedConfidence((known.hundredths if known else sample.score) / 100, sample.is_right)
+        )
     return answers
 
 
-def held_out(given: Sequence[Sample]) -> list[tuple[Sample, Said]]:
+def held_out(given: Sequence[Sample]) -> list[tuple[Sample, StatedConfidence]]:
     """Each answer with what a table states about it that was fitted without its network."""
     networks = sorted({sample.network for sample in given})
     fold_of = {network: number % FOLDS for number, network in enumerate(networks)}
-    found: list[tuple[Sample, Said]] = []
+    found: list[tuple[Sample, StatedConfidence]] = []
     for fold in range(FOLDS):
         left_out = [sample for sample in given if fold_of[sample.network] == fold]
         table = fit(sample for sample in given if fold_of[sample.network] != fold)
-        found += zip(left_out, said(table, left_out), strict=True)
+        found += zip(left_out, confidences(table, left_out), strict=True)
     return found
 
 
-def brier(answers: Sequence[Said]) -> float:
+def brier(answers: Sequence[StatedConfidence]) -> float:
     """Mean squared error of the confidence (Brier, *Verification of Forecasts*, 1950)."""
     return sum((answer.confidence - answer.is_right) ** 2 for answer in answers) / len(answers)
 
@@ -277,8 +279,8 @@ def report(given: Sequence[Sample]) -> str:
                 "",
             )
         )
-        rows.append(_row("  the score itself", said({}, here)))
-        rows.append(_row("  fitted", said(table, here)))
+        rows.append(_row("  the score itself", confidences({}, here)))
+        rows.append(_row("  fitted", confidences(table, here)))
         rows.append(
             _row(
                 "  fitted without the network",
@@ -291,7 +293,7 @@ def report(given: Sequence[Sample]) -> str:
     )
 
 
-def _row(words: str, answers: Sequence[Said]) -> tuple[str, ...]:
+def _row(words: str, answers: Sequence[StatedConfidence]) -> tuple[str, ...]:
     found = calibrate(answers)
     held = [each.holds for each in found.bins if each.holds is not None]
     mean = sum(answer.confidence for answer in answers) / len(answers)

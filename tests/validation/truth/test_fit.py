@@ -25,14 +25,14 @@ from validation.truth import command
 from validation.truth.calibration import calibrate
 from validation.truth.fit import (
     TABLE,
-    Said,
     Sample,
+    StatedConfidence,
     brier,
+    confidences,
     fit,
     held_out,
     isotonic,
     report,
-    said,
     samples,
     unseen,
     written,
@@ -114,11 +114,11 @@ def test_a_score_that_was_right_less_often_than_a_lower_one_is_worth_no_less() -
 
 def test_of_many_answers_the_share_is_stated_and_it_holds() -> None:
     given = [*many("a", 60, 190, 200), *many("b", 90, 100, 200)]
-    found = calibrate(said(fit(given), given))
+    found = calibrate(confidences(fit(given), given))
     assert [each.holds for each in found.bins] == [True, True]
     assert found.error is not None
     assert found.error < 0.02
-    assert calibrate(said({}, given)).error == pytest.approx((0.35 + 0.4) / 2)
+    assert calibrate(confidences({}, given)).error == pytest.approx((0.35 + 0.4) / 2)
 
 
 def test_an_answer_is_held_out_with_its_whole_network() -> None:
@@ -134,7 +134,7 @@ def test_an_answer_is_held_out_with_its_whole_network() -> None:
     crossed = held_out(given)
     assert len(crossed) == len(given)
     assert {answer.confidence for _, answer in crossed} == {0.8}
-    assert {answer.confidence for answer in said(fit(given), given)} < {
+    assert {answer.confidence for answer in confidences(fit(given), given)} < {
         number / 100 for number in range(20)
     }
 
@@ -151,7 +151,9 @@ def test_what_holds_for_all_networks_also_holds_for_those_left_out() -> None:
 
 
 def test_the_brier_score() -> None:
-    assert brier([Said(0.8, True), Said(0.5, False)]) == pytest.approx((0.04 + 0.25) / 2)
+    assert brier([StatedConfidence(0.8, True), StatedConfidence(0.5, False)]) == pytest.approx(
+        (0.04 + 0.25) / 2
+    )
 
 
 def executed(text: str, directory: Path) -> Calibration:
