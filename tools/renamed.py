@@ -2,6 +2,7 @@
 
     python -m tools.renamed OLD CAPTURE…     # OLD: a checkout from before, with its engine built
     python -m tools.renamed --answers DIRECTORY LIST   # old answers as JSON, 1.json for line 1 …
+    python -m tools.renamed OLD RUN…         # run directories, which both checkouts report
 
 Column names, flags and finding codes of the old answer are translated by `NAMES`; then every
 number, cause, verdict, confidence, flag and code must be equal. Sentences are not compared: they
@@ -45,8 +46,10 @@ NAMES: Mapping[str, str] = {
     "delay_above_floor_p50_seconds": "owd_increase_p50_seconds",
     "delay_above_floor_p95_seconds": "owd_increase_p95_seconds",
     "delay_above_floor_p99_seconds": "owd_increase_p99_seconds",
+    "folder": "directory",
     "from_place": "sender_capture",
     "isolated_oversize_spacing": "isolated_long_pause",
+    "lateness": "departure_error",
     "large_samples": "spacing_above_period_samples",
     "nearest_initiator_seconds": "response_min_initiator_seconds",
     "nearest_responder_seconds": "response_min_responder_seconds",
@@ -107,10 +110,11 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:  # noqa: A
         yield f"{path}: {old!r} and {new!r}"
 
 
-def answer(checkout: Path, capture: Path) -> Any:  # noqa: ANN401
-    """What a checkout says of a capture; its exit code where it says nothing."""
+def answer(checkout: Path, subject: Path) -> Any:  # noqa: ANN401
+    """What a checkout reports of a capture or of a run directory; none where it refuses."""
     environment = {**os.environ, "PYTHONPATH": str(checkout / "python")}
-    command = [sys.executable, "-m", "trustbed", "analyze", str(capture), "--json"]
+    verb = "report" if subject.is_dir() else "analyze"
+    command = [sys.executable, "-m", "trustbed", verb, str(subject), "--json"]
     run = subprocess.run(command, env=environment, cwd=checkout, capture_output=True, check=False)
     return parsed(run.stdout)
 
