@@ -19,7 +19,6 @@ from tests.scenario.conftest import refusals
 from trustbed.scenario import ScenarioError
 from trustbed.scenario.campaign import CampaignFile, load
 from trustbed.scenario.campaign_model import (
-    BULK_WINDOW,
     PUBLISHED_WINDOWS,
     Campaign,
     Delay,
@@ -61,8 +60,8 @@ def test_the_defaults_are_plain_bulk(tmp_path: Path) -> None:
         order="cyclic",
         arrangement="concurrent",
         pairs_at_once=3,
-        probe_window_bytes=BULK_WINDOW,
-        data_window_bytes=BULK_WINDOW,
+        probe_window_bytes=None,
+        data_window_bytes=None,
         pings=10,
         ping_interval_ns=SECOND,
         ping="auto",
@@ -162,7 +161,7 @@ def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
     assert rounds.pinging_ns == 600_000_000
     assert rounds.before_ns == 12_600_000_000, "probes take two seconds at most"
     assert rounds.longest_ns == 42_600_000_000
-    assert (rounds.window_of("probe"), rounds.window_of("data")) == (65_536, BULK_WINDOW)
+    assert (rounds.window_of("probe"), rounds.window_of("data")) == (65_536, None)
 
 
 @pytest.mark.parametrize("table", ["planetlab", "ec2"])

@@ -134,6 +134,19 @@ fn no_connection_is_offered_more_than_its_window() {
 }
 
 #[test]
+fn a_window_of_null_leaves_the_receive_buffer_to_autotuning() {
+    let connections = three_pairs(64 << 10, 4 << 20);
+    let windows = json!({"probe": 8 << 10, "data": null});
+    let (receiver, to) = receiver(&connections, &json!({"window_bytes": windows}));
+    sender(&to, &connections, &json!({})).report();
+    for row in rows(&receiver.report()) {
+        assert_eq!(row["close"], "complete");
+        let is_clamped = number(&row["window_clamp_bytes"]) == 8 << 10;
+        assert_eq!(is_clamped, row["role"] == "probe", "{row}");
+    }
+}
+
+#[test]
 fn in_sequence_the_data_of_a_pair_begin_when_its_probe_has_ended() {
     // The data are declared first in one pair: the role decides, not the order of the
     // configuration.
@@ -347,7 +360,7 @@ fn wrong_configurations_are_named() {
             "window_bytes: 0 is out of range",
             2,
         ),
-        (&receive, json!({"window_bytes": {"probe": 1}}), "missing field `data`", 2),
+        (&receive, json!({"window_bytes": {"probes": 1}}), "unknown field `probes`", 2),
         (&receive, json!({"tcp": {"window_clamp_bytes": 5}}), "the same for probes and data", 2),
         (&receive, json!({"rate_bits_per_second": 0}), "moves nothing", 2),
         (&receive, json!({"rounds": 1}), "unknown field `rounds`", 2),

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from trustbed.scenario.campaign_model import (
     ARRANGEMENTS,
-    BULK_WINDOW,
     ESTIMATORS,
     ORDERS,
     PINGS,
@@ -297,15 +296,15 @@ def _table(table: Table) -> TableName | tuple[Index, ...]:
     return tuple(indices.values())
 
 
-def _windows(outer: Table, sizes: TableName | tuple[Index, ...]) -> tuple[int, int]:
+def _windows(outer: Table, sizes: TableName | tuple[Index, ...]) -> tuple[int | None, int | None]:
     """What the receiver clamps the windows of probe and data to, in bytes."""
     published = sizes in ("planetlab", "ec2")
-    usual_probe, usual_data = PUBLISHED_WINDOWS if published else (BULK_WINDOW, BULK_WINDOW)
+    usual_probe, usual_data = PUBLISHED_WINDOWS if published else (None, None)
     table = outer.table("windows")
     if table is None:
         return usual_probe, usual_data
-    probe: int = table.size("probe", usual_probe, least=LEAST_CLAMP, most=MOST_BUFFER)
-    data: int = table.size("data", usual_data, least=LEAST_CLAMP, most=MOST_BUFFER)
+    probe: int | None = table.size("probe", usual_probe, least=LEAST_CLAMP, most=MOST_BUFFER)
+    data: int | None = table.size("data", usual_data, least=LEAST_CLAMP, most=MOST_BUFFER)
     table.close()
     return probe, data
 

@@ -32,13 +32,8 @@ ROLES: tuple[Role, ...] = ("probe", "data")
 ESTIMATORS: tuple[Estimator, ...] = ("pathload", "pathchirp")
 
 PUBLISHED_WINDOWS = 16 << 10, 64 << 10
-"""Windows of probe and data in the papers, which their tables of sizes bring along (bytes)."""
-BULK_WINDOW = 16 << 20
-"""The window otherwise (bytes).
-
-It limits no usual path; the receiver's ``net.core.rmem_max`` may limit it further.
-"""
-"""In bytes: what the papers above clamp windows to, after the Network Weather Service."""
+"""Windows of probe and data in the papers, after the Network Weather Service, which their tables of
+sizes bring along (bytes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +91,9 @@ class Rounds:
         order: Along the table, or every walk through it in an order of its own.
         arrangement: All connections at once, or probes first.
         pairs_at_once: Connection pairs of a round; each has two connections.
-        probe_window_bytes: What the receiver clamps the window of a probe to.
-        data_window_bytes: The same of the data.
+        probe_window_bytes: What the receiver clamps the window of a probe to; None leaves it to the
+            kernel's autotuning.
+        data_window_bytes: The same for the data.
         pings: Before the connections.
         ping_interval_ns: From one ping to the next.
         ping: ICMP, a TCP handshake, or what of the two gets an answer.
@@ -115,8 +111,8 @@ class Rounds:
     order: Order = "cyclic"
     arrangement: Arrangement = "concurrent"
     pairs_at_once: int = 3
-    probe_window_bytes: int = BULK_WINDOW
-    data_window_bytes: int = BULK_WINDOW
+    probe_window_bytes: int | None = None
+    data_window_bytes: int | None = None
     pings: int = 10
     ping_interval_ns: int = SECOND
     ping: Ping = "auto"
@@ -147,8 +143,8 @@ class Rounds:
         """
         return self.before_ns + self.limit_ns * (2 if self.arrangement == "sequential" else 1)
 
-    def window_of(self, role: Role) -> int:
-        """What the window of a connection of that role is clamped to, in bytes."""
+    def window_of(self, role: Role) -> int | None:
+        """The window clamp of connections of that role, in bytes; None: no clamp."""
         return self.probe_window_bytes if role == "probe" else self.data_window_bytes
 
 

@@ -20,10 +20,10 @@ from trustbed.cli.analyze import describe
 from trustbed.cli.campaign.status import show
 from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.report import printable, words
-from trustbed.report.campaign.words import length
+from trustbed.report.campaign.words import length, windows
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario.campaign import CampaignFile
-from trustbed.scenario.campaign_model import BULK_WINDOW, Rounds
+from trustbed.scenario.campaign_model import ROLES, Rounds
 from trustbed.scenario.metric_sources import name_of
 
 
@@ -175,17 +175,12 @@ def _steps(rounds: Rounds) -> Sequence[str]:
             f"({length(rounds.delay.longest_ns)} at most)"
         )
     steps += [f"{name} ({length(limit)} at most)" for name, limit in rounds.bandwidth]
-    clamped = (rounds.probe_window_bytes, rounds.data_window_bytes)
-    windows = (
-        "windows not limited"
-        if min(clamped) >= BULK_WINDOW
-        else f"windows of {' and '.join(words.size(one) for one in clamped)}"
-    )
+    clamps: dict[str, int | None] = {role: rounds.window_of(role) for role in ROLES}
     return [
         *steps,
         (
             f"{words.counted(rounds.pairs_at_once, 'connection pair')} "
-            f"({rounds.arrangement}), {windows}"
+            f"({rounds.arrangement}), {windows(clamps)}"
         ),
     ]
 

@@ -402,9 +402,6 @@ def _state(reported: Row) -> str:
 
 
 def _made(reported: Row) -> str:
-    windows = " and ".join(
-        f"{words.size(size)} for {role}" for role, size in reported["windows_bytes"].items()
-    )
     more = (
         f", continued {words.counted(reported['sessions'] - 1, 'time')}"
         if reported["sessions"] > 1
@@ -415,7 +412,8 @@ def _made(reported: Row) -> str:
         f"{campaign_words.length(reported['period_ns'])}, "
         f"{words.counted(reported['pairs_at_once'], 'connection pair')} at once "
         f"({reported['arrangement']}), sizes in {reported['order']} order, "
-        f"windows of {windows}{more}. Intervals are at {words.percent(reported['confidence'])}."
+        f"{campaign_words.windows(reported['windows_bytes'])}{more}. "
+        f"Intervals are at {words.percent(reported['confidence'])}."
     )
 
 

@@ -9,7 +9,7 @@ is what is said.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from trustbed.campaign.statistics.avoidance import DAYS, FEWEST
 from trustbed.diagnose.causes import cause_in_words
@@ -63,6 +63,16 @@ def length(nanoseconds: int) -> str:
         if nanoseconds and nanoseconds % unit == 0:
             return f"{nanoseconds // unit} {name}"
     return words.duration(nanoseconds / 1e9)
+
+
+def windows(clamps: Mapping[str, int | None]) -> str:
+    """The receiver's window clamps, by role."""
+    if all(size is None for size in clamps.values()):
+        return "windows not limited"
+    return "windows of " + " and ".join(
+        f"any size for {role}" if size is None else f"{words.size(size)} for {role}"
+        for role, size in clamps.items()
+    )
 
 
 def between(low: float | None, high: float | None) -> str:

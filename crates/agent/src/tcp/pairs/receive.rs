@@ -34,9 +34,10 @@ pub(super) struct ReceiveConfiguration {
     round: u64,
     nonce: Nonce,
     connections: Vec<Connection>,
-    /// The largest window (`TCP_WINDOW_CLAMP`), and the receive buffer with it.
+    /// The largest window (`TCP_WINDOW_CLAMP`), and the receive buffer with it; null leaves both to
+    /// the kernel's autotuning.
     #[serde(default = "window_bytes")]
-    window_bytes: ByRole<u32>,
+    window_bytes: ByRole<Option<u32>>,
     #[serde(default)]
     tcp: TcpOptions,
     /// Of each connection: it is not read faster. No limit by default.
@@ -52,8 +53,8 @@ pub(super) struct ReceiveConfiguration {
     duration_ns: u64,
 }
 
-const fn window_bytes() -> ByRole<u32> {
-    ByRole { probe: 16 << 10, data: 64 << 10 }
+const fn window_bytes() -> ByRole<Option<u32>> {
+    ByRole { probe: Some(16 << 10), data: Some(64 << 10) }
 }
 
 const fn header_timeout_ns() -> u64 {
@@ -180,12 +181,12 @@ fn check(configuration: &ReceiveConfiguration) -> Result<(), Failure> {
         return Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"));
     }
     for role in Role::BOTH {
-        let bytes = *configuration.window_bytes.of(role);
+        let Some(bytes) = *configuration.window_bytes.of(role) else { continue };
         if bytes == 0 || libc::c_int::try_from(bytes).is_err() {
             let message = format!("window_bytes: {bytes} is out of range");
             return Err(Failure::configuration(
                 message,
-                "give from 1 to 2147483647, for probe and data",
+                "give from 1 to 2147483647, or null for no limit, for probe and data",
             ));
         }
     }
@@ -210,8 +211,8 @@ impl ReceiveConfiguration {
         }
         let window = *self.window_bytes.of(role);
         let options = TcpOptions {
-            window_clamp_bytes: Some(window),
-            receive_buffer_bytes: Some(first_buffer(window)),
+            window_clamp_bytes: window,
+            receive_buffer_bytes: window.map(first_buffer),
             ..self.tcp.clone()
         };
         let address = SocketAddr::new(self.listen, *self.ports.of(role));

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Phase {
     pub(super) round: u64,
-    pub(super) window_bytes: ByRole<u32>,
+    pub(super) window_bytes: ByRole<Option<u32>>,
     pub(super) rate_bits_per_second: Option<u64>,
     pub(super) transfer_timeout: Span,
     pub(super) open: OpenStreams,
@@ -126,7 +126,7 @@ impl Phase {
 
     /// Gives a connection the whole of its window: see [`super::receive::first_buffer`].
     fn open_window(&self, admitted: &Admitted) {
-        let bytes = *self.window_bytes.of(admitted.declared.role);
+        let Some(bytes) = *self.window_bytes.of(admitted.declared.role) else { return };
         // Where the kernel refuses, the report has what it grants.
         let _ = socket2::SockRef::from(&admitted.stream).set_recv_buffer_size(bytes as usize);
         self.clamp(admitted);
@@ -136,10 +136,9 @@ impl Phase {
     /// much of its memory is payload, it raises the limit to whatever would fit into the receive
     /// buffer.
     fn clamp(&self, admitted: &Admitted) {
-        let _ = socket::set_window_clamp(
-            &admitted.stream,
-            *self.window_bytes.of(admitted.declared.role),
-        );
+        if let Some(bytes) = *self.window_bytes.of(admitted.declared.role) {
+            let _ = socket::set_window_clamp(&admitted.stream, bytes);
+        }
     }
 
     /// Why a connection ended that did not end on its own.
