@@ -72,6 +72,9 @@ NAMES: Mapping[str, str] = {
     "withheld_threshold_seconds": "idle_open_window_threshold_seconds",
 }
 
+#: Keys that new answers have besides.
+ADDED = frozenset({"rtt_mean_seconds", "malformed_samples"})
+
 #: Keys whose values are sentences, or name the program and the moment.
 PROSE = frozenset(
     {
@@ -96,7 +99,7 @@ def translated(value: Any) -> Any:  # noqa: ANN401
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
     """Where two answers differ."""
     if isinstance(old, dict) and isinstance(new, dict):
-        for key in old.keys() | new.keys():
+        for key in (old.keys() | new.keys()) - (ADDED - old.keys()):
             if key not in old or key not in new:
                 yield f"{path}.{key}: only {'new' if key in new else 'old'}"
             else:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from trustbed.run import former
 from trustbed.run.owned_directory import (
     MANIFEST,
     REPORT,
@@ -96,7 +97,9 @@ class RunDirectory(OwnedDirectory):
 
     def record(self, name: str) -> dict[str, Any]:
         """What happened in a complete repetition."""
-        found: dict[str, Any] = json.loads((self.path / name / RECORD).read_text(encoding="utf-8"))
+        found: dict[str, Any] = former.keys(
+            json.loads((self.path / name / RECORD).read_text(encoding="utf-8"))
+        )
         return found
 
     @contextmanager

@@ -23,6 +23,7 @@ import pyarrow.parquet
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
 from trustbed.diagnose.judge import HostOf
+from trustbed.run import former
 from trustbed.scenario import Scenario
 
 
@@ -85,4 +86,7 @@ def _end(local: object) -> tuple[str, int] | None:
 
 def _samples(repetition: Path, kind: str) -> list[Mapping[str, Any]]:
     file = repetition / "samples" / f"{kind}.parquet"
-    return pyarrow.parquet.read_table(file).to_pylist() if file.is_file() else []
+    if not file.is_file():
+        return []
+    rows: list[Mapping[str, Any]] = former.columns(pyarrow.parquet.read_table(file)).to_pylist()
+    return rows

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from trustbed.errors import TrustbedError
+from trustbed.run import former
 
 MANIFEST, REPORT = "manifest.json", "report.html"
 _LOCK = ".lock"
@@ -118,7 +119,8 @@ class OwnedDirectory(ABC):
             ) from None
         if not isinstance(found, dict):
             raise RunDirectoryError(f"manifest is no object, {self.path / MANIFEST}", hint)
-        return found
+        current: dict[str, Any] = former.keys(found)
+        return current
 
     @contextmanager
     def locked(self) -> Iterator[None]:

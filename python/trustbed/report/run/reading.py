@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from trustbed.report.records import Row
+from trustbed.run import former
 from trustbed.run.directory import FINDINGS, HOST, RECORD, TABLES, RunDirectory, RunDirectoryError
 from trustbed.workload import Responses, steady_rows
 
@@ -241,7 +242,7 @@ def _rate(rows: Sequence[Row]) -> float | None:
 
 def _json(path: Path) -> Row:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = former.keys(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise _damaged(path, error) from None
     if not isinstance(found, dict):
