@@ -9,6 +9,7 @@ every ten. Both are deterministic.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.report import burst_reference as reference
 from tests.report import burst_traffic
 from trustbed.report.transfer.model import Capture, Input, Page, Provenance
 from trustbed.report.transfer.overview import Overview
+from trustbed.report.transfer.selection import CHARTED
 
 RTT = 0.020
 SEGMENT = 1448
@@ -288,6 +290,22 @@ def transfer() -> Callable[..., dict[str, Any]]:
 @pytest.fixture(scope="session")
 def capture() -> Callable[..., Capture]:
     return make_capture
+
+
+@pytest.fixture(scope="session")
+def crowded() -> Callable[..., Capture]:
+    """Makes a capture of as many transfers with charts as a page has, each of many points."""
+    rows = [
+        make_transfer(f"{number}.0", unique_bytes=10**9 - number)
+        for number in range(1, CHARTED + 1)
+    ]
+    drawn = {
+        row["transfer"]: make_series(
+            duration=8.0 + 0.37 * number, pause=0.0003 * number, lost=40 + number
+        )
+        for number, row in enumerate(rows)
+    }
+    return partial(make_capture, *rows, series=drawn)
 
 
 @pytest.fixture(scope="session")

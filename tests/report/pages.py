@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+
+from trustbed.report import definitions
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>&\"'</style>"
 
@@ -15,3 +18,16 @@ def text_of(page: str) -> str:
         .replace("\u00a0", " ")
         .replace("&#39;", "'")
     )
+
+
+def charts_of(page: str) -> int:
+    """How many charts its payload holds."""
+    found = re.search(r'id="payload">(.*?)</script>', page, flags=re.S)
+    return 0 if found is None else len(json.loads(found[1])["charts"])
+
+
+def check_definitions(page: str, subject: str) -> None:
+    """Every link to a definition finds one, and there are some."""
+    linked = set(re.findall(r'href="#about-([a-z-]+)"', page))
+    assert linked
+    assert linked <= definitions.titles(subject).keys()

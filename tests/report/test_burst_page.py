@@ -408,19 +408,9 @@ def test_many_captures_stay_within_five_megabytes(
 
 
 def test_crowded_transfers_leave_room_for_burstiness(
-    page: Make, capture: Make, transfer: Make, series: Make, uneven: Model
+    page: Make, crowded: Make, uneven: Model
 ) -> None:
-    rows = [
-        transfer(f"{number}.0", unique_bytes=10**9 - number)
-        for number in range(1, html.CHARTED + 1)
-    ]
-    drawn = {
-        row["transfer"]: series(
-            duration=8.0 + 0.37 * number, pause=0.0003 * number, lost=40 + number
-        )
-        for number, row in enumerate(rows)
-    }
-    text = html.render(page(capture(*rows, series=drawn, burst=uneven)))
+    text = html.render(page(crowded(burst=uneven)))
     assert text.count("How to read it.") == len(charts.CHARTS)
     assert len(text.encode()) < 5_000_000
 

@@ -315,20 +315,8 @@ def test_charts_are_few_enough_and_thin_enough_for_five_megabytes(
     assert text.count("<tr>") >= 59
 
 
-def test_different_crowded_series_fit_as_well(
-    page: Make, capture: Make, transfer: Make, series: Make
-) -> None:
-    rows = [
-        transfer(f"{number}.0", unique_bytes=10**9 - number)
-        for number in range(1, html.CHARTED + 1)
-    ]
-    drawn = {
-        row["transfer"]: series(
-            duration=8.0 + 0.37 * number, pause=0.0003 * number, lost=40 + number
-        )
-        for number, row in enumerate(rows)
-    }
-    text = html.render(page(capture(*rows, series=drawn)))
+def test_different_crowded_series_fit_as_well(page: Make, crowded: Make) -> None:
+    text = html.render(page(crowded()))
     assert 3_000_000 < len(text.encode()) < 5_000_000
     assert "too large" not in text
 

@@ -7,7 +7,6 @@ small.
 from __future__ import annotations
 
 import copy
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ import pytest
 
 from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, study_of
 from tests.report.campaign_directories import BEGAN, FOUR_DAYS, HOUR, Story, make_campaign
-from tests.report.pages import HOSTILE, text_of
+from tests.report.pages import HOSTILE, charts_of, check_definitions, text_of
 from trustbed.campaign import SeenRound, timeline
 from trustbed.campaign.judge import judge_round
 from trustbed.campaign.results import read_json as read_model
 from trustbed.campaign.runner import CampaignDirectory, Runner
-from trustbed.report import definitions
 from trustbed.report.campaign import charts as charts
 from trustbed.report.campaign import page as campaign_page
 from trustbed.report.campaign import text as campaign_text
@@ -35,11 +33,6 @@ ABOUT = {
     "command": "trustbed report four --out report.html",
     "started": "2026-01-05T00:00:00Z",
 }
-
-
-def charts_of(page: str) -> int:
-    found = re.search(r'id="payload">(.*?)</script>', page, flags=re.S)
-    return 0 if found is None else len(json.loads(found[1])["charts"])
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +82,7 @@ def test_every_pair_has_its_charts_in_line(page: str) -> None:
 
 
 def test_every_link_to_a_definition_finds_one(page: str) -> None:
-    asked = set(re.findall(r'href="#about-([a-z-]+)"', page))
-    assert asked
-    assert asked <= definitions.titles("campaign").keys()
+    check_definitions(page, "campaign")
 
 
 def test_the_table_of_both_ends_has_a_line_per_pair_and_role(page: str) -> None:

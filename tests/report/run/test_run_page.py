@@ -5,7 +5,6 @@ What it says, that every word is explained, that nothing in a run can break out 
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -13,10 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 import trustbed
-from tests.report.pages import HOSTILE, text_of
+from tests.report.pages import HOSTILE, charts_of, check_definitions, text_of
 from tests.report.run.conftest import with_cells, with_workload
 from tests.report.run_directories import make_run
-from trustbed.report import definitions
 from trustbed.report.html.payload import Payload
 from trustbed.report.run import charts as charts
 from trustbed.report.run import page as run_page
@@ -64,17 +62,13 @@ def test_the_discarded_repetition_is_named_with_its_reason(page: str) -> None:
 
 
 def test_every_link_to_a_definition_finds_one(page: str) -> None:
-    asked = set(re.findall(r'href="#about-([a-z-]+)"', page))
-    assert asked
-    assert asked <= definitions.titles("run").keys()
+    check_definitions(page, "run")
 
 
 def test_the_charts_are_those_that_there_is_data_for(page: str) -> None:
-    found = re.search(r'id="payload">(.*?)</script>', page, flags=re.S)
-    assert found is not None
     # Slowdown, against the factor, distribution; loss against the factor; seven cells over time,
     # two charts each.
-    assert len(json.loads(found[1])["charts"]) == 3 + 1 + 2 * 7
+    assert charts_of(page) == 3 + 1 + 2 * 7
     assert page.count("How to read it.") == 3 + 1 + 1
 
 
