@@ -126,10 +126,8 @@ def test_tables_are_the_same_bytes_for_any_number_of_workers(quota: Path, tmp_pa
 
 def test_a_reader_that_goes_away_ends_it_quietly(quota: Path) -> None:
     done = subprocess.run(
-        (
-            f"{sys.executable} -m trustbed analyze {quota} --json | head -c 20 >/dev/null; "
-            f"echo ${{PIPESTATUS[0]}}"
-        ),
+        f"{sys.executable} -m trustbed analyze {quota} --json | head -c 20 >/dev/null; "
+        f"echo ${{PIPESTATUS[0]}}",
         shell=True,
         executable="/bin/bash",
         capture_output=True,

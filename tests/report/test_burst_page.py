@@ -137,10 +137,8 @@ def test_averages_over_windows_with_packets_are_given_where_they_differ(bursty: 
     [
         (
             "static",
-            (
-                "Windows of 100 ms at a link of 40.0 Mbit/s; what waits at the end of one waits "
-                "in the next."
-            ),
+            "Windows of 100 ms at a link of 40.0 Mbit/s; what waits at the end of one waits "
+            "in the next.",
         ),
         ("dynamic-same", "a link as fast as its own average, from an empty queue"),
         ("dynamic-previous", "the average of the last window with traffic"),
@@ -161,10 +159,8 @@ def test_it_is_said_that_the_traffic_was_taken_as_it_was(one: str, bursty: Model
 
 def test_every_chart_has_its_numbers_and_how_it_is_read(one: str) -> None:
     labels = re.findall(
-        (
-            r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" '
-            r'aria-hidden="true">'
-        ),
+        r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" '
+        r'aria-hidden="true">',
         one,
     )
     assert len(labels) == len(charts.CHARTS)

@@ -132,10 +132,8 @@ def test_links_inside_the_page_lead_somewhere(story: str) -> None:
 
 def test_every_chart_says_in_words_what_it_shows(story: str) -> None:
     labels = re.findall(
-        (
-            r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" '
-            r'aria-hidden="true">'
-        ),
+        r'<div role="img" aria-label="([^"]+)"><div class="plot" data-chart="\d+" '
+        r'aria-hidden="true">',
         story,
     )
     assert len(labels) == story.count('class="plot"') >= 3 * (7 + 3)

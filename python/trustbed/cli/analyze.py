@@ -170,10 +170,8 @@ def _check_sender(capture: Capture, options: argparse.Namespace) -> None:
     ]
     if judged and all(SENT_AT_OTHER_END in diagnosis.flags for diagnosis in judged):
         raise arguments.Complaint(
-            (
-                f"every transfer that can be judged was sent at {options.receiver[0]} and "
-                f"arrived at {options.sender[0]}"
-            ),
+            f"every transfer that can be judged was sent at {options.receiver[0]} and "
+            f"arrived at {options.sender[0]}",
             "swap --sender and --receiver",
         )
 

@@ -318,10 +318,8 @@ class Shell:
             else f"in a guest ({self._options.guest}; busybox and trustbed-agent) "
         )
         print(
-            (
-                f"{where}behind {link_summary.described(self._topology['pipes'])}; {peer}; "
-                f"{'' if tcp is None else f'TCP {tcp}; '}exit ends it"
-            ),
+            f"{where}behind {link_summary.described(self._topology['pipes'])}; {peer}; "
+            f"{'' if tcp is None else f'TCP {tcp}; '}exit ends it",
             file=sys.stderr,
             flush=True,
         )
@@ -422,19 +420,15 @@ class _Server:
             code = self._process.wait(0.02)
             if code is not None:
                 raise TestbedError(
-                    (
-                        f"the far command {line!r} ended with code {code} before it "
-                        f"listened{self._output_end()}"
-                    ),
+                    f"the far command {line!r} ended with code {code} before it "
+                    f"listened{self._output_end()}",
                     "try it alone: it must stay and listen",
                 )
             if time.monotonic() > deadline:
                 hint = "it must open a TCP or UDP port; see its own options"
                 raise TestbedError(
-                    (
-                        f"the far command {line!r} does not listen after {_LISTEN_SECONDS:g} "
-                        f"s{self._output_end()}"
-                    ),
+                    f"the far command {line!r} does not listen after {_LISTEN_SECONDS:g} "
+                    f"s{self._output_end()}",
                     hint,
                 )
 

@@ -422,17 +422,13 @@ class Watch:
         share = percent(dropped / passed)
         sys.stdout.flush()
         print(
-            (
-                f"{severity}: the kernel dropped {count(dropped)} of "
-                f"{counted(passed, 'frame')} ({share})"
-            ),
+            f"{severity}: the kernel dropped {count(dropped)} of "
+            f"{counted(passed, 'frame')} ({share})",
             file=sys.stderr,
         )
         print(
-            (
-                "hint: rates and queues are too low by what is missing; a larger --ring helps "
-                "against bursts, a --filter does not"
-            ),
+            "hint: rates and queues are too low by what is missing; a larger --ring helps "
+            "against bursts, a --filter does not",
             file=sys.stderr,
         )
 

@@ -79,10 +79,8 @@ def _silence(_facts: CaptureFacts, model: Model) -> Iterator[Finding]:
     if silence > max(SILENCE_SHARE * duration, SILENCE_SECONDS) and model["packets"] > 2:
         yield finding(
             "burst_silence",
-            (
-                f"nothing arrived for {seconds_words(silence)}, "
-                f"{percent_words(silence / duration)} of the capture"
-            ),
+            f"nothing arrived for {seconds_words(silence)}, "
+            f"{percent_words(silence / duration)} of the capture",
             value=silence / duration,
             threshold=SILENCE_SHARE,
         )
@@ -99,10 +97,8 @@ def _super_packets(facts: CaptureFacts, model: Model) -> Iterator[Finding]:
         doubt = f"; for {guessed} of them the segment size is a guess" if guessed else ""
         yield finding(
             "burst_super_packets",
-            (
-                f"{count_words(super_packets, 'super-packet')} counted as "
-                f"{fact.get('super_packet_frames')} frames, {how}{doubt}"
-            ),
+            f"{count_words(super_packets, 'super-packet')} counted as "
+            f"{fact.get('super_packet_frames')} frames, {how}{doubt}",
             value=float(super_packets),
             evidence=(
                 f"{fact.get('super_packets_not_spread') or 0} stacked because their direction "

@@ -58,10 +58,8 @@ def _duplicates(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Finding
         removed = bool(facts.get("deduplicated"))
         yield finding(
             "capture_duplicates",
-            (
-                f"{count_words(copies, 'packet')} ({percent_words(share)}) captured "
-                f"twice{'; the copies were removed' if removed else ''}"
-            ),
+            f"{count_words(copies, 'packet')} ({percent_words(share)}) captured "
+            f"twice{'; the copies were removed' if removed else ''}",
             value=share,
             threshold=thresholds.duplicate_share,
             evidence=f"{copies} copies within 1 ms among {packets} packets",
@@ -92,10 +90,8 @@ def _out_of_order(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Findi
         share = records / total if total else 1.0
         yield finding(
             "records_out_of_order",
-            (
-                f"{count_words(records, 'record')} ({percent_words(share)}) out of order, by "
-                f"up to {seconds_words(size)}"
-            ),
+            f"{count_words(records, 'record')} ({percent_words(share)}) out of order, by "
+            f"up to {seconds_words(size)}",
             value=size,
             threshold=None,
             evidence=f"{records} of {total} records",
@@ -196,10 +192,8 @@ def _problems(facts: CaptureFacts, _thresholds: Thresholds) -> Iterator[Finding]
         if code != NO_TIME:
             yield finding(
                 "read_problem",
-                (
-                    f"{file}: {problem.get('detail') or code} (byte {offset}, record "
-                    f"{problem.get('record') or 0})"
-                ),
+                f"{file}: {problem.get('detail') or code} (byte {offset}, record "
+                f"{problem.get('record') or 0})",
                 value=float(offset),
                 evidence=code,
                 # A capture that was cut while it ran lacks its last record and nothing else.
@@ -236,10 +230,8 @@ def _skips(facts: CaptureFacts, thresholds: Thresholds) -> Iterator[Finding]:
         lost = reason in UNMEASURED or reason == "unsupported_link"
         yield finding(
             "skipped_records",
-            (
-                f"{count_words(records, 'record')} ({percent_words(share)}) not measured: "
-                f"{_SKIP_WORDS.get(reason, reason)}"
-            ),
+            f"{count_words(records, 'record')} ({percent_words(share)}) not measured: "
+            f"{_SKIP_WORDS.get(reason, reason)}",
             value=float(records),
             threshold=thresholds.skipped_share * total if lost else None,
             evidence=reason,

@@ -153,10 +153,8 @@ def _generators(record: Record) -> Iterator[Finding]:
             worst = seconds_words((departure_error.get("max_ns") or 0) / 1e9)
             yield finding(
                 "run_generator_late",
-                (
-                    f"{percent_words(share)} of the packets of {background['name']} left over "
-                    f"1 ms late, at most {worst}"
-                ),
+                f"{percent_words(share)} of the packets of {background['name']} left over "
+                f"1 ms late, at most {worst}",
                 value=share,
                 threshold=0.01,
                 scope=background["name"],
@@ -180,10 +178,8 @@ def _faults(record: Record) -> Iterator[Finding]:
         if reason:
             yield finding(
                 "run_fault_not_applied",
-                (
-                    f"{fault['name']} ({fault['kind']} on {fault['host']}) cannot be made "
-                    f"here: {reason}"
-                ),
+                f"{fault['name']} ({fault['kind']} on {fault['host']}) cannot be made "
+                f"here: {reason}",
                 scope=fault["host"],
                 evidence=str(fault.get("hint") or ""),
             )

@@ -38,10 +38,8 @@ def transfer_findings(
         held = ", and its verdict held at review" if applied.limit.review else ""
         yield finding(
             applied.limit.code,
-            (
-                f"score limited to {applied.limit.cap / 100:.2f}{held}: "
-                f"{applied.limit.wording(thresholds)}"
-            ),
+            f"score limited to {applied.limit.cap / 100:.2f}{held}: "
+            f"{applied.limit.wording(thresholds)}",
             value=applied.value,
             threshold=applied.threshold,
             scope=scope,
@@ -95,10 +93,8 @@ def _flagged(
         if code in diagnosis.flags and bound:
             yield finding(
                 code,
-                (
-                    f"{rate_words(throughput)} is {number_words(throughput / bound)} times "
-                    f"the possible {rate_words(bound)}"
-                ),
+                f"{rate_words(throughput)} is {number_words(throughput / bound)} times "
+                f"the possible {rate_words(bound)}",
                 value=throughput / bound,
                 threshold=limit,
                 scope=scope,
@@ -131,10 +127,8 @@ def host_findings(
         if stalls:
             yield finding(
                 "host_stall",
-                (
-                    f"{host} stopped {count_words(len(stalls), 'time')}, for "
-                    f"{seconds_words(sum(stalls))} in total"
-                ),
+                f"{host} stopped {count_words(len(stalls), 'time')}, for "
+                f"{seconds_words(sum(stalls))} in total",
                 value=sum(stalls),
                 threshold=thresholds.stall_seconds,
                 scope=host,

@@ -30,10 +30,8 @@ def _unseen(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
     if unseen and unseen / arrived >= UNSEEN_SHARE:
         yield finding(
             "two_point_frames_missed",
-            (
-                f"{count_words(unseen, 'data frame')} ({percent_words(unseen / arrived)}) "
-                f"arrived and are missing in the sender's capture"
-            ),
+            f"{count_words(unseen, 'data frame')} ({percent_words(unseen / arrived)}) "
+            f"arrived and are missing in the sender's capture",
             value=unseen / arrived,
             threshold=UNSEEN_SHARE,
         )
@@ -47,10 +45,8 @@ def _apart(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
     if max(shares) >= APART_SHARE:
         yield finding(
             "two_point_connections_apart",
-            (
-                f"{percent_words(max(shares))} of the frames belong to connections that were "
-                f"not joined"
-            ),
+            f"{percent_words(max(shares))} of the frames belong to connections that were "
+            f"not joined",
             value=max(shares),
             threshold=APART_SHARE,
             evidence=", ".join(
@@ -65,10 +61,8 @@ def _dropped(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
         total = sum(model["dropped"])
         yield finding(
             "two_point_capture_drops",
-            (
-                f"{count_words(total, 'packet')} passed a capture point and "
-                f"{'is' if total == 1 else 'are'} missing in its capture"
-            ),
+            f"{count_words(total, 'packet')} passed a capture point and "
+            f"{'is' if total == 1 else 'are'} missing in its capture",
             value=total / (total + sum(model["frames"])),
             threshold=0.0,
             evidence=", ".join(f"{count} dropped at the {which}" for count, which in dropped),
@@ -88,10 +82,8 @@ def _negative(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
         least = min(row["owd_min_ns"] for row in rows if row["owd_min_ns"] is not None)
         yield finding(
             "two_point_delays_negative",
-            (
-                f"{count_words(negative, 'frame')} arrived before they were sent, by up to "
-                f"{seconds_words(-least / 1e9)}"
-            ),
+            f"{count_words(negative, 'frame')} arrived before they were sent, by up to "
+            f"{seconds_words(-least / 1e9)}",
             value=negative / passed,
             threshold=NEGATIVE_SHARE,
         )

@@ -177,8 +177,6 @@ def _application(case: Case) -> tuple[str, ...]:
             "flight",
         )
     return (
-        (
-            f"for {percent_words(idle)} of the time it was idle after a short segment with "
-            f"nothing in flight"
-        ),
+        f"for {percent_words(idle)} of the time it was idle after a short segment with "
+        f"nothing in flight",
     )

@@ -138,10 +138,8 @@ def _lost(interface: HostFacts, limits: HostThresholds) -> Iterator[Finding]:
         share = lost / (lost + _carried(interface))
         yield finding(
             "machine_interface_lost",
-            (
-                f"{count_words(lost, 'packet')} ({percent_words(share)}) lost since the "
-                f"interface was made"
-            ),
+            f"{count_words(lost, 'packet')} ({percent_words(share)}) lost since the "
+            f"interface was made",
             value=share,
             threshold=limits.loss_share,
             evidence=", ".join(f"{words}: {count}" for words, count in parts.items() if count),
@@ -158,10 +156,8 @@ def _errors(interface: HostFacts, limits: HostThresholds) -> Iterator[Finding]:
         share = (received + sent) / (received + sent + _carried(interface))
         yield finding(
             "machine_interface_errors",
-            (
-                f"{count_words(received + sent, 'packet')} ({percent_words(share)}) damaged "
-                f"since the interface was made"
-            ),
+            f"{count_words(received + sent, 'packet')} ({percent_words(share)}) damaged "
+            f"since the interface was made",
             value=share,
             threshold=limits.error_share,
             evidence=f"received: {received}, sent: {sent}",

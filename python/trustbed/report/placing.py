@@ -43,10 +43,8 @@ def check_directory(path: Path, *, force: bool) -> None:
     if path.is_dir() and not force and not (path / MANIFEST).is_file() and any(path.iterdir()):
         raise OutputError(
             f"directory is not empty and holds no earlier result of trustbed, {path}",
-            (
-                "give --out another name, or --force to put the tables among the files there "
-                "(none of them is removed)"
-            ),
+            "give --out another name, or --force to put the tables among the files there "
+            "(none of them is removed)",
         )
 
 

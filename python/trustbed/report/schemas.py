@@ -29,10 +29,8 @@ VERDICT_FIELDS = (
         "confidence",
         pa.float64(),
         "1",
-        (
-            "probability that the cause is right, 0.05 to 0.99: how often its rule was on "
-            "validated transfers; see docs/diagnosis.md"
-        ),
+        "probability that the cause is right, 0.05 to 0.99: how often its rule was on "
+        "validated transfers; see docs/diagnosis.md",
     ),
     column(
         "verdict",

@@ -55,10 +55,8 @@ def test_it_says_first_what_the_network_gives_then_what_to_avoid(page: str, mode
         < said.index("How it was made")
     )
     assert re.search(
-        (
-            r"19\.\d Mbit/s \(1[89]\.\d Mbit/s to 19\.\d Mbit/s\) per data connection, from "
-            r"1,0\d\d rounds"
-        ),
+        r"19\.\d Mbit/s \(1[89]\.\d Mbit/s to 19\.\d Mbit/s\) per data connection, from "
+        r"1,0\d\d rounds",
         said,
     )
     assert "measured a host instead, and must not be used: the sending host stalled (" in said
@@ -139,10 +137,8 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
         "4.10 Mbit/s to 4.40 Mbit/s by pathload, mean of 7 of 12 rounds; at least 1.20 Gbit/s, "
         "mean of 2; at most 10.0 kbit/s, mean of 1; nothing found in 1; ended early because its "
         "time was over (2); 30 of 100 runs could be used; the measurement failed in 1",
-        (
-            "pathchirp found nothing in 11 of 12 rounds; 30 of 100 runs could be used; the "
-            "measurement failed in 1"
-        ),
+        "pathchirp found nothing in 11 of 12 rounds; 30 of 100 runs could be used; the "
+        "measurement failed in 1",
     ]
     page = text_of(campaign_page.render(asked, ABOUT, text=""))
     text = re.sub(r"\s+", " ", campaign_text.render(asked, now_ns=BEGAN))
@@ -197,10 +193,8 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
         (
             5,
             5,
-            (
-                "5 more rounds that may be used would give the interval asked for (± 5 % at 95 "
-                "%): that takes 25 min"
-            ),
+            "5 more rounds that may be used would give the interval asked for (± 5 % at 95 "
+            "%): that takes 25 min",
         ),
         (
             1,
@@ -289,10 +283,8 @@ def test_two_hosts_only_have_nobody_to_be_compared_with(tmp_path: Path) -> None:
         "compared with."
     ) in said
     assert re.search(
-        (
-            r"Mbit/s\) per data connection from alpha to beta; \d+ of 100 rounds measured a "
-            r"host instead\."
-        ),
+        r"Mbit/s\) per data connection from alpha to beta; \d+ of 100 rounds measured a "
+        r"host instead\.",
         said,
     )
     assert "A mark stands for" not in said, "every round is a mark"

@@ -114,10 +114,8 @@ def _delay(stream: Stream) -> str:
 def _energy(stream: Stream) -> str:
     points = _energies(stream)
     return (
-        (
-            f"Varies most from block to block of {scale(max(points)[1])}, least at "
-            f"{scale(min(points)[1])}."
-        )
+        f"Varies most from block to block of {scale(max(points)[1])}, least at "
+        f"{scale(min(points)[1])}."
         if points
         else ""
     )
@@ -174,10 +172,8 @@ def compared(streams: Sequence[Stream], called: Sequence[str]) -> Mapping[str, s
             [
                 (
                     name,
-                    (
-                        f"{words.duration(row['wait_p99_seconds'])} at "
-                        f"{words.bits(row['rate_bits_per_second'])}"
-                    ),
+                    f"{words.duration(row['wait_p99_seconds'])} at "
+                    f"{words.bits(row['rate_bits_per_second'])}",
                 )
                 for name, row in waits
             ],

@@ -88,10 +88,8 @@ SCHEMAS: Mapping[str, pa.Schema] = {
                 "sigma_bytes",
                 _F,
                 "bytes",
-                (
-                    "the smallest buffer in front of it that loses nothing; depth of a token "
-                    "bucket, σ(ρ)"
-                ),
+                "the smallest buffer in front of it that loses nothing; depth of a token "
+                "bucket, σ(ρ)",
             ),
             column(
                 "role",
@@ -180,10 +178,8 @@ SCHEMAS: Mapping[str, pa.Schema] = {
                 "frame",
                 _N,
                 "1",
-                (
-                    "number of the packet's record in the capture, as Wireshark counts; frames of "
-                    "a super-packet share one"
-                ),
+                "number of the packet's record in the capture, as Wireshark counts; frames of "
+                "a super-packet share one",
             ),
             column(
                 "time_ns",

@@ -156,10 +156,8 @@ def _losses(model: Model, width: int, paint: Paint) -> Iterator[str]:
         ["LOST WITH A BUFFER OF", *(f"AT {words.bits(rate)}" for rate in rates)], cells, paint
     )
     yield from _read_so(
-        (
-            "Packets that a queue of that size drops because it is full, and how many in a row at "
-            "most. TCP suffers from well below 1 %."
-        ),
+        "Packets that a queue of that size drops because it is full, and how many in a row at "
+        "most. TCP suffers from well below 1 %.",
         width,
         paint,
     )
@@ -206,10 +204,8 @@ def _scales(model: Model, width: int, paint: Paint) -> Iterator[str]:
         fit = model["logscale"].get("fit") or {}
         if fit.get("hurst") is not None and not fit.get("rejected"):
             yield from _read_so(
-                (
-                    "0.5: no memory beyond the shortest scales; towards 1: busy times follow busy "
-                    "times at every scale, and buffers help less."
-                ),
+                "0.5: no memory beyond the shortest scales; towards 1: busy times follow busy "
+                "times at every scale, and buffers help less.",
                 width,
                 paint,
             )

@@ -218,10 +218,8 @@ def _trains(trains: Row) -> list[tuple[str, str, str, str]]:
         return []
     gap = scale(trains["gap_seconds"])
     longest = (
-        (
-            f"99 % hold at most {words.count(round(trains['packets_p99']))}, the longest "
-            f"{words.count(trains['packets_max'])} packets"
-        )
+        f"99 % hold at most {words.count(round(trains['packets_p99']))}, the longest "
+        f"{words.count(trains['packets_max'])} packets"
         if trains.get("packets_max")
         else ""
     )

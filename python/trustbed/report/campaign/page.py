@@ -313,10 +313,8 @@ def _part(row: Row | None) -> Cell:
     return Cell(
         words.percent(row["share"]) + (" · avoid" if row["avoid"] else ""),
         row["share"],
-        (
-            f"{words.count(row['discarded'])} of {words.count(row['rounds'])}, "
-            f"{campaign_words.between(row['share_low'], row['share_high'])}"
-        ),
+        f"{words.count(row['discarded'])} of {words.count(row['rounds'])}, "
+        f"{campaign_words.between(row['share_low'], row['share_high'])}",
     )
 
 

@@ -123,10 +123,8 @@ def _processors(facts: HostFacts) -> str:
         else "one each"
     )
     return _joined(
-        (
-            f"{UNKNOWN if allowed is None else len(allowed)} of "
-            f"{UNKNOWN if online is None else len(online)} may be used"
-        ),
+        f"{UNKNOWN if allowed is None else len(allowed)} of "
+        f"{UNKNOWN if online is None else len(online)} may be used",
         f"cores: {cores}",
         f"{len(isolated)} isolated" if isolated else None,
     )
@@ -185,10 +183,8 @@ def _load(facts: HostFacts) -> str:
     return _joined(
         None if idle is None else f"{_share(max(0.0, 1.0 - idle - (waiting or 0.0)))} busy",
         f"load {UNKNOWN if load is None else f'{load:.2f}'}",
-        (
-            "processes waited for a CPU for "
-            f"{_share(facts.number('load.pressure.processor_some_share'))} of the time"
-        ),
+        "processes waited for a CPU for "
+        f"{_share(facts.number('load.pressure.processor_some_share'))} of the time",
         f"{words.size(left)} of memory left" if left is not None else None,
     )
 

@@ -178,10 +178,8 @@ def _distribution(
     values = [value for _, steps in cells for value, _ in steps]
     apart = len(cells) - charts.LINES
     more = (
-        (
-            f" {words.counted(apart, 'more cell')} {'is' if apart == 1 else 'are'} in the table "
-            "and not drawn."
-        )
+        f" {words.counted(apart, 'more cell')} {'is' if apart == 1 else 'are'} in the table "
+        "and not drawn."
         if apart > 0
         else ""
     )

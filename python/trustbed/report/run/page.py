@@ -385,10 +385,8 @@ def vitals(model: RunModel) -> list[tuple[str, str, str]]:
         (
             "Repetitions",
             f"{about.complete} of {about.planned}",
-            (
-                f"{words.counted(len(model.cells), 'cell')}, "
-                f"{words.counted(about.rounds or 0, 'round')}"
-            ),
+            f"{words.counted(len(model.cells), 'cell')}, "
+            f"{words.counted(about.rounds or 0, 'round')}",
         ),
         (
             "To be discarded",

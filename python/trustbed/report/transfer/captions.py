@@ -168,10 +168,8 @@ def throughput(transfer: Row) -> str:
     low, high = transfer.get("rate_p10_bytes_per_second"), transfer.get("rate_p90_bytes_per_second")
     message = f"Mean {words.rate(transfer.get('throughput_bytes_per_second'))}"
     message += (
-        (
-            f", delivery rate between {words.rate(low)} and {words.rate(high)} for eight tenths "
-            "of the time."
-        )
+        f", delivery rate between {words.rate(low)} and {words.rate(high)} for eight tenths "
+        "of the time."
         if low is not None and high is not None
         else "."
     )

@@ -93,10 +93,8 @@ def _quality(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
     if not about_all:
         if about_one:
             yield from wrapped(
-                (
-                    f"{words.counted(about_one, 'finding')} about single transfers (--json and "
-                    "--report show them)"
-                ),
+                f"{words.counted(about_one, 'finding')} about single transfers (--json and "
+                "--report show them)",
                 width,
             )
         return
