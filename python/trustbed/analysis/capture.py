@@ -272,7 +272,7 @@ class Capture:
 
     @cached_property
     def _misplaced(self) -> frozenset[int]:
-        """Connections that were captured elsewhere than was said."""
+        """Connections that were captured elsewhere than given."""
         if self.options.at is None:
             return frozenset()
         batches = (
@@ -424,7 +424,7 @@ class Capture:
     def damage(self) -> tuple[str, ...]:
         """What could not be read, one line each.
 
-        Damaged places in files, and records that should have been measured and were not.
+        Damage in files, and records that should have been measured and were not.
         """
         places = [
             (

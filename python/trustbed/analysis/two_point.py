@@ -39,7 +39,7 @@ class Clocks:
     both ``None`` where the captures are too short to tell. ``clock_slew_seconds`` is how far the
     clocks went against each other where they did not run evenly, ``None`` elsewhere; then
     ``ahead_error_seconds`` is that of the worst moment. ``stated`` says that none of it was found,
-    but one clock was said to have stamped both. ``frames`` were compared.
+    but one clock is stated to have timestamped both. ``frames`` were compared.
     """
 
     ahead_seconds: float
@@ -168,7 +168,7 @@ class TwoPoint:
     def _sent(self) -> Mapping[Side, Mapping[tuple[Any, ...], Row]]:
         """TwoPointSummary by where they began, and by addresses and ports.
 
-        Who used both again has several, of which none can be told apart.
+        Who used both again has several, which cannot be distinguished.
         """
         found: dict[Side, dict[tuple[Any, ...], Row]] = {"first": {}, "second": {}}
         twice = set()

@@ -5,7 +5,7 @@ How often the rule that decided was right where the truth is known.
 The score of a diagnosis is counted from what supports it; it orders cases and decides on the
 verdict. The confidence that is stated is a probability: of all answers stated with 0.90, nine in
 ten should be right. It is the share of right answers among the validated ones of the same rule,
-under the same limits of the capture and seen from the same place, drawn towards what that score was
+under the same limits of the capture at the same capture point, drawn towards what that score was
 worth there whatever the rule: the fewer answers, the nearer to it. Where there is no such answer,
 the score itself is stated: a weakness that no validated capture had lowers it as much as ever. Fits
 nothing and holds no counts; those are in :mod:`trustbed.diagnose.calibration_table`.

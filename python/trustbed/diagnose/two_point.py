@@ -48,7 +48,7 @@ class TwoPointEvidence:
         """
         lost, turnaround = crossing["data_frames_lost"], crossing["turnaround_p50_ns"]
         fates = lost + crossing["data_frames_delivered"]
-        # Frames that only one place can have seen would be taken for lost ones, or hide them; so
+        # Frames that only one capture point can have seen would pass as lost, or hide losses; so
         # would those that a capture dropped.
         whole = not crossing["data_frames_missed"] and not dropped
         return cls(

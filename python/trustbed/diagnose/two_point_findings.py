@@ -17,7 +17,7 @@ APART_SHARE = 0.01
 NEGATIVE_SHARE = 0.001
 """Shares from which on it counts.
 
-One frame in a thousand, one in a hundred of those that belong to no place.
+One frame in a thousand, one in a hundred of those that belong to no capture point.
 """
 CAPTURES = ("first", "second")
 

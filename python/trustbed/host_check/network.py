@@ -4,7 +4,7 @@ See :mod:`trustbed.host_check.findings`.
 
 Judged are interfaces that are up and lead somewhere; loopback is nobody's network.
 
-Bias: counters count from when an interface was made. A loss of last month is told as one of today.
+Bias: counters count from when an interface was made. A loss of last month is reported today.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from trustbed.host_check.catalogue import finding
 from trustbed.host_check.facts import HostFacts
 from trustbed.host_check.thresholds import HostThresholds
 
-PLACE = "INTERFACE"
-"""What the catalogue has in the place of an interface's name."""
+_PLACEHOLDER = "INTERFACE"
+"""What the catalogue has instead of an interface's name."""
 HOST = "host"
 PACING = frozenset({"fq", "etf"})
 """Disciplines that send a packet when its socket said so."""
@@ -45,7 +45,7 @@ def _of_each(check: InterfaceCheck) -> InterfaceCheck:
                         found,
                         scope=name,
                         message=f"{name}: {found.message}",
-                        next_step=found.next_step.replace(PLACE, shlex.quote(name)),
+                        next_step=found.next_step.replace(_PLACEHOLDER, shlex.quote(name)),
                     )
 
     return asked

@@ -1,6 +1,6 @@
 """A caption for each chart of burstiness: its numbers in a sentence, and how to read it.
 
-The caption is also what a screen reader says in place of the picture. An unknown number leaves its
+The caption is also what a screen reader says instead of the picture. An unknown number leaves its
 sentence out.
 """
 
@@ -13,8 +13,8 @@ from trustbed.report.burst.chart_axes import Stream, since_first
 from trustbed.report.burst.words import buffering, hurst, scale, times
 from trustbed.report.records import Row
 
-_TOLD = 3
-"""A caption of several streams tells the numbers of so many."""
+_FEW = 3
+"""A caption of several streams gives the numbers of so many."""
 
 
 def captions(stream: Stream) -> Mapping[str, str]:
@@ -189,10 +189,10 @@ def compared(streams: Sequence[Stream], called: Sequence[str]) -> Mapping[str, s
 
 
 def _each(what: str, message: Sequence[tuple[str, str]]) -> str:
-    left = len(message) - _TOLD
+    left = len(message) - _FEW
     more = f", and {left} more in the table" if left > 0 else ""
     return (
-        f"{what}: " + ", ".join(f"{value} ({name})" for name, value in message[:_TOLD]) + more + "."
+        f"{what}: " + ", ".join(f"{value} ({name})" for name, value in message[:_FEW]) + more + "."
         if message
         else ""
     )

@@ -131,7 +131,7 @@ def _section(number: int, pair: Row, model: Model, payload: Payload) -> Section:
 
 
 def _path(path: Row) -> list[str]:
-    """What test packets and estimators said of the path."""
+    """What test packets and estimators show of the path."""
     delay = (
         [] if path["delay"] is None else [f"One-way delays: {campaign_words.delay(path['delay'])}."]
     )

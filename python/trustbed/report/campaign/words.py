@@ -1,4 +1,4 @@
-"""What is said of a campaign in words, on the page and in the terminal alike.
+"""A campaign in words, on the page and in the terminal alike.
 
 What the network gives, what measured a host, what to avoid.
 
@@ -58,7 +58,7 @@ def moment(nanoseconds: int | None) -> str:
 
 
 def length(nanoseconds: int) -> str:
-    """A round length of time: 15 min, 1 h; others as durations are told."""
+    """A round length of time: 15 min, 1 h; others like durations elsewhere."""
     for unit, name in ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min")):
         if nanoseconds and nanoseconds % unit == 0:
             return f"{nanoseconds // unit} {name}"

@@ -24,11 +24,11 @@ WHAT = "What the testbed did"
 
 
 class OfCapture(Protocol):
-    """A section that knows the place of its capture."""
+    """A section that knows its capture."""
 
     @property
     def capture(self) -> int:
-        """Where its capture stands on the page."""
+        """The index of its capture on the page."""
 
 
 Section = TypeVar("Section", bound=OfCapture)

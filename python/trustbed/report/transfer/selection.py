@@ -37,7 +37,7 @@ def charted(transfers: Sequence[Row], *, captures: int = 1) -> list[str]:
 
 
 def sections(page: Page) -> list[tuple[int, Row]]:
-    """The transfers that get a section, with the place of their capture."""
+    """The transfers that get a section, with the index of their capture."""
     return [
         (index, transfer)
         for index, capture in enumerate(page.captures)
