@@ -79,145 +79,136 @@ def _spins(*words: str) -> tuple[Parameters, ...]:
     return tuple(found)
 
 
+_WINDOW: tuple[Limit, ...] = ("window",)
+_LINK: tuple[Limit, ...] = ("link",)
 _BOTH: tuple[Limit, ...] = ("window", "link")
 
+
+def _row(
+    kind: str,
+    transfers: int,
+    limits: tuple[Limit, ...],
+    doses: tuple[Parameters, ...],
+    write: Write,
+    **more: Any,  # noqa: ANN401 - the other fields
+) -> Disturbance:
+    return Disturbance(
+        kind=kind, transfers=transfers, limits=limits, doses=doses, write=write, **more
+    )
+
+
 _PATHS = (
-    Disturbance(
-        kind="loss-random",
-        transfers=40,
-        limits=_BOTH,
-        doses=_doses(loss=("0.05%", "0.3%", "1%", "2%", "4%")),
-        write=writers.random_loss,
+    _row(
+        "loss-random",
+        40,
+        _BOTH,
+        _doses(loss=("0.05%", "0.3%", "1%", "2%", "4%")),
+        writers.random_loss,
     ),
-    Disturbance(
-        kind="loss-bursty",
-        transfers=24,
-        limits=_BOTH,
-        doses=_doses(to_bad=("0.05%", "0.5%", "2%"), to_good=("10%", "30%")),
-        write=writers.bursty_loss,
+    _row(
+        "loss-bursty",
+        24,
+        _BOTH,
+        _doses(to_bad=("0.05%", "0.5%", "2%"), to_good=("10%", "30%")),
+        writers.bursty_loss,
     ),
-    Disturbance(
-        kind="cross-greedy",
-        transfers=24,
-        limits=_BOTH,
-        doses=_doses(flows=(1, 2, 4, 6)),
-        write=writers.greedy,
+    _row(
+        "cross-greedy",
+        24,
+        _BOTH,
+        _doses(flows=(1, 2, 4, 6)),
+        writers.greedy,
         shared=True,
         least_trip_ms=5,
     ),
-    Disturbance(
-        kind="cross-steady",
-        transfers=32,
-        limits=_BOTH,
-        doses=_doses(share=(0.03, 0.3, 0.6, 0.9), model=("cbr", "poisson")),
-        write=writers.steady,
+    _row(
+        "cross-steady",
+        32,
+        _BOTH,
+        _doses(share=(0.03, 0.3, 0.6, 0.9), model=("cbr", "poisson")),
+        writers.steady,
         shared=True,
     ),
-    Disturbance(
-        kind="reverse",
-        transfers=24,
-        limits=_BOTH,
-        doses=_doses(share=(0.3, 0.97, 1.1, 1.4)),
-        write=writers.reverse,
-        shared=True,
+    _row("reverse", 24, _BOTH, _doses(share=(0.3, 0.97, 1.1, 1.4)), writers.reverse, shared=True),
+    _row(
+        "policer",
+        40,
+        _LINK,
+        _doses(share=(0.2, 0.5, 0.8, 1.1), burst_seconds=(0.005, 0.03, 0.2)),
+        writers.policer,
     ),
-    Disturbance(
-        kind="policer",
-        transfers=40,
-        limits=("link",),
-        doses=_doses(share=(0.2, 0.5, 0.8, 1.1), burst_seconds=(0.005, 0.03, 0.2)),
-        write=writers.policer,
-    ),
-    Disturbance(
-        kind="shaper-burst",
-        transfers=24,
-        limits=("link",),
-        doses=(
+    _row(
+        "shaper-burst",
+        24,
+        _LINK,
+        (
             *_doses(share=(0.2, 0.4, 0.6), burst_share=(0.15, 0.3, 0.6)),
             {"share": 0.95, "burst_share": 0.3},
         ),
-        write=writers.shaper,
+        writers.shaper,
     ),
-    Disturbance(
-        kind="shaper",
-        transfers=16,
-        limits=("link",),
-        doses=_doses(share=(0.3, 0.6, 0.8, 0.97)),
-        write=writers.shaper,
+    _row("shaper", 16, _LINK, _doses(share=(0.3, 0.6, 0.8, 0.97)), writers.shaper),
+    _row(
+        "reordering",
+        36,
+        _BOTH,
+        _doses(share=("1%", "5%", "20%"), trips=(0.1, 0.5, 1.2)),
+        writers.reordering,
     ),
-    Disturbance(
-        kind="reordering",
-        transfers=36,
-        limits=_BOTH,
-        doses=_doses(share=("1%", "5%", "20%"), trips=(0.1, 0.5, 1.2)),
-        write=writers.reordering,
-    ),
-    Disturbance(
-        kind="route-change",
-        transfers=24,
-        limits=("window",),
-        doses=_doses(trips=(1.05, 1.5, 2.5, 4.0)),
-        write=writers.route_change,
+    _row(
+        "route-change",
+        24,
+        _WINDOW,
+        _doses(trips=(1.05, 1.5, 2.5, 4.0)),
+        writers.route_change,
         least_trip_ms=5,
         most_trip_ms=100,
     ),
-    Disturbance(
-        kind="outage",
-        transfers=24,
-        limits=_BOTH,
-        doses=_doses(lasts=("100ms", "1s", "2s")),
-        write=writers.outage,
-    ),
-    Disturbance(
-        kind="loss-and-queue",
-        transfers=12,
-        limits=("link",),
-        doses=_doses(loss=("0.3%", "1%"), flows=(2, 4)),
-        write=writers.loss_and_queue,
+    _row("outage", 24, _BOTH, _doses(lasts=("100ms", "1s", "2s")), writers.outage),
+    _row(
+        "loss-and-queue",
+        12,
+        _LINK,
+        _doses(loss=("0.3%", "1%"), flows=(2, 4)),
+        writers.loss_and_queue,
         shared=True,
         least_trip_ms=5,
     ),
 )
 
 _APPLICATIONS = (
-    Disturbance(
-        kind="slow-reader",
-        transfers=30,
-        limits=("window",),
-        doses=_doses(share=(0.1, 0.4, 0.7, 0.9, 1.3)),
-        write=writers.slow_reader,
+    _row("slow-reader", 30, _WINDOW, _doses(share=(0.1, 0.4, 0.7, 0.9, 1.3)), writers.slow_reader),
+    _row(
+        "bursty-writer",
+        36,
+        _BOTH,
+        _doses(share=(0.1, 0.4, 0.8), trips=(0.3, 1.5, 5.0)),
+        writers.bursty_writer,
     ),
-    Disturbance(
-        kind="bursty-writer",
-        transfers=36,
-        limits=_BOTH,
-        doses=_doses(share=(0.1, 0.4, 0.8), trips=(0.3, 1.5, 5.0)),
-        write=writers.bursty_writer,
-    ),
-    Disturbance(
-        kind="send-buffer",
-        transfers=24,
-        limits=_BOTH,
-        doses=_doses(paths=(0.15, 0.4, 0.8, 2.0)),
-        write=writers.send_buffer,
+    _row(
+        "send-buffer",
+        24,
+        _BOTH,
+        _doses(paths=(0.15, 0.4, 0.8, 2.0)),
+        writers.send_buffer,
         least_trip_ms=10,
     ),
-    Disturbance(
-        kind="delayed-ack",
-        transfers=16,
-        limits=("window",),
-        doses=_doses(delayed=("always",)),
-        write=writers.delayed_ack,
+    _row(
+        "delayed-ack",
+        16,
+        _WINDOW,
+        _doses(delayed=("always",)),
+        writers.delayed_ack,
         tiny_window=True,
     ),
 )
 
 _PROCESSES = (
-    Disturbance(
-        kind="freeze",
-        transfers=128,
-        limits=("window",),
-        doses=_stops(
+    _row(
+        "freeze",
+        128,
+        _WINDOW,
+        _stops(
             "5ms/50ms",
             "35ms/50ms",
             "70ms/100ms",
@@ -227,59 +218,59 @@ _PROCESSES = (
             "500ms/1s",
             "800ms/1s",
         ),
-        write=writers.fault(kind="freeze"),
+        writers.fault(kind="freeze"),
         small_buffer=True,
     ),
-    Disturbance(
-        kind="quota",
-        transfers=40,
-        limits=("window",),
-        doses=_shares("10%/10ms", "0.2%/500ms", "1%/100ms", "0.1%/1s", "0.3%/400ms"),
-        write=writers.fault(kind="cpu-quota"),
+    _row(
+        "quota",
+        40,
+        _WINDOW,
+        _shares("10%/10ms", "0.2%/500ms", "1%/100ms", "0.1%/1s", "0.3%/400ms"),
+        writers.fault(kind="cpu-quota"),
         small_buffer=True,
     ),
-    Disturbance(
-        kind="spinner",
-        transfers=40,
-        limits=("window",),
-        doses=_spins(
+    _row(
+        "spinner",
+        40,
+        _WINDOW,
+        _spins(
             "8ms/10ms normal",
             "45ms/50ms realtime",
             "8ms/10ms realtime",
             "90ms/100ms realtime",
             "270ms/300ms realtime",
         ),
-        write=writers.fault(kind="spinner"),
+        writers.fault(kind="spinner"),
         small_buffer=True,
     ),
-    Disturbance(
-        kind="freeze-and-loss",
-        transfers=12,
-        limits=("window",),
-        doses=_doses(loss=("0.3%", "1%"), stopped=("140ms",), every=("200ms",)),
-        write=writers.freeze_and_loss,
+    _row(
+        "freeze-and-loss",
+        12,
+        _WINDOW,
+        _doses(loss=("0.3%", "1%"), stopped=("140ms",), every=("200ms",)),
+        writers.freeze_and_loss,
         small_buffer=True,
     ),
 )
 
 _MACHINES = (
-    Disturbance(
-        kind="nic-stall",
-        transfers=14,
-        limits=("window",),
-        doses=(
+    _row(
+        "nic-stall",
+        14,
+        _WINDOW,
+        (
             {"stalls": 1, "connections": 3},
             {"stalls": 1, "connections": 6},
             {"stalls": 2, "connections": 4},
         ),
-        write=writers.nic_stall,
+        writers.nic_stall,
         least_trip_ms=5,
     ),
-    Disturbance(
-        kind="guest-quota",
-        transfers=72,
-        limits=("window",),
-        doses=_shares(
+    _row(
+        "guest-quota",
+        72,
+        _WINDOW,
+        _shares(
             "10%/10ms",
             "90%/10ms",
             "20%/10ms",
@@ -289,39 +280,37 @@ _MACHINES = (
             "10%/50ms",
             "30%/20ms",
         ),
-        write=writers.fault(kind="cpu-quota"),
+        writers.fault(kind="cpu-quota"),
         guest=True,
     ),
-    Disturbance(
-        kind="guest-freeze",
-        transfers=72,
-        limits=("window",),
-        doses=_stops(
-            "2ms/50ms", "140ms/200ms", "35ms/50ms", "70ms/100ms", "300ms/400ms", "500ms/1s"
-        ),
-        write=writers.fault(kind="freeze"),
+    _row(
+        "guest-freeze",
+        72,
+        _WINDOW,
+        _stops("2ms/50ms", "140ms/200ms", "35ms/50ms", "70ms/100ms", "300ms/400ms", "500ms/1s"),
+        writers.fault(kind="freeze"),
         guest=True,
     ),
-    Disturbance(
-        kind="guest-spinner",
-        transfers=30,
-        limits=("window",),
-        doses=_spins(
+    _row(
+        "guest-spinner",
+        30,
+        _WINDOW,
+        _spins(
             "9ms/10ms realtime",
             "7ms/10ms realtime",
             "45ms/50ms realtime",
             "9ms/10ms normal",
             "90ms/100ms realtime",
         ),
-        write=writers.fault(kind="spinner"),
+        writers.fault(kind="spinner"),
         guest=True,
     ),
-    Disturbance(
-        kind="guest-quota-and-loss",
-        transfers=8,
-        limits=("window",),
-        doses=_doses(share=("10%", "20%"), loss=("0.3%", "1%")),
-        write=writers.quota_and_loss,
+    _row(
+        "guest-quota-and-loss",
+        8,
+        _WINDOW,
+        _doses(share=("10%", "20%"), loss=("0.3%", "1%")),
+        writers.quota_and_loss,
         guest=True,
     ),
 )
