@@ -69,7 +69,9 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 _VARYING = {
+    r"\b\d+(,\d{3})+ bytes\b": "N bytes",
     r"\bport \d+": "port N",
+    r"\b127\.0\.0\.1:\d+": "127.0.0.1:N",
     r"\b[0-9a-f]{16,64}\b": "HASH",
     rf"\b{re.escape(os.uname().machine)}\b": "MACHINE",
     rf"\b{re.escape(trustbed.__version__)}\b": "VERSION",

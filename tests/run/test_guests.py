@@ -9,6 +9,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from tests.conftest import Refuses
 from trustbed.run import samples
 from trustbed.run.execution import configurations
 from trustbed.run.execution.commands import programs
@@ -51,8 +52,8 @@ def test_a_capture_at_a_guest_is_taken_outside_unless_inside_is_requested(tmp_pa
     ]
 
 
-def test_inside_of_a_host_that_is_no_guest_is_nowhere(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="no host or router named server-inside"):
+def test_inside_of_a_host_that_is_no_guest_is_nowhere(tmp_path: Path, refuses: Refuses) -> None:
+    with refuses(ScenarioError):
         study(tmp_path, HOSTS, BULK, '[capture]\npoints = ["server-inside"]\n')
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
+from tests.conftest import Refuses
 from trustbed.run.directory import RunDirectory, RunDirectoryError
 from trustbed.run.error import RunError
 from trustbed.run.execution import session
@@ -156,12 +157,15 @@ FULL = "its file cannot be written: No space left on device (os error 28)"
     ],
 )
 def test_a_repetition_for_which_the_disk_was_too_small_is_not_complete(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    more: dict[str, Any],
+    refuses: Refuses,
 ) -> None:
     monkeypatch.setattr(Execution, "more", {"outcome": "failed", **more})
-    with pytest.raises(RunError, match="no space left") as caught:
+    with refuses(RunError):
         run()
-    assert "it continues" in caught.value.hint
     assert directories(tmp_path) == []
     monkeypatch.setattr(Execution, "more", {})
     run()
@@ -194,16 +198,16 @@ def test_rounds_that_were_never_begun_may_be_given_up(run: Run, tmp_path: Path) 
 
 
 def test_a_second_call_in_the_same_directory_does_not_disturb_the_first(
-    run: Run, tmp_path: Path, asked: list[str]
+    run: Run, tmp_path: Path, asked: list[str], refuses: Refuses
 ) -> None:
     with RunDirectory(tmp_path / "run").locked():
-        with pytest.raises(RunDirectoryError, match="another run is at work here"):
+        with refuses(RunDirectoryError):
             run()
         assert "ceiling" not in asked, "a flood beside somebody else's measurement"
 
 
 def test_what_another_call_has_begun_meanwhile_is_not_mixed_with_this_one(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     check = Session.check
     other = TEXT.replace("20Mbit/s", "10Mbit/s")
@@ -214,22 +218,22 @@ def test_what_another_call_has_begun_meanwhile_is_not_mixed_with_this_one(
             run(other)
 
     monkeypatch.setattr(Session, "check", slow)
-    with pytest.raises(RunDirectoryError, match="another scenario"):
+    with refuses(RunDirectoryError):
         run()
     assert (tmp_path / "run" / "scenario.toml").read_text() == other
 
 
 def test_what_is_refused_leaves_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     def refuse(scenarios: object) -> None:
         raise RunError("too much", "ask for less")
 
     monkeypatch.setattr(session.ceiling, "refuse_too_much", refuse)
-    with pytest.raises(RunError, match="too much"):
+    with refuses(RunError):
         run()
     assert not (tmp_path / "run").exists()
     (tmp_path / "run").mkdir()
-    with pytest.raises(RunError, match="too much"):
+    with refuses(RunError):
         run()
     assert (tmp_path / "run").is_dir(), "which somebody made"

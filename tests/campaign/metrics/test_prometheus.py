@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from tests.campaign.metrics.conftest import PlayedPrometheus, send
+from tests.conftest import Refuses
 from trustbed.campaign.metrics import prometheus as asked
 from trustbed.campaign.metrics.answer import Answer, SourceError
 from trustbed.campaign.metrics.table import Observation, Span
@@ -200,9 +201,9 @@ def test_a_label_may_hold_whatever_it_holds(prometheus: PlayedPrometheus) -> Non
     assert asked._quoted("a\nb") == '"a\\U0000000ab"', "as a text of Go's"
 
 
-def test_an_unknown_instance_is_an_error(prometheus: PlayedPrometheus) -> None:
+def test_an_unknown_instance_is_an_error(prometheus: PlayedPrometheus, refuses: Refuses) -> None:
     processors(prometheus, idle=1)
-    with pytest.raises(SourceError, match="knows nothing of the instance beta:9100") as caught:
+    with refuses(SourceError) as caught:
         ask(prometheus, instance="beta:9100")
     assert not caught.value.is_away
 
@@ -273,7 +274,7 @@ def test_any_answer_is_reported_in_a_line(
     assert caught.value.hint
 
 
-def test_an_answer_without_end_is_given_up(prometheus: PlayedPrometheus) -> None:
+def test_an_answer_without_end_is_given_up(prometheus: PlayedPrometheus, refuses: Refuses) -> None:
     sent = 0
 
     def endless(handler: BaseHTTPRequestHandler) -> None:
@@ -287,7 +288,7 @@ def test_an_answer_without_end_is_given_up(prometheus: PlayedPrometheus) -> None
             handler.close_connection = True
 
     prometheus.answer = endless
-    with pytest.raises(SourceError, match="more than 16 MiB"):
+    with refuses(SourceError):
         ask(prometheus)
     assert sent < 64 << 20
 
@@ -313,21 +314,21 @@ def silent(handler: BaseHTTPRequestHandler) -> None:
 
 @pytest.mark.parametrize("answer", [dripping, silent])
 def test_an_answer_that_takes_too_long_is_given_up(
-    prometheus: PlayedPrometheus, monkeypatch: pytest.MonkeyPatch, answer: Answers
+    prometheus: PlayedPrometheus, monkeypatch: pytest.MonkeyPatch, answer: Answers, refuses: Refuses
 ) -> None:
     monkeypatch.setattr(asked, "TIMEOUT_SECONDS", 0.3)
     prometheus.answer = answer
     began = time.monotonic()
-    with pytest.raises(SourceError, match=r"has not answered within 0\.3 s") as caught:
+    with refuses(SourceError) as caught:
         ask(prometheus)
     assert caught.value.is_away
     assert time.monotonic() - began < 3
 
 
-def test_an_absent_listener_is_reported(prometheus: PlayedPrometheus) -> None:
+def test_an_absent_listener_is_reported(prometheus: PlayedPrometheus, refuses: Refuses) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        with pytest.raises(SourceError, match="does not answer: Connection refused") as caught:
+        with refuses(SourceError) as caught:
             asked.ask(
                 Prometheus(url=f"http://127.0.0.1:{unused.getsockname()[1]}", instance="a"),
                 SPAN,

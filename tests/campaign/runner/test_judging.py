@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, record_of, row_of, study_of
+from tests.conftest import Refuses
 from trustbed.campaign import SeenRound
 from trustbed.campaign import judge as campaigns
 from trustbed.campaign.judge import judge_round
@@ -155,6 +156,6 @@ def test_the_text_tells_what_the_model_has(tmp_path: Path, columns: int) -> None
     assert all(len(line) <= columns for line in prose)
 
 
-def test_a_directory_that_is_no_campaign_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunDirectoryError, match="no campaign directory"):
+def test_a_directory_that_is_no_campaign_is_refused(tmp_path: Path, refuses: Refuses) -> None:
+    with refuses(RunDirectoryError):
         read_model(tmp_path)

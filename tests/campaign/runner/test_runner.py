@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.campaign.runner.conftest import PlayedHost, PlayedHosts, PlayedRound, study_of
+from tests.conftest import Refuses
 from tests.patience import PATIENCE, wait_until
 from trustbed.campaign import Round, Skip
 from trustbed.campaign.judge import judge_round
@@ -317,7 +318,7 @@ def test_disk_is_bounded_by_giving_up_captures(
 
 
 def test_what_comes_to_a_round_later_counts_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     monkeypatch.setattr("trustbed.campaign.runner.runner._UNCOUNTED_ROUNDS", 2)
     study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MiB"\n', **FAST)
@@ -328,33 +329,35 @@ def test_what_comes_to_a_round_later_counts_too(
         (round_directory.path / "resources.parquet").write_bytes(b"x" * 400_000)
         return nothing(round_directory, record, campaign)
 
-    with pytest.raises(CampaignError, match="without any capture left"):
+    with refuses(CampaignError):
         run(study, tmp_path / "out", judge=derives)
 
 
-def test_a_disk_that_is_too_small_for_anything_ends_it(tmp_path: Path) -> None:
+def test_a_disk_that_is_too_small_for_anything_ends_it(tmp_path: Path, refuses: Refuses) -> None:
     study = study_of(tmp_path, "a-b", count=5, more='[recording]\ndisk = "1MiB"\n', **FAST)
     (tmp_path / "out" / "hosts").mkdir(parents=True)
     (tmp_path / "out" / "hosts" / "big.json").write_bytes(b"x" * (2 << 20))
-    with pytest.raises(CampaignError, match="without any capture left"):
+    with refuses(CampaignError):
         run(study, tmp_path / "out")
 
 
-def test_another_campaign_is_not_mixed_in(tmp_path: Path) -> None:
+def test_another_campaign_is_not_mixed_in(tmp_path: Path, refuses: Refuses) -> None:
     study = study_of(tmp_path, "a-b", count=1, **FAST)
     run(study, tmp_path / "out")
-    with pytest.raises(RunDirectoryError, match="before it was changed"):
+    with refuses(RunDirectoryError):
         run(study_of(tmp_path, "a-b", count=2, **FAST), tmp_path / "out")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").touch()
-    with pytest.raises(RunDirectoryError, match=r"thesis\.tex"):
+    with refuses(RunDirectoryError):
         run(study, tmp_path / "other")
 
 
-def test_a_host_without_an_address_is_refused_before_anything(tmp_path: Path) -> None:
+def test_a_host_without_an_address_is_refused_before_anything(
+    tmp_path: Path, refuses: Refuses
+) -> None:
     hosts = '[hosts.a]\nlocal = true\n[hosts.b]\nssh = "beta.example.net"\n'
     study = study_of(tmp_path, "a-b", hosts=hosts, **FAST)
-    with pytest.raises(CampaignError, match="at which address b is measured"):
+    with refuses(CampaignError):
         run(study, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.runner.conftest import study_of
+from tests.conftest import Refuses
 from trustbed.campaign.runner import CampaignDirectory, schema
 from trustbed.run.owned_directory import RunDirectoryError
 
@@ -29,9 +30,11 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value"), [("format", 2), ("kind", "run"), ("began_ns", "soon"), ("campaign", [])]
 )
-def test_a_manifest_of_another_form_is_an_error(tmp_path: Path, key: str, value: object) -> None:
+def test_a_manifest_of_another_form_is_an_error(
+    tmp_path: Path, key: str, value: object, refuses: Refuses
+) -> None:
     directory = CampaignDirectory(tmp_path / "out")
     directory.begin(study_of(tmp_path, "a-b", count=1), began_ns=5, about={"version": "1"})
     directory.write_manifest({**directory.manifest(), key: value})
-    with pytest.raises(RunDirectoryError, match="holds no campaign that this version can read"):
+    with refuses(RunDirectoryError):
         directory.check_readable()
