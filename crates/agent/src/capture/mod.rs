@@ -6,6 +6,7 @@
 
 pub(crate) mod filter;
 
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,12 +22,11 @@ use trustbed_wire::{Contents, Filter};
 use crate::session::workers::{self, span};
 use crate::session::{Failure, Session, Stop};
 use crate::sys::clock;
+use crate::sys::kernel::Poll;
 
 /// Frames between two readings whether stop was requested.
 const BATCH: usize = 4096;
-/// How long it waits for frames before that.
-const WAIT: Span = Span::from_millis(50);
-/// How often the file is brought up to date.
+/// How often the file is brought up to date, and a vanished interface noticed at the latest.
 const FLUSH: Duration = Duration::from_secs(1);
 /// Draining ends after this time, whatever still arrives.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -205,8 +205,9 @@ impl Worker {
             if stop.is_requested() {
                 break self.farewell();
             }
-            match self.take(WAIT, Ns::MAX) {
-                Ok(_) => {}
+            let due = FLUSH.saturating_sub(flushed.elapsed());
+            match self.take_or_wait(stop, due) {
+                Ok(()) => {}
                 // It may come up again.
                 Err(error @ LiveError::InterfaceDown { .. }) => {
                     self.trouble(error.to_string(), error.hint());
@@ -223,6 +224,20 @@ impl Worker {
             }
         };
         self.finish(end)
+    }
+
+    /// Takes what waits. Where that is nothing: sleeps until something does, stop is requested, or
+    /// the time is over.
+    fn take_or_wait(&mut self, stop: Stop, due: Duration) -> Result<(), LiveError> {
+        if self.take(Span::ZERO, Ns::MAX)?.shown == 0 {
+            let descriptors = [self.live.as_fd(), stop.descriptor()];
+            let timeout = span(u64::try_from(due.as_nanos()).unwrap_or(u64::MAX));
+            // Where the kernel cannot wait for both, it is asked for frames alone.
+            if Poll::new(&descriptors).wait(Some(timeout)).is_err() {
+                self.take(Span::from_millis(50), Ns::MAX)?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes what waits, as much as is in a batch. Frames later than `end` are only counted.

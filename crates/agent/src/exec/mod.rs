@@ -46,7 +46,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long those that were killed are waited for: one that waits for a broken disk cannot be
 /// helped.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The interval of scans for new descendants meanwhile.
+/// The interval of scans for new descendants meanwhile, unless a child ends before. The kernel
+/// signals no birth of a descendant; and scanning at each death would have a parent that ignores
+/// SIGTERM and starts its children again spin as fast as it can.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Exit codes of exec itself, as env(1) and timeout(1) have them.

@@ -11,7 +11,7 @@
 
 use std::io;
 use std::mem::{offset_of, size_of};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -96,6 +96,11 @@ pub(super) enum Woken {
 pub(super) struct PacketSocket(OwnedFd);
 
 impl PacketSocket {
+    /// What to wait for.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
     /// A socket that receives nothing until it is bound.
     pub(super) fn open() -> io::Result<Self> {
         // SAFETY: no pointers are passed.

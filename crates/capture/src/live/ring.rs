@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -58,6 +59,13 @@ impl fmt::Debug for Live {
             .field("facts", &self.facts)
             .field("statistics", &self.statistics)
             .finish_non_exhaustive()
+    }
+}
+
+/// Readable when a block is ready or the interface failed: to wait for frames beside other things.
+impl AsFd for Live {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.descriptor()
     }
 }
 

@@ -21,7 +21,8 @@ use crate::session::{Failure, Session, Stop};
 use crate::sys::clock;
 use processes::{Processes, Used};
 
-/// How much processors were used is read so often.
+/// CPU time is read so often: of a process that ends, no more than the last interval is lost. No
+/// event of the kernel has it: who has ended and was waited for is gone with its time.
 const LOOK: Span = Span::from_millis(20);
 
 #[derive(Debug, Deserialize)]
