@@ -45,14 +45,7 @@ LEFT = {
 """What was said before, and what is said now."""
 
 REMAINING: dict[str, tuple[str, ...]] = {
-    "lateness": (
-        "crates/agent/",
-        "crates/emulate/",
-    ),
-    "naps": (
-        "crates/agent/",
-        "python/trustbed/scenario/reading.py",
-    ),
+    "naps": ("python/trustbed/scenario/reading.py",),
     "oversize": (
         "crates/analyze/tests/golden.rs",
         "crates/record/src/transfers/timing.rs",
@@ -60,22 +53,9 @@ REMAINING: dict[str, tuple[str, ...]] = {
         "docs/tables.md",
         "python/trustbed/diagnose/evidence.py",
     ),
-    "spoilt": ("crates/probe/",),
-    "stand still": ("crates/emulate/",),
-    "stands still": (
-        "crates/emulate/",
-        "crates/probe/",
-    ),
-    "steered": ("crates/agent/",),
-    "stood still": (
-        "crates/emulate/",
-        "docs/tables.md",
-    ),
-    "undecided": ("crates/agent/", "crates/probe/"),
+    "stood still": ("docs/tables.md",),
     "way_rise": ("python/trustbed/diagnose/evidence.py",),
     "withheld": (
-        "crates/agent/",
-        "crates/probe/",
         "docs/glossary.md",
         "docs/tables.md",
         "python/trustbed/diagnose/evidence.py",

@@ -93,14 +93,14 @@ fn a_process_stops_in_each_period_and_continues_at_the_end() {
     assert_eq!(number(&report["stops"]), stood.len() as u64);
     // Turns that were over before it got its processor are left out.
     assert!((1..=20).contains(&stood.len()), "{report}");
-    // It may stand for longer than asked where the machine is busy, and for less only where it was
+    // It may be stopped for longer than asked where the machine is busy, and for less only where it was
     // stopped late.
-    let late = number(&report["stop_lateness"]["max_ns"]);
+    let late = number(&report["stop_departure_error"]["max_ns"]);
     assert!(stood.iter().all(|stood| stood + late >= 35_000_000), "{report}");
     assert_eq!(number(&report["stopped_ns"]), stood.iter().sum::<u64>());
-    let withheld = share(&report["stopped_share"]);
+    let paused = share(&report["stopped_share"]);
     let ran = share(&report["processes"][0]["ran_share"]);
-    assert!(withheld > 0.0 && ran < 1.0 - withheld + 0.03, "stood {withheld}, ran {ran}");
+    assert!(paused > 0.0 && ran < 1.0 - paused + 0.03, "paused {paused}, ran {ran}");
     assert!(process.goes_on());
 }
 
@@ -113,7 +113,7 @@ fn a_process_continues_when_the_agent_is_stopped_or_loses_its_controller() {
         let agent = disturbed(&process, &fault, None);
         let begun = Instant::now();
         while process.state() != 'T' {
-            assert!(begun.elapsed() < PATIENCE, "it does not stand");
+            assert!(begun.elapsed() < PATIENCE, "it does not stop");
             sleep(Duration::from_millis(2));
         }
         let report = if stop { agent.stop() } else { agent.close() };

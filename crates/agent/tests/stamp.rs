@@ -340,7 +340,7 @@ fn both_sides_end_on_stop() {
     assert_eq!(
         number(&sent["sent_probes"]),
         number(&sent["answered_probes"])
-            + number(&sent["undecided_probes"])
+            + number(&sent["indeterminate_probes"])
             + number(&sent["lost_probes"])
     );
     reflector.signal("TERM");

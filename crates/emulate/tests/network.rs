@@ -103,7 +103,7 @@ fn records_tell_every_step() {
 }
 
 #[test]
-fn lateness_is_against_the_time_of_a_full_frame() {
+fn departure_error_is_against_the_time_of_a_full_frame() {
     let mut network =
         network(dumbbell(json!({"rate_bits_per_second": 8_000_000}), json!({}), json!({})), 1);
     for (late, length) in
@@ -125,7 +125,7 @@ fn lateness_is_against_the_time_of_a_full_frame() {
 }
 
 #[test]
-fn the_slowest_pipe_of_the_way_is_what_a_frame_takes() {
+fn the_slowest_pipe_of_the_path_is_what_a_frame_takes() {
     let access = json!({
         "up": {"rate_bits_per_second": 1_000_000}, "down": {"rate_bits_per_second": 100_000_000}});
     let mut network =
@@ -140,7 +140,7 @@ fn the_slowest_pipe_of_the_way_is_what_a_frame_takes() {
 }
 
 #[test]
-fn overdue_is_the_time_in_which_the_network_stood_still() {
+fn overdue_is_the_time_in_which_the_network_stalled() {
     let mut network = network(dumbbell(json!({"delay_ns": 1_000_000}), json!({}), json!({})), 1);
     let millisecond = 1_000_000;
     // Due at 1, 2, …, 100 ms; nobody looks from 20 to 30 ms, nor at 50, nor at 100.

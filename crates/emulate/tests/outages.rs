@@ -1,4 +1,4 @@
-//! Outages against a plain walk in fractions: a sender that works, stands still, and goes on.
+//! Outages against a plain walk in fractions: a sender that works, stalls, and goes on.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn the_backlog_stands_still_too(
+    fn the_backlog_stalls_too(
         packets in traffic(),
         outages in outages(),
         rate in 1_000_000..100_000_000_u64,

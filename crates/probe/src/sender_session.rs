@@ -102,7 +102,7 @@ pub struct Outcome {
     /// Its answer; none when it was lost.
     pub answer: Option<Answered>,
     /// It had no answer, and might still have got one.
-    pub undecided: bool,
+    pub indeterminate: bool,
     /// Answers that came to it besides.
     pub duplicates: u32,
 }
@@ -132,7 +132,7 @@ pub struct SessionCounts {
     /// Probes that were given up.
     pub lost: u64,
     /// Probes that might still have been answered when the session stopped waiting.
-    pub undecided: u64,
+    pub indeterminate: u64,
     /// Answers to probes that were given up.
     pub late: u64,
     /// Answers to probes that were answered.
@@ -396,15 +396,15 @@ impl SenderSession {
         self.front += 1;
         let answer = probe.answer.map(|held| self.answered(probe, &held));
         self.unanswered -= usize::from(answer.is_none());
-        let undecided = answer.is_none() && is_early;
-        self.counts.lost += u64::from(answer.is_none() && !undecided);
-        self.counts.undecided += u64::from(undecided);
+        let indeterminate = answer.is_none() && is_early;
+        self.counts.lost += u64::from(answer.is_none() && !indeterminate);
+        self.counts.indeterminate += u64::from(indeterminate);
         Outcome {
             sequence,
             sent: probe.sent,
             kernel_stamped: probe.left,
             answer,
-            undecided,
+            indeterminate,
             duplicates: probe.copies,
         }
     }

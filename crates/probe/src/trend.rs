@@ -14,7 +14,7 @@ pub enum Trend {
     Unclear,
 }
 
-/// From here on a test finds rising delays; between 0.9 and 1.1 times that it is undecided.
+/// From here on a test finds rising delays; between 0.9 and 1.1 times that it is indeterminate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// Of the pairwise comparison test.

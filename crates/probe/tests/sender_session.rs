@@ -101,10 +101,10 @@ fn what_might_still_be_answered_at_the_end_is_not_called_lost() {
     // The second probe is old enough to be lost, the fourth is not.
     let end = Ns(GAP) + GIVE_UP;
     let told: Vec<_> = std::iter::from_fn(|| session.poll_remaining(end))
-        .map(|one| (one.answer.is_some(), one.undecided))
+        .map(|one| (one.answer.is_some(), one.indeterminate))
         .collect();
     assert_eq!(told, [(true, false), (false, false), (true, false), (false, true)]);
-    assert_eq!((session.counts().lost, session.counts().undecided), (1, 1));
+    assert_eq!((session.counts().lost, session.counts().indeterminate), (1, 1));
     assert_eq!(
         session.directions(),
         Some(DirectionCounts { lost_forward: 1, ..DirectionCounts::default() })

@@ -15,7 +15,7 @@ use super::watchdog::Watchdog;
 use super::{Error, kernel};
 use crate::sys::clock;
 
-/// The way out, which all threads share.
+/// The output, which all threads share.
 #[derive(Debug)]
 pub(super) struct Port {
     out: Mutex<Out>,
@@ -23,9 +23,9 @@ pub(super) struct Port {
 
 #[derive(Debug)]
 struct Out {
-    /// None while there is no way.
+    /// None while there is no connection.
     to: Option<File>,
-    /// Where the way may be lost and another comes.
+    /// Where the connection may be lost and another comes.
     kept: Option<ReplayBuffer>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Options {
 /// What the port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// A device, or the standard streams: there is this way, and no other when it is lost.
+    /// A device, or the standard streams: there is no other when it is lost.
     Device,
     /// A new socket, over its connections, one after another.
     Listen,
@@ -89,7 +89,7 @@ pub(super) fn hello() -> Vec<u8> {
 }
 
 impl Port {
-    /// One whose way may be lost; there is none yet.
+    /// One whose connection may be lost; there is none yet.
     pub(super) fn lasting() -> Self {
         Self { out: Mutex::new(Out { to: None, kept: Some(ReplayBuffer::default()) }) }
     }
@@ -117,12 +117,12 @@ impl Port {
     /// impossible.
     pub(super) fn resume(&self, to: File, count: u64) -> bool {
         let mut out = self.out();
-        let Out { to: way, kept: Some(kept) } = &mut *out else { return false };
+        let Out { to: current, kept: Some(kept) } = &mut *out else { return false };
         let possible = kept.forget(count);
         if possible {
-            *way = Some(to);
+            *current = Some(to);
             for packed in kept.rest() {
-                pass(way, packed);
+                pass(current, packed);
             }
         }
         possible
@@ -133,7 +133,7 @@ impl Port {
         self.out().kept.as_mut().is_some_and(|kept| kept.forget(count))
     }
 
-    /// The way is lost.
+    /// The connection is lost.
     pub(super) fn pause(&self) {
         self.out().to = None;
     }

@@ -3,7 +3,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// What may be under way of one stream from the beginning.
+/// What may be in flight of one stream from the beginning.
 pub(super) const INITIAL: usize = 256 << 10;
 
 /// The room that is left; or none, without a reader.

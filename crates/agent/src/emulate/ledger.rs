@@ -105,10 +105,10 @@ impl Recorder {
 
     fn begin(path: &Path, file: File) -> io::Result<Self> {
         let (full, filled) = sync_channel(WAITING);
-        let (give_back, empty) = sync_channel(WAITING);
+        let (return_chunk, empty) = sync_channel(WAITING);
         let writer = thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || write(file, &filled, &give_back))?;
+            .spawn(move || write(file, &filled, &return_chunk))?;
         Ok(Self(Some(Open {
             path: path.to_owned(),
             chunk: new_chunk(),
@@ -182,7 +182,7 @@ fn records_in(chunk: &[u8]) -> u64 {
 
 /// Writes chunks until there are no more. After the first error nothing is written; the file ends
 /// behind its last whole record.
-fn write(mut file: File, filled: &Receiver<Vec<u8>>, give_back: &SyncSender<Vec<u8>>) -> Tally {
+fn write(mut file: File, filled: &Receiver<Vec<u8>>, return_chunk: &SyncSender<Vec<u8>>) -> Tally {
     let mut tally = Tally::default();
     for mut chunk in filled {
         if tally.error.is_some() {
@@ -195,7 +195,7 @@ fn write(mut file: File, filled: &Receiver<Vec<u8>>, give_back: &SyncSender<Vec<
         }
         chunk.clear();
         // No more are returned than were handed out; one too many is freed.
-        let _ = give_back.try_send(chunk);
+        let _ = return_chunk.try_send(chunk);
     }
     tally
 }

@@ -55,7 +55,7 @@ const PROGRESS: Duration = Duration::from_secs(1);
 pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let configuration: Configuration = session.configuration()?;
     let (published, stop) = (Arc::new(Published::default()), session.stop());
-    let (tell, told) = sync_channel(1);
+    let (tell, outcome) = sync_channel(1);
     let (start, started) = sync_channel(1);
     let shared = Arc::clone(&published);
     let times = configuration.times;
@@ -67,7 +67,7 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
             move_packets(&configuration, shared, &tell, &started, stop)
         })
         .map_err(|source| EmulatorError::System { step: "start a thread", source })?;
-    let ended = match told.recv() {
+    let ended = match outcome.recv() {
         Ok(ready) => {
             session.ready(&ready).and_then(|()| converse(session, &published, &start, times))
         }

@@ -72,7 +72,7 @@ pub(super) struct Own {
     idle: idle::Granted,
     /// How often it slept although there was something to do, because real-time priority left no
     /// time for others.
-    naps: u64,
+    short_sleeps: u64,
     /// Of one core, by the moving thread.
     processor_share: f64,
     asleep_share: f64,
@@ -92,7 +92,7 @@ impl Own {
         Self {
             granted: mover.granted.clone(),
             idle,
-            naps: mover.rest.naps(),
+            short_sleeps: mover.rest.short_sleeps(),
             processor_share: share(processor),
             asleep_share: share(asleep),
             turns,

@@ -154,10 +154,10 @@ impl Tap {
         let TapDescription { router, path, snap_length } = description;
         let writer = begin(path, router, *snap_length).map_err(EmulatorError::Tap)?;
         let (full, filled) = sync_channel(WAITING);
-        let (give_back, empty) = sync_channel(WAITING);
+        let (return_chunk, empty) = sync_channel(WAITING);
         let thread = thread::Builder::new()
             .name("tap".to_owned())
-            .spawn(move || write(writer, &filled, &give_back))
+            .spawn(move || write(writer, &filled, &return_chunk))
             .map_err(|source| EmulatorError::System { step: "start a thread", source })?;
         Ok(Self {
             router: router.clone(),
@@ -285,7 +285,11 @@ struct Waiting {
 }
 
 /// Writes chunks, in order of time, until the end is ordered.
-fn write(mut writer: Writer, filled: &Receiver<Order>, give_back: &SyncSender<Vec<u8>>) -> Ended {
+fn write(
+    mut writer: Writer,
+    filled: &Receiver<Order>,
+    return_chunk: &SyncSender<Vec<u8>>,
+) -> Ended {
     let (mut waiting, mut troubles, mut index) = (Vec::new(), Vec::new(), 0);
     let mut counters = None;
     for order in filled {
@@ -294,15 +298,15 @@ fn write(mut writer: Writer, filled: &Receiver<Order>, give_back: &SyncSender<Ve
                 unpack(&chunk, &mut waiting);
                 chunk.clear();
                 // No more are returned than were handed out; one too many is freed.
-                let _ = give_back.try_send(chunk);
+                let _ = return_chunk.try_send(chunk);
                 waiting
                     .iter()
                     .map(|frame: &Waiting| frame.at)
                     .max()
                     .map_or(Ns::MIN, |newest| newest - HELD)
             }
-            Order::End(told) => {
-                counters = Some(told);
+            Order::End(tapped) => {
+                counters = Some(tapped);
                 Ns::MAX
             }
         };
@@ -423,9 +427,9 @@ mod tests {
             show(&mut tap, at, 1500);
         }
         show(&mut tap, 9 * second, 20);
-        let told = tap.finish();
+        let tapped = tap.finish();
         assert_eq!(
-            (told.received_frames, told.dropped_frames, told.frames, told.complete),
+            (tapped.received_frames, tapped.dropped_frames, tapped.frames, tapped.complete),
             (6, 0, 6, true)
         );
         let found = read(&path);
@@ -443,8 +447,8 @@ mod tests {
         for number in 0..1000 {
             show(&mut tap, number, 1486);
         }
-        let told = tap.finish();
-        assert_eq!(told.frames + told.dropped_frames, 1000);
+        let tapped = tap.finish();
+        assert_eq!(tapped.frames + tapped.dropped_frames, 1000);
         assert!(read(&path).iter().all(|frame| frame.2.len() == 1500));
     }
 

@@ -42,10 +42,10 @@ impl Times {
     /// The moment, once.
     #[inline]
     pub(super) fn hear(&self) -> Option<Ns> {
-        let told = self.0.load(Ordering::Relaxed);
-        (told != NONE).then(|| {
+        let begin = self.0.load(Ordering::Relaxed);
+        (begin != NONE).then(|| {
             self.0.store(NONE, Ordering::Relaxed);
-            Ns(told)
+            Ns(begin)
         })
     }
 }

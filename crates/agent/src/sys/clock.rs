@@ -205,7 +205,7 @@ pub(crate) fn take_priority_of(requested: Priority, level: i32) -> Granted {
 pub(crate) struct Rest {
     owed: Span,
     counted: Ns,
-    naps: u64,
+    short_sleeps: u64,
 }
 
 impl Rest {
@@ -225,7 +225,7 @@ impl Rest {
 
     /// Nothing is owed yet.
     pub(crate) fn new(now: Ns) -> Self {
-        Self { owed: Span::ZERO, counted: now, naps: 0 }
+        Self { owed: Span::ZERO, counted: now, short_sleeps: 0 }
     }
 
     /// The thread slept that long. Moments in which it hardly left the processor do not count.
@@ -246,13 +246,13 @@ impl Rest {
         if self.owed < (if waits { Self::SOON } else { Self::NOW }) {
             return None;
         }
-        self.naps += 1;
+        self.short_sleeps += 1;
         Some((self.owed - Self::LONGER).max(Self::SHORTEST))
     }
 
     /// How often it was.
-    pub(crate) fn naps(self) -> u64 {
-        self.naps
+    pub(crate) fn short_sleeps(self) -> u64 {
+        self.short_sleeps
     }
 }
 
@@ -273,10 +273,10 @@ mod tests {
         let (mut now, mut slept) = (from, Span::ZERO);
         while now - from < Span::from_secs(1) {
             now = now + Span::from_micros(2);
-            if let Some(nap) = rest.due(now, Span::ZERO) {
-                let nap = nap + longer;
-                (now, slept) = (now + nap, slept + nap);
-                rest.on_sleep(nap);
+            if let Some(sleep) = rest.due(now, Span::ZERO) {
+                let sleep = sleep + longer;
+                (now, slept) = (now + sleep, slept + sleep);
+                rest.on_sleep(sleep);
             }
         }
         slept.as_secs_f64()
@@ -288,8 +288,8 @@ mod tests {
             let mut rest = Rest::new(Ns(0));
             rest.on_sleep(Span::from_secs(100));
             let share = rested(&mut rest, Ns(0), Span::from_micros(longer));
-            assert!((0.05..0.07).contains(&share), "naps {longer} µs longer: {share}");
-            assert!(rest.naps() > 0);
+            assert!((0.05..0.07).contains(&share), "sleeps {longer} µs longer: {share}");
+            assert!(rest.short_sleeps() > 0);
         }
     }
 

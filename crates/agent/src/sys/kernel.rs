@@ -53,11 +53,11 @@ pub(crate) fn process_time(process: i32) -> Option<Span> {
     let mut found = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointers lead to a clock's number and a `timespec`; numbers of processes that are
     // not there are refused.
-    let told = unsafe {
+    let is_known = unsafe {
         libc::clock_getcpuclockid(process, &raw mut clock) == 0
             && libc::clock_gettime(clock, &raw mut found) == 0
     };
-    told.then(|| Span(found.tv_sec * SECOND + found.tv_nsec))
+    is_known.then(|| Span(found.tv_sec * SECOND + found.tv_nsec))
 }
 
 /// Sleeps until a moment of the monotonic clock; signals do not wake it before.

@@ -63,7 +63,7 @@ pub struct AvailabilitySecond {
 }
 
 impl AvailabilitySecond {
-    /// Whether a core was withheld: its share below 0.9. `None` where none of it was watched.
+    /// Whether a core was unavailable: its share below 0.9. `None` where none of it was watched.
     pub fn is_starved(&self) -> Option<bool> {
         self.tally.share().map(|share| share < STARVED_BELOW)
     }

@@ -6,7 +6,7 @@
 //! bytes to a packet of 14, so that little is gained by a forged address.
 //!
 //! A session is known by the peer's address and port, and by the identifier of RFC 8972 where one
-//! is asked for; without one whatever stands there is returned and not looked at, since TWAMP may
+//! is asked for; without one whatever is there is returned and not looked at, since TWAMP may
 //! have padding in its place.
 
 use std::collections::BTreeMap;

@@ -77,7 +77,7 @@ impl System {
         let uptime = reader.parsed("system.uptime_seconds", "/proc/uptime", |text| {
             text.split(' ').next()?.parse().ok()
         });
-        let told = |word: &str| TELLING.contains(&word.split('=').next().unwrap_or_default());
+        let is_telling = |word: &str| TELLING.contains(&word.split('=').next().unwrap_or_default());
         let boot = reader.words("system.boot_parameters", "/proc/cmdline");
         Self {
             host: owned(name.nodename()),
@@ -86,7 +86,7 @@ impl System {
             machine: owned(name.machine()),
             uptime_seconds: uptime,
             boot_parameters: boot
-                .map(|words| words.into_iter().filter(|word| told(word)).collect()),
+                .map(|words| words.into_iter().filter(|word| is_telling(word)).collect()),
             tick_hz: reader.or_note("system.tick_hz", tick),
             queueing_disciplines: reader.or_note("system.queueing_disciplines", disciplines),
         }

@@ -27,11 +27,11 @@ pub(super) struct Clock {
     /// How much later than asked the timers of an ordinary thread may expire, so that several
     /// expire at once.
     timer_slack_ns: Option<u64>,
-    /// Clocks of network cards and hypervisors that could be steered by.
+    /// Clocks of network cards and hypervisors that could discipline it.
     hardware_clocks: Vec<String>,
 }
 
-/// How the clock is steered.
+/// How the clock is disciplined.
 #[derive(Debug, Serialize)]
 pub(super) struct Synchronisation {
     synchronised: Option<bool>,

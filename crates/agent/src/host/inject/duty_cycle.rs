@@ -33,8 +33,8 @@ pub(super) struct DutyCycleReport {
     stopped_ns: i64,
     /// Of the time from the beginning to the end.
     stopped_share: Option<f64>,
-    stop_lateness: DepartureError,
-    continue_lateness: DepartureError,
+    stop_departure_error: DepartureError,
+    continue_departure_error: DepartureError,
     /// After the beginning.
     stopped_at_ns: Vec<i64>,
     continued_at_ns: Vec<i64>,
@@ -67,11 +67,11 @@ impl DutyCycle {
         // For a start in the past, periods that are over are left out.
         let mut turn = schedule.begin + Span((begun - schedule.begin).0 / every.0 * every.0);
         while schedule.wait(turn + (every - stopped)) {
-            let Some(standing) = processes.stop() else { break };
+            let Some(stopped_now) = processes.stop() else { break };
             let at = clock::monotonic();
             late_stops.push((at - (turn + (every - stopped))).0);
             let in_time = schedule.wait(turn + every);
-            drop(standing);
+            drop(stopped_now);
             let until = clock::monotonic();
             if in_time {
                 late_continues.push((until - (turn + every)).0);
@@ -96,8 +96,8 @@ fn report(
     stops: &[(Ns, Ns)],
     begun: Ns,
     ended: Ns,
-    stop_lateness: DepartureError,
-    continue_lateness: DepartureError,
+    stop_departure_error: DepartureError,
+    continue_departure_error: DepartureError,
     granted: Granted,
 ) -> DutyCycleReport {
     let stopped_ns = stops.iter().map(|(at, until)| (*until - *at).0).sum();
@@ -106,8 +106,8 @@ fn report(
         stops: stops.len(),
         stopped_ns,
         stopped_share: share(stopped_ns, (ended - begun).0),
-        stop_lateness,
-        continue_lateness,
+        stop_departure_error,
+        continue_departure_error,
         stopped_at_ns: stops.iter().take(MOST_MOMENTS).map(|(at, _)| after(at)).collect(),
         continued_at_ns: stops.iter().take(MOST_MOMENTS).map(|(_, until)| after(until)).collect(),
         granted: Some(granted),

@@ -141,7 +141,7 @@ impl Processes {
     }
 
     /// Stops all of them until the guard is dropped; none when there are none any more.
-    pub(super) fn stop(&mut self) -> Option<Standing<'_>> {
+    pub(super) fn stop(&mut self) -> Option<Stopped<'_>> {
         self.roots.retain(Root::lives);
         if self.roots.is_empty() {
             return None;
@@ -154,7 +154,7 @@ impl Processes {
                 let _ = kill_process(process, Signal::STOP);
             });
         }
-        Some(Standing { roots: &self.roots, stopped })
+        Some(Stopped { roots: &self.roots, stopped })
     }
 
     /// Has all their threads run on one processor until the guard is dropped. Threads that they
@@ -185,17 +185,17 @@ impl Processes {
     }
 }
 
-/// Processes that stand. They go on when this is dropped.
+/// Stopped processes. They go on when this is dropped.
 #[derive(Debug)]
-pub(super) struct Standing<'a> {
+pub(super) struct Stopped<'a> {
     roots: &'a [Root],
     stopped: BTreeSet<i32>,
 }
 
-impl Drop for Standing<'_> {
+impl Drop for Stopped<'_> {
     fn drop(&mut self) {
         for root in self.roots {
-            // Any of them may have been killed while it stood.
+            // Any of them may have been killed while it was stopped.
             let _ = pidfd_send_signal(&root.descriptor, Signal::CONT);
         }
         for process in self.stopped.iter().filter_map(|process| Pid::from_raw(*process)) {

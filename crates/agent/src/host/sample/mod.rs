@@ -252,7 +252,7 @@ impl Sampler {
             trustbed: env!("CARGO_PKG_VERSION"),
             start_ns: start.realtime.0,
             interval_ns: self.configuration.interval_ns,
-            units: "the unit of a value stands in its name; shares are 0 to 1; counters are what \
+            units: "the unit of a value is in its name; shares are 0 to 1; counters are what \
                 they grew by in the interval",
             cgroups: self.cgroups.names(),
             unavailable: &self.unavailable,

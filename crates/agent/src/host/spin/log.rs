@@ -11,7 +11,7 @@ use trustbed_units::Ns;
 
 use super::Manner;
 use super::figures::{Charged, Figures};
-use super::spinner::{Told, give_back};
+use super::spinner::{SpunSecond, return_table};
 use crate::host::sample::{Unavailable, cgroups, or_note, processors};
 use crate::output::json_lines::JsonLines;
 use crate::session::workers::Start;
@@ -122,7 +122,7 @@ impl Log {
         self.lines.write(&Head {
             trustbed: env!("CARGO_PKG_VERSION"),
             start_ns: start.realtime.0,
-            units: "the unit of a value stands in its name; shares are 0 to 1; gap_lengths counts \
+            units: "the unit of a value is in its name; shares are 0 to 1; gap_lengths counts \
                 by the power of two of nanoseconds",
             manner,
             cgroups: self.host.cgroups.names(),
@@ -132,30 +132,34 @@ impl Log {
     }
 
     /// Writes the seconds it receives until all threads have ended, and returns tables of gaps.
-    pub(super) fn follow(mut self, heard: &Receiver<Told>, homes: &[SyncSender<Vec<Gap>>]) -> Self {
-        for told in heard {
-            let host = (told.thread == 0).then(|| self.host.look());
-            let line = self.line(&told, host);
+    pub(super) fn follow(
+        mut self,
+        heard: &Receiver<SpunSecond>,
+        homes: &[SyncSender<Vec<Gap>>],
+    ) -> Self {
+        for spun in heard {
+            let host = (spun.thread == 0).then(|| self.host.look());
+            let line = self.line(&spun, host);
             let written = self.lines.write(&line);
             self.count.fetch_add(written.into(), Ordering::Relaxed);
-            if let Some(home) = homes.get(told.thread) {
-                give_back(home, told.gaps);
+            if let Some(home) = homes.get(spun.thread) {
+                return_table(home, spun.gaps);
             }
         }
         self
     }
 
-    fn line(&self, told: &Told, host: Option<HostLine>) -> Line {
-        let second = &told.second;
+    fn line(&self, spun: &SpunSecond, host: Option<HostLine>) -> Line {
+        let second = &spun.second;
         Line {
             at_ns: second.from.0,
             until_ns: second.until.0,
-            thread: told.thread,
-            processor: told.processor,
+            thread: spun.thread,
+            processor: spun.processor,
             figures: Figures::of(&second.tally, self.cores),
             starved: second.is_starved(),
-            single_gaps: told.gaps.iter().map(|gap| (gap.begin.0, gap.length.0)).collect(),
-            charged: told.charge.map(Charged::from),
+            single_gaps: spun.gaps.iter().map(|gap| (gap.begin.0, gap.length.0)).collect(),
+            charged: spun.charge.map(Charged::from),
             host,
         }
     }

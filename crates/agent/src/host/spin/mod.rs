@@ -8,7 +8,7 @@
 //! the clock, the threads and the file.
 //!
 //! The first line describes the others. Each of them is a second of one thread ([`log`]); what the
-//! host reports of that second (steal, throttling) stands in the lines of the first thread. Seconds
+//! host reports of that second (steal, throttling) is in the lines of the first thread. Seconds
 //! are those of the real-time clock, by its offset at the start; the report says when it was
 //! stepped since.
 //!
@@ -213,7 +213,7 @@ fn begin(
     mut log: Log,
 ) -> Result<AtWork, Failure> {
     log.begin(start, manner);
-    let (tell, told) = sync_channel(LINES_WAITING);
+    let (tell, seconds) = sync_channel(LINES_WAITING);
     let end = configuration.duration_ns.map(|lasts| start.monotonic + span(lasts));
     let (mut spinners, mut homes) = (Vec::new(), Vec::new());
     for (thread, processor) in manner.processors.iter().copied().enumerate() {
@@ -234,7 +234,7 @@ fn begin(
     }
     // The end of the last sender ends the file.
     drop(tell);
-    Ok(AtWork { spinners, log: workers::spawn("log", move || log.follow(&told, &homes))? })
+    Ok(AtWork { spinners, log: workers::spawn("log", move || log.follow(&seconds, &homes))? })
 }
 
 impl AtWork {

@@ -42,7 +42,7 @@ pub(crate) fn trial() -> Vec<Span> {
 
 /// A second that is over.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct SpunSecond {
     pub(super) thread: usize,
     pub(super) processor: Option<usize>,
     pub(super) second: AvailabilitySecond,
@@ -56,7 +56,7 @@ pub(super) struct Told {
 /// Where seconds go, and empty tables come from, without waiting for either.
 #[derive(Debug)]
 pub(super) struct Outlet {
-    tell: SyncSender<Told>,
+    tell: SyncSender<SpunSecond>,
     home: SyncSender<Vec<Gap>>,
     spare: Receiver<Vec<Gap>>,
     left_out: u64,
@@ -65,7 +65,7 @@ pub(super) struct Outlet {
 impl Outlet {
     /// An outlet with as many tables as can go round, and where they come back to.
     pub(super) fn new(
-        tell: SyncSender<Told>,
+        tell: SyncSender<SpunSecond>,
         tables: usize,
         room: usize,
     ) -> (Self, SyncSender<Vec<Gap>>) {
@@ -89,18 +89,18 @@ impl Outlet {
         }
     }
 
-    fn tell(&mut self, told: Told) {
-        if let Err(TrySendError::Full(told) | TrySendError::Disconnected(told)) =
-            self.tell.try_send(told)
+    fn tell(&mut self, spun: SpunSecond) {
+        if let Err(TrySendError::Full(spun) | TrySendError::Disconnected(spun)) =
+            self.tell.try_send(spun)
         {
             self.left_out += 1;
-            give_back(&self.home, told.gaps);
+            return_table(&self.home, spun.gaps);
         }
     }
 }
 
 /// Brings a table back. One without room stays away: it would take the place of one with.
-pub(super) fn give_back(home: &SyncSender<Vec<Gap>>, table: Vec<Gap>) {
+pub(super) fn return_table(home: &SyncSender<Vec<Gap>>, table: Vec<Gap>) {
     if table.capacity() > 0 {
         // There is a place for every table that was taken.
         let _ = home.try_send(table);
@@ -285,7 +285,7 @@ impl Spinning {
         while let Some(second) = self.monitor.poll_second() {
             let gaps = self.outlet.change_table(&mut self.monitor);
             let charge = self.charge.take();
-            self.outlet.tell(Told {
+            self.outlet.tell(SpunSecond {
                 thread: self.requested.thread,
                 processor: self.requested.processor,
                 second,
@@ -348,9 +348,9 @@ mod tests {
             "the only table is under way"
         );
         record(&mut monitor, 20);
-        give_back(&home, outlet.change_table(&mut monitor));
+        return_table(&home, outlet.change_table(&mut monitor));
         assert!(monitor.recorded().is_empty() && !monitor.has_room());
-        give_back(&home, under_way);
+        return_table(&home, under_way);
         assert!(outlet.change_table(&mut monitor).is_empty());
         record(&mut monitor, 30);
         assert_eq!(outlet.change_table(&mut monitor), [Gap { begin: Ns(30), length: Span(5) }]);

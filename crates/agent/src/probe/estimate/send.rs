@@ -122,8 +122,8 @@ pub(super) fn run(session: &Session, configuration: &SendConfiguration) -> Resul
     let outcome = if let Some(start) = whose.start {
         // If the thread has ended, joining it reports so.
         let _ = tell_start.send(start);
-        let told = || progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        workers::supervise(session, || thread.is_finished(), told)
+        let snapshot = || progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        workers::supervise(session, || thread.is_finished(), snapshot)
     } else {
         drop(tell_start);
         Ok(())

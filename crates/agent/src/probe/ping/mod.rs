@@ -42,7 +42,8 @@ struct Configuration {
     /// The address to ping from; the kernel chooses by default.
     from: Option<IpAddr>,
     #[serde(default)]
-    way: Way,
+    #[serde(rename = "way")]
+    method: Method,
     /// Of handshakes. 7 by default: no listener is needed.
     #[serde(default = "port")]
     port: u16,
@@ -57,7 +58,7 @@ struct Configuration {
 /// How a ping is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Way {
+enum Method {
     Icmp,
     Tcp,
     /// Whichever is answered.
@@ -99,10 +100,11 @@ struct Report {
     found: Found,
 }
 
-/// What became of the pings of one way.
+/// What became of the pings of one method.
 #[derive(Debug, Serialize)]
 struct Found {
-    way: Way,
+    #[serde(rename = "way")]
+    method: Method,
     /// In the order of sending; null for those that were not answered.
     round_trips_ns: Vec<Option<i64>>,
     /// Why there is no echo, where that is known.
@@ -120,7 +122,7 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let begun = workers::wait_for_start(session)?;
     let found = match begun {
         Some(start) => ping_until_done(session, configuration, from, start)?,
-        None => Found { way: configuration.way, round_trips_ns: Vec::new(), refused: None },
+        None => Found { method: configuration.method, round_trips_ns: Vec::new(), refused: None },
     };
     session.report(&Report {
         start_ns: begun.map(|start| start.realtime.0),
@@ -176,8 +178,9 @@ fn ping_until_done(
     start: Start,
 ) -> Result<Found, Failure> {
     let done = Arc::new(AtomicUsize::new(0));
-    let (told, stop) = (Arc::clone(&done), session.stop());
-    let thread = workers::spawn("ping", move || ping(&configuration, from, &start, stop, &told))?;
+    let (counted, stop) = (Arc::clone(&done), session.stop());
+    let thread =
+        workers::spawn("ping", move || ping(&configuration, from, &start, stop, &counted))?;
     let outcome = workers::supervise(
         session,
         || thread.is_finished(),
@@ -195,9 +198,10 @@ fn ping(
     stop: Stop,
     done: &AtomicUsize,
 ) -> Found {
-    let mut found = Found { way: configuration.way, round_trips_ns: Vec::new(), refused: None };
+    let mut found =
+        Found { method: configuration.method, round_trips_ns: Vec::new(), refused: None };
     let mut echoes =
-        (configuration.way != Way::Tcp).then(|| echo::Echoes::open(configuration.to, from));
+        (configuration.method != Method::Tcp).then(|| echo::Echoes::open(configuration.to, from));
     let (interval, timeout) = (span(configuration.interval_ns), span(configuration.timeout_ns));
     for number in 0..configuration.count {
         let due = start.monotonic
@@ -208,7 +212,7 @@ fn ping(
         let until = due + timeout.min(interval);
         let silent =
             found.round_trips_ns.len() >= TRIED && found.round_trips_ns.iter().all(Option::is_none);
-        if configuration.way == Way::Auto && (silent || matches!(echoes, Some(Err(_)))) {
+        if configuration.method == Method::Auto && (silent || matches!(echoes, Some(Err(_)))) {
             if let Some(Err(why)) = &echoes {
                 found.refused = Some(why.to_string());
             }
@@ -234,8 +238,8 @@ fn ping(
         found.round_trips_ns.push(round_trip.map(|span| span.0));
         done.fetch_add(1, Ordering::Relaxed);
     }
-    if configuration.way == Way::Auto {
-        found.way = if echoes.is_some() { Way::Icmp } else { Way::Tcp };
+    if configuration.method == Method::Auto {
+        found.method = if echoes.is_some() { Method::Icmp } else { Method::Tcp };
     }
     found
 }

@@ -82,7 +82,7 @@ pub(super) fn create(path: &Path) -> Result<Rows, Failure> {
 pub(super) fn append(rows: &mut Rows, outcome: &Outcome, due: Option<Span>) {
     let flag = |is_set: bool, value: i64| if is_set { value } else { 0 };
     let sequence = i64::try_from(outcome.sequence).unwrap_or(NONE);
-    let mut flags = flag(outcome.kernel_stamped, 16) + flag(outcome.undecided, 32);
+    let mut flags = flag(outcome.kernel_stamped, 16) + flag(outcome.indeterminate, 32);
     let mut answer = [NONE; 8];
     if let Some(found) = &outcome.answer {
         let RoundTrip { reflector_received, reflector_sent, received, .. } = found.trip;
@@ -141,7 +141,7 @@ pub(super) struct Report {
     answered_probes: u64,
     lost_probes: u64,
     /// Unanswered at the end, and not long enough to be lost.
-    undecided_probes: u64,
+    indeterminate_probes: u64,
     late_answers: u64,
     duplicated_answers: u64,
     reordered_answers: u64,
@@ -275,7 +275,7 @@ impl Prober {
             sent_probes: counts.sent,
             answered_probes: counts.answered,
             lost_probes: counts.lost,
-            undecided_probes: counts.undecided,
+            indeterminate_probes: counts.indeterminate,
             late_answers: counts.late,
             duplicated_answers: counts.duplicated,
             reordered_answers: counts.reordered,

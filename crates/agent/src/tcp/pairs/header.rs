@@ -1,4 +1,4 @@
-//! What stands on the wire beside the payload: 64 bytes before it, which say what comes, and 64
+//! What is on the wire beside the payload: 64 bytes before it, which say what comes, and 64
 //! bytes in answer, which say what came. Numbers are big-endian.
 //!
 //! | bytes | header | answer |

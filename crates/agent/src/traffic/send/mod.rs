@@ -160,9 +160,9 @@ fn finish(
     stop.request();
     let sender = workers::join("send", thread)?;
     outcome?;
-    let naps = sender.naps();
+    let short_sleeps = sender.short_sleeps();
     let (sources, departures) = sender.into_parts();
-    session.report(&Report::of(&sources, begun, departures).with_wakeups(naps))
+    session.report(&Report::of(&sources, begun, departures).with_short_sleeps(short_sleeps))
 }
 
 fn check(configuration: &Configuration) -> Result<(), Failure> {

@@ -29,7 +29,7 @@ pub(super) struct Report {
     /// Whether any source was late: then what was sent is not what was requested.
     generator_late: bool,
     /// How often a sender with real-time priority slept only because it had left no time to others.
-    naps: u64,
+    short_sleeps: u64,
     sources: Vec<SourceReport>,
     departures: Option<RowsWritten>,
 }
@@ -92,7 +92,7 @@ impl Report {
             generator_late: sources
                 .iter()
                 .any(|source| source.departure_error.summary().generator_late),
-            naps: 0,
+            short_sleeps: 0,
             sources: sources.iter().map(SourceReport::of).collect(),
             departures,
         }
@@ -101,8 +101,8 @@ impl Report {
 
 impl Report {
     /// The same, of a sender that slept so often.
-    pub(super) fn with_wakeups(self, naps: u64) -> Self {
-        Self { naps, ..self }
+    pub(super) fn with_short_sleeps(self, short_sleeps: u64) -> Self {
+        Self { short_sleeps, ..self }
     }
 }
 

@@ -78,8 +78,8 @@ impl Sender {
     }
 
     /// How often it slept so that others could run, though it would not have slept on its own.
-    pub(super) fn naps(&self) -> u64 {
-        self.rest.naps()
+    pub(super) fn short_sleeps(&self) -> u64 {
+        self.rest.short_sleeps()
     }
 
     /// The sources, and what became of the file of departures.

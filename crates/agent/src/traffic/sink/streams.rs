@@ -38,7 +38,7 @@ struct Connection {
     stream: TcpStream,
     listener: usize,
     peer: SocketAddr,
-    /// The beginning, in which a timestamp may stand.
+    /// The beginning, in which a timestamp may be.
     head: Vec<u8>,
     bytes: u64,
     seconds: Seconds,
