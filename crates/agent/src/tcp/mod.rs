@@ -1,5 +1,9 @@
 //! Measured TCP connections: the verbs `bulk` and `pairs`.
 
 pub(crate) mod bulk;
+mod connections;
 mod pace;
 pub(crate) mod pairs;
+
+/// Written or read at once, unless `bulk` is asked for something else.
+const PIECE: u32 = 128 << 10;

@@ -11,11 +11,10 @@ mod send;
 use serde::Deserialize;
 
 use crate::session::{Failure, Session};
+use crate::tcp::PIECE;
 
 /// Threads of one process.
 const MOST_CONNECTIONS: usize = 4096;
-/// What is written or read at once unless something else is requested.
-const PIECE: u32 = 128 << 10;
 /// The largest piece.
 const LARGEST_PIECE: u32 = 16 << 20;
 

@@ -3,19 +3,17 @@
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use super::rows::{Outcome, Transfer};
 use super::{MOST_CONNECTIONS, check_piece, piece};
 use crate::session::workers::{self, Start};
-use crate::session::{Failure, Session, Stop};
+use crate::session::{Failure, Session};
 use crate::sys::clock;
-use crate::sys::kernel::Poll;
 use crate::sys::listeners::Listeners;
-use crate::sys::open_streams::OpenStreams;
 use crate::sys::socket::{self, TcpOptions};
+use crate::tcp::connections::Connections;
 use crate::tcp::pace::{Pace, Pacer};
 
 /// Transfers that are reported; what is beyond is counted.
@@ -52,12 +50,6 @@ struct ReadyBody {
 }
 
 #[derive(Debug, Serialize)]
-struct ProgressBody {
-    payload_bytes: u64,
-    open_connections: usize,
-}
-
-#[derive(Debug, Serialize)]
 struct Report {
     start_ns: Option<i64>,
     transfers: Vec<Transfer>,
@@ -68,9 +60,7 @@ struct Report {
 /// Shared by the threads.
 struct Shared {
     configuration: ReceiveConfiguration,
-    open: OpenStreams,
-    read: AtomicU64,
-    stop: Stop,
+    connections: Connections,
 }
 
 /// Runs the receiving side.
@@ -79,12 +69,7 @@ pub(super) fn run(session: &Session, configuration: ReceiveConfiguration) -> Res
     configuration.read.map_or(Ok(()), |pace| pace.check("read"))?;
     socket::allow_many_files();
     let listeners = Listeners::open(&configuration.listen, &configuration.tcp)?;
-    let shared = Arc::new(Shared {
-        open: OpenStreams::default(),
-        read: AtomicU64::new(0),
-        stop: session.stop(),
-        configuration,
-    });
+    let shared = Arc::new(Shared { connections: Connections::new(session.stop()), configuration });
     session.ready(&ReadyBody { listening: listeners.addresses() })?;
     let Some(start) = workers::wait_for_start(session)? else {
         return session.report(&Report {
@@ -95,7 +80,7 @@ pub(super) fn run(session: &Session, configuration: ReceiveConfiguration) -> Res
         });
     };
     let for_thread = Arc::clone(&shared);
-    let stop = shared.stop;
+    let stop = session.stop();
     let thread = workers::spawn("accept", move || {
         let (mut transfers, mut left_out) = (Vec::new(), 0);
         let begin = move |connection, stream: TcpStream, ended| {
@@ -114,12 +99,9 @@ pub(super) fn run(session: &Session, configuration: ReceiveConfiguration) -> Res
             accept_error: refused.error,
         }
     })?;
-    let progress = || ProgressBody {
-        payload_bytes: shared.read.load(Ordering::Relaxed),
-        open_connections: shared.open.count(),
-    };
+    let progress = || shared.connections.progress();
     let outcome = workers::supervise(session, || thread.is_finished(), progress);
-    shared.open.end();
+    shared.connections.open.end();
     let report = workers::join("accept", thread)?;
     outcome?;
     session.report(&report)
@@ -139,6 +121,7 @@ impl Shared {
             ..Transfer::default()
         };
         let outcome = self
+            .connections
             .open
             .add(connection, stream)
             .and_then(|_entry| self.read_all(stream, &mut transfer, start));
@@ -146,7 +129,7 @@ impl Shared {
         transfer.goodput_bits_per_second =
             transfer.goodput(transfer.payload_bytes, transfer.last_byte_ns);
         match outcome {
-            _ if self.stop.is_requested() => transfer.outcome = Outcome::Stopped,
+            _ if self.connections.stop.is_requested() => transfer.outcome = Outcome::Stopped,
             Ok(()) => transfer.outcome = Outcome::Complete,
             Err(error) => {
                 transfer.outcome = Outcome::Failed;
@@ -180,9 +163,9 @@ impl Shared {
             transfer.first_byte_ns.get_or_insert(now.0);
             transfer.last_byte_ns = Some(now.0);
             transfer.payload_bytes_per_second.add_after(now, length);
-            self.read.fetch_add(length, Ordering::Relaxed);
+            self.connections.count(length);
             if let Some(pause) = pacer.on_moved(length, clock::monotonic()) {
-                Poll::new(&[self.stop.descriptor()]).wait(Some(pause))?;
+                self.connections.pause(pause)?;
             }
         }
     }

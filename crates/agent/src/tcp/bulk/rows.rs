@@ -1,13 +1,12 @@
 //! The report of a transfer, and its samples once a second.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use trustbed_units::Span;
 
+use crate::output::json_lines::JsonLines;
 use crate::output::seconds::Seconds;
 use crate::session::Failure;
 use crate::sys::open_streams::OpenStreams;
@@ -66,10 +65,8 @@ impl Transfer {
 /// The samples of `tcp_info`, once a second: lines of JSON.
 #[derive(Debug)]
 pub(super) struct Samples {
-    path: PathBuf,
-    file: BufWriter<File>,
+    file: JsonLines,
     lines: u64,
-    error: Option<String>,
 }
 
 /// What became of it.
@@ -89,39 +86,24 @@ struct Sample {
 
 impl Samples {
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        let failed = |error| {
-            Failure::running(
-                format!("{}: cannot be written: {error}", path.display()),
-                "name a file in a directory that exists",
-            )
-        };
-        let file = BufWriter::new(File::create(path).map_err(failed)?);
-        Ok(Self { path: path.to_owned(), file, lines: 0, error: None })
+        Ok(Self { file: JsonLines::create(path)?, lines: 0 })
     }
 
     /// A line for every connection that is open.
     pub(super) fn take(&mut self, open: &OpenStreams, elapsed: Span) {
-        if self.error.is_some() {
-            return;
-        }
-        let mut text = Vec::new();
-        let mut lines = 0;
         open.each(|connection, stream| {
-            if let Some(tcp) = socket::tcp_info(stream)
-                && serde_json::to_writer(&mut text, &Sample { connection, at_ns: elapsed.0, tcp })
-                    .is_ok()
-            {
-                text.push(b'\n');
-                lines += 1;
+            if let Some(tcp) = socket::tcp_info(stream) {
+                let line = Sample { connection, at_ns: elapsed.0, tcp };
+                self.lines += u64::from(self.file.write(&line));
             }
         });
-        match self.file.write_all(&text).and_then(|()| self.file.flush()) {
-            Ok(()) => self.lines += lines,
-            Err(error) => self.error = Some(error.to_string()),
-        }
     }
 
     pub(super) fn finish(self) -> SamplesWritten {
-        SamplesWritten { path: self.path, lines: self.lines, error: self.error }
+        SamplesWritten {
+            path: self.file.path().to_owned(),
+            lines: self.lines,
+            error: self.file.error().map(str::to_owned),
+        }
     }
 }

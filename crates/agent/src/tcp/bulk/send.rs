@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,11 +12,10 @@ use trustbed_units::Span;
 use super::rows::{Outcome, Samples, SamplesWritten, Transfer};
 use super::{MOST_CONNECTIONS, check_piece, piece};
 use crate::session::workers::{self, Start, span};
-use crate::session::{Failure, Session, Stop};
+use crate::session::{Failure, Session};
 use crate::sys::clock;
-use crate::sys::kernel::Poll;
-use crate::sys::open_streams::OpenStreams;
 use crate::sys::socket::{self, TcpOptions};
+use crate::tcp::connections::Connections;
 use crate::tcp::pace::{Pace, Pacer};
 use crate::traffic::send::Origin;
 
@@ -63,12 +61,6 @@ struct ReadyBody {
 }
 
 #[derive(Debug, Serialize)]
-struct ProgressBody {
-    payload_bytes: u64,
-    open_connections: usize,
-}
-
-#[derive(Debug, Serialize)]
 struct Report {
     start_ns: Option<i64>,
     transfers: Vec<Transfer>,
@@ -78,10 +70,7 @@ struct Report {
 /// Shared by the threads.
 struct Shared {
     configuration: SendConfiguration,
-    open: OpenStreams,
-    written: AtomicU64,
-    running: AtomicUsize,
-    stop: Stop,
+    connections: Connections,
 }
 
 /// Runs the sending side.
@@ -96,16 +85,8 @@ pub(super) fn run(session: &Session, configuration: SendConfiguration) -> Result
     // Wrong options or a wrong own address fail before anything begins.
     drop(configuration.tcp.socket(configuration.to, configuration.from.map(|origin| origin.0))?);
     let mut samples = configuration.samples.as_deref().map(Samples::create).transpose()?;
-    let (connections, running) =
-        (configuration.connections, AtomicUsize::new(configuration.connections));
-    let shared = Shared {
-        open: OpenStreams::default(),
-        written: AtomicU64::new(0),
-        running,
-        stop: session.stop(),
-        configuration,
-    };
-    let shared = Arc::new(shared);
+    let connections = configuration.connections;
+    let shared = Arc::new(Shared { connections: Connections::new(session.stop()), configuration });
     session.ready(&ReadyBody { to: shared.configuration.to, connections })?;
     let Some(start) = workers::wait_for_start(session)? else {
         return session.report(&Report {
@@ -116,38 +97,15 @@ pub(super) fn run(session: &Session, configuration: SendConfiguration) -> Result
     };
     // A stop before the start ends each transfer before it connects.
     let _ = session.stop().wait_until(start.monotonic);
-    let mut threads = Vec::with_capacity(connections);
-    for connection in 0..connections {
+    let works = (0..connections).map(|connection| {
         let for_thread = Arc::clone(&shared);
-        let spawned = workers::spawn("bulk", move || for_thread.transfer(connection, start));
-        match spawned {
-            Ok(thread) => threads.push(thread),
-            Err(failure) => {
-                shared.stop.request();
-                shared.open.end();
-                return Err(failure);
-            }
+        move || for_thread.transfer(connection, start)
+    });
+    let transfers = shared.connections.run_all(session, "bulk", works, || {
+        if let Some(samples) = &mut samples {
+            samples.take(&shared.connections.open, start.elapsed());
         }
-    }
-    let outcome = workers::supervise(
-        session,
-        || shared.running.load(Ordering::Acquire) == 0,
-        || {
-            if let Some(samples) = &mut samples {
-                samples.take(&shared.open, start.elapsed());
-            }
-            ProgressBody {
-                payload_bytes: shared.written.load(Ordering::Relaxed),
-                open_connections: shared.open.count(),
-            }
-        },
-    );
-    shared.open.end();
-    let transfers = threads
-        .into_iter()
-        .map(|thread| workers::join("bulk", thread))
-        .collect::<Result<_, _>>()?;
-    outcome?;
+    })?;
     session.report(&Report {
         start_ns: Some(start.realtime.0),
         transfers,
@@ -165,12 +123,12 @@ impl Shared {
             ..Transfer::default()
         };
         if let Err((outcome, error)) = self.try_transfer(&mut transfer, &start) {
-            transfer.outcome = if self.stop.is_requested() { Outcome::Stopped } else { outcome };
+            transfer.outcome =
+                if self.connections.stop.is_requested() { Outcome::Stopped } else { outcome };
             transfer.error = (transfer.outcome != Outcome::Stopped).then_some(error);
         } else {
             transfer.outcome = Outcome::Complete;
         }
-        self.running.fetch_sub(1, Ordering::Release);
         transfer
     }
 
@@ -185,12 +143,12 @@ impl Shared {
         let stream = self
             .configuration
             .tcp
-            .connect(self.configuration.to, from, timeout, self.stop)
+            .connect(self.configuration.to, from, timeout, self.connections.stop)
             .map_err(failed)?;
         transfer.connected_ns = Some(start.elapsed().0);
         transfer.local = stream.local_addr().ok();
         transfer.granted = Some(socket::granted(&stream));
-        let _entry = self.open.add(transfer.connection, &stream).map_err(failed)?;
+        let _entry = self.connections.open.add(transfer.connection, &stream).map_err(failed)?;
         let outcome = self.write_all(&stream, transfer, start).map_err(failed);
         let outcome = outcome.and_then(|()| self.confirm(&stream, transfer, start));
         transfer.tcp = socket::tcp_info(&stream);
@@ -216,7 +174,9 @@ impl Shared {
         let mut left = self.configuration.bytes.unwrap_or(u64::MAX);
         let end =
             self.configuration.duration_ns.map(|span| i64::try_from(span).unwrap_or(i64::MAX));
-        while left > 0 && !self.stop.is_requested() && end.is_none_or(|end| start.elapsed().0 < end)
+        while left > 0
+            && !self.connections.stop.is_requested()
+            && end.is_none_or(|end| start.elapsed().0 < end)
         {
             let length = usize::try_from(left).unwrap_or(usize::MAX).min(pacer.piece(piece.len()));
             transfer.first_byte_ns.get_or_insert_with(|| start.elapsed().0);
@@ -230,17 +190,12 @@ impl Shared {
             transfer.payload_bytes += written;
             transfer.last_byte_ns = Some(now.0);
             transfer.payload_bytes_per_second.add_after(now, written);
-            self.written.fetch_add(written, Ordering::Relaxed);
+            self.connections.count(written);
             if let (Some(pause), true) = (pacer.on_moved(written, clock::monotonic()), left > 0) {
-                self.pause(end.map_or(pause, |end| pause.min(Span(end - now.0))))?;
+                self.connections.pause(end.map_or(pause, |end| pause.min(Span(end - now.0))))?;
             }
         }
         Ok(())
-    }
-
-    /// Sleeps; shorter when stop is requested.
-    fn pause(&self, span: Span) -> io::Result<()> {
-        Poll::new(&[self.stop.descriptor()]).wait(Some(span)).map(|_| ())
     }
 
     /// Ends its half, and waits for the receiver to end: it does when it has everything.
@@ -250,7 +205,7 @@ impl Shared {
         transfer: &mut Transfer,
         start: &Start,
     ) -> Result<(), (Outcome, String)> {
-        if self.stop.is_requested() {
+        if self.connections.stop.is_requested() {
             return Err((Outcome::Stopped, String::new()));
         }
         let unconfirmed = |error: io::Error| (Outcome::Unconfirmed, error.to_string());
@@ -274,7 +229,7 @@ impl Shared {
                 Err(error) => return Err(unconfirmed(error)),
             }
         }
-        if self.stop.is_requested() {
+        if self.connections.stop.is_requested() {
             return Err((Outcome::Stopped, String::new()));
         }
         transfer.confirmed_ns = Some(start.elapsed().0);

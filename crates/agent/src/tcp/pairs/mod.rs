@@ -55,9 +55,6 @@ use serde::Deserialize;
 
 use crate::session::{Failure, Session};
 
-/// Read or written at once.
-const PIECE: usize = 128 << 10;
-
 #[derive(Debug, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
 enum Configuration {

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use trustbed_units::Span;
@@ -18,8 +18,8 @@ use crate::session::workers::{self, Start, Worker, span};
 use crate::session::{Failure, Session};
 use crate::sys::clock;
 use crate::sys::kernel::Event;
-use crate::sys::open_streams::OpenStreams;
 use crate::sys::socket::{self, TcpOptions, unusable};
+use crate::tcp::connections::Connections;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,12 +76,6 @@ struct ReadyBody {
 }
 
 #[derive(Debug, Serialize)]
-struct ProgressBody {
-    payload_bytes: u64,
-    open_connections: usize,
-}
-
-#[derive(Debug, Serialize)]
 struct Report {
     start_ns: Option<i64>,
     round: u64,
@@ -134,11 +128,9 @@ pub(super) fn run(session: &Session, configuration: ReceiveConfiguration) -> Res
         window_bytes: configuration.window_bytes,
         rate_bits_per_second: configuration.rate_bits_per_second,
         transfer_timeout: span(configuration.transfer_timeout_ns),
-        open: OpenStreams::default(),
-        read: AtomicU64::new(0),
+        connections: Connections::new(session.stop()),
         is_over: AtomicBool::new(false),
         ended: Arc::new(Event::new().map_err(|error| cannot_wait(&error))?),
-        stop: session.stop(),
     });
     let acceptor = Acceptor::open(
         listeners,
@@ -152,10 +144,7 @@ pub(super) fn run(session: &Session, configuration: ReceiveConfiguration) -> Res
     let thread = workers::spawn("pairs", move || {
         Taken { rows, ..Taken::default() }.take_all(&for_thread, acceptor, &start, end)
     })?;
-    let progress = || ProgressBody {
-        payload_bytes: phase.read.load(Ordering::Relaxed),
-        open_connections: phase.open.count(),
-    };
+    let progress = || phase.connections.progress();
     let outcome = workers::supervise(session, || thread.is_finished(), progress);
     let taken = workers::join("pairs", thread)??;
     outcome?;
@@ -257,8 +246,8 @@ impl Taken {
     ) -> Result<Self, Failure> {
         let mut threads: Vec<(usize, Worker<Row>)> = Vec::new();
         let end = start.monotonic + duration;
-        let mut broken = None;
-        while !acceptor.is_done() && !phase.stop.is_requested() && clock::monotonic() < end {
+        let (mut broken, stop) = (None, phase.connections.stop);
+        while !acceptor.is_done() && !stop.is_requested() && clock::monotonic() < end {
             match acceptor.turn(end) {
                 Ok(admitted) => {
                     for one in admitted {
@@ -273,22 +262,22 @@ impl Taken {
         }
         // The ports are closed: no more connections are admitted.
         self.refused = acceptor.close();
-        while broken.is_none() && !phase.stop.is_requested() && clock::monotonic() < end {
+        while broken.is_none() && !stop.is_requested() && clock::monotonic() < end {
             phase.ended.clear();
             if threads.iter().all(|(_, thread)| thread.is_finished()) {
                 break;
             }
-            broken = phase.stop.wait_for(&phase.ended, end).err().map(|error| cannot_wait(&error));
+            broken = stop.wait_for(&phase.ended, end).err().map(|error| cannot_wait(&error));
         }
         let is_whole = self.rows.len() == threads.len()
             && threads.iter().all(|(_, thread)| thread.is_finished());
-        self.time_is_over = !is_whole && !phase.stop.is_requested() && clock::monotonic() >= end;
+        self.time_is_over = !is_whole && !stop.is_requested() && clock::monotonic() >= end;
         phase.is_over.store(self.time_is_over, Ordering::Release);
-        phase.open.end();
+        phase.connections.open.end();
         for (number, thread) in threads {
             let row = workers::join("pairs", thread)?;
-            if let Some(place) = self.rows.get_mut(number) {
-                *place = row;
+            if let Some(slot) = self.rows.get_mut(number) {
+                *slot = row;
             }
         }
         broken.map_or(Ok(self), Err)

@@ -2,22 +2,21 @@
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trustbed_units::Span;
 
-use super::PIECE;
 use super::acceptor::Admitted;
 use super::declared::ByRole;
 use super::header::Answer;
 use super::rows::{self, Close, Ended, Row};
-use crate::session::Stop;
 use crate::session::workers::Start;
 use crate::sys::clock;
-use crate::sys::kernel::{Event, Poll};
-use crate::sys::open_streams::OpenStreams;
+use crate::sys::kernel::Event;
 use crate::sys::socket;
+use crate::tcp::PIECE;
+use crate::tcp::connections::Connections;
 use crate::tcp::pace::{Pace, Pacer};
 
 /// How late it may be noticed that a silent connection is out of time.
@@ -30,13 +29,11 @@ pub(super) struct Phase {
     pub(super) window_bytes: ByRole<Option<u32>>,
     pub(super) rate_bits_per_second: Option<u64>,
     pub(super) transfer_timeout: Span,
-    pub(super) open: OpenStreams,
-    pub(super) read: AtomicU64,
+    pub(super) connections: Connections,
     /// Whether it ends because its time is over; otherwise stop was requested.
     pub(super) is_over: AtomicBool,
     /// Signalled by each connection that ends.
     pub(super) ended: Arc<Event>,
-    pub(super) stop: Stop,
 }
 
 impl Phase {
@@ -47,7 +44,8 @@ impl Phase {
         let mut row = Row::new(declared, Close::Stopped, "");
         row.accepted_ns = Some(rows::since(start, *accepted));
         row.look_at(stream);
-        let entry = self.open.add(*number, stream).map_err(|error| Ended::broken(&error));
+        let entry =
+            self.connections.open.add(*number, stream).map_err(|error| Ended::broken(&error));
         let outcome = entry.and_then(|_entry| self.read_all(admitted, &mut row, start));
         row.judge(outcome);
         self.answer(admitted, &mut row, start);
@@ -66,7 +64,7 @@ impl Phase {
             .and_then(|()| stream.set_read_timeout(Some(limit.min(LOOK))))
             .and_then(|()| stream.set_write_timeout(Some(LOOK)));
         prepared.map_err(|error| Ended::broken(&error))?;
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; PIECE as usize];
         let mut pacer = Pacer::new(self.rate_bits_per_second.map(Pace::at_rate));
         loop {
             let left = row.size_bytes - row.payload_bytes;
@@ -79,7 +77,9 @@ impl Phase {
             let is_late = now - accepted > self.transfer_timeout;
             match read {
                 Ok(0) if left == 0 && !is_late => return Ok(()),
-                _ if self.stop.is_requested() || self.is_over.load(Ordering::Acquire) => {
+                _ if self.connections.stop.is_requested()
+                    || self.is_over.load(Ordering::Acquire) =>
+                {
                     return Err(self.cut());
                 }
                 Ok(0) if left > 0 => {
@@ -97,7 +97,7 @@ impl Phase {
                 Ok(length) => {
                     let length = length as u64;
                     row.payload_bytes += length;
-                    self.read.fetch_add(length, Ordering::Relaxed);
+                    self.connections.count(length);
                     if length > 0 {
                         row.first_byte_ns.get_or_insert(rows::since(start, now));
                         row.last_byte_ns = Some(rows::since(start, now));
@@ -105,7 +105,7 @@ impl Phase {
                     if !is_late && let Some(pause) = pacer.on_moved(length, now) {
                         let pause = pause.min(accepted + self.transfer_timeout - now);
                         // Where waiting fails, reading goes on at once.
-                        let _ = Poll::new(&[self.stop.descriptor()]).wait(Some(pause));
+                        let _ = self.connections.pause(pause);
                     }
                 }
                 Err(error)

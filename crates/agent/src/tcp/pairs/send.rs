@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::PIECE;
 use super::declared::{self, ByRole, Connection, Nonce, Role};
 use super::rows::{Close, Row};
 use super::sender::Sender;
-use crate::session::workers::{self, Start, Worker, span};
+use crate::session::workers::{self, Start, span};
 use crate::session::{Failure, Session};
-use crate::sys::open_streams::OpenStreams;
 use crate::sys::socket::{self, TcpOptions};
+use crate::tcp::PIECE;
+use crate::tcp::connections::Connections;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,12 +68,6 @@ struct ReadyBody {
 }
 
 #[derive(Debug, Serialize)]
-struct ProgressBody {
-    payload_bytes: u64,
-    open_connections: usize,
-}
-
-#[derive(Debug, Serialize)]
 struct Report {
     start_ns: Option<i64>,
     round: u64,
@@ -89,8 +82,6 @@ struct Report {
 
 /// Connections of one thread, one after the other, each with its index in the configuration.
 type Chain = Vec<(usize, Connection)>;
-/// Its thread; its rows, each with its index.
-type ChainWorker = Worker<Vec<(usize, Row)>>;
 
 /// Runs the sending side.
 pub(super) fn run(session: &Session, configuration: SendConfiguration) -> Result<(), Failure> {
@@ -126,33 +117,21 @@ pub(super) fn run(session: &Session, configuration: SendConfiguration) -> Result
         rate_bits_per_second: configuration.rate_bits_per_second,
         connect_timeout: span(configuration.connect_timeout_ns),
         transfer_timeout: span(configuration.transfer_timeout_ns),
-        payload: vec![0x5a; PIECE],
-        open: OpenStreams::default(),
-        written: AtomicU64::new(0),
-        stop: session.stop(),
+        payload: vec![0x5a; PIECE as usize],
+        connections: Connections::new(session.stop()),
     });
-    let running = Arc::new(AtomicUsize::new(chains.len()));
-    let outcome = spawn_all(&sender, &running, chains, start).map(|threads| {
-        let progress = || ProgressBody {
-            payload_bytes: sender.written.load(Ordering::Relaxed),
-            open_connections: sender.open.count(),
-        };
-        let outcome =
-            workers::supervise(session, || running.load(Ordering::Acquire) == 0, progress);
-        (threads, outcome)
+    // Each waits for the start itself, so that all are ready then.
+    let works = chains.into_iter().map(|chain| {
+        let sender = Arc::clone(&sender);
+        move || sender.send_chain(chain, &start)
     });
-    // Threads that still wait return now.
-    sender.stop.request();
-    sender.open.end();
-    let (threads, outcome) = outcome?;
-    for thread in threads {
-        for (number, row) in workers::join("pair", thread)? {
-            if let Some(place) = rows.get_mut(number) {
-                *place = row;
-            }
+    for (number, row) in
+        sender.connections.run_all(session, "pair", works, || ())?.into_iter().flatten()
+    {
+        if let Some(slot) = rows.get_mut(number) {
+            *slot = row;
         }
     }
-    outcome?;
     session.report(&report(Some(start), rows))
 }
 
@@ -202,35 +181,15 @@ fn chains(connections: &[Connection], order: Order) -> Vec<Chain> {
     }
 }
 
-/// Decrements the count when it is dropped, however its thread ends.
-struct Running(Arc<AtomicUsize>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Release);
+impl Sender {
+    /// From the start on, one after the other; after a stop nothing begins. Rows with their
+    /// indices.
+    fn send_chain(&self, chain: Chain, start: &Start) -> Vec<(usize, Row)> {
+        let stop = self.connections.stop;
+        let _ = stop.wait_until(start.monotonic);
+        let begins = chain.into_iter().take_while(|_| !stop.is_requested());
+        begins.map(|(number, declared)| (number, self.send(number, &declared, start))).collect()
     }
-}
-
-/// A thread for each chain. Each waits for the start itself, so that all are ready then.
-fn spawn_all(
-    sender: &Arc<Sender>,
-    running: &Arc<AtomicUsize>,
-    chains: Vec<Chain>,
-    start: Start,
-) -> Result<Vec<ChainWorker>, Failure> {
-    let spawn = |chain: Chain| {
-        let (sender, running) = (Arc::clone(sender), Running(Arc::clone(running)));
-        workers::spawn("pair", move || {
-            let _running = running;
-            // After a stop before the start nothing begins.
-            let _ = sender.stop.wait_until(start.monotonic);
-            let begins = chain.into_iter().take_while(|_| !sender.stop.is_requested());
-            begins
-                .map(|(number, declared)| (number, sender.send(number, &declared, &start)))
-                .collect()
-        })
-    };
-    chains.into_iter().map(spawn).collect()
 }
 
 /// Between the first and the last of the moments when these began.

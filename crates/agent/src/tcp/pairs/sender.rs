@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use trustbed_units::{Ns, Span};
@@ -11,12 +10,10 @@ use super::acknowledged;
 use super::declared::{ByRole, Connection, Nonce};
 use super::header::{Answer, Header, LENGTH};
 use super::rows::{self, Answered, Close, Ended, Row};
-use crate::session::Stop;
 use crate::session::workers::Start;
 use crate::sys::clock;
-use crate::sys::kernel::Poll;
-use crate::sys::open_streams::OpenStreams;
 use crate::sys::socket::{self, TcpOptions};
+use crate::tcp::connections::Connections;
 use crate::tcp::pace::{Pace, Pacer};
 
 /// How late it may be noticed that a connection which does not move is out of time.
@@ -37,9 +34,7 @@ pub(super) struct Sender {
     pub(super) transfer_timeout: Span,
     /// The payload, written repeatedly.
     pub(super) payload: Vec<u8>,
-    pub(super) open: OpenStreams,
-    pub(super) written: AtomicU64,
-    pub(super) stop: Stop,
+    pub(super) connections: Connections,
 }
 
 impl Sender {
@@ -59,7 +54,9 @@ impl Sender {
         });
         row.judge(outcome.map_err(|ended| match row.receiver {
             // The receiver's answer takes precedence over what happened here meanwhile.
-            None if self.stop.is_requested() => Ended::new(Close::Stopped, "stop was requested"),
+            None if self.connections.stop.is_requested() => {
+                Ended::new(Close::Stopped, "stop was requested")
+            }
             _ => ended,
         }));
         row
@@ -78,7 +75,7 @@ impl Sender {
         let stream = self
             .options
             .of(declared.role)
-            .connect(to, from, self.connect_timeout, self.stop)
+            .connect(to, from, self.connect_timeout, self.connections.stop)
             .map_err(|error| {
                 let close = if error.kind() == ErrorKind::TimedOut {
                     Close::TimedOut
@@ -113,7 +110,7 @@ impl Exchange<'_> {
         let prepared =
             stream.set_read_timeout(Some(look)).and_then(|()| stream.set_write_timeout(Some(look)));
         let _entry = prepared
-            .and_then(|()| sender.open.add(number, stream))
+            .and_then(|()| sender.connections.open.add(number, stream))
             .map_err(|error| Ended::broken(&error))?;
         let written = self.write_all();
         let ended = written.and_then(|()| end_half(stream).map_err(|error| Ended::broken(&error)));
@@ -156,7 +153,7 @@ impl Exchange<'_> {
                 IoSlice::new(payload.get(..room).unwrap_or_default()),
             ]);
             let now = clock::monotonic();
-            if self.sender.stop.is_requested() {
+            if self.sender.connections.stop.is_requested() {
                 return Err(Ended::new(Close::Stopped, "stop was requested"));
             }
             let length = match written {
@@ -181,8 +178,7 @@ impl Exchange<'_> {
             if let (Some(pause), true) = (pacer.on_moved(more, now), self.row.payload_bytes < bytes)
             {
                 // Where waiting fails, writing goes on at once.
-                let _ = Poll::new(&[self.sender.stop.descriptor()])
-                    .wait(Some(pause.min(self.end - now)));
+                let _ = self.sender.connections.pause(pause.min(self.end - now));
             }
         }
         Ok(())
@@ -192,7 +188,7 @@ impl Exchange<'_> {
         if payload > 0 {
             self.row.payload_bytes += payload;
             self.row.last_byte_ns = Some(rows::since(self.start, now));
-            self.sender.written.fetch_add(payload, Ordering::Relaxed);
+            self.sender.connections.count(payload);
         }
     }
 
