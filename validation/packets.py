@@ -203,7 +203,8 @@ def _ip(record: Record, frame: _Frame, seen: Sighting) -> None:
         return
     if network.later_fragment:
         seen.notes.append(
-            f"later_fragment:{network.source}:{network.destination}:{network.protocol}:{network.ip_id}:{network.body.length}"
+            f"later_fragment:{network.source}:{network.destination}:{network.protocol}"
+            f":{network.ip_id}:{network.body.length}"
         )
         return
     body = network.body

@@ -120,7 +120,9 @@ WIDE = overview(
         finding("warning"),
         finding("info", scope="123456.0"),
     ],
-    name="a-capture-with-a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-until-it-ends-at-some-point.pcapng.gz",
+    name="a-capture-with-a-name-that-goes"
+    + 6 * "-on-and"
+    + "-on-until-it-ends-at-some-point.pcapng.gz",
 )
 
 

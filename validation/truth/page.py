@@ -270,7 +270,8 @@ def _view(result: Result, view: View) -> str:
     slight = f"Slight disturbances, scored apart: {_share(found.slight)} named acceptably.\n"
     return (
         f"\n#### "
-        f"{view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n{_pooled(calibrated)}\n{slight}"
+        f"{view.words.capitalize()}\n\n{_table(rows)}\n{_table(bins)}\n"
+        f"{_pooled(calibrated)}\n{slight}"
     )
 
 

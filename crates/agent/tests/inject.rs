@@ -93,8 +93,8 @@ fn a_process_stops_in_each_period_and_continues_at_the_end() {
     assert_eq!(number(&report["stops"]), stood.len() as u64);
     // Turns that were over before it got its processor are left out.
     assert!((1..=20).contains(&stood.len()), "{report}");
-    // It may be stopped for longer than asked where the machine is busy, and for less only where it was
-    // stopped late.
+    // It may be stopped for longer than asked where the machine is busy, and for less only where it
+    // was stopped late.
     let late = number(&report["stop_departure_error"]["max_ns"]);
     assert!(stood.iter().all(|stood| stood + late >= 35_000_000), "{report}");
     assert_eq!(number(&report["stopped_ns"]), stood.iter().sum::<u64>());

@@ -34,7 +34,7 @@ class Paint:
 
 
 def wanted(stream: TextIO, *, never: bool) -> bool:
-    """Whether ``stream`` is a terminal whose owner has not said no (``NO_COLOR``, https://no-color.org)."""
+    """Whether ``stream`` is a terminal without ``NO_COLOR`` (https://no-color.org)."""
     if never or os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb"):
         return False
     return stream.isatty()

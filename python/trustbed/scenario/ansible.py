@@ -62,7 +62,8 @@ _REFUSED: Mapping[str, str] = {
     "ansible_group_priority": "say what is meant in the host's own variables",
 }
 _REACHES = re.compile(
-    r"ansible_(ssh|paramiko|docker|kubectl|podman|winrm|psrp|scp|sftp)_.*|ansible_shell_(type|executable)"
+    r"ansible_(ssh|paramiko|docker|kubectl|podman|winrm|psrp|scp|sftp)_.*"
+    r"|ansible_shell_(type|executable)"
 )
 """Other variables that change how a host is reached."""
 _RANGE = re.compile(r"\[[0-9A-Za-z]+:[0-9A-Za-z]+")

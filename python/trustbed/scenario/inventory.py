@@ -41,7 +41,8 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 _DESTINATION = re.compile(r"[A-Za-z0-9_:%][A-Za-z0-9._:%-]*")
 _USER = re.compile(r"[^\s@:/\\'\"`$;&|<>-][^\s@:/\\'\"`$;&|<>]*")
 _JUMP = re.compile(
-    r"(?:(?P<user>[^@]+)@)?(?:\[(?P<bracketed>[^]]+)\]|(?P<address>[^:\[\]]+))(?::(?P<port>[0-9]+))?"
+    r"(?:(?P<user>[^@]+)@)?(?:\[(?P<bracketed>[^]]+)\]|(?P<address>[^:\[\]]+))"
+    r"(?::(?P<port>[0-9]+))?"
 )
 _WAYS = ("ssh", "command", "local", "namespace")
 _LAST_PORT = 65535
