@@ -45,4 +45,4 @@ def test_long_work_is_drawn_and_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_sees_it_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not progress.wanted(quiet=False)
+    assert not progress.visible(quiet=False)

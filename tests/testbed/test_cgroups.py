@@ -18,7 +18,7 @@ from tests.conftest import Refuses
 from trustbed.agent.process_tree import family
 from trustbed.testbed import TestbedError
 from trustbed.testbed.netns import cgroups
-from trustbed.testbed.netns.cgroups import Group, Place, places
+from trustbed.testbed.netns.cgroups import Group, Hierarchy, hierarchies
 
 V1 = "31 30 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
 MEMORY = "33 30 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
@@ -50,8 +50,8 @@ def test_the_controller_is_where_it_is_mounted(
     mounts: str, membership: str, wanted: list[tuple[int, str, str]]
 ) -> None:
     found = [
-        (place.version, str(place.root), str(place.own.relative_to(place.root)))
-        for place in places(mounts, membership)
+        (hierarchy.version, str(hierarchy.root), str(hierarchy.own.relative_to(hierarchy.root)))
+        for hierarchy in hierarchies(mounts, membership)
     ]
     assert found == [(version, root, below or ".") for version, root, below in wanted]
 
@@ -67,19 +67,19 @@ def test_groups_are_made_below_the_nearest_that_hands_the_controller_on(tmp_path
     tree(tmp_path, "cpu memory", "cpu")
     tree(tmp_path / "a", "cpu", "cpu")
     tree(tmp_path / "a" / "own", "", "")
-    assert cgroups.above([Place(2, tmp_path, tmp_path / "a" / "own")])[1] == tmp_path / "a"
+    assert cgroups.above([Hierarchy(2, tmp_path, tmp_path / "a" / "own")])[1] == tmp_path / "a"
 
 
 def test_one_that_has_the_controller_is_asked_to_hand_it_on(tmp_path: Path) -> None:
     tree(tmp_path, "cpu", "")
-    assert cgroups.above([Place(2, tmp_path, tmp_path)])[1] == tmp_path
+    assert cgroups.above([Hierarchy(2, tmp_path, tmp_path)])[1] == tmp_path
     assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu"
 
 
 def test_without_the_controller_it_says_so(tmp_path: Path, refuses: Refuses) -> None:
     tree(tmp_path, "memory", "memory")
     with refuses(TestbedError):
-        cgroups.above([Place(2, tmp_path, tmp_path)])
+        cgroups.above([Hierarchy(2, tmp_path, tmp_path)])
     with refuses(TestbedError):
         cgroups.above([])
 
@@ -87,7 +87,7 @@ def test_without_the_controller_it_says_so(tmp_path: Path, refuses: Refuses) -> 
 def test_where_none_may_be_made_it_says_so(tmp_path: Path, refuses: Refuses) -> None:
     (tmp_path / "file").write_text("")
     with refuses(TestbedError):
-        cgroups.make("x", (Place(1, tmp_path, tmp_path), tmp_path / "file"))
+        cgroups.make("x", (Hierarchy(1, tmp_path, tmp_path), tmp_path / "file"))
 
 
 @pytest.fixture

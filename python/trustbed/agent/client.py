@@ -3,9 +3,9 @@
 The one program that runs on every host of an experiment, and the conversation with it.
 
 An agent takes its configuration as one line of JSON and answers in lines of JSON; here those become
-calls and exceptions, each with a deadline. It ends when its standard input ends, so whoever started
-it cannot die and leave it behind; it also ends with the thread that started it, so start it from
-one that lives on.
+calls and exceptions, each with a deadline. It ends when its standard input ends, so the process
+that started it cannot die and leave it behind; it also ends with the thread that started it, so
+start it from one that lives on.
 
 Times of the conversation are measured on the monotonic clock. Nothing is decided here about what an
 agent does.
@@ -44,9 +44,9 @@ _SHOWN_BYTES = 80
 
 
 class AgentError(TrustbedError):
-    """An agent cannot do what it was asked to.
+    """An agent cannot carry out a request.
 
-    ``message`` says what and where, ``hint`` what to do, ``code`` how it exited.
+    ``message`` states what failed and where, ``hint`` how to fix it, ``code`` is the exit code.
     """
 
     def __init__(self, message: str, hint: str, code: int | None = None) -> None:
@@ -149,7 +149,7 @@ class Agent:
                 stderr=errors,
                 bufsize=0,
                 env=None if environment is None else dict(environment),
-                # Ctrl-C is for whoever started it, who then ends it in order.
+                # Ctrl-C goes to the process that started it, which then ends it in order.
                 start_new_session=True,
             )
         except OSError as error:
@@ -217,7 +217,9 @@ class Agent:
 
     def stop(self, seconds: float = END_SECONDS) -> Event:
         """Stops it in order; returns its report."""
-        with contextlib.suppress(AgentError):  # it may have ended just now; its last line tells why
+        with contextlib.suppress(
+            AgentError
+        ):  # it may have ended just now; its last line gives the reason
             self._send({"do": "stop"}, time.monotonic() + seconds)
         return self._expect("report", seconds)
 
@@ -272,18 +274,18 @@ class Agent:
             except BlockingIOError:
                 continue
             except BrokenPipeError:
-                # It has ended; its last line is better than what we could say, and may be its
+                # It has ended; its last line is better than any message of ours, and may be its
                 # report.
                 while (event := self._next(deadline)) is not None:
                     self._heard.append(event)
                 raise self._death() from None
 
     def _expect(self, kind: str, seconds: float) -> Event:
-        """The event of that kind; others wait until they are asked for."""
+        """The event of that kind; others wait for a later call."""
         deadline = time.monotonic() + seconds
-        for place, heard in enumerate(self._heard):
+        for index, heard in enumerate(self._heard):
             if heard["event"] == kind:
-                return self._heard.pop(place)
+                return self._heard.pop(index)
         while True:
             event = self._next(deadline)
             if event is None:
@@ -354,10 +356,9 @@ class Agent:
         return None
 
     def _death(self) -> AgentError:
-        """It went away.
+        """The error for an agent that ended unexpectedly.
 
-        Without a word, or after one that may have been overheard while it was told
-        something.
+        It ended silently, or its last message was missed during a write to it.
         """
         if self._complaint is not None:
             return self._complaint
@@ -376,7 +377,7 @@ class Agent:
             if code < 0
             else f"has ended with code {code}"
         )
-        # What exec says when it cannot even begin is worded for people already.
+        # exec's own error messages are already readable.
         message, _, hint = output.rpartition("hint: ")
         if message.startswith("error: "):
             return AgentError(f"{self.name}: {message.removeprefix('error: ').strip()}", hint, code)
@@ -388,7 +389,7 @@ class Agent:
 
 
 def nameless_file() -> int:
-    """A file for what a program says on standard error: read back only if it dies."""
+    """A file for a program's standard error: read back only if it dies."""
     number, name = tempfile.mkstemp(prefix="trustbed-")
     Path(name).unlink()
     return number

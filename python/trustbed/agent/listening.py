@@ -1,6 +1,6 @@
-"""Who listens on a host, as the kernel's tables of sockets say (proc_net(5)).
+"""Who listens on a host, by the kernel's socket tables (proc_net(5)).
 
-Nothing is connected to, so nobody notices the question.
+It opens no connection, so no listener notices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _UNCONNECTED = "07"
 
 
 def parse(table: str, transport: Transport) -> set[int]:
-    """The ports in a table on which a socket waits for somebody.
+    """The ports in a table on which a socket listens.
 
     Listening for TCP, bound and not connected for UDP.
     """

@@ -1,4 +1,4 @@
-"""What is said to an agent and what it says: lines of JSON."""
+"""The messages to and from an agent: lines of JSON."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A process and its descendants, by ``/proc/PID/task/TID/children`` (proc(5)).
 
-Parents come before their children, and children are asked for when the parent's turn is over:
-whoever does something to each that a child inherits misses none. What has been orphaned belongs to
-nobody any more and is not found.
+Parents come before their children, and the children are read when the parent's turn is over:
+a caller that sets something inheritable on each process misses none. Orphaned processes have no
+parent to find them by.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each beside a process of the agent that ends everything the command has started.
 
 ``trustbed-agent exec`` joins the host's namespace and stays the command's parent. Between it and us
-is a socket: it tells what happened, and when our end is closed (the kernel does that if we are
+is a socket: it reports what happened, and when our end is closed (the kernel does that if we are
 killed) it ends the command with all descendants. Standard streams are the command's own.
 """
 
@@ -181,7 +181,7 @@ class Process:
 
     @property
     def stdout(self) -> IO[bytes] | None:
-        """What it writes, if that was asked for with ``PIPE``."""
+        """What it writes, if started with ``PIPE``."""
         return self._helper.stdout
 
     def output(self, seconds: float) -> tuple[bytes, bytes]:

@@ -161,7 +161,7 @@ def _join(options: argparse.Namespace) -> TwoPoint:
 def _check_sender(capture: Capture, options: argparse.Namespace) -> None:
     """Refuses swapped captures: everything that is judged was sent at the receiver's.
 
-    Where only some transfers were, their own flag says so.
+    If only some transfers were, their own flags show it.
     """
     from trustbed.diagnose.two_point import SENT_AT_OTHER_END
 

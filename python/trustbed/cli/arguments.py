@@ -35,7 +35,7 @@ class Complaint(TrustbedError):
 
 
 class UsageError(Complaint):
-    """The command line does not say what to do."""
+    """The command line is incomplete or contradictory."""
 
     exit_code = 2
 

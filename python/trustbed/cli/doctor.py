@@ -57,7 +57,7 @@ def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     options = arguments.parse(parser(), words)
     if options.hosts and options.inventory is None:
-        message = f"no inventory says how to reach {options.hosts[0]}"
+        message = f"no inventory describes how to reach {options.hosts[0]}"
         raise arguments.UsageError(
             message, "name an inventory: trustbed doctor --inventory hosts.toml alpha beta"
         )

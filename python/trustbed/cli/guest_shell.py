@@ -1,8 +1,8 @@
 """The near host of ``trustbed shell`` as a guest.
 
-Its command, and the terminal of whoever is in front of it.
+Its command, and the terminal of its user.
 
-A person's terminal is handed through: keys go to the guest as they are (Ctrl-C ends the command
+The user's terminal is passed through: keys go to the guest as they are (Ctrl-C ends the command
 there, not us), and the guest's terminal has the size of ours. What is piped in and out stays as it
 is.
 """
@@ -27,7 +27,7 @@ SHELL = "sh"
 
 @contextmanager
 def started(
-    bed: Testbed, host: str, command: Sequence[str], environment: Mapping[str, str]
+    testbed: Testbed, host: str, command: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[ControlledProcess]:
     """A command in a guest, with the streams or the terminal that we have.
 
@@ -37,7 +37,7 @@ def started(
     more = {"TERM": os.environ["TERM"]} if size is not None and "TERM" in os.environ else {}
     around = {**more, **environment}
     with (
-        bed.guest(host).start_command(
+        testbed.guest(host).start_command(
             command, stdin=None, environment=around, terminal=size
         ) as process,
         _handed_through(process, size),

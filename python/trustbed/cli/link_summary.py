@@ -18,7 +18,7 @@ Report = Mapping[str, Any]
 
 SCHEMA_VERSION = 1
 _NOT_LOST = ("inside",)
-"""Fates of packets that were on their way when the emulator was ended."""
+"""Fates of packets in flight when the emulator ended."""
 _CAUSES = {
     "queue_full": "queue full",
     "codel_drop": "by CoDel",
@@ -120,17 +120,17 @@ def write_ledger(raw: Path, target: Path) -> int:
 
 
 def described(pipes: Sequence[Report]) -> str:
-    """What was asked for, in a few words."""
+    """The configured links, in a few words."""
     up, down = (
         {key: value for key, value in pipe.items() if key not in ("name", "from", "to")}
         for pipe in pipes
     )
     if up == down:
-        return f"{_asked(up)} each way"
-    return f"{_asked(up)} up; {_asked(down)} down"
+        return f"{_configured(up)} each way"
+    return f"{_configured(up)} up; {_configured(down)} down"
 
 
-def _asked(pipe: Report) -> str:
+def _configured(pipe: Report) -> str:
     words = []
     if "rate_bits_per_second" in pipe:
         words.append(rate(pipe["rate_bits_per_second"] / 8))

@@ -75,12 +75,12 @@ def line(label: str, read: int, total: int | None, seconds: float, columns: int)
 
 
 def shown(label: str, *, quiet: bool) -> AbstractContextManager[Progress | None]:
-    """A bar for the time of a block, or none where nobody would see it."""
-    return Progress(label) if wanted(quiet=quiet) else nullcontext()
+    """A bar for the time of a block, or none if no terminal shows it."""
+    return Progress(label) if visible(quiet=quiet) else nullcontext()
 
 
-def wanted(*, quiet: bool) -> bool:
-    """Whether somebody is there to see it."""
+def visible(*, quiet: bool) -> bool:
+    """Whether a terminal shows it."""
     return (
         not quiet
         and sys.stderr is not None

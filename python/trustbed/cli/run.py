@@ -209,7 +209,7 @@ class _Lines(_Shown):
 def _shown(study: ScenarioFile, options: argparse.Namespace) -> _Shown:
     if options.quiet:
         return _Shown()
-    return _Lines(live=progress.wanted(quiet=False), cells=len(study.cells))
+    return _Lines(live=progress.visible(quiet=False), cells=len(study.cells))
 
 
 # The plan of --dry-run.

@@ -118,7 +118,7 @@ def run(words: Sequence[str]) -> int:
 class NotRun(arguments.Complaint):
     """The command was not run, or not to its end, for a reason that is not its own.
 
-    The exit code says so (as with env(1), timeout(1)).
+    The exit code shows it (as with env(1), timeout(1)).
     """
 
     exit_code = 125
@@ -229,26 +229,26 @@ def _rate(pipe: Mapping[str, Any]) -> int:
 
 
 @contextmanager
-def _raw_ledger(wanted: Path | None) -> Iterator[Path | None]:
+def _raw_ledger(ledger: Path | None) -> Iterator[Path | None]:
     """Where the emulator writes records while it runs; removed afterwards.
 
     The next run removes what a killed one left.
     """
-    if wanted is None:
+    if ledger is None:
         yield None
         return
-    for left in wanted.parent.glob(f"{_RAW}*"):
+    for left in ledger.parent.glob(f"{_RAW}*"):
         ours = left.is_dir() and not left.is_symlink() and (left / _MARK).is_file()
         if ours and not registry.is_held(left):
             shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=_RAW, dir=wanted.parent) as directory:
+    with tempfile.TemporaryDirectory(prefix=_RAW, dir=ledger.parent) as directory:
         hold = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with contextlib.suppress(OSError):  # of a file system without locks
                 fcntl.flock(hold, fcntl.LOCK_EX)
                 (
                     Path(directory) / _MARK
-                ).touch()  # from now on it may be removed when nobody holds it
+                ).touch()  # from now on it may be removed when no process holds it
             yield Path(directory) / "ledger"
         finally:
             os.close(hold)
@@ -273,18 +273,18 @@ class Shell:
     def carry_out(self, ledger: Mapping[str, Any] | None) -> int:
         """The exit code of the command."""
         purpose = f"shell {' '.join(self._command)}"[:200]
-        with Testbed(self._plan, purpose=purpose) as bed, ExitStack() as stack:
+        with Testbed(self._plan, purpose=purpose) as testbed, ExitStack() as stack:
             config = self._plan.emulator(self._topology, seed=self._options.seed, ledger=ledger)
-            emulator = bed.start_agent("emulate", config, where="net")
+            emulator = testbed.start_agent("emulate", config, where="net")
             emulator.begin()
             server = None
             if self._options.far is not None:
                 output = stack.enter_context(tempfile.TemporaryFile())
-                server = _Server(bed, self._options.far, output)
+                server = _Server(testbed, self._options.far, output)
             hosts = stack.enter_context(_hosts_file())
             self._greet()
             with _Signals() as signals:
-                process = stack.enter_context(self._started(bed, hosts))
+                process = stack.enter_context(self._started(testbed, hosts))
                 signals.pass_on_to(process)
                 code = _attend(process, emulator)
             if server is not None:
@@ -293,14 +293,14 @@ class Shell:
         return code
 
     def _started(
-        self, bed: Testbed, hosts: Path
+        self, testbed: Testbed, hosts: Path
     ) -> AbstractContextManager[Process | ControlledProcess]:
         """Starts the command on the near host."""
         environment = {_PEER: ADDRESSES[FAR]}
         if self._options.guest is not None:
-            return guest_shell.started(bed, NEAR, self._command, environment)
+            return guest_shell.started(testbed, NEAR, self._command, environment)
         command = _with_hosts_file(self._command, hosts)
-        return bed.start(NEAR, command, stdin=None, environment=environment, foreground=True)
+        return testbed.start(NEAR, command, stdin=None, environment=environment, foreground=True)
 
     def _greet(self) -> None:
         """Tells an interactive user where the prompt is."""
@@ -407,16 +407,16 @@ class _Signals:
 class _Server:
     """The command on the far host; it listens once this is made."""
 
-    def __init__(self, bed: Testbed, line: str, output: IO[bytes]) -> None:
-        self._bed = bed
+    def __init__(self, testbed: Testbed, line: str, output: IO[bytes]) -> None:
+        self._testbed = testbed
         self._line = line
         self._output = output
         words = ["/bin/sh", "-c", line]
-        self._process = bed.start(
+        self._process = testbed.start(
             FAR, words, stdout=output, stderr=output, environment={_PEER: ADDRESSES[NEAR]}
         )
         deadline = time.monotonic() + _LISTEN_SECONDS
-        while not bed.listening(FAR):
+        while not testbed.listening(FAR):
             code = self._process.wait(0.02)
             if code is not None:
                 raise TestbedError(
@@ -436,7 +436,9 @@ class _Server:
         """Warns if it has failed meanwhile."""
         # One that does not listen any more is about to end.
         code = (
-            self._process.poll() if self._bed.listening(FAR) else self._process.wait(_END_SECONDS)
+            self._process.poll()
+            if self._testbed.listening(FAR)
+            else self._process.wait(_END_SECONDS)
         )
         if code:
             print(

@@ -99,9 +99,7 @@ def test_what_hosts_and_others_tell_of_a_round_is_one_table(
         for name in NAMES:
             put(amazon, name, minute + 60 * place, 30.0)
     campaign = study(tmp_path, prometheus.url, amazon)
-    assert "asked besides the hosts: a (prometheus), b (prometheus), b (cloudwatch)" in planned(
-        campaign
-    )
+    assert "other sources: a (prometheus), b (prometheus), b (cloudwatch)" in planned(campaign)
     measure(campaign, CampaignDirectory(tmp_path / "out"), about={"version": "1"})
     assert read_model(tmp_path / "out")["pairs"][0]["rounds"]["complete"] == 1
     (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()

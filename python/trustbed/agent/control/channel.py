@@ -1,4 +1,4 @@
-"""A command on a host, as whoever started it sees it, and where its streams go.
+"""A command on a host, as its caller sees it, and where its streams go.
 
 What passes between the two belongs to the thread of
 :class:`~trustbed.agent.control.control.Control`.

@@ -108,9 +108,7 @@ class ControlledProcess:
             process.pid = channel.pid or 0
         except BaseException:
             with contextlib.suppress(TestbedError):
-                channel.signal(
-                    signals.SIGKILL
-                )  # nobody waits for it any more, should it still start
+                channel.signal(signals.SIGKILL)  # should it still start, its caller is gone
             _close(our_input, our_output, our_errors)
             raise
         return process
@@ -251,7 +249,7 @@ class ControlledAgent(Agent):
 
     @property
     def is_away(self) -> bool:
-        """Whether its host cannot be asked, and goes on without us."""
+        """Whether its host is unreachable, and the command runs on there."""
         return self._channel.is_away
 
     def _expect(self, kind: str, seconds: float) -> Event:

@@ -4,7 +4,7 @@ All of it passes one socket, which a thread of its own serves, so that a caller 
 command or leave it alone. :mod:`trustbed.agent.control.streams` moves what commands write.
 
 A host may vanish without closing anything (a cut network, a power failure), so it owes a sign of
-life as often as its :class:`Peer` says; the same requests are signs of life to the host.
+life as often as its :class:`Peer` specifies; the same requests are signs of life to the host.
 
 Where the other end outlives its transport (:class:`Control` with ``keep_seconds``), losing it ends
 nothing: frames wait until :meth:`Control.resume` brings another, no byte is lost, and every wait is
@@ -39,14 +39,14 @@ from trustbed.errors import TestbedError
 SIGNS = 4
 """How many signs of life a host may owe.
 
-They are asked for evenly over the time that it may be silent.
+The controller requests them evenly over the time that it may be silent.
 """
 
 
 class Control:
     """The socket to a host.
 
-    :meth:`close` ends the thread; what runs there ends itself when nobody is here any more.
+    :meth:`close` ends the thread; what runs there then ends by itself.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class Control:
         A host that is gone for good returns too. The caller grants its time anew afterwards.
         """
         with self._changed:
-            # One sign of life is owed just after it was asked for; a transport that was cut in
+            # One sign of life is owed just after its request; a transport that was cut in
             # silence shows by the next.
             if in_doubt := self._keep_seconds is not None and self._owed > 1:
                 self._changed.wait_for(lambda: self._owed <= 1 or self.is_away or self.is_gone)
@@ -280,9 +280,9 @@ class Control:
             with self._changed:
                 self._asked.discard(mark)
                 self._times.pop(mark, None)
-        its, asked = struct.unpack("<q8xQ", content)
-        trip = came - asked
-        return Reading(ahead_ns=its - (asked + trip // 2), error_ns=trip // 2, at_ns=came)
+        its, sent = struct.unpack("<q8xQ", content)
+        trip = came - sent
+        return Reading(ahead_ns=its - (sent + trip // 2), error_ns=trip // 2, at_ns=came)
 
     def shift_clock(self, nanoseconds: int) -> None:
         """Moves its real-time clock."""
@@ -363,7 +363,7 @@ class Control:
         """One wait for something, and what it brings; false at the end.
 
         Raises:
-            OSError: The link is broken, or nobody is at its other end.
+            OSError: The link is broken, or its other end is closed.
         """
         with self._changed:
             if self._closing:

@@ -14,9 +14,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 WINDOW_BYTES = 256 << 10
-"""What may be under way of one stream before the other side has read some of it."""
+"""How many unread bytes of one stream may be in flight (its window)."""
 LONGEST_BYTES = 1 << 20
-"""More in one frame is none of ours."""
+"""A longer frame is malformed."""
 
 _HEADER = struct.Struct("<IB3xI")
 

@@ -1,4 +1,4 @@
-"""What can be asked of a host at the other end of a control channel.
+"""Requests to a host at the other end of a control channel.
 
 Commands, agents and their files, its clock, its ports.
 """
@@ -29,7 +29,7 @@ CLOCK_ROUNDS = 20
 class ControlledHost(ABC):
     """A host that is another machine, or is treated as one.
 
-    ``program`` is the agent there; ``fetch_seconds`` how long a file may be on its way.
+    ``program`` is the agent there; ``fetch_seconds`` how long the transfer of a file may take.
     """
 
     program = "trustbed-agent"
@@ -74,7 +74,7 @@ class ControlledHost(ABC):
     def start_agent(
         self, verb: str, config: Configuration, *, name: str, seconds: float = START_SECONDS
     ) -> Agent:
-        """Starts an agent there, and waits until it says that it stands.
+        """Starts an agent there, and waits until it reports ready.
 
         The files that it writes are here once it has reported.
 
@@ -119,7 +119,7 @@ class ControlledHost(ABC):
         return self.control.read_clock(CLOCK_ROUNDS)
 
     def listening(self) -> set[tuple[listening.Transport, int]]:
-        """The ports on which somebody there waits, each with its transport."""
+        """The listening ports there, each with its transport protocol."""
         transports: tuple[listening.Transport, ...] = ("tcp", "udp")
         found: set[tuple[listening.Transport, int]] = set()
         for transport in transports:

@@ -81,7 +81,7 @@ class Streams:
                 if len(sink.waiting) + len(content) > frames.WINDOW_BYTES:
                     raise ValueError("more bytes than its window allows")
                 sink.waiting += content
-                if sink.descriptor < 0:  # nobody reads it
+                if sink.descriptor < 0:  # it has no reader
                     self._taken(channel, _STREAMS[kind], len(content))
         elif kind in _ENDS:
             channel.sinks[_ENDS[kind]].ended = True

@@ -48,7 +48,7 @@ def parser() -> arguments.Parser:
         "campaign",
         nargs="*",
         metavar="FILE",
-        help="names pairs of hosts, sizes and times (docs/campaign.md); its inventory says how "
+        help="names pairs of hosts, sizes and times (docs/campaign.md); its inventory gives how "
         "to reach the hosts (docs/inventory.md)",
     )
     action = parser.add_argument_group("action")
@@ -206,7 +206,7 @@ def _plan(study: CampaignFile) -> Sequence[str]:
     ]
     outside = [f"{host.name} ({name_of(one)})" for host in campaign.hosts for one in host.outside]
     if outside:
-        lines += ["", f"asked besides the hosts: {', '.join(outside)}"]
+        lines += ["", f"other sources: {', '.join(outside)}"]
     first = ", ".join(
         f"{one.name} ({words.size(one.probe_bytes)} and {words.size(one.data_bytes)})"
         for one in sizes

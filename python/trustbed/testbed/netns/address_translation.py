@@ -4,11 +4,11 @@ Undone with the testbed. IPv4 only.
 
 The host that leads outside gets a second veth link, whose other end lies in the host's own network.
 Addresses are translated twice (RFC 3022): where the testbed ends, so that the outer network need
-not know its addresses, and where this machine's network begins, so that nobody beyond need know
-those of the veth link. What is changed outside (a table of nftables, the switch for forwarding, two
-rules where iptables drops what is forwarded) is written into the testbed's file before it is done.
-The table is made first and removed last: where there is none of that name, nothing is left to undo.
-Forwarding becomes what it was before the first with the last of several.
+not know its addresses, and where this machine's network begins, so that hosts beyond need not know
+those of the veth link. trustbed writes what it changes outside (a table of nftables, the switch for
+forwarding, two rules where iptables drops what is forwarded) into the testbed's file before it does
+it. The table is made first and removed last: where there is none of that name, nothing is left to
+undo. Forwarding becomes what it was before the first with the last of several.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 _UPLINK = "out0"
 _OWN = "/proc/thread-self/ns/net"
 _POOL = ipaddress.ip_network("198.18.0.0/15")
-"""Addresses for tests of networks (RFC 2544, RFC 6890): nobody's own, seldom in use."""
+"""Addresses for tests of networks (RFC 2544, RFC 6890): unassigned and seldom in use."""
 _TABLE = "trustbed"
 _VARIABLE = "TRUSTBED_PASTA"
 
 
-def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
+def connect(entry: Entry, plan: Plan, host: str, namespace: Path) -> None:
     """Joins the host in that namespace, the others' router, with the network of this process.
 
     Raises:
@@ -70,7 +70,7 @@ def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
             entry.update(outside=changed)
             _masquerade(interface, [inner])
             namespaces.set_system_value("net.ipv4.ip_forward", "1")
-        _lay(interface, outer, inner, network.prefixlen, place)
+        _lay(interface, outer, inner, network.prefixlen, namespace)
         if changed.iptables:
             _iptables("-I", interface)
         sources = [
@@ -80,7 +80,7 @@ def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
             for a in veth.addresses
             if a.version == 4
         ]
-        with namespaces.inside(place):
+        with namespaces.inside(namespace):
             namespaces.set_system_value("net.ipv4.ip_forward", "1")
             _masquerade(_TABLE, sources)
     except (OSError, RuntimeError) as error:
@@ -95,10 +95,9 @@ def connect(entry: Entry, plan: Plan, host: str, place: Path) -> None:
 
 
 def through_pasta() -> None:
-    """For whoever is not root.
+    """Runs this program again, for an ordinary user, in a network that pasta makes.
 
-    This program again, in a network of pasta's making, which leads to that of the host
-    (passt(1)).
+    That network leads to the host's (passt(1)).
 
     Returns only if that is not needed, because networks can be made right here.
 
@@ -108,7 +107,7 @@ def through_pasta() -> None:
     if (
         os.environ.get(_VARIABLE) and os.getppid() == 0
     ):  # started by pasta, which is in another namespace of processes
-        namespaces.end_with_parent()  # whoever kills what was called, kills pasta
+        namespaces.end_with_parent()  # killing the called process then kills pasta
     if rootless.may_make_networks() or os.environ.get(_VARIABLE):
         return
     program = shutil.which("pasta")
@@ -138,9 +137,9 @@ _HINT = (
 
 
 def undo(changed: Outside | None) -> None:
-    """Takes back what a testbed changed in the network that it led to.
+    """Undoes what a testbed changed in the outer network.
 
-    Nothing happens if that is gone, or if it was taken back already.
+    Does nothing if that network is gone, or if the changes were undone already.
     """
     if changed is None:
         return
@@ -148,13 +147,13 @@ def undo(changed: Outside | None) -> None:
     if number is None:
         return  # it was never known, so nothing was changed there
     with _alone(), namespaces.inside_of_number(number) as found:
-        # Numbers are given again: a network of the same number in which nothing of ours is found is
+        # The kernel reuses inode numbers: a network of the same number without anything of ours is
         # another one.
         if found and changed.table in _tables():
-            _take_back(changed)
+            _undo(changed)
 
 
-def _take_back(changed: Outside) -> None:
+def _undo(changed: Outside) -> None:
     from pyroute2 import IPRoute
 
     if changed.iptables:
@@ -180,8 +179,8 @@ def _others_in(network_namespace: int | None, interface: str) -> list[Outside]:
         for other in changes
         if other.network_namespace == network_namespace and other.interface != interface
     ]
-    standing = _tables() if there else set()
-    return [other for other in there if other.table in standing]
+    existing = _tables() if there else set()
+    return [other for other in there if other.table in existing]
 
 
 @contextlib.contextmanager
@@ -199,7 +198,7 @@ def _alone() -> Iterator[None]:
 
 
 def _free_network(identity: str) -> ipaddress.IPv4Network:
-    """Four addresses to which no route leads; the search begins where the testbed's id says."""
+    """Four addresses to which no route leads; the testbed's id gives where the search begins."""
     from pyroute2 import IPRoute
 
     taken = []
@@ -220,10 +219,10 @@ def _free_network(identity: str) -> ipaddress.IPv4Network:
     )
 
 
-def _lay(interface: str, outer: str, inner: str, prefix: int, place: Path) -> None:
+def _lay(interface: str, outer: str, inner: str, prefix: int, namespace: Path) -> None:
     from pyroute2 import IPRoute
 
-    number = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    number = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with IPRoute() as kernel:
             kernel.link(
@@ -234,7 +233,7 @@ def _lay(interface: str, outer: str, inner: str, prefix: int, place: Path) -> No
             kernel.link("set", index=index, state="up")
     finally:
         os.close(number)
-    with namespaces.inside(place), IPRoute() as kernel:
+    with namespaces.inside(namespace), IPRoute() as kernel:
         index = kernel.link_lookup(ifname=_UPLINK)[0]
         kernel.addr("add", index=index, address=inner, prefixlen=prefix)
         kernel.link("set", index=index, state="up")
@@ -242,7 +241,7 @@ def _lay(interface: str, outer: str, inner: str, prefix: int, place: Path) -> No
 
 
 def _masquerade(table: str, sources: Sequence[str]) -> None:
-    """Whatever comes from these addresses leaves with that of the interface it leaves by."""
+    """Packets from these addresses leave with the address of their outgoing interface."""
     from pyroute2.nftables.expressions import ipv4addr, masq
     from pyroute2.nftables.main import NFTables
 
@@ -294,9 +293,9 @@ def _forget(table: str) -> None:
 
 
 def _drops_what_is_forwarded() -> bool:
-    """Whether iptables forwards only what it is told to, as it does where Docker runs.
+    """Whether iptables forwards only what a rule accepts, as it does where Docker runs.
 
-    Then it has to be told.
+    Then the testbed needs rules of its own.
     """
     if shutil.which("iptables") is None:
         return False

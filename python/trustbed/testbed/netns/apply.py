@@ -1,13 +1,12 @@
-"""Makes what a plan says.
+"""Makes the testbed of a plan.
 
 Namespaces, veth links, addresses, neighbours, routes; of a guest only its namespace and the end of
-its
-veth link.
+its veth link.
 
 Whatever it makes is undone by removing the namespaces.
 
-No interface ever appears in the host's own network, so testbeds cannot meet there, and nothing of
-the host's is changed. A step that fails raises; nothing is skipped.
+No interface ever appears in the host's own network, so testbeds cannot collide there, and nothing
+of the host's changes. A step that fails raises; nothing is skipped.
 """
 
 from __future__ import annotations
@@ -34,10 +33,9 @@ from trustbed.testbed.netns.plan import (
 )
 
 _PERMANENT = 0x80
-# Of the ends in the middle. The two ends of a veth link must differ in their index: the kernel
-# takes an
-# interface whose peer has the same one for one without a peer, and may leave it without carrier for
-# a second (linkwatch_urgent_event).
+# Of the ends in the switch namespace. The two ends of a veth link must differ in their index: the
+# kernel takes an interface whose peer has the same one for one without a peer, and may leave it
+# without carrier for a second (linkwatch_urgent_event).
 _FIRST_INDEX = 1001
 _NO_ADDRESS_OF_ITS_OWN = 1  # addrgenmode none: no link-local IPv6 address
 
@@ -46,24 +44,24 @@ def make(plan: Plan, name: Callable[[str], str], middle: str) -> None:
     """Makes the testbed; ``name`` gives the namespace of a host.
 
     Raises:
-        TestbedError: The kernel refused, with what it was asked for.
+        TestbedError: The kernel refused; the error names the request.
     """
     with _explained("the middle"):
-        centre = namespaces.make(name(middle))
-        with namespaces.inside(centre):
+        switch = namespaces.make(name(middle))
+        with namespaces.inside(switch):
             _no_autoconfiguration()
             _disable_ipv6()
             with IPRoute() as kernel:
                 _up(kernel, "lo")
     for veth in plan.veths:
         with _explained(f"host {veth.host.name}"):
-            place = namespaces.make(name(veth.host.name))
+            namespace = namespaces.make(name(veth.host.name))
             if veth.host.guest is not None:
                 continue  # its network is its own; the namespace is where QEMU runs
-            with namespaces.inside(place):
+            with namespaces.inside(namespace):
                 _settle(veth)
-            _lay(plan, veth, centre, place)
-            with namespaces.inside(place):
+            _lay(plan, veth, switch, namespace)
+            with namespaces.inside(namespace):
                 _equip(veth)
 
 
@@ -87,7 +85,7 @@ def _settle(veth: VethLink) -> None:
     _no_autoconfiguration()
     if 6 not in veth.versions:
         _disable_ipv6()
-    # Unprivileged ICMP sockets, so that ping works whoever runs it.
+    # Unprivileged ICMP sockets, so that ping works for every user.
     namespaces.set_system_value("net.ipv4.ping_group_range", f"0 {_largest_group()}")
     if veth.host.congestion_control is not None:
         _choose_congestion_control(veth.host.congestion_control)
@@ -126,11 +124,11 @@ def _choose_congestion_control(name: str) -> None:
             raise TestbedError(f"TCP has no congestion control {name} here", hint) from error
 
 
-def _lay(plan: Plan, veth: VethLink, centre: Path, place: Path) -> None:
+def _lay(plan: Plan, veth: VethLink, switch: Path, namespace: Path) -> None:
     """The veth link, both ends where they belong from the first moment."""
-    host = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    host = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        with namespaces.inside(centre), IPRoute() as kernel:
+        with namespaces.inside(switch), IPRoute() as kernel:
             both = {"mtu": plan.mtu, "txqlen": plan.queue_packets}
             peer = {"ifname": INTERFACE, "address": veth.mac, "net_ns_fd": host, **both}
             index = _FIRST_INDEX + plan.veths.index(veth)
@@ -189,17 +187,17 @@ def _offloads_off(interface: str) -> None:
         now = driver.get_offload_flags()
     finally:
         driver.close()
-    strange = [feature for feature in OFFLOADS_OFF if now[feature]]
-    if strange:
+    unchanged = [feature for feature in OFFLOADS_OFF if now[feature]]
+    if unchanged:
         raise TestbedError(
-            f"{interface}: {', '.join(strange)} stays on",
+            f"{interface}: {', '.join(unchanged)} stays on",
             "links would see packets of the wrong size; try another kernel",
         )
 
 
 @contextmanager
 def _explained(where: str) -> Iterator[None]:
-    """What goes wrong inside becomes an error that says where, and what may be missing."""
+    """Turns errors inside into one that names the host, and what may be missing."""
     try:
         yield
     except NetlinkError as error:

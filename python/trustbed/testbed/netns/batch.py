@@ -33,7 +33,7 @@ _SECONDS = 60.0
 
 
 class Kernel(Protocol):
-    """What requests go to: a socket of this machine's, or a way to the kernel of a guest."""
+    """The receiver of requests: a socket of this machine, or a transport to a guest's kernel."""
 
     def sendall(self, message: bytes, /) -> object:
         """Passes requests on."""
@@ -102,7 +102,7 @@ def set_up(
     """Brings an interface up; ``quiet`` is without an IPv6 address of its own making.
 
     Raises:
-        OSError: The kernel refused; ``filename`` says what.
+        OSError: The kernel refused; ``filename`` names the request.
     """
     requests: list[tuple[str, int, bytes]] = []
     if mtu is not None:

@@ -2,12 +2,12 @@
 
 One for every quota of a testbed, named for it, and removed with it.
 
-Both versions are known (cgroups(7)); which one has the controller is seen from what is mounted. A
+Both versions are known (cgroups(7)); the mounts show which one has the controller. A
 group is made below the one in which this process is, or, where version 2 permits no processes
 beside groups, below the nearest one above that hands the controller on. A controller that had to be
 switched on for that stays on: others may use it by then.
 
-Sets no quota: whoever does must lift it too.
+Sets no quota: the caller that sets one must lift it too.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _DELEGATION = "run as root, or in a group of your own (systemd-run --user --scop
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where this process is among the groups of a version.
+class Hierarchy:
+    """A mounted hierarchy of control groups.
 
-    What is mounted there, and its own group below it.
+    Its version, its mount point (``root``), and the group of this process in it (``own``).
     """
 
     version: Version
@@ -43,15 +43,15 @@ class Place:
     own: Path
 
 
-def places(mounts: str, membership: str) -> list[Place]:
-    """The places where the controller could be, version 1 first.
+def hierarchies(mounts: str, membership: str) -> list[Hierarchy]:
+    """The hierarchies that could have the controller, version 1 first.
 
     From the texts of ``/proc/self/mountinfo`` and ``/proc/self/cgroup``.
 
     A controller belongs to one version at a time, so where version 1 has it mounted, it is there.
     """
     groups = [line.split(":", 2) for line in membership.splitlines() if line.count(":") >= 2]
-    found: list[Place] = []
+    found: list[Hierarchy] = []
     for line in mounts.splitlines():
         left, dash, right = line.partition(" - ")
         if not dash:
@@ -64,10 +64,10 @@ def places(mounts: str, membership: str) -> list[Place]:
                 and CONTROLLER in options.split(",")
                 and CONTROLLER in controllers.split(",")
             ):
-                found.append(_place(1, above, point, group))
+                found.append(_hierarchy(1, above, point, group))
             elif kind == "cgroup2" and not controllers:
-                found.append(_place(2, above, point, group))
-    return sorted(found, key=lambda place: place.version)
+                found.append(_hierarchy(2, above, point, group))
+    return sorted(found, key=lambda hierarchy: hierarchy.version)
 
 
 def mount_points(mounts: str) -> list[Path]:
@@ -88,28 +88,26 @@ def is_below_mount(path: Path) -> bool:
     return any(point in path.parents for point in mounts)
 
 
-def _place(version: Version, above: str, point: str, group: str) -> Place:
+def _hierarchy(version: Version, above: str, point: str, group: str) -> Hierarchy:
     """A group outside of what is mounted, as in a container, counts as the root of the mount."""
     below = PurePosixPath(group)
     inside = below.relative_to(above) if below.is_relative_to(above) else PurePosixPath()
-    return Place(version, Path(point), Path(point) / inside)
+    return Hierarchy(version, Path(point), Path(point) / inside)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A control group; ``home`` is where its processes go when it is left."""
+    """A control group; :meth:`leave` moves its processes to ``home``."""
 
     path: Path
     version: Version
     home: Path
 
     def join(self, pid: int) -> None:
-        """Puts a process into it, with all that descends from it.
-
-        Whoever has ended needs nothing any more.
+        """Puts a process into it, with all its descendants, except those that have ended.
 
         Raises:
-            TestbedError: The kernel does not let it.
+            TestbedError: The kernel refuses.
         """
         for one in family(pid):
             try:
@@ -131,11 +129,11 @@ class Group:
         remove(self.path)
 
 
-def parent() -> tuple[Place, Path]:
+def parent() -> tuple[Hierarchy, Path]:
     """Where groups of the controller can be made.
 
     Raises:
-        TestbedError: Nowhere; it says why.
+        TestbedError: Nowhere; the error gives the reason.
     """
     try:
         texts = [
@@ -145,23 +143,23 @@ def parent() -> tuple[Place, Path]:
         raise TestbedError(
             "this kernel has no control groups", "use one that has (CONFIG_CGROUP_SCHED)"
         ) from error
-    return above(places(*texts))
+    return above(hierarchies(*texts))
 
 
-def above(known: Sequence[Place]) -> tuple[Place, Path]:
-    """Of some places, the first in which groups can be made, and the group below which.
+def above(known: Sequence[Hierarchy]) -> tuple[Hierarchy, Path]:
+    """The first hierarchy in which groups can be made, and the group below which.
 
     Raises:
-        TestbedError: There is none; it says why.
+        TestbedError: There is none; the error gives the reason.
     """
     why = TestbedError(
         "no control groups of processor time are mounted here",
         "mount them: version 2 at /sys/fs/cgroup, or the controller cpu",
     )
-    for place in known:
-        if place.version == 1:
-            return place, place.own
-        for candidate in _upwards(place):
+    for hierarchy in known:
+        if hierarchy.version == 1:
+            return hierarchy, hierarchy.own
+        for candidate in _upwards(hierarchy):
             if CONTROLLER not in _words(candidate / "cgroup.controllers"):
                 why = TestbedError(f"{candidate} has no controller for processor time", _DELEGATION)
                 continue
@@ -174,16 +172,16 @@ def above(known: Sequence[Place]) -> tuple[Place, Path]:
                     _DELEGATION,
                 )
                 continue
-            return place, candidate
+            return hierarchy, candidate
     raise why
 
 
-def _upwards(place: Place) -> Iterator[Path]:
+def _upwards(hierarchy: Hierarchy) -> Iterator[Path]:
     """The own group and those above it."""
-    group = place.own
+    group = hierarchy.own
     while True:
         yield group
-        if group == place.root:
+        if group == hierarchy.root:
             return
         group = group.parent
 
@@ -201,13 +199,13 @@ def _words(file: Path) -> list[str]:
         return []
 
 
-def make(name: str, where: tuple[Place, Path]) -> Group:
+def make(name: str, where: tuple[Hierarchy, Path]) -> Group:
     """A new group below where it can be.
 
     Raises:
         TestbedError: It cannot be made.
     """
-    place, above = where
+    hierarchy, above = where
     path = above / name
     try:
         path.mkdir()
@@ -216,7 +214,7 @@ def make(name: str, where: tuple[Place, Path]) -> Group:
         raise TestbedError(
             f"no control group can be made in {above}: {message}", _DELEGATION
         ) from error
-    return Group(path, place.version, place.own)
+    return Group(path, hierarchy.version, hierarchy.own)
 
 
 def remove(path: Path) -> None:

@@ -43,25 +43,28 @@ def unshare(flags: int) -> None:
 
 
 def end_with_parent() -> None:
-    """This process is killed when the one that started it ends (prctl(2), PR_SET_PDEATHSIG)."""
+    """The kernel kills this process when its parent ends (prctl(2), PR_SET_PDEATHSIG)."""
     _checked(_libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL), "prctl")
 
 
-def mount_tmpfs(place: Path) -> None:
-    """An empty directory in memory in the place of one."""
-    _checked(_libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 0, b"mode=755"), f"mount {place}")
-
-
-def mount_again(source: str | Path, place: Path) -> None:
-    """The same directory or file, and all that is mounted below it, in another place too."""
+def mount_tmpfs(directory: Path) -> None:
+    """Mounts an empty directory in memory over a directory."""
     _checked(
-        _libc.mount(os.fsencode(source), os.fsencode(place), None, _BIND | _REC, None),
-        f"mount {place}",
+        _libc.mount(b"tmpfs", os.fsencode(directory), b"tmpfs", 0, b"mode=755"),
+        f"mount {directory}",
+    )
+
+
+def mount_again(source: str | Path, target: Path) -> None:
+    """Mounts a directory or file, with all mounts below it, at a second path (a bind mount)."""
+    _checked(
+        _libc.mount(os.fsencode(source), os.fsencode(target), None, _BIND | _REC, None),
+        f"mount {target}",
     )
 
 
 def keep_mounts_private() -> None:
-    """What is mounted from now on is not seen by others. Theirs are still seen here."""
+    """Hides later mounts of this process from others. Theirs are still visible here."""
     _checked(_libc.mount(None, b"/", None, _REC | _SLAVE, None), "mount /")
 
 
@@ -77,18 +80,18 @@ def make(name: str) -> Path:
         OSError: It exists, or this is not permitted.
     """
     _share_directory()
-    place = path(name)
-    place.touch(mode=0o444, exist_ok=False)
+    file = path(name)
+    file.touch(mode=0o444, exist_ok=False)
     try:
         with _coming_back():
             unshare(NEWNET)
             _checked(
-                _libc.mount(_OWN.encode(), os.fsencode(place), None, _BIND, None), f"mount {place}"
+                _libc.mount(_OWN.encode(), os.fsencode(file), None, _BIND, None), f"mount {file}"
             )
     except BaseException:
-        place.unlink()
+        file.unlink()
         raise
-    return place
+    return file
 
 
 def _share_directory() -> None:
@@ -107,23 +110,23 @@ def _share_directory() -> None:
     )
 
 
-def remove(place: Path) -> bool:
+def remove(file: Path) -> bool:
     """Removes a namespace; it vanishes with its last process. False if there was none."""
-    _libc.umount2(os.fsencode(place), _DETACH)
+    _libc.umount2(os.fsencode(file), _DETACH)
     try:
-        place.unlink()
+        file.unlink()
     except FileNotFoundError:
         return False
     return True
 
 
-def inode(place: Path | str) -> int | None:
+def inode(file: Path | str) -> int | None:
     """The number by which the kernel knows the namespace; None if there is none."""
     try:
-        found = Path(place).stat()
+        found = Path(file).stat()
     except OSError:
         return None
-    # An empty file that nothing is mounted on is none.
+    # An empty file without a mount is no namespace.
     return found.st_ino if found.st_dev == _device() else None
 
 
@@ -133,15 +136,15 @@ def _device() -> int:
 
 
 @contextmanager
-def inside(place: Path | str) -> Iterator[None]:
+def inside(file: Path | str) -> Iterator[None]:
     """The calling thread is in the namespace until the block ends.
 
     Sockets, /proc/sys/net and children that begin here belong to it.
     """
-    number = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    number = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with _coming_back():
-            _checked(_libc.setns(number, NEWNET), f"setns {place}")
+            _checked(_libc.setns(number, NEWNET), f"setns {file}")
             yield
     finally:
         os.close(number)
@@ -153,9 +156,9 @@ def inside_of_number(number: int) -> Iterator[bool]:
 
     ``False`` if there is none any more.
     """
-    for place in (_OWN, *_keepers(number)):
+    for candidate in (_OWN, *_keepers(number)):
         try:
-            opened = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+            opened = os.open(candidate, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # ended meanwhile
             continue
         try:
@@ -179,9 +182,9 @@ def _keepers(number: int) -> Iterator[str]:
         .read_text(encoding="utf-8", errors="surrogateescape")
         .splitlines()
     ):
-        root, place = line.split(" ")[3:5]
+        root, mount_point = line.split(" ")[3:5]
         if root == f"net:[{number}]":
-            yield place.replace("\\040", " ")
+            yield mount_point.replace("\\040", " ")
 
 
 @contextmanager
@@ -194,7 +197,7 @@ def _coming_back() -> Iterator[None]:
             _checked(_libc.setns(before, NEWNET), "setns")
         except OSError as error:
             raise TestbedError(
-                f"no way back into the network of this host: {error.strerror}",
+                f"cannot return to the network of this host: {error.strerror}",
                 "this process must end",
             ) from error
         finally:
@@ -212,13 +215,13 @@ def system_value(name: str) -> str:
 
 
 def processes() -> Iterator[tuple[int, int]]:
-    """The processes that may be looked at: number, and the inode of their network namespace."""
+    """The processes that we may inspect: id, and the inode of their network namespace."""
     device = _device()
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal():
             try:
                 found = Path("/proc", entry.name, "ns", "net").stat()
-            except OSError:  # ended, or somebody else's
+            except OSError:  # ended, or another user's
                 continue
             if found.st_dev == device:
                 yield int(entry.name), found.st_ino

@@ -4,13 +4,11 @@ From hosts with addresses to namespaces, interfaces, hardware addresses, neighbo
 Pure.
 
 Every host has one interface, the end of a veth link (a veth pair, or a guest's tap) whose other end
-lies in the middle namespace, where the emulator moves packets from veth link to veth link. Nothing
-is ever
-asked on a veth link: all routes lead to one gateway that does not exist, whose hardware address
-every
-host knows in advance, so that no ARP request or neighbour solicitation has to pass a slow link.
-Frames carry that address until the emulator writes the receiver's; it differs from those of the
-veth link's ends, so that the middle namespace's own network stack ignores them.
+lies in the switch namespace, where the emulator moves packets from veth link to veth link. No
+request crosses a veth link: all routes lead to one gateway that does not exist, whose hardware
+address every host knows in advance, so that no ARP request or neighbour solicitation has to pass a
+slow link. Frames carry that address until the emulator writes the receiver's; it differs from those
+of the veth link's ends, so that the switch namespace's own network stack ignores them.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MIDDLE = "net"
-"""The name of the namespace in the middle."""
+"""The name of the switch namespace."""
 INTERFACE = "eth0"
 """A host's end of its veth link."""
 GATEWAY_MAC = "02:74:62:ff:ff:fe"
@@ -41,7 +39,7 @@ OFFLOADS_OFF = (
     "generic-receive-offload",
     "tx-checksumming",
 )
-"""What no interface does in place of the network stack.
+"""Offloads that are off on every interface.
 
 Links see packets of the size they have on a wire, with their checksums.
 """
@@ -51,10 +49,10 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What is asked for: a host that has its addresses for itself.
+    """A requested host, with addresses of its own.
 
-    ``outside`` is the one through which everything else is reached; ``guest`` one that is a machine
-    of its own.
+    ``outside`` marks the one that routes to everything else; ``guest`` describes a virtual
+    machine.
     """
 
     name: str
@@ -66,7 +64,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A way to others through the gateway, with the address that connections begin from."""
+    """A route to other hosts through the gateway, with the source address of connections."""
 
     to: Network
     gateway: str
@@ -86,7 +84,7 @@ class VethLink:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The versions of IP that it speaks."""
+        """The versions of IP that it has."""
         return tuple(sorted({address.version for address in self.addresses}))
 
 
@@ -163,10 +161,10 @@ def plan(hosts: Sequence[Host], *, mtu: int = 1500) -> Plan:
     _check_names(hosts)
     addresses = [tuple(_address(host, text) for text in host.addresses) for host in hosts]
     _check_addresses(hosts, addresses)
-    everybody = _networks([address for own in addresses for address in own])
+    everything = _networks([address for own in addresses for address in own])
     veths = []
     for number, (host, own) in enumerate(zip(hosts, addresses, strict=True)):
-        way_out = any(other.outside for other in hosts if other is not host)
+        leads_outside = any(other.outside for other in hosts if other is not host)
         veths.append(
             VethLink(
                 host=host,
@@ -174,14 +172,14 @@ def plan(hosts: Sequence[Host], *, mtu: int = 1500) -> Plan:
                 mac=_mac(number, 1),
                 port=port_of(number),
                 port_mac=_mac(number, 2),
-                routes=tuple(_routes(own, everybody, way_out=way_out)),
+                routes=tuple(_routes(own, everything, leads_outside=leads_outside)),
             )
         )
     return Plan(veths=tuple(veths), mtu=mtu)
 
 
 def port_of(number: int) -> str:
-    """The end of a host's veth link in the middle, by the host's place among all."""
+    """The end of a host's veth link in the switch namespace, by the host's index."""
     return f"p{number}"
 
 
@@ -195,7 +193,7 @@ def _check_names(hosts: Sequence[Host]) -> None:
             )
         if host.name == MIDDLE:
             raise TestbedError(
-                f"a host cannot be called {MIDDLE}", "that is the place where the links are"
+                f"a host cannot be called {MIDDLE}", "that is the name of the switch namespace"
             )
         if host.name in seen:
             raise TestbedError(f"two hosts are called {host.name}", "give each a name of its own")
@@ -263,7 +261,7 @@ def _networks(addresses: Sequence[Address]) -> dict[int, list[Network]]:
 
 
 def _routes(
-    own: Sequence[Address], everybody: Mapping[int, Sequence[Network]], *, way_out: bool
+    own: Sequence[Address], everything: Mapping[int, Sequence[Network]], *, leads_outside: bool
 ) -> list[Route]:
     """To all others. A network may hold own addresses too: the kernel looks among those first."""
     routes = []
@@ -272,8 +270,8 @@ def _routes(
         source = next((address for address in own if address.version == version), None)
         if source is None:
             continue
-        networks = [network for network in everybody[version] if network not in alone]
-        if way_out:
+        networks = [network for network in everything[version] if network not in alone]
+        if leads_outside:
             networks = [ipaddress.ip_network("0.0.0.0/0" if version == 4 else "::/0")]
         routes += [
             Route(to=network, gateway=GATEWAYS[version], source=source) for network in networks

@@ -85,7 +85,7 @@ class Owner:
 
     @classmethod
     def this_process(cls) -> Self:
-        """The one that asks."""
+        """The calling process."""
         pid = _own_number()
         began = _began(pid)
         assert began is not None, "this process lives"
@@ -98,7 +98,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What a testbed with a way outside made and changed in the host's own network."""
+    """What a testbed with outside access made and changed in the host's own network."""
 
     network_namespace: int | None
     interface: str
@@ -125,7 +125,7 @@ class Record:
         """Raises unless every name is one that a testbed of this id gives.
 
         Raises:
-            ValueError: It says which is not.
+            ValueError: One is not; the error names it.
         """
         if _ID.fullmatch(self.id) is None:
             raise ValueError(f"{self.id!r} is no id of a testbed")
@@ -175,7 +175,7 @@ class Entry:
         self._hold = hold
 
     def update(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of a record
-        """Rewrites it: before what it says is done."""
+        """Rewrites it, before the caller makes the changes that it records."""
         self.record = replace(self.record, **changes)
         before, self._hold = self._hold, _write(self.path, self.record)
         os.close(before)
@@ -194,13 +194,13 @@ def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool
     Raises:
         TestbedError: The directory cannot be written.
     """
-    place = _own_directory()
+    parent = _own_directory()
     created = (
         datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     )
     while True:
         name = "".join(secrets.choice(_LETTERS) for _ in range(6))
-        path = place / f"{name}.json"
+        path = parent / f"{name}.json"
         if path.exists() or namespaces.path(f"tb-{name}-{middle}").exists():
             continue
         record = Record(
@@ -217,13 +217,13 @@ def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool
 
 
 def _own_directory() -> Path:
-    place = settle()
+    parent = settle()
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise TestbedError(f"{place} cannot be made: {reason(error)}", _HINT) from error
+        raise TestbedError(f"{parent} cannot be made: {reason(error)}", _HINT) from error
     os.close(open_directory())
-    return place
+    return parent
 
 
 _HINT = "set XDG_RUNTIME_DIR to a directory of your own"
@@ -236,9 +236,9 @@ def open_directory() -> int:
         FileNotFoundError: There is none, hence no testbed either.
         TestbedError: Another user could have written into it.
     """
-    place = directory()
+    parent = directory()
     try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -247,16 +247,16 @@ def open_directory() -> int:
             if error.errno in (errno.ENOTDIR, errno.ELOOP)
             else f"cannot be opened: {reason(error)}"
         )
-        raise TestbedError(f"{place} {why}", _HINT) from error
+        raise TestbedError(f"{parent} {why}", _HINT) from error
     status = os.fstat(descriptor)
     if status.st_uid == os.geteuid() and not status.st_mode & 0o077:
         return descriptor
     os.close(descriptor)
     if status.st_uid != os.geteuid():
-        raise TestbedError(f"{place} belongs to somebody else", _HINT)
+        raise TestbedError(f"{parent} belongs to another user", _HINT)
     raise TestbedError(
-        f"{place} is open to other users (mode {stat.S_IMODE(status.st_mode):o})",
-        f"if nothing of trustbed is running, remove it: rm -r {place}",
+        f"{parent} is open to other users (mode {stat.S_IMODE(status.st_mode):o})",
+        f"if nothing of trustbed is running, remove it: rm -r {parent}",
     )
 
 
@@ -281,7 +281,7 @@ def _write(path: Path, record: Record, *, new: bool = False) -> int:
         hold = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         with contextlib.suppress(
             OSError
-        ):  # of a file system without locks: then the number must do
+        ):  # of a file system without locks: then the process id must do
             fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with open(hold, "w", encoding="utf-8", closefd=False) as file:
             file.write(json.dumps(asdict(record), indent=2) + "\n")
@@ -304,7 +304,7 @@ def _write(path: Path, record: Record, *, new: bool = False) -> int:
 
 
 def is_held(path: Path) -> bool:
-    """Whether somebody holds a file; one that was replaced meanwhile is looked at again."""
+    """Whether a process holds a file; checks again one that was replaced meanwhile."""
     while True:
         try:
             number = os.open(path, os.O_RDONLY)
@@ -329,7 +329,7 @@ def beside(record: Record, name: str) -> Path:
 
 
 def records() -> list[Record]:
-    """All testbeds that are written down, the oldest first."""
+    """All recorded testbeds, the oldest first."""
     return sorted(
         (record for _, record in _entries()), key=lambda record: (record.created, record.id)
     )

@@ -2,11 +2,9 @@
 
 The process goes into a user namespace of its own, and may make networks there (user_namespaces(7)).
 
-Only the process that asks and its children are there. In place of ``/run/netns`` they see an empty
+It holds only the calling process and its children. In target of ``/run/netns`` they see an empty
 directory in memory; everything else stays where it was. When the last of them has ended, all of it
-is
-gone. What is missing there: real-time priority, cgroups that can be written, the network of the
-host.
+is gone. It lacks real-time priority, writable cgroups and the network of the host.
 """
 
 from __future__ import annotations
@@ -25,29 +23,28 @@ _VARIABLE = "TRUSTBED_ROOTLESS"
 
 
 def is_rootless() -> bool:
-    """Whether this process, or the one that started it, has namespaces that nobody else sees."""
+    """Whether this process, or the one that started it, has private namespaces."""
     return bool(os.environ.get(_VARIABLE))
 
 
 def may_make_networks() -> bool:
     """Whether namespaces can be made right here: as root, or where :func:`prepare` has led."""
     return _has_capabilities() and (
-        is_rootless()
-        or (_is_everybody_here() and os.access(_existing(namespaces.DIRECTORY), os.W_OK))
+        is_rootless() or (_has_all_users() and os.access(_existing(namespaces.DIRECTORY), os.W_OK))
     )
 
 
 def prepare() -> bool:
     """Makes sure that testbeds can be made.
 
-    As root nothing happens, anybody else gets a user namespace. Returns whether that was so.
+    As root nothing happens; an ordinary user gets a user namespace. Returns whether that was so.
 
-    Call it early: it is possible only while the process has one thread. Whoever is root in a user
-    namespace of somebody else's making (that of a container, or pasta's) stays in it, and gets only
-    a ``/run/netns`` of its own.
+    Call it early: it is possible only while the process has one thread. A process that is root in
+    another's user namespace (a container's, or pasta's) stays in it, and gets only a ``/run/netns``
+    of its own.
 
     Raises:
-        TestbedError: What exactly forbids it.
+        TestbedError: It is forbidden; the error names what forbids it.
     """
     registry.settle()
     if may_make_networks():
@@ -58,7 +55,7 @@ def prepare() -> bool:
             "call trustbed.testbed.prepare() first, or run as root",
         )
     try:
-        if _has_capabilities() and not _is_everybody_here():
+        if _has_capabilities() and not _has_all_users():
             namespaces.unshare(namespaces.NEWNS)
         else:
             _become_root_of_nothing()
@@ -91,9 +88,9 @@ def _own_run_netns() -> None:
 
 
 def _rebuild(run: Path) -> None:
-    """The same directory again, but one in which something can be made.
+    """Replaces a directory by a writable one with the same content.
 
-    What was in it is mounted into an empty one.
+    Mounts each entry into an empty directory.
     """
     earlier = os.open(run, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -101,18 +98,18 @@ def _rebuild(run: Path) -> None:
         namespaces.mount_tmpfs(run)
         for name in names:
             source = Path(f"/proc/self/fd/{earlier}", name)
-            place = run / name
+            target = run / name
             try:
                 if source.is_symlink():
-                    place.symlink_to(source.readlink())
+                    target.symlink_to(source.readlink())
                     continue
                 if source.is_dir():
-                    place.mkdir()
+                    target.mkdir()
                 else:
-                    place.touch()
-                namespaces.mount_again(source, place)
+                    target.touch()
+                namespaces.mount_again(source, target)
             except OSError:
-                # What may not be looked at could not be used before either.
+                # An entry that we may not read could not be used before either.
                 continue
     finally:
         os.close(earlier)
@@ -166,14 +163,14 @@ def forbidden(error: OSError) -> tuple[str, str]:
 
 
 def _has_capabilities() -> bool:
-    wanted = 1 << _NET_ADMIN | 1 << _SYS_ADMIN
+    needed = 1 << _NET_ADMIN | 1 << _SYS_ADMIN
     lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
     return any(
-        line.startswith("CapEff:") and int(line.split()[1], 16) & wanted == wanted for line in lines
+        line.startswith("CapEff:") and int(line.split()[1], 16) & needed == needed for line in lines
     )
 
 
-def _is_everybody_here() -> bool:
+def _has_all_users() -> bool:
     """Whether all users of the machine are known here, as outside of user namespaces."""
     return Path("/proc/self/uid_map").read_text(encoding="ascii").split()[:3] == [
         "0",

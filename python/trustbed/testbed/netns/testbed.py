@@ -1,6 +1,6 @@
-"""A testbed while it stands.
+"""A running testbed.
 
-Made when the block is entered, removed when it is left, whatever happens in between.
+Entering the block makes it; leaving the block removes it, whatever happens in between.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from trustbed.testbed.netns.plan import MIDDLE, Plan
 class Testbed:
     """Hosts on veth links, with what runs on them.
 
-    ``with Testbed(plan) as bed`` makes it, and ends and removes everything at the end of the block.
-    What a killed process has left is removed first, so that nothing heaps up. An ordinary user
-    calls :func:`trustbed.testbed.prepare` before.
+    ``with Testbed(plan) as testbed`` makes it, and ends and removes everything at the end of the
+    block. It first removes what killed processes have left, so that nothing accumulates. An
+    ordinary user calls :func:`trustbed.testbed.prepare` before.
     """
 
     __test__ = False  # no test, whatever pytest makes of the name
@@ -39,13 +39,13 @@ class Testbed:
     def __init__(
         self, plan: Plan, *, purpose: str = "testbed", consoles: Path | None = None
     ) -> None:
-        """Of a plan.
+        """Prepares a testbed of a plan.
 
         Args:
             plan: What it consists of.
             purpose: What it is for, in a list of testbeds.
-            consoles: A directory for what the kernels of guests say, ``HOST.console``; not kept if
-                not given.
+            consoles: A directory for the console output of guests, ``HOST.console``; without it,
+                trustbed does not keep the output.
         """
         self.plan = plan
         self._purpose = purpose
@@ -85,7 +85,7 @@ class Testbed:
     def entry(self) -> registry.Entry:
         """Its file."""
         if self._entry is None:
-            raise TestbedError("the testbed does not stand", "use it inside its `with` block")
+            raise TestbedError("the testbed does not exist", "use it inside its `with` block")
         return self._entry
 
     @property
@@ -97,7 +97,7 @@ class Testbed:
         return f"tb-{self.id}-{host}"
 
     def namespace(self, host: str) -> Path:
-        """The file of a host's namespace, or of the one in the middle."""
+        """The file of a host's namespace, or of the switch namespace."""
         if host != MIDDLE:
             self.plan.veth(host)
         return namespaces.path(self._name(host))
@@ -152,7 +152,7 @@ class Testbed:
         where: str,
         **options: Any,  # noqa: ANN401
     ) -> Agent:
-        """Starts an agent on a host or in the middle, and waits until it says that it stands."""
+        """Starts an agent on a host or in the switch namespace; waits until it reports ready."""
         name = f"{verb} on {where}"
         if where in self._guests:
             found = self._guests[where].start_agent(verb, config, name=name, **options)
@@ -213,7 +213,7 @@ class Testbed:
         """A control group of processor time, which is removed with the testbed if it is not before.
 
         Raises:
-            TestbedError: None can be made here; it says why.
+            TestbedError: None can be made here; the error gives the reason.
         """
         where = cgroups.parent()
         full = f"trustbed-{self.id}-{name}"
@@ -232,18 +232,18 @@ class Testbed:
             return finished(process, host, seconds)
 
     def listens(self, host: str, port: int) -> bool:
-        """Whether somebody waits for TCP connections on a port of a host."""
+        """Whether a process listens for TCP connections on a port of a host."""
         return ("tcp", port) in self.listening(host)
 
     def listening(self, host: str) -> set[tuple[listening.Transport, int]]:
-        """The ports of a host on which somebody waits, each with its transport."""
+        """The listening ports of a host, each with its transport protocol."""
         if host in self._guests:
             return self._guests[host].listening()
         with namespaces.inside(self.namespace(host)):
             return listening.ports(_socket_table)
 
     def close(self) -> None:
-        """Ends what runs and removes the testbed. Nothing happens if it does not stand."""
+        """Ends what runs and removes the testbed. Does nothing if there is none."""
         if self._entry is None:
             return
         with _undisturbed(), contextlib.ExitStack() as stack:
@@ -263,9 +263,9 @@ class Testbed:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Who asks for an end while it is being made is heard afterwards.
+    """Delays signals that request an end until the removal is complete.
 
-    Half an end would leave something behind.
+    An interrupted removal would leave something behind.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -34,7 +34,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TEST_SECONDS = 20.0
 """Hardware that can do it boots a guest in less than one.
 
-It is asked once per boot of the machine.
+trustbed tries it once per boot of the machine.
 """
 _TEST_MEMORY = 256 << 20
 
@@ -47,16 +47,16 @@ class Choice:
     reason: str
 
 
-def choose(asked: Accelerator) -> Choice:
-    """What guests are to be run by.
+def choose(requested: Accelerator) -> Choice:
+    """The accelerator that runs guests.
 
     Raises:
-        TestbedError: KVM was asked for and does not work.
+        TestbedError: KVM is requested and does not work.
     """
-    if asked == "tcg":
+    if requested == "tcg":
         return Choice(name="tcg", reason="asked for")
     found = _kvm()
-    if asked == "kvm" and found.name != "kvm":
+    if requested == "kvm" and found.name != "kvm":
         raise TestbedError(
             f"guests cannot be run by KVM here: {found.reason}",
             'take accelerator = "tcg", which is slower',
@@ -69,20 +69,20 @@ def _kvm() -> Choice:
         return Choice(name="tcg", reason="there is no /dev/kvm")
     if not os.access(_KVM, os.R_OK | os.W_OK):
         return Choice(name="tcg", reason="/dev/kvm may not be opened")
-    place = kernel.cache() / "accelerator.json"
+    file = kernel.cache() / "accelerator.json"
     about = {"machine_start": _BOOT_ID.read_text(encoding="ascii").strip(), "qemu": version()}
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        known = json.loads(place.read_text(encoding="utf-8"))
+        known = json.loads(file.read_text(encoding="utf-8"))
         if {key: known[key] for key in about} == about:
             return Choice(name=known["name"], reason=known["reason"])
     choice = _tried()
-    draft = place.with_suffix(f".{os.getpid()}")
+    draft = file.with_suffix(f".{os.getpid()}")
     with contextlib.suppress(OSError):  # then it is tried again the next time
         draft.write_text(
             json.dumps({**about, "name": choice.name, "reason": choice.reason}) + "\n",
             encoding="utf-8",
         )
-        draft.rename(place)
+        draft.rename(file)
     return choice
 
 

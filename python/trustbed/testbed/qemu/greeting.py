@@ -1,9 +1,9 @@
 """Whether a guest can be reached through its network card.
 
-An echo request (RFC 792) from the middle, and its answer.
+An echo request (RFC 792) from the switch namespace, and its answer.
 
-A card's link comes up when its driver says so, up to two seconds after it was asked to; packets
-before that are lost without a word. Both directions are tried, so that an experiment begins on a
+A card's link comes up when its driver reports it, up to two seconds after the request; packets
+before that are lost silently. The greeting tries both directions, so that an experiment begins on a
 veth link that carries.
 """
 

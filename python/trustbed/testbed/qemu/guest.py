@@ -4,8 +4,8 @@ QEMU is started, waited for, and its network described; then commands run in it 
 
 Starting is cut in two, so that several boot at the same time: :meth:`Guest.start` returns at once,
 :meth:`Guest.wait_until_ready` when the guest can be used. QEMU runs beside a process of the agent
-like every command of a testbed, and ends with whoever started it; the guest also ends when its
-control channel does.
+like every command of a testbed, and ends with the process that started it; the guest also ends when
+its control channel does.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Guest(ControlledHost):
                     f"the guest {self.name} cannot be set up: "
                     f"{message[-1] if message else f'code {done.returncode}'}"
                 ),
-                "its kernel may lack what was asked for: a driver, or a congestion control",
+                "its kernel may lack what the scenario requests: a driver, or a congestion control",
             )
         with self.start_command(
             ["trustbed-agent", "guest", "netlink"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -328,10 +328,10 @@ class Guest(ControlledHost):
         """Where the log stays when this has ended."""
         if self._surroundings.keep_console:
             return self._surroundings.console
-        number, place = tempfile.mkstemp(prefix=f"trustbed-{self.name}-", suffix=".console")
+        number, name = tempfile.mkstemp(prefix=f"trustbed-{self.name}-", suffix=".console")
         with contextlib.suppress(OSError), open(number, "wb") as file:  # noqa: PTH123 - it is open already
             file.write(self._surroundings.console.read_bytes())
-        return Path(place)
+        return Path(name)
 
     def _output(self) -> str:
         """The end of the output of QEMU, or else of the guest's kernel."""
@@ -360,7 +360,7 @@ class Guest(ControlledHost):
 
 @contextlib.contextmanager
 def _in_memory(content: bytes) -> Iterator[int]:
-    """A file without a name; it lives as long as somebody has its descriptor."""
+    """A file without a name; it lives as long as a process has its descriptor."""
     number = os.memfd_create("initramfs", 0)
     try:
         with open(number, "wb", closefd=False) as file:

@@ -41,8 +41,8 @@ def build(kernel: Kernel, nic: str | None) -> bytes:
         TestbedError: The kernel lacks a module.
         AgentError: There is no agent.
     """
-    wanted = [*modules.CONTROL, *([] if nic is None else [modules.NICS[nic][1]]), *modules.SOCKETS]
-    load = modules.order(wanted, kernel.needed)
+    chosen = [*modules.CONTROL, *([] if nic is None else [modules.NICS[nic][1]]), *modules.SOCKETS]
+    load = modules.order(chosen, kernel.needed)
     more = [name for name in kernel.needed if name.startswith("tcp_")]
     carried = modules.order([*load, *more], kernel.needed)
     archive = Archive()
@@ -55,11 +55,11 @@ def build(kernel: Kernel, nic: str | None) -> bytes:
     archive.file("etc/modules", "".join(f"{name}\n" for name in load).encode())
     archive.file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")
     archive.file("etc/group", b"root:x:0:\n")
-    place = f"lib/modules/{kernel.release}"
+    directory = f"lib/modules/{kernel.release}"
     for name in carried:
-        archive.file(f"{place}/{name}.ko", kernel.module(name))
+        archive.file(f"{directory}/{name}.ko", kernel.module(name))
     archive.file(
-        f"{place}/modules.dep",
+        f"{directory}/modules.dep",
         modules.dependencies({name: kernel.needed[name] for name in carried}).encode(),
     )
     return archive.written()

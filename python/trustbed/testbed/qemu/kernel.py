@@ -86,7 +86,7 @@ def ready(say: Callable[[str], object] | None = None) -> Kernel:
     """The newest kernel there is; fetched if there is none.
 
     Args:
-        say: Is told what takes a while; standard error if not given.
+        say: Receives progress messages; without it, they go to standard error.
 
     Raises:
         TestbedError: There is none, and none can be fetched.
@@ -131,7 +131,7 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 def _unpacked(directory: Path, say: Callable[[str], object]) -> Kernel:
-    for left in directory.glob("new-*"):  # by one that was killed: nobody else is at work here
+    for left in directory.glob("new-*"):  # of a killed process: the lock keeps others out
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="new-", dir=directory) as name:
         draft = Path(name)
@@ -142,10 +142,10 @@ def _unpacked(directory: Path, say: Callable[[str], object]) -> Kernel:
         _take_busybox(busybox, target)
         about = {"release": release, "modules": needed, "packages": [image.name, busybox.name]}
         (target / "about.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-        place = directory / f"{LAYOUT}-{release}"
-        shutil.rmtree(place, ignore_errors=True)
-        target.rename(place)
-    return Kernel.of(place)
+        final = directory / f"{LAYOUT}-{release}"
+        shutil.rmtree(final, ignore_errors=True)
+        target.rename(final)
+    return Kernel.of(final)
 
 
 def _packages(directory: Path, draft: Path, say: Callable[[str], object]) -> tuple[Path, Path]:
@@ -177,13 +177,13 @@ def _sorted_packages(directory: Path) -> tuple[Path, Path] | None:
 
 def _kernel_package() -> str:
     """The package that the one without a version leads to."""
-    asked = ["apt-cache", "--no-all-versions", "show", _METAPACKAGE]
-    text = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    query = ["apt-cache", "--no-all-versions", "show", _METAPACKAGE]
+    text = subprocess.run(query, capture_output=True, text=True, check=False).stdout
     if not text and os.geteuid() == 0:  # a machine whose list of packages was never fetched
         subprocess.run(
             ["apt-get", "update", "-qq"], capture_output=True, check=False, timeout=_FETCH_SECONDS
         )
-        text = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+        text = subprocess.run(query, capture_output=True, text=True, check=False).stdout
     found = re.search(r"^Depends:.*?(linux-image-[0-9][^ ,]*)", text, re.MULTILINE)
     if found is None:
         raise TestbedError(
@@ -224,14 +224,14 @@ def _take_kernel(image: Path, target: Path) -> tuple[str, dict[str, tuple[str, .
     release = None
     needed = {}
     for path, content in package.files(
-        image, lambda name: name.startswith("boot/vmlinuz-") or modules.is_wanted(name)
+        image, lambda name: name.startswith("boot/vmlinuz-") or modules.is_needed(name)
     ):
         if path.startswith("boot/"):
             release = path.removeprefix("boot/vmlinuz-")
             (target / "kernel").write_bytes(plain(content))
             continue
         name, bare = modules.name_of(path), modules.bare(content)
-        assert name is not None, "it was wanted"
+        assert name is not None, "it is a module"
         (target / "modules" / f"{name}.ko").write_bytes(bare)
         needed[name] = modules.needs(bare)
     if release is None:
@@ -261,7 +261,7 @@ def plain(image: bytes) -> bytes:
 
     Else as it is, which boots as well, but slower.
 
-    The place of the payload stands in the head of the image (the Linux x86 boot protocol:
+    The head of the image gives the position of the payload (the Linux x86 boot protocol:
     ``setup_sects`` at 0x1f1, ``payload_offset`` and ``payload_length`` at 0x248).
     """
     if len(image) < 0x250 or image[0x202:0x206] != b"HdrS":
@@ -284,7 +284,7 @@ def plain(image: bytes) -> bytes:
 
 
 def main() -> None:
-    """For set-up: fetches what is missing, and says nothing if nothing is."""
+    """For set-up: fetches what is missing, and prints nothing if nothing is."""
     try:
         ready()
     except TestbedError as error:

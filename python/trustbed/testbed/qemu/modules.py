@@ -14,7 +14,7 @@ from trustbed.errors import TestbedError
 CONTROL = ("virtio_pci", "virtio_console")
 """What the control channel needs."""
 SOCKETS = ("tcp_diag",)
-"""What shows the sockets of a guest to whoever samples them."""
+"""The modules that let a sampler read the sockets of a guest."""
 NICS: Mapping[str, tuple[str, str]] = {
     "virtio-net": ("virtio-net-pci", "virtio_net"),
     "e1000": ("e1000", "e1000"),
@@ -30,7 +30,7 @@ _SIGNED = b"~Module signature appended~\n"
 def name_of(path: str) -> str | None:
     """The name of the module in a file, or nothing if it is none.
 
-    The kernel does not tell - from _.
+    The kernel does not distinguish - from _.
     """
     base = path.rpartition("/")[2]
     for ending in (".ko", ".ko.xz"):
@@ -39,7 +39,7 @@ def name_of(path: str) -> str | None:
     return None
 
 
-def is_wanted(path: str) -> bool:
+def is_needed(path: str) -> bool:
     """Whether a file of a kernel's package is a module that a guest could need."""
     name = name_of(path)
     if name is None:
@@ -86,8 +86,8 @@ def needs(content: bytes) -> tuple[str, ...]:
     return tuple(name.replace("-", "_") for name in text.split(",") if name)
 
 
-def order(wanted: Iterable[str], needed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The wanted modules and all that they need, each behind what it needs.
+def order(chosen: Iterable[str], needed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The chosen modules and all that they need, each behind what it needs.
 
     Raises:
         TestbedError: One is not there.
@@ -106,7 +106,7 @@ def order(wanted: Iterable[str], needed: Mapping[str, tuple[str, ...]]) -> tuple
             add(other, f", which {name} needs")
         found[name] = None
 
-    for name in wanted:
+    for name in chosen:
         add(name, "")
     return tuple(found)
 

@@ -24,7 +24,7 @@ _LOOPBACK = 1
 
 
 class Relay:
-    """A way to the kernel of a guest.
+    """A transport to the kernel of a guest.
 
     ``trustbed-agent guest netlink`` there, and its two pipes here. An answer comes within the
     time.
@@ -68,7 +68,7 @@ class Relay:
 def script(veth: VethLink, *, offloads: bool) -> str:
     """What must hold in a guest before its interface comes up, as a shell does it there.
 
-    The last line says the interface's index.
+    The last line gives the interface's index.
     """
     values = [
         (f"ipv6/conf/{what}/{key}", "0")
@@ -94,7 +94,7 @@ def equip(veth: VethLink, relay: Relay, interface: int, *, mtu: int, queue_packe
     In the order in which a host in a namespace gets them.
 
     Raises:
-        OSError: The guest's kernel refused; ``filename`` says what.
+        OSError: The guest's kernel refused; ``filename`` names the request.
     """
     batch.set_up(_LOOPBACK, kernel=relay)
     batch.set_up(

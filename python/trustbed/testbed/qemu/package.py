@@ -18,8 +18,8 @@ _HEADER_BYTES = 60
 _COMPRESSIONS = {"data.tar": "", "data.tar.gz": "gz", "data.tar.bz2": "bz2", "data.tar.xz": "xz"}
 
 
-def files(package: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    """The wanted regular files of a package, by name without a dot before it, in their order.
+def files(package: Path, matches: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """The matching regular files of a package, by name without a dot before it, in their order.
 
     Raises:
         TestbedError: It is no package, or damaged.
@@ -30,7 +30,7 @@ def files(package: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, b
             with tarfile.open(fileobj=section, mode=f"r|{compression}") as archive:  # type: ignore[call-overload] # the modes are literals
                 for member in archive:
                     name = member.name.removeprefix("./").removeprefix("/")
-                    if member.isfile() and wanted(name):
+                    if member.isfile() and matches(name):
                         content = archive.extractfile(member)
                         assert content is not None, "it is a file"
                         yield name, content.read()
@@ -51,7 +51,7 @@ def _data(file: BinaryIO, package: Path) -> tuple[_Section, str]:
             return _Section(file, size), _COMPRESSIONS[name]
         if name.startswith("data.tar"):
             raise TestbedError(
-                f"{package}: {name} is compressed in a way that cannot be read",
+                f"{package}: {name} has a compression that trustbed cannot read",
                 "take a package of Debian's own",
             )
         file.seek(size + size % 2, io.SEEK_CUR)
@@ -59,7 +59,7 @@ def _data(file: BinaryIO, package: Path) -> tuple[_Section, str]:
 
 
 class _Section(io.RawIOBase):
-    """A part of a file from where it stands."""
+    """A part of a file from its current position."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file

@@ -1,14 +1,14 @@
 """A host that is another machine, reached by SSH or by a command; or this one, treated the same.
 
-From its beginning to its end: the way there, a look, the program, the control channel; then
-commands and agents run on it as on any host. Nothing is left running there, whatever ends first:
+In order: the transport, a probe, the program, the control channel; then commands and agents run
+on it as on any host. Nothing is left running there, whatever ends first:
 the agent ends with its standard input, or when it has heard nothing for
 :data:`~trustbed.testbed.remote.program.SILENCE_SECONDS`, and with it all that it has started; files
-that nobody has fetched are removed.
+that were not fetched are removed.
 
-What runs on a host that is to be kept (:class:`Keep`) outlives the loss of the way to it by so
-long: :meth:`RemoteHost.resume` goes there again, and finds everything as if nothing had been; until
-then :attr:`RemoteHost.is_away` holds.
+With :class:`Keep`, what runs on a host outlives the loss of its transport for a given time:
+:meth:`RemoteHost.resume` connects again and finds everything as it was; until then
+:attr:`RemoteHost.is_away` holds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.prefix import PrefixTransport
 from trustbed.testbed.remote.program import SILENCE_SECONDS, Keep, Program, Seen
 from trustbed.testbed.remote.ssh import SshTransport
-from trustbed.testbed.remote.transport import Stream, Way
+from trustbed.testbed.remote.transport import Stream, Transport
 
 _HELLO_SECONDS = 60.0
 _END_SECONDS = 40.0
@@ -40,12 +40,14 @@ class RemoteHost(ControlledHost):
 
     fetch_seconds = 3600.0
 
-    def __init__(self, described: InventoryHost, way: Way, program: Program, seen: Seen) -> None:
+    def __init__(
+        self, described: InventoryHost, transport: Transport, program: Program, seen: Seen
+    ) -> None:
         super().__init__(described.name)
         self.described = described
         self.seen = seen
         self.title = title_of(described)
-        self._way = way
+        self._transport = transport
         self._program = program
         self._copied = not isinstance(described.way, (Local, Namespace))
         self._numbers = itertools.count(1)
@@ -61,56 +63,58 @@ class RemoteHost(ControlledHost):
         known_hosts: Path | None = None,
         keep: Keep | None = None,
     ) -> RemoteHost:
-        """Goes there, copies the agent if it is not there yet, and starts it.
+        """Connects, copies the agent if it is not there yet, and starts it.
 
         Args:
             loop: Where connections live.
             described: The host.
             program: The agent.
             known_hosts: The file of host keys, if not OpenSSH's own.
-            keep: How long what runs there outlives the loss of the way; this machine loses none.
+            keep: How long what runs there outlives the loss of its transport; this machine loses
+                none.
 
         Raises:
-            TestbedError: Something does not let us; it says what, and what to do.
+            TestbedError: It failed; the error gives the reason and how to fix it.
         """
         title = title_of(described)
-        way = _way(loop, described, title, known_hosts)
+        transport = _connect(loop, described, title, known_hosts)
         try:
-            seen = programs.look(way, title, program, described.directory)
-            host = cls(described, way, program, seen)
+            seen = programs.look(transport, title, program, described.directory)
+            host = cls(described, transport, program, seen)
             if host._copied and not seen.kept:
-                programs.copy(way, title, program, seen.place)
-            host.program = f"{seen.place}/{program.name}" if host._copied else str(program.path)
+                programs.copy(transport, title, program, seen.directory)
+            host.program = f"{seen.directory}/{program.name}" if host._copied else str(program.path)
             host._begin(loop, keep if host._copied else None)
         except BaseException:
-            way.close()
+            transport.close()
             raise
         return host
 
     def resume(self, loop: Loop, known_hosts: Path | None = None) -> bool:
-        """Goes there again after the way was lost.
+        """Connects again after the transport was lost.
 
         False if what ran there has ended meanwhile, so that it is gone.
 
         Raises:
-            TestbedError: Something does not let us.
+            TestbedError: It failed.
         """
-        way = _way(loop, self.described, self.title, known_hosts)
+        transport = _connect(loop, self.described, self.title, known_hosts)
         try:
-            stream = programs.resume(way, self.directory, self.program)
+            stream = programs.resume(transport, self.directory, self.program)
         except BaseException:
-            way.close()
+            transport.close()
             raise
         try:
             with loop.interruptible(self.give_up):
-                stands = self.control.resume(stream.link, stream.why, _HELLO_SECONDS)
+                resumed = self.control.resume(stream.link, stream.why, _HELLO_SECONDS)
         except TestbedError:
-            stands = False
-        before, self._stream, self._way = (self._stream, self._way), stream, way
+            resumed = False
+        before = (self._stream, self._transport)
+        self._stream, self._transport = stream, transport
         if before[0] is not None:
             before[0].end()
         before[1].close()
-        if stands:
+        if resumed:
             return True
         ended = stream.wait(_GONE_SECONDS)
         if ended is not None and ended.code in programs.NO_SESSION:
@@ -120,13 +124,13 @@ class RemoteHost(ControlledHost):
         raise TestbedError(f"{self.title}: {self.control.losses[-1].why}", "it is tried again")
 
     def give_up(self) -> None:
-        """Does not wait any longer for a host whose way is lost: it is gone."""
+        """Does not wait any longer for a host whose transport is lost: it is gone."""
         if self._control is not None:
-            self._control.give_up("nobody waits for it any more")
+            self._control.give_up("trustbed no longer waits for it")
 
     def _begin(self, loop: Loop, keep: Keep | None) -> None:
         self._stream = stream = programs.start(
-            self._way, self.name, self.seen.place, self.program, keep
+            self._transport, self.name, self.seen.directory, self.program, keep
         )
         peer = Peer(
             title=self.title,
@@ -179,12 +183,12 @@ class RemoteHost(ControlledHost):
 
     @property
     def is_gone(self) -> bool:
-        """Whether nothing can be asked of it any more."""
+        """Whether it no longer answers requests."""
         return self._control is None or self._control.is_gone
 
     @property
     def is_away(self) -> bool:
-        """Whether the way there is lost, and what runs there may go on.
+        """Whether its transport is lost, and what runs there may go on.
 
         :meth:`resume` finds out.
         """
@@ -192,7 +196,7 @@ class RemoteHost(ControlledHost):
 
     @property
     def losses(self) -> Sequence[Loss]:
-        """The times without a way there, in order."""
+        """The times without a transport to it, in order."""
         return () if self._control is None else self._control.losses
 
     @property
@@ -205,14 +209,14 @@ class RemoteHost(ControlledHost):
         return f"{self.directory}/{next(self._numbers)}/{file.name}"
 
     def facts(self) -> Mapping[str, object]:
-        """What a record says of it, its clock compared now.
+        """Its entry in a record, with its clock compared now.
 
         Raises:
             TestbedError: It is gone.
         """
         hello = self.control.hello or {}
         return {
-            "way": way_of(self.described),
+            "way": transport_of(self.described),
             "measured": None if self.described.measured is None else str(self.described.measured),
             "system": self.seen.system,
             "machine": self.seen.machine,
@@ -235,32 +239,32 @@ class RemoteHost(ControlledHost):
         try:
             self.stop()
             if remove and self._copied:
-                programs.remove(self._way, self.title, self.seen.place)
+                programs.remove(self._transport, self.title, self.seen.directory)
         finally:
-            self._way.close()
+            self._transport.close()
 
     def stop(self) -> None:
         """Ends what runs there, as far as it is ours, and removes its files.
 
-        The way there stays.
+        The transport stays.
         """
         gone = self.is_gone or self.is_away
         if self._control is not None:
             self._control.close()
         if self._stream is not None:
-            # From a host that is gone no answer is to be expected.
+            # A host that is gone does not answer.
             self._stream.wait(_GONE_SECONDS if gone else _END_SECONDS)
             self._stream.end()
             self._stream = None
 
 
 def title_of(described: InventoryHost) -> str:
-    """How a host is called in what people read."""
+    """The name of a host in messages."""
     return f"the host {described.name}"
 
 
-def way_of(described: InventoryHost) -> str:
-    """How it is reached, in a line."""
+def transport_of(described: InventoryHost) -> str:
+    """How trustbed reaches it, in a line."""
     match described.way:
         case Ssh(address=address, user=user, port=port, jumps=jumps):
             through = "".join(f" through {jump}" for jump in jumps or ())
@@ -274,7 +278,9 @@ def way_of(described: InventoryHost) -> str:
             return "local"
 
 
-def _way(loop: Loop, described: InventoryHost, title: str, known_hosts: Path | None) -> Way:
+def _connect(
+    loop: Loop, described: InventoryHost, title: str, known_hosts: Path | None
+) -> Transport:
     match described.way:
         case Ssh() as ssh:
             return SshTransport.connect(loop, ssh, known_hosts, title)

@@ -1,11 +1,11 @@
 """Host keys.
 
-Every one is checked, whatever a configuration says; one that is not known, or another than was
-known, is explained.
+trustbed checks every one, whatever OpenSSH's configuration states, and explains a key that is
+unknown or has changed.
 
 The files are those of OpenSSH (``UserKnownHostsFile`` and ``GlobalKnownHostsFile`` of its
-configuration, else its own defaults), or the one that an inventory names. Nothing is ever written
-into them: that somebody has compared a fingerprint is not for us to say.
+configuration, else its own defaults), or the one that an inventory names. trustbed never
+writes to them: only a person can confirm a fingerprint.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Doorkeeper(asyncssh.SSHClient):
     def validate_host_public_key(
         self, host: str, addr: str, port: int, key: asyncssh.SSHKey
     ) -> bool:
-        """Never: only files say which keys are right."""
+        """Never: only files state which keys are right."""
         self.shown = key
         return False
 
@@ -47,7 +47,7 @@ def files(
     """The files that hold the keys of known hosts.
 
     Raises:
-        TestbedError: A configuration says that nothing is to be checked.
+        TestbedError: OpenSSH's configuration turns the check off.
     """
     if named is not None:
         return (named,)
@@ -61,20 +61,20 @@ def files(
             f"{title}: OpenSSH's configuration has its key not checked, and it always is here", hint
         )
     names = [str(name) for name in configured] if isinstance(configured, Sequence) else []
-    places = [Path(name).expanduser() for name in names or _DEFAULTS]
-    return tuple(place for place in places if place.is_file())
+    key_files = [Path(name).expanduser() for name in names or _DEFAULTS]
+    return tuple(file for file in key_files if file.is_file())
 
 
-def known(places: Sequence[Path], title: str) -> asyncssh.SSHKnownHosts:
-    """What the files say.
+def known(key_files: Sequence[Path], title: str) -> asyncssh.SSHKnownHosts:
+    """The entries of the files.
 
     Raises:
         TestbedError: One cannot be read.
     """
     try:
-        return asyncssh.read_known_hosts([str(place) for place in places])
+        return asyncssh.read_known_hosts([str(file) for file in key_files])
     except (OSError, ValueError) as error:
-        listed = ", ".join(map(str, places))
+        listed = ", ".join(map(str, key_files))
         raise TestbedError(
             f"{title}: the keys of known hosts cannot be read: {error}", f"look into {listed}"
         ) from None
@@ -83,9 +83,9 @@ def known(places: Sequence[Path], title: str) -> asyncssh.SSHKnownHosts:
 def algorithms(
     options: asyncssh.SSHClientConnectionOptions, keys: asyncssh.SSHKnownHosts
 ) -> Sequence[str]:
-    """The kinds of host keys that are asked for.
+    """The kinds of host keys to request.
 
-    Those that are known first, the others behind them, so that a changed one is shown.
+    Known ones come first, the others behind them, so that the host shows a changed one.
 
     Nothing where OpenSSH's configuration decides, or where an authority vouches for the host: then
     the library's order is right.
@@ -117,7 +117,7 @@ def explained(
     options: asyncssh.SSHClientConnectionOptions,
     keys: asyncssh.SSHKnownHosts,
     shown: asyncssh.SSHKey | None,
-    places: Sequence[Path],
+    key_files: Sequence[Path],
 ) -> TestbedError:
     """Why its key was not accepted: it is not known, or another one is."""
     host = options.host_key_alias or options.host
@@ -128,20 +128,20 @@ def explained(
         if shown is None
         else f"{shown.get_algorithm()} {shown.get_fingerprint()}"
     )
-    where = ", ".join(map(str, places)) or _DEFAULTS[0]
+    where = ", ".join(map(str, key_files)) or _DEFAULTS[0]
     if before:
         was = ", ".join(sorted(f"{key.get_algorithm()} {key.get_fingerprint()}" for key in before))
         message = (
             f"{title} shows another host key than the one that is known ({where}): {its}, not {was}"
         )
         hint = (
-            f"it was installed anew, or somebody stands in between: ask its owner; if all is "
-            f"well: ssh-keygen -R '{entry}'"
+            f"it was installed anew, or another host intercepts the connection: ask its owner; "
+            f"if all is well: ssh-keygen -R '{entry}'"
         )
         return TestbedError(message, hint)
-    file = places[0] if places else Path(_DEFAULTS[0])
+    file = key_files[0] if key_files else Path(_DEFAULTS[0])
     hint = (
-        f"compare it with what its owner says; then: ssh-keyscan -p {options.port} "
+        f"compare it with the fingerprint from its owner; then: ssh-keyscan -p {options.port} "
         f"{options.host} >> {file}"
     )
     return TestbedError(f"the host key of {title} is not known: {its}", hint)

@@ -1,6 +1,6 @@
 """Many hosts at once.
 
-Connected side by side, so many at a time, and none of them in the way of the others.
+trustbed connects them in parallel, up to a limit; none blocks the others.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ AT_ONCE = 8
 Sshd drops some of those beyond ten that have not logged in yet (MaxStartups).
 """
 _AGAIN_SECONDS = 0.05
-"""How often whoever connects is told to give up, until it has.
+"""How often the connecting thread is interrupted, until it has given up.
 
-Between two steps there is nothing that could be given up.
+Between two steps there is nothing to interrupt.
 """
 
 
@@ -32,7 +32,7 @@ class Hosts(Mapping[str, RemoteHost]):
     """The hosts of an inventory that are connected, by name. As a context it ends them all.
 
     :meth:`connect` may be called again: it takes up those that are not connected, or no longer, and
-    goes back to those whose way was lost. A thread may do that while others use those that are
+    resumes those whose transport was lost. A thread may do that while others use those that are
     connected; :meth:`close` makes it give up.
     """
 
@@ -48,10 +48,10 @@ class Hosts(Mapping[str, RemoteHost]):
 
         Args:
             inventory: Which hosts there are.
-            names: Those that are wanted, or groups of them.
+            names: The hosts to connect, or groups of them.
             at_once: How many are connected to at the same time.
-            keep: How long what runs on a host outlives the loss of the way to it; it ends with the
-                way if this is not given.
+            keep: How long what runs on a host outlives the loss of its transport; without it, it
+                ends with the transport.
 
         Raises:
             AgentError: There is no agent to be copied.
@@ -87,13 +87,13 @@ class Hosts(Mapping[str, RemoteHost]):
         with self._connecting:
             gone = [name for name, host in self._connected.items() if host.is_gone]
             self._end(gone)
-            wanted = [
+            due = [
                 name
                 for name in self.described
                 if name not in self._connected or self._connected[name].is_away
             ]
             with ThreadPoolExecutor(self._at_once, thread_name_prefix="connect") as pool:
-                futures = {name: pool.submit(self._connect, name) for name in wanted}
+                futures = {name: pool.submit(self._connect, name) for name in due}
                 try:
                     failed = {
                         name: error
@@ -147,7 +147,7 @@ class Hosts(Mapping[str, RemoteHost]):
         return failed
 
     def close(self) -> None:
-        """Ends all of them. Nothing happens if that was done."""
+        """Ends all of them. A second call does nothing."""
         self._closed = True
         while not self._connecting.acquire(timeout=_AGAIN_SECONDS):
             self._loop.interrupt()
@@ -165,7 +165,7 @@ class Hosts(Mapping[str, RemoteHost]):
 
 
 def _failure(future: Future[None]) -> TestbedError | None:
-    """Why something was not possible."""
+    """Why a task failed, if it did."""
     try:
         future.result()
     except TestbedError as error:

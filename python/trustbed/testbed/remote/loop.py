@@ -1,6 +1,6 @@
-"""An event loop in a thread of its own, for whoever has none.
+"""An event loop in a thread of its own, for callers without one.
 
-Connections live in it, and answers are waited for outside.
+Connections live in it; callers wait for answers outside it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Loop:
         """Begins something; its result comes later.
 
         Raises:
-            CancelledError: The thread has been ended, and nobody would do it.
+            CancelledError: The thread has ended, and nothing would run it.
         """
         with self._changing:
             if self._ended:
@@ -77,22 +77,22 @@ class Loop:
             self._waits.discard(give_up)
 
     def interrupt(self) -> None:
-        """Gives up everything that somebody waits for in :meth:`run` or :meth:`interruptible`."""
+        """Gives up everything that :meth:`run` or :meth:`interruptible` waits for."""
         for give_up in tuple(self._waits):
             give_up()
 
     def close(self) -> None:
         """Gives up whatever is being done, and ends the thread.
 
-        Who asks it for something from now on is told so.
+        Later calls raise ``CancelledError``.
         """
         if self._ended:
             return
         self.run(_cancel_others())
         with self._changing:
             self._ended = True
-        # What others have begun meanwhile: nobody would go on with it, and they would wait for
-        # ever.
+        # Coroutines that others started meanwhile would never finish, and their callers would
+        # wait for ever.
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

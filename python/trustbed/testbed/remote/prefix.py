@@ -1,6 +1,6 @@
-"""A way to a host by a command that runs others there, as ``docker exec -i web`` does.
+"""The transport by a command that runs others on a host, as ``docker exec -i web`` does.
 
-Or by none, which is this machine.
+Without a command, the host is this machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PrefixTransport:
         self._title = title
 
     def run(self, words: Sequence[str], *, content: bytes = b"", seconds: float) -> Ended:
-        """Runs a command there to its end: see :meth:`Way.run`."""
+        """Runs a command there to its end: see :meth:`Transport.run`."""
         return self._loop.run(self._run([*self._prefix, *words], content, seconds))
 
     async def _run(self, words: Sequence[str], content: bytes, seconds: float) -> Ended:
@@ -51,7 +51,7 @@ class PrefixTransport:
                 await feeding
                 await process.wait()
         except TimeoutError:
-            hint = "the machine may be overloaded, or not let anybody in; try the command by hand"
+            hint = "the machine may be overloaded, or refuse logins; try the command by hand"
             raise TestbedError(
                 f"{self._title}: {words[0]} did not end within {seconds:g} s", hint
             ) from None
@@ -80,7 +80,7 @@ class PrefixTransport:
             ) from None
 
     def open(self, words: Sequence[str]) -> PrefixStream:
-        """Starts a command there that stays: see :meth:`Way.open`."""
+        """Starts a command there that stays: see :meth:`Transport.open`."""
         ours, its = socket.socketpair()
         errors = nameless_file()
         try:
@@ -171,7 +171,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
     if process.stdin is not None and process.stdin.transport.get_write_buffer_size():
-        process.stdin.transport.abort()  # closing waits until somebody has read what is left
+        process.stdin.transport.abort()  # closing would wait until the process has read the rest
     for stream in (1, 2):
         # What a process writes is read by its transport, which does not show it otherwise.
         pipe = process._transport.get_pipe_transport(stream)  # type: ignore[attr-defined]

@@ -2,12 +2,12 @@
 
 It lies in ``DIRECTORY/trustbed``, which is the user's own; DIRECTORY is the user's cache unless an
 inventory names another. Its name holds its hash: it is written under another name, compared, and
-renamed, so that what has the name is whole, whoever else copies it at the same time. A session has
-a directory of its own beside it, which is removed with the session, or by the next one after a host
-that lost its power. One that is to be kept runs beside the shell that begins it: it outlives the
-way there, and is found again by the socket in its directory.
+renamed, so that a file of that name is complete even if others copy it at the same time. A session
+has a directory of its own beside it, which the session removes, or the next one after a host that
+lost its power. A kept one runs beside the shell that starts it: it outlives the transport, and is
+found again by the socket in its directory.
 
-What runs on the host is a POSIX shell with ``uname``, ``sha256sum`` and what else every Linux has.
+The host needs a POSIX shell with ``uname``, ``sha256sum`` and what else every Linux has.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pathlib import Path
 
 from trustbed.agent import client as agent
 from trustbed.errors import TestbedError
-from trustbed.testbed.remote.transport import Ended, Stream, Way, last_line
+from trustbed.testbed.remote.transport import Ended, Stream, Transport, last_line
 
 SILENCE_SECONDS = 90
-"""How long either side may hear nothing of the other before it takes it for gone."""
+"""How long either side waits for a sign of life before it takes the other for gone."""
 NO_SESSION = frozenset({3, 126, 127})
-"""There is none any more, as the agent says.
+"""The session has ended, by the agent's exit code.
 
-Or a shell, where the program is gone with the file system that it was on.
+Or by that of a shell, if the program is gone with its file system.
 """
 _LOOK_SECONDS = 60.0
 _COPY_SECONDS = 600.0
@@ -50,18 +50,18 @@ _FULL = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
 
 # Scripts are single lines for shells that read no others, and take their values as arguments: $1 is
 # the directory, $2 the name or the path of the program, $3 its hash.
-_PLACE = (
+_DIRECTORY = (
     'case "$1" in "") set -- "${XDG_CACHE_HOME:-$HOME/.cache}" "$2" "$3";; "~/"*) set -- '
     '"$HOME/${1#??}" "$2" "$3";; esac'
 )
 _LOOK = "; ".join(
     (
-        _PLACE,
+        _DIRECTORY,
         f"echo {_BEGINS}",
         "uname -s",
         "uname -m",
         'echo "$1/trustbed"',
-        # In a directory of somebody else's it could be another program by the time it is started.
+        # In another user's directory it could be another program by the time it is started.
         (
             'test -O "$1/trustbed" && test "$(sha256sum < "$1/trustbed/$2" 2>/dev/null)" = '
             '"$3  -" && test -x "$1/trustbed/$2" && echo kept'
@@ -74,7 +74,7 @@ _COPY = " && ".join(
         "umask 077",
         '{ command -v sha256sum > /dev/null || { echo "it has no sha256sum" >&2; false; }; }',
         'mkdir -p "$1"',
-        '{ test -O "$1" || { echo "$1 belongs to somebody else" >&2; false; }; }',
+        '{ test -O "$1" || { echo "$1 belongs to another user" >&2; false; }; }',
         'chmod 700 "$1"',
         'new="$1/.$2.$(uname -n).$$"',
         '{ cat > "$new" || { rm -f "$new"; false; }; }',
@@ -89,23 +89,22 @@ _COPY = " && ".join(
 _BEGIN = (
     "umask 077",
     'mkdir -p "$1" && cd "$1" || exit 1',
-    'test -O . || { echo "$1 belongs to somebody else" >&2; exit 1; }',
+    'test -O . || { echo "$1 belongs to another user" >&2; exit 1; }',
     'here="session-$(uname -n)"',
-    # Folders of sessions and halves of copies whose shell is no more. Other machines with the same
-    # home see to their own.
+    # Directories of sessions and partial copies whose shell has ended. Other machines with the
+    # same home remove their own.
     (
         'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" '
         '2>/dev/null || rm -rf "$old"; done'
     ),
 )
 _SOCKET = "link"
-# What has ended and was not waited for has a number, and works nowhere: /proc/N/cwd tells the two
-# apart.
-_NAP = "{ sleep 0.1 2>/dev/null || sleep 1; }"
+# A zombie keeps its process id but has no working directory: /proc/N/cwd distinguishes the two.
+_SLEEP = "{ sleep 0.1 2>/dev/null || sleep 1; }"
 
 
 def _inside(port: str, *before: str) -> tuple[str, ...]:
-    """A session, whose directory has the number of its shell."""
+    """A session, whose directory is named by the process id of its shell."""
     return (
         'mkdir "$here-$$" && cd "$here-$$" || exit 1',
         *before,
@@ -123,20 +122,20 @@ _KEPT = "; ".join(
 _KEEP = "; ".join(
     (
         *_BEGIN[:-1],
-        # One that its owner has lost, as when it was killed, would disturb the next: its shell is
-        # ended, and all else with it. A number may be another process's by now, which works
-        # elsewhere.
+        # A session that its owner has lost, for example because it was killed, would disturb the
+        # next one: end its shell, and all else with it. Another process may have its id by now;
+        # that one works in another directory.
         'for old in "$here"-*; do one="${old##*-}"; test "$(cat "$old/owner" 2> '
         '/dev/null)" = "$5" && '
         'test "$(readlink "/proc/$one/cwd")" = "$(pwd -P)/$old" && kill "$one" && '
-        f'while test -e "/proc/$one/cwd"; do {_NAP}; done; done',
+        f'while test -e "/proc/$one/cwd"; do {_SLEEP}; done; done',
         _BEGIN[-1],
-        # It goes on when this shell has gone with the way here.
+        # It goes on when this shell has ended with the transport.
         '{ sh -c "$4" sh "$1" "$2" "$3" "$here" "$5" < /dev/null > /dev/null & }',
         "one=$!",
         (
             f'until test -S "$here-$one/{_SOCKET}"; do test -e "/proc/$one/cwd" || {{ wait '
-            f"$one; exit; }}; {_NAP}; done"
+            f"$one; exit; }}; {_SLEEP}; done"
         ),
         f'"$2" control "$here-$one/{_SOCKET}" --attach || exit',
         "wait $one",
@@ -145,14 +144,14 @@ _KEEP = "; ".join(
 _RETURN = "; ".join(
     (
         f'"$2" control "$1/{_SOCKET}" --attach || exit',
-        f'while test -d "$1" && test -e "/proc/${{1##*-}}/cwd"; do {_NAP}; done',
+        f'while test -d "$1" && test -e "/proc/${{1##*-}}/cwd"; do {_SLEEP}; done',
     )
 )
 _REMOVE = "; ".join(
     (
         (
-            'for one in "$1"/session-*; do test -d "$one" && { echo "somebody has a session '
-            'there, $one" >&2; exit 1; }; done'
+            'for one in "$1"/session-*; do test -d "$one" && { echo "there is a session '
+            'in use, $one" >&2; exit 1; }; done'
         ),
         'rm -f "$1"/agent-* && rmdir "$1" 2>/dev/null',
         "true",
@@ -198,7 +197,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """How long a session outlives the loss of the way to it, and for whom.
+    """How long a session outlives the loss of its transport, and for which owner.
 
     The next one of the same owner ends what is left of it.
     """
@@ -213,25 +212,25 @@ class Keep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a look at a host has shown.
+    """What a probe of a host found.
 
-    Its system and machine, the directory for what is ours, and whether the program lies there.
+    Its system and machine, the directory for our files, and whether it holds the program.
     """
 
     system: str
     machine: str
-    place: str
+    directory: str
     kept: bool
 
 
-def look(way: Way, title: str, program: Program, directory: str | None) -> Seen:
-    """Looks at a host before anything is done to it.
+def look(transport: Transport, title: str, program: Program, directory: str | None) -> Seen:
+    """Probes a host before anything changes there.
 
     Raises:
-        TestbedError: There is no shell, or one that talks by itself; or another machine than the
-            agent is for.
+        TestbedError: There is no shell, or one that prints by itself; or the agent is for another
+            machine.
     """
-    ended = way.run(
+    ended = transport.run(
         ["sh", "-c", _LOOK, "sh", directory or "", program.name, program.sha256],
         seconds=_LOOK_SECONDS,
     )
@@ -255,20 +254,20 @@ def look(way: Way, title: str, program: Program, directory: str | None) -> Seen:
         raise TestbedError(f"{title} does not answer as a shell does, but with: {message}", hint)
     if before:
         hint = (
-            "let ~/.bashrc and the like be silent where nobody types: begin it with `case $- "
-            "in *i*) ;; *) return;; esac`"
+            "let ~/.bashrc and the like print nothing in a non-interactive shell: begin it with "
+            "`case $- in *i*) ;; *) return;; esac`"
         )
         raise TestbedError(
             (
-                f"{title} says something before anything is asked, which the agent would be "
-                f"mistaken for: {before.strip()!r:.80}"
+                f"{title} prints something before the first command, which would be mistaken "
+                f"for the agent's answer: {before.strip()!r:.80}"
             ),
             hint,
         )
     seen = Seen(
         system=lines[0],
         machine=_NAMES.get(lines[1], lines[1]),
-        place=lines[2],
+        directory=lines[2],
         kept=lines[3:] == ["kept"],
     )
     if seen.system != "Linux":
@@ -290,20 +289,20 @@ def look(way: Way, title: str, program: Program, directory: str | None) -> Seen:
     return seen
 
 
-def copy(way: Way, title: str, program: Program, place: str) -> str:
-    """Puts the program there; its path.
+def copy(transport: Transport, title: str, program: Program, directory: str) -> str:
+    """Copies the program there; returns its path.
 
     Raises:
         TestbedError: There is no room for it, or it may not be written there.
     """
-    words = ["sh", "-c", _COPY, "sh", place, program.name, program.sha256]
-    ended = way.run(words, content=program.content, seconds=_COPY_SECONDS)
+    words = ["sh", "-c", _COPY, "sh", directory, program.name, program.sha256]
+    ended = transport.run(words, content=program.content, seconds=_COPY_SECONDS)
     if ended.code != 0:
-        raise refused(title, place, ended, program)
-    return f"{place}/{program.name}"
+        raise refused(title, directory, ended, program)
+    return f"{directory}/{program.name}"
 
 
-def refused(title: str, place: str, ended: Ended, program: Program) -> TestbedError:
+def refused(title: str, directory: str, ended: Ended, program: Program) -> TestbedError:
     """Why nothing could be written there."""
     another = (
         'or name another directory for it in the inventory, for example: directory = "/var/tmp"'
@@ -311,46 +310,46 @@ def refused(title: str, place: str, ended: Ended, program: Program) -> TestbedEr
     if _FULL.search(ended.err.decode(errors="replace")):
         size = f"{len(program.content) / 1e6:.0f} MB"
         return TestbedError(
-            f"{title} has no room for the agent ({size}) in {place}: {_message(ended)}",
+            f"{title} has no room for the agent ({size}) in {directory}: {_message(ended)}",
             f"free some space there, {another}",
         )
     return TestbedError(
-        f"the agent cannot be put into {place} on {title}: {_message(ended)}",
+        f"the agent cannot be put into {directory} on {title}: {_message(ended)}",
         f"let your user write there, {another}",
     )
 
 
-def start(way: Way, name: str, place: str, path: str, keep: Keep | None) -> Stream:
+def start(transport: Transport, name: str, directory: str, path: str, keep: Keep | None) -> Stream:
     """Starts a session of the agent on the host of that name: its control channel.
 
-    It ends with the way unless it is to be kept.
+    It ends with the transport unless it is kept.
     """
     if keep is None:
-        return way.open(["sh", "-c", _SESSION, "sh", place, path, str(SILENCE_SECONDS)])
-    return way.open(
-        ["sh", "-c", _KEEP, "sh", place, path, str(keep.seconds), _KEPT, keep.owner_of(name)]
+        return transport.open(["sh", "-c", _SESSION, "sh", directory, path, str(SILENCE_SECONDS)])
+    return transport.open(
+        ["sh", "-c", _KEEP, "sh", directory, path, str(keep.seconds), _KEPT, keep.owner_of(name)]
     )
 
 
-def resume(way: Way, directory: str, path: str) -> Stream:
-    """Goes back to a session that has lost its way.
+def resume(transport: Transport, directory: str, path: str) -> Stream:
+    """Resumes a session that has lost its transport.
 
-    It ends with one of :data:`NO_SESSION` where nobody can.
+    It ends with one of :data:`NO_SESSION` if that is not possible.
     """
-    return way.open(["sh", "-c", _RETURN, "sh", directory, path])
+    return transport.open(["sh", "-c", _RETURN, "sh", directory, path])
 
 
-def remove(way: Way, title: str, place: str) -> None:
+def remove(transport: Transport, title: str, directory: str) -> None:
     """Removes every version of the program, and the directory.
 
     Raises:
         TestbedError: It stays, since another session needs it, or since it may not be removed.
     """
-    ended = way.run(["sh", "-c", _REMOVE, "sh", place], seconds=_LOOK_SECONDS)
+    ended = transport.run(["sh", "-c", _REMOVE, "sh", directory], seconds=_LOOK_SECONDS)
     if ended.code != 0 or ended.err:
         raise TestbedError(
-            f"the agent cannot be removed from {place} on {title}: {_message(ended)}",
-            f"when nobody needs it any more, remove {place} by hand",
+            f"the agent cannot be removed from {directory} on {title}: {_message(ended)}",
+            f"when it is no longer in use, remove {directory} by hand",
         )
 
 
@@ -358,17 +357,17 @@ def not_started(
     title: str, path: str, ended: Ended | None, otherwise: TestbedError, program: Program
 ) -> TestbedError:
     """Why a session ended before it had begun."""
-    place = os.path.dirname(path)  # noqa: PTH120 - a path of another machine
+    directory = os.path.dirname(path)  # noqa: PTH120 - a path of another machine
     if ended is not None and ended.code == 126:
         hint = (
             "its file system may be mounted noexec: name another directory for it in the "
             'inventory, for example: directory = "/var/tmp"'
         )
         return TestbedError(
-            f"the agent may not be executed in {place} on {title}: {_message(ended)}", hint
+            f"the agent may not be executed in {directory} on {title}: {_message(ended)}", hint
         )
     if ended is not None and (ended.code == 1 or _FULL.search(ended.err.decode(errors="replace"))):
-        return refused(title, place, ended, program)
+        return refused(title, directory, ended, program)
     return otherwise
 
 

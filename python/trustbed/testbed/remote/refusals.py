@@ -1,4 +1,4 @@
-"""What SSH says when it does not connect, or no longer.
+"""Error messages for SSH connections that fail or are lost.
 
 In words, with what can be done about it.
 """
@@ -40,7 +40,7 @@ def explained(
         )
     if isinstance(error, asyncssh.KeyExchangeFailed):
         return TestbedError(
-            f"{title} speaks another SSH than we do: {_reason(error)}",
+            f"{title} speaks another version of SSH: {_reason(error)}",
             "it may be very old, or configured so",
         )
     if isinstance(error, asyncssh.ConnectionLost):
@@ -75,7 +75,7 @@ def explained(
         message = reason(error)
         return TestbedError(
             f"{title} cannot be reached ({where}): {message}",
-            "check its address, and the way there",
+            "check its address, and the route there",
         )
     return TestbedError(
         f"{title}: SSH cannot be set up: {error}",

@@ -1,10 +1,10 @@
-"""A way to a host by SSH.
+"""The SSH transport to a host.
 
 Its connection, through jump hosts where there are some, and sessions on it.
 
-What an inventory does not say, OpenSSH's configuration does; keys come from files and from an
-agent, and host keys are always checked (:mod:`~trustbed.testbed.remote.host_keys`). Nobody is asked
-for a password or a passphrase: measuring goes on when nobody is there.
+What an inventory does not state comes from OpenSSH's configuration; keys come from files and from
+an agent, and host keys are always checked (:mod:`~trustbed.testbed.remote.host_keys`). It never
+asks for a password or a passphrase: campaigns run unattended.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class SshTransport:
         """Connects.
 
         Raises:
-            TestbedError: That is not possible; it says why, and what to do.
+            TestbedError: It failed; the error gives the reason and how to fix it.
         """
         return cls(loop, loop.run(_connected(host, known_hosts, title)), title)
 
     def run(self, words: Sequence[str], *, content: bytes = b"", seconds: float) -> Ended:
-        """Runs a command there to its end: see :meth:`Way.run`."""
+        """Runs a command there to its end: see :meth:`Transport.run`."""
         return self._loop.run(self._run(words, content, seconds))
 
     async def _run(self, words: Sequence[str], content: bytes, seconds: float) -> Ended:
@@ -104,7 +104,7 @@ class SshTransport:
         )
 
     def open(self, words: Sequence[str]) -> SshStream:
-        """Starts a command there that stays: see :meth:`Way.open`."""
+        """Starts a command there that stays: see :meth:`Transport.open`."""
         return self._loop.run(self._open(words))
 
     async def _open(self, words: Sequence[str]) -> SshStream:
@@ -204,7 +204,7 @@ class _Mover:
             while piece := await self._process.stdout.read(_PIECE):
                 with contextlib.suppress(
                     OSError
-                ):  # nobody listens any more; it is read all the same, so that it can end
+                ):  # no reader is left; read on all the same, so that it can end
                     self._writer.write(piece)
                     await self._writer.drain()
         except (OSError, asyncssh.Error) as error:
@@ -254,11 +254,11 @@ async def _reach(
         else _configured(options.tunnel, host.address, title)
     )
     for jump in jumps:
-        # The first one may itself lie behind others, which OpenSSH's configuration says.
+        # OpenSSH's configuration may put the first one behind others.
         through = Ssh(address=jump.address, user=jump.user, port=jump.port, keys=host.keys)
         await _reach(through, known_hosts, f"the jump host {jump}", made, depth + 1)
-    places = doorkeeper.files(options, known_hosts, title)
-    keys = doorkeeper.known(places, title)
+    key_files = doorkeeper.files(options, known_hosts, title)
+    keys = doorkeeper.known(key_files, title)
     door = Doorkeeper()
     guarded = {
         "known_hosts": keys,
@@ -271,7 +271,7 @@ async def _reach(
                 await asyncssh.connect(**settings, **guarded, tunnel=made[-1] if made else None)
             )
     except asyncssh.HostKeyNotVerifiable:
-        raise doorkeeper.explained(title, options, keys, door.shown, places) from None
+        raise doorkeeper.explained(title, options, keys, door.shown, key_files) from None
     except (OSError, TimeoutError, asyncssh.Error, ValueError) as error:
         raise refusals.explained(error, title, options, CONNECT_SECONDS) from error
 

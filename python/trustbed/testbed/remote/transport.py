@@ -1,6 +1,6 @@
-"""What is needed of a way to another host, whatever it is.
+"""The interface of a transport to another host.
 
-Commands run there, and one that stays with a duplex stream to it.
+A transport runs commands there, and keeps one running with a duplex stream to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol
 from trustbed.errors import MOST_BYTES, wrote_too_much
 
 TAIL_BYTES = 4000
-"""Of what a program says on standard error: as much as is kept for an error message."""
+"""How much of a program's standard error is kept for an error message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class Ended:
 
 
 class Readable(Protocol):
-    """What somebody else writes."""
+    """A stream that another process writes."""
 
     async def read(self, n: int = -1, /) -> bytes:
-        """Some of it; nothing at its end."""
+        """The next bytes; none at the end."""
 
 
 class Stream(Protocol):
@@ -59,36 +59,36 @@ class Stream(Protocol):
         """
 
 
-class Way(Protocol):
-    """A way to a host.
+class Transport(Protocol):
+    """A transport to a host.
 
-    Words are words: no shell of ours, and none of the host's, reads anything into them.
+    No shell, local or remote, interprets the words of a command.
     """
 
     def run(self, words: Sequence[str], *, content: bytes = b"", seconds: float) -> Ended:
         """Runs a command there to its end, with something to read.
 
         Raises:
-            TestbedError: The way does not lead there any more, or the command took too long.
+            TestbedError: The transport is lost, or the command took too long.
         """
 
     def open(self, words: Sequence[str]) -> Stream:
         """Starts a command there that stays.
 
         Raises:
-            TestbedError: The way does not lead there any more.
+            TestbedError: The transport is lost.
         """
 
     def close(self) -> None:
-        """Gives the way up. Commands that still run there lose their standard input."""
+        """Closes the transport. Commands that still run there lose their standard input."""
 
 
 async def both_of(out: Readable, err: Readable, who: str) -> tuple[bytes, bytes]:
     """What a command writes on both of its streams, to their ends.
 
     Raises:
-        TestbedError: It is more than anything of ours writes: as from a shell that says something
-            for ever before it runs what it is told.
+        TestbedError: It is more than any program of ours writes, for example a start-up script that
+            prints without end.
     """
     reading = [asyncio.ensure_future(_everything(stream, who)) for stream in (out, err)]
     try:
@@ -96,7 +96,7 @@ async def both_of(out: Readable, err: Readable, who: str) -> tuple[bytes, bytes]
     finally:
         for one in reading:
             one.cancel()
-        # Nobody reads any longer when whoever called ends the command.
+        # The readers have stopped before the caller ends the command.
         await asyncio.gather(*reading, return_exceptions=True)
     return written, complained
 
@@ -111,12 +111,12 @@ async def _everything(stream: Readable, who: str) -> bytes:
 
 
 def last_line(octets: bytes) -> str:
-    """The last line that is not blank, without what a terminal would obey."""
+    """The last line that is not blank, without control characters."""
     lines = octets[-TAIL_BYTES:].decode(errors="replace").strip().splitlines()
     return "".join(character for character in lines[-1] if character.isprintable()) if lines else ""
 
 
 def how(ended: Ended) -> str:
-    """How a command that was to stay has ended."""
+    """How a long-running command has ended."""
     code = "was killed" if ended.code is None else f"ended with code {ended.code}"
     return f"what ran there {code}{f': {ended.message}' if ended.message else ''}"
