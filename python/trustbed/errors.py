@@ -40,7 +40,7 @@ def wrote_too_much(who: str) -> TestbedError:
 
 
 def reason(error: OSError) -> str:
-    """What the kernel says of an error, as a part of a sentence: ``permission denied``."""
+    """The kernel's message for an error, as a part of a sentence: ``permission denied``."""
     return (error.strerror or str(error)).lower()
 
 

@@ -65,7 +65,7 @@ def test_a_declared_bulk_sender_is_doubted_only_when_it_mostly_idled(pausing: Ev
 def test_leans(pausing: Evidence) -> None:
     assert (
         others(pausing, rwnd_limited=None, app_limited_fraction=None)[0].hint
-        == "nothing in the capture leans either way"
+        == "nothing in the capture favours either"
     )
     assert others(pausing, rwnd_limited=0.1)[0].hint.endswith("no clear lean")
 

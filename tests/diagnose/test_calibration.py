@@ -112,7 +112,7 @@ def test_the_confidence_is_stated_and_the_score_decides(healthy: Evidence) -> No
     )
     assert (raw.score, raw.confidence, raw.stated) == (0.7, 0.7, None)
     assert (found.score, found.confidence) == (0.7, 0.99)
-    assert found.place == "away"
+    assert found.capture_point == "away"
     assert (raw.verdict, found.verdict) == ("review", "review"), "a discard needs a score of 0.80"
 
 
@@ -137,15 +137,15 @@ def test_answers_are_of_one_kind_by_rule_and_limits() -> None:
 def test_published_cases_state_their_score(published_cases: list[dict[str, Any]]) -> None:
     for case in published_cases:
         found = diagnose(Evidence.from_published(case["evidence"]))
-        assert found.place is None
+        assert found.capture_point is None
         assert found.confidence == found.score
 
 
 def test_a_row_of_the_table_has_an_index(row: dict[str, Any]) -> None:
     (found,) = judge([{**row, "at": "sender"}], {}).diagnoses
-    assert found.place == "beside"
+    assert found.capture_point == "beside"
     (unknown,) = judge([{**row, "at": "unknown"}], {}).diagnoses
-    assert (unknown.place, unknown.confidence) == (None, unknown.score)
+    assert (unknown.capture_point, unknown.confidence) == (None, unknown.score)
 
 
 def test_an_explanation_says_what_the_confidence_rests_on(

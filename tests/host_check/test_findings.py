@@ -179,7 +179,7 @@ FOUND = [
         "warning",
         {"live": None, "load__run_queue__load_1min": 2.0},
         "host",
-        "0.50 threads wanted each",
+        "0.50 threads competed for each",
     ),
     (
         "machine_pressure",

@@ -90,7 +90,7 @@ def test_without_queues_nothing_is_claimed(bursty: Model) -> None:
     assert burst_words.headline(bare) == "How deep a buffer this traffic needs was not measured."
     assert (
         burst_words.headline({**bare, "mean_rate_bits_per_second": None})
-        == "Too few packets to say how deep a buffer they need."
+        == "Too few packets to determine how deep a buffer they need."
     )
     assert burst_words.pacing(bare) == ""
 

@@ -39,9 +39,9 @@ import trustbed.diagnose
 from trustbed.diagnose.calibration import (
     PRIOR_ANSWERS,
     Calibration,
+    CapturePoint,
     Counted,
     Fitted,
-    Place,
     kind_of,
     stated,
 )
@@ -65,7 +65,7 @@ class Sample:
 
     name: str
     network: str
-    place: Place
+    place: CapturePoint
     kind: str
     score: int
     is_right: bool
@@ -110,12 +110,12 @@ def unseen(given: Sequence[Sample], seen: Collection[str]) -> tuple[list[Sample]
 
 def fit(given: Iterable[Sample]) -> Calibration:
     """The table; places without an answer are not in it."""
-    by_capture_point: dict[Place, list[Sample]] = defaultdict(list)
+    by_capture_point: dict[CapturePoint, list[Sample]] = defaultdict(list)
     for sample in given:
         by_capture_point[sample.place].append(sample)
     return {
         place: Fitted(curve=_curve(found), answers=_answers(found))
-        for place in get_args(Place)
+        for place in get_args(CapturePoint)
         if (found := by_capture_point.get(place))
     }
 
@@ -224,7 +224,7 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
         )
         if is_used
     )
-    yield '"""How many answers of each kind were right, and what a score was worth, by place.'
+    yield '"""How many answers of each kind were right, and a score\'s worth, by capture point.'
     yield ""
     yield "Transfers of odd seeds whose cause was made."
     yield ""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from trustbed.diagnose.calibration import Place
+from trustbed.diagnose.calibration import CapturePoint
 from trustbed.diagnose.compensation import STALLS, Compensation, estimated
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.diagnosis import Diagnosis, Shares, diagnose
@@ -42,7 +42,7 @@ class Answer:
     flags: tuple[str, ...]
     evidence: Mapping[str, Any]
     alternatives: tuple[str, ...]
-    place: Place | None
+    place: CapturePoint | None
     estimate: Compensation | None = None
 
 
@@ -96,7 +96,7 @@ def _answer(diagnosis: Diagnosis, evidence: Evidence, quality: Quality) -> Answe
         flags=diagnosis.flags,
         evidence=asdict(evidence),
         alternatives=tuple(other.cause for other in diagnosis.alternatives),
-        place=diagnosis.place,
+        place=diagnosis.capture_point,
         estimate=estimated(Case.of(evidence, THRESHOLDS), diagnosis.cause, quality)
         if stalled
         else None,

@@ -73,16 +73,16 @@ def burst(
 
     ``rate`` is that of the virtual bottleneck, in front of which the queue is measured
     (``mode="static"``); without it every window is measured at its own average
-    (``"dynamic-same"``). ``window`` is how long each is. ``basis`` says what counts as the length
-    of a packet, ``by`` what tells streams apart that are measured on their own beside the whole
-    (the ``top`` largest), ``filter`` which packets count, in the language of tcpdump, ``offload``
-    what becomes of super-packets (``"spread"`` needs ``link_rate``). ``buffers`` and ``rates`` are
-    swept for losses; without them they follow from the traffic. ``bin``, ``count`` and ``wavelet``
-    are those of the energy, and ``octaves`` the first and last one that the Hurst parameter is
-    fitted to. ``only`` leaves out what is not named. ``lost`` makes it possible to name the packets
-    that every queue loses (:attr:`Burstiness.lost`). Rates are written ``"20Mbit/s"`` or in bit/s,
-    times ``"20ms"`` or in seconds, sizes ``"64KiB"`` or in bytes. ``workers`` threads (default: one
-    per core) give the same result for any number.
+    (``"dynamic-same"``). ``window`` is how long each is. ``basis`` defines what counts as the
+    length of a packet, ``by`` what separates streams that are measured on their own beside the
+    whole (the ``top`` largest), ``filter`` which packets count, in the language of tcpdump,
+    ``offload`` what becomes of super-packets (``"spread"`` needs ``link_rate``). ``buffers`` and
+    ``rates`` are swept for losses; without them they follow from the traffic. ``bin``, ``count``
+    and ``wavelet`` are those of the energy, and ``octaves`` the first and last one that the Hurst
+    parameter is fitted to. ``only`` leaves out what is not named. ``lost`` makes it possible to
+    name the packets that every queue loses (:attr:`Burstiness.lost`). Rates are written
+    ``"20Mbit/s"`` or in bit/s, times ``"20ms"`` or in seconds, sizes ``"64KiB"`` or in bytes.
+    ``workers`` threads (default: one per core) give the same result for any number.
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean
     nothing.
@@ -252,7 +252,7 @@ class Burstiness:
 
     @property
     def streams(self) -> dict[str, Model]:
-        """The models of the streams that ``by`` told apart, by name, the largest first."""
+        """The models of the streams that ``by`` separates, by name, the largest first."""
         return {stream["name"]: stream for stream in self._streams}
 
     @property
@@ -313,9 +313,7 @@ class Burstiness:
         from trustbed.report.burst import tables as burst_tables
 
         if not self.options.lost:
-            raise ValueError(
-                "lost packets are named only when asked for: trustbed.burst(…, lost=True)"
-            )
+            raise ValueError("lost packets are named only on request: trustbed.burst(…, lost=True)")
         return pa.concat_tables([burst_tables.SCHEMAS["lost"].empty_table(), *self._lost()])
 
     def _lost(self) -> Iterator[pa.Table]:
@@ -336,7 +334,7 @@ class Burstiness:
     @property
     def damage(self) -> tuple[str, ...]:
         """What could not be read, one line each."""
-        places = [
+        damaged = [
             (
                 f"{problem['file']} at byte {problem['offset']}: "
                 f"{problem.get('detail') or problem['code']}"
@@ -344,7 +342,7 @@ class Burstiness:
             for problem in self._arrivals.problems
         ]
         left_out = sum((self.facts.get("problems_left_out") or {}).values())
-        return (*places, *([f"{left_out} more damaged places"] if left_out else []))
+        return (*damaged, *([f"{left_out} more damaged positions"] if left_out else []))
 
     def chart(self, kind: str = "burstiness") -> altair.TopLevelMixin:
         """A chart for a notebook (needs altair: ``pip install trustbed[notebook]``)."""
@@ -394,7 +392,7 @@ class Burstiness:
         return readers
 
     def document(self, about: Row | None = None) -> Model:
-        """What ``--json`` prints: the model, and who asked."""
+        """What ``--json`` prints: the model, and its origin."""
         return {"trustbed": self.about(about), **self.model}
 
     def write_json(self, stream: TextIO, *, about: Row | None = None) -> None:

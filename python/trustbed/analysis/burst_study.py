@@ -2,7 +2,7 @@
 
 Which rates, buffers and links are looked at, and under which names.
 
-The engine measures; here is decided what. Rates that nobody named follow from the traffic: links on
+The engine measures; this module decides what. Rates not given follow from the traffic: links on
 which it would be so many percent of the load, and buffers up to the one that loses nothing.
 
 The model is what ``trustbed burst --json`` prints (docs/json.md), plain dictionaries and lists.
@@ -100,7 +100,7 @@ class Studied:
         }
 
     def model(self, name: str) -> Model:
-        """Everything that was asked for, of these packets."""
+        """All requested results for these packets."""
         options, measures = self._options, self._options.measures
         self._refuse_too_many_windows()
         found = self._study()
@@ -156,7 +156,7 @@ class Studied:
     def _study(self) -> Json:
         options, measures = self._options, self._options.measures
         ends = self._arrivals.ends
-        asked = {
+        request = {
             "mode": options.mode if "windows" in measures else None,
             "rate": options.rate,
             "window_ns": options.window,
@@ -170,7 +170,7 @@ class Studied:
             "train_gap_ns": TRAIN_GAP if "trains" in measures else None,
             "points": MOST_POINTS,
         }
-        return self._arrivals.study(asked, **self._shared)
+        return self._arrivals.study(request, **self._shared)
 
     def _refuse_too_many_windows(self) -> None:
         ends = self._arrivals.ends
@@ -216,7 +216,7 @@ class Studied:
 
 
 def _fastest(found: Json) -> int | None:
-    """The highest rate over a millisecond: what a link had at least, if nobody says what it has."""
+    """The highest rate over a millisecond: a lower bound of an unknown link rate."""
     peaks = (found.get("rates") or {}).get("peaks") or ()
     rate = next(
         (
@@ -230,7 +230,7 @@ def _fastest(found: Json) -> int | None:
 
 
 def _sigma_rates(options: BurstOptions, mean: float | None, fastest: int | None) -> dict[int, str]:
-    """The rates of σ(ρ), rising, each with what it stands for."""
+    """The rates of σ(ρ), rising, each with its meaning."""
     link = options.link_rate or fastest
     given = {rate: "given" for rate in (options.rate, *(options.rates or ())) if rate}
     if not mean or not link:

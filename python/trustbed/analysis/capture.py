@@ -2,7 +2,7 @@
 
 Reading and measuring are the engine's, judging is ``trustbed.diagnose``'s, showing is
 ``trustbed.report``'s; this module joins the three. The tables of transfers and connections stay
-where the engine keeps them until they are asked for: judging goes through them batch by batch and
+where the engine keeps them until they are read: judging goes through them batch by batch and
 keeps the diagnoses, of which all transfers that are too short share one.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from trustbed.analysis.burst import Burstiness
     from trustbed.report.transfer import html
 
-#: A report tells about this many transfers one by one; files and tables hold all of them.
+#: A report describes this many transfers one by one; files and tables hold all of them.
 SHOWN = 400
 
 _TABLES = ("connections", "transfers", "findings", "skips")
@@ -66,18 +66,18 @@ def analyze(
 
     ``captures`` is one file, or the files of a rotated one; ``-`` is standard input.
 
-    ``at`` says where it was taken (found per connection if not given), ``workload`` what the sender
+    ``at`` names the capture point (found per connection if not given), ``workload`` what the sender
     did (``bulk``: it always had data to send), ``capacity`` how fast the narrowest link is
     (``"20Mbit/s"``, or bit/s). ``inner`` judges the packets inside tunnels, ``dedup`` drops packets
     that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
     ``series`` what charts are drawn from (without it the first chart or report reads the capture
     again). ``workers`` threads (default: one per core) give the same result for any number.
     ``progress`` is called with bytes read and bytes in total (``None`` = unknown). ``host_of``
-    says, for a row of the transfers table, what is known of the host that sent it (``None``:
+    returns, for a row of the transfers table, what is known of the host that sent it (``None``:
     nothing).
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean
-    nothing. What is merely damaged is analysed as far as it goes, and ``findings`` says what is
+    nothing. What is merely damaged is analysed as far as it goes, and ``findings`` names what is
     missing.
     """
     if at not in (None, "sender", "receiver", "middle"):
@@ -362,10 +362,10 @@ class Capture:
             diagnoses = self.judgement.diagnoses[start : start + batch.num_rows]
             start += batch.num_rows
             if judged_only:
-                wanted = [diagnosis.verdict != "not_judged" for diagnosis in diagnoses]
-                batch = batch.filter(pa.array(wanted, pa.bool_()))
+                kept = [diagnosis.verdict != "not_judged" for diagnosis in diagnoses]
+                batch = batch.filter(pa.array(kept, pa.bool_()))
                 diagnoses = [
-                    diagnosis for diagnosis, judged in zip(diagnoses, wanted, strict=True) if judged
+                    diagnosis for diagnosis, judged in zip(diagnoses, kept, strict=True) if judged
                 ]
             for row, diagnosis in zip(columns.text_rows(batch), diagnoses, strict=True):
                 yield rows.with_words(row, diagnosis)
@@ -383,7 +383,7 @@ class Capture:
             start += batch.num_rows
         raise KeyError(f"no transfer {name!r} in {self.options.name}")
 
-    def burstiness(self, **asked: Any) -> Burstiness:  # noqa: ANN401 - any option of trustbed.burst
+    def burstiness(self, **options: Any) -> Burstiness:  # noqa: ANN401 - any option of trustbed.burst
         """How bursty the traffic is.
 
         Takes what :func:`trustbed.burst` takes, and reads the capture again.
@@ -397,7 +397,7 @@ class Capture:
             )
         return burst(
             self.options.files,
-            **{"inner": self.options.inner, "workers": self.options.workers, **asked},
+            **{"inner": self.options.inner, "workers": self.options.workers, **options},
         )
 
     # Where it goes.
@@ -426,7 +426,7 @@ class Capture:
 
         Damage in files, and records that should have been measured and were not.
         """
-        places = [
+        damaged = [
             (
                 f"{problem['file']} at byte {problem['offset']}: "
                 f"{problem.get('detail') or problem['code']}"
@@ -442,8 +442,8 @@ class Capture:
             if skip["reason"] in _DAMAGED and skip["records"]
         ]
         left_out = sum((self._analysis.capture.get("problems_left_out") or {}).values())
-        more = [f"{left_out} more damaged places"] if left_out else []
-        return (*places, *more, *records)
+        more = [f"{left_out} more damaged positions"] if left_out else []
+        return (*damaged, *more, *records)
 
     def write(
         self,

@@ -88,12 +88,12 @@ class Transfer:
 
     def _repr_html_(self) -> str:
         reasons = "".join(f"<li>{html.escape(reason)}</li>" for reason in self.diagnosis.reasons)
-        diagnosis, say = self.diagnosis, html.escape
+        diagnosis, escape = self.diagnosis, html.escape
         judged = (
-            f"({say(diagnosis.verdict)}, {say(diagnosis.cause)}, confidence "
+            f"({escape(diagnosis.verdict)}, {escape(diagnosis.cause)}, confidence "
             f"{diagnosis.confidence:.2f})"
         )
         return (
-            f"<p><strong>{say(diagnosis.headline)}</strong> {judged}<br>{say(self.name)}: "
-            f"{say(words.endpoints(self.row))}</p><ul>{reasons}</ul>"
+            f"<p><strong>{escape(diagnosis.headline)}</strong> {judged}<br>{escape(self.name)}: "
+            f"{escape(words.endpoints(self.row))}</p><ul>{reasons}</ul>"
         )

@@ -36,10 +36,10 @@ class Clocks:
 
     ``ahead_seconds`` at the first frame that both saw, give or take ``ahead_error_seconds``;
     ``skew`` in seconds per second, with what the two directions disagree about in ``skew_error``,
-    both ``None`` where the captures are too short to tell. ``clock_slew_seconds`` is how far the
-    clocks went against each other where they did not run evenly, ``None`` elsewhere; then
-    ``ahead_error_seconds`` is that of the worst moment. ``stated`` says that none of it was found,
-    but one clock is stated to have timestamped both. ``frames`` were compared.
+    both ``None`` where the captures are too short. ``clock_slew_seconds`` is how far the clocks
+    went against each other where they did not run evenly, ``None`` elsewhere; then
+    ``ahead_error_seconds`` is that of the worst moment. ``stated`` means that none of it was
+    measured: one clock is declared to have timestamped both. ``frames`` were compared.
     """
 
     ahead_seconds: float
@@ -63,9 +63,9 @@ def join(
 
     Each a file or the files of a rotated one.
 
-    Which is which only names them: transfers of both directions are found. ``same_clock`` says that
-    one clock stamped both, ``inner`` looks into tunnels. Both are read twice, ``progress`` is
-    called with bytes read and bytes in total of each reading.
+    Which is which only names them: transfers of both directions are found. ``same_clock`` declares
+    that one clock timestamped both, ``inner`` looks into tunnels. Both are read twice, ``progress``
+    is called with bytes read and bytes in total of each reading.
 
     Raises ``CaptureError`` when one cannot be read or the two do not hold the same packets.
     """

@@ -1,8 +1,8 @@
 """The other cause that would leave the same packets, what suggests which, and what would settle it.
 
-A bulk sender that is stopped and an application that pauses cannot be told apart by their packets
-alone. The rule names one of them; this module names the other one where it remains possible. It
-never changes cause, confidence or verdict.
+A bulk sender that is stopped and an application that pauses cannot be distinguished by their
+packets alone. The rule names one of them; this module names the other one where it remains
+possible. It never changes cause, confidence or verdict.
 
 Bias: rather names an alternative too many than hides one.
 """
@@ -34,7 +34,7 @@ _SETTLES_PAUSES = (
     "the application), or --workload bulk if the sender had data waiting all the time"
 )
 _SETTLES_QUEUE = (
-    "the load of the link by others during the transfer, or a repetition while nobody else uses it"
+    "the load of the link by others during the transfer, or a repetition while it is otherwise idle"
 )
 _SETTLES_DECLARATION = "what the sender ran: a generator that paces or waits is no bulk workload"
 
@@ -139,13 +139,13 @@ def _if_the_machine_stopped(case: Case) -> tuple[Alternative, ...]:
 
 
 def _lean(case: Case) -> str:
-    """Which way the two tell-tale shares point.
+    """Which of the two causes the two shares favour.
 
     A stopped bulk sender fills the window whenever it runs, a pausing application does not.
     """
     full, idle = case.evidence.rwnd_limited, case.evidence.app_limited_fraction
     if full is None and idle is None:
-        return "nothing in the capture leans either way"
+        return "nothing in the capture favours either"
     numbers = (
         f"window full {percent_words(full)} of the time, nothing outstanding after a short "
         f"packet {percent_words(idle)}"

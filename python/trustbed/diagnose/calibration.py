@@ -29,13 +29,13 @@ from typing import Literal, TypeAlias
 from trustbed.diagnose.confidence import HIGHEST, LOWEST
 from trustbed.diagnose.evidence import Evidence
 
-Place: TypeAlias = Literal["beside", "beside_with_host", "away"]
-"""Where the capture was taken.
+CapturePoint: TypeAlias = Literal["beside", "beside_with_host", "away"]
+"""The capture point, and whether there is host evidence.
 
-Beside the sender, the same with something known of the sending host besides, or elsewhere.
+At the sender, at the sender with evidence of the sending host, or elsewhere.
 """
 
-PLACES: Mapping[Place, str] = {
+CAPTURE_POINTS: Mapping[CapturePoint, str] = {
     "beside": "captured beside the sender",
     "beside_with_host": "captured beside the sender, with what is known of its host",
     "away": "captured away from the sender",
@@ -55,7 +55,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is known of one place.
+    """The calibration of one capture point.
 
     ``curve``: scores in hundredths, rising, each with the share of right answers, which never
     falls. ``answers``: by kind, see :func:`kind_of`.
@@ -65,7 +65,7 @@ class Fitted:
     answers: Mapping[str, Counted]
 
 
-Calibration: TypeAlias = Mapping[Place, Fitted]
+Calibration: TypeAlias = Mapping[CapturePoint, Fitted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ class Stated:
     counted: Counted
 
 
-def capture_point_of(at: str | None, evidence: Evidence) -> Place | None:
-    """The place of a capture; ``None`` where it is unknown, as for published cases."""
+def capture_point_of(at: str | None, evidence: Evidence) -> CapturePoint | None:
+    """The capture point; ``None`` where it is unknown, as for published cases."""
     if at == "sender":
-        told = (evidence.processor_missed, evidence.cpu_share, evidence.send_buffer_limited)
-        return "beside" if told == (None, None, None) else "beside_with_host"
+        known = (evidence.processor_missed, evidence.cpu_share, evidence.send_buffer_limited)
+        return "beside" if known == (None, None, None) else "beside_with_host"
     return "away" if at in ("receiver", "middle") else None
 
 
@@ -90,12 +90,14 @@ def kind_of(rule: str, limits: Iterable[str]) -> str:
     return f"{rule} under {under}" if under else rule
 
 
-def stated(calibration: Calibration, place: Place | None, kind: str, score: int) -> Stated | None:
+def stated(
+    calibration: Calibration, point: CapturePoint | None, kind: str, score: int
+) -> Stated | None:
     """The confidence that answers a score (hundredths).
 
-    ``None`` where nothing is known of this kind of answers from this place.
+    ``None`` where there are no answers of this kind from this capture point.
     """
-    fitted = calibration.get(place) if place is not None else None
+    fitted = calibration.get(point) if point is not None else None
     counted = fitted.answers.get(kind) if fitted is not None else None
     if fitted is None or counted is None:
         return None

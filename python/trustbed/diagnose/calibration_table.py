@@ -1,4 +1,4 @@
-"""How many answers of each kind were right, and what a score was worth, by place.
+"""How many answers of each kind were right, and a score's worth, by capture point.
 
 Transfers of odd seeds whose cause was made.
 

@@ -225,8 +225,8 @@ _ENTRIES = (
         "transfers whose capture point is unknown",
         "transfers",
         "Neither handshake nor response times show whether the capture was taken at the sender, "
-        "at the receiver or between them. Pauses of the sender cannot be told from pauses of the "
-        "network then.",
+        "at the receiver or between them. Then pauses of the sender cannot be distinguished "
+        "from pauses of the network.",
         "name the capture point: --at sender, --at receiver or --at middle",
     ),
     Entry(
@@ -270,7 +270,7 @@ _ENTRIES = (
         "the transfer stalled with data outstanding",
         "seconds",
         "For two seconds or more nothing was sent, or only retransmissions of one range, while "
-        "data waited for an acknowledgement. One connection alone says nothing about its host.",
+        "data waited for an acknowledgement. One connection alone is no evidence about its host.",
         "check whether other connections of the host went on: if so, it was the path or the "
         "receiver",
     ),
@@ -344,8 +344,8 @@ _ENTRIES = (
         "the RTT includes the sender's own delays",
         "share",
         "Away from the sender the RTT is known only from the sender's responses. A host that "
-        "responds late inflates it just as a queue does, and without losses nothing tells the "
-        "two apart.",
+        "responds late inflates it just as a queue does, and without losses nothing "
+        "distinguishes the two.",
         "capture at the sender, or record the CPU share of the sending host",
     ),
     Entry(

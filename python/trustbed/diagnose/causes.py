@@ -81,7 +81,7 @@ class CauseEntry:
         meaning: One sentence.
         verdict: How the verdict follows from it.
         headline: First half of the headline; the advice of the verdict is the second.
-        next_step: What to do next. A cause that is trusted says how to use the number.
+        next_step: What to do next. For a trusted cause: how to use the number.
         headlines: Whole headlines for verdicts where the two halves would not fit.
     """
 
@@ -226,10 +226,7 @@ _TABLE = (
         meaning="packets overtook one another, and the sender took them for lost",
         verdict="trust",
         headline="slowed by reordering",
-        next_step=(
-            "use the number as the path's; check for per-packet load balancing where it is not "
-            "wanted"
-        ),
+        next_step=("use the number as the path's; check for unintended per-packet load balancing"),
     ),
     CauseEntry(
         name="route_change",

@@ -45,7 +45,7 @@ NOT_GOOD_ENOUGH = (
 class Compensation:
     """The estimate with its interval, in bytes of payload per second.
 
-    All three are ``None`` where ``why_not`` says why there is none.
+    All three are ``None`` where ``why_not`` gives the reason why there is none.
     """
 
     bytes_per_second: float | None = None

@@ -8,7 +8,7 @@ docs/validation.md shows both. A test holds them against that page.
 
 from __future__ import annotations
 
-from trustbed.diagnose.calibration import Place
+from trustbed.diagnose.calibration import CapturePoint
 
 NEAR, WANTED_SHARE = 0.10, 0.90
 """Reports show an estimate while it is within ``NEAR`` for this share of validated transfers."""
@@ -19,10 +19,10 @@ LOW, HIGH = 0.92, 1.10
 95 % of the odd seeds lie between, rounded outwards.
 """
 
-WITHIN: dict[Place, tuple[int, int]] = {"beside_with_host": (106, 110), "beside": (81, 85)}
+WITHIN: dict[CapturePoint, tuple[int, int]] = {"beside_with_host": (106, 110), "beside": (81, 85)}
 """How many estimates were within :data:`NEAR`, of how many, on even seeds.
 
-By the place of the capture and what was known besides.
+By capture point and host evidence.
 """
 
 IS_SHOWN = all(hits >= WANTED_SHARE * of for hits, of in WITHIN.values())

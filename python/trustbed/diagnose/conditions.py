@@ -2,10 +2,10 @@
 
 Words, a test and the number shown beside it.
 
-A condition is asked about a :class:`Case` (evidence, derived numbers, thresholds) and answers yes
-or no. It does not know which rule asks.
+A condition takes a :class:`Case` (evidence, derived numbers, thresholds) and holds or not. It does
+not know which rule uses it.
 
-Bias: an unknown number never fulfils a condition, except where the words say "or unknown".
+Bias: an unknown number never fulfils a condition, except where the words contain "or unknown".
 
 The words carry the thresholds' names in braces, so that the printed rule always states the value in
 use.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from trustbed.diagnose.ambiguity import Alternative, alternatives_of
 from trustbed.diagnose.calibration import (
     Calibration,
-    Place,
+    CapturePoint,
     Stated,
     capture_point_of,
     kind_of,
@@ -89,10 +89,10 @@ class Diagnosis:
 
     ``score`` is what was counted for the cause, 0.05…0.99; the verdict follows from it.
     ``confidence`` is the same as a probability, where enough is known: ``stated`` then holds what
-    it rests on, and ``place`` is where the capture was taken. ``numbers`` is ``None`` for a
+    it rests on, and ``capture_point`` is where the capture was taken. ``numbers`` is ``None`` for a
     transfer that cannot be judged. ``limits`` are the weaknesses of the capture that concern this
-    cause; their codes are also among ``flags``. ``compensation`` says of a transfer that is
-    discarded for stalls of its host what the network would have given.
+    cause; their codes are also among ``flags``. ``compensation`` estimates, for a transfer
+    discarded for stalls of its host, what the network would have given.
     """
 
     cause: Cause
@@ -108,7 +108,7 @@ class Diagnosis:
     alternatives: tuple[Alternative, ...] = ()
     limits: tuple[AppliedLimit, ...] = ()
     shares: Shares | None = None
-    place: Place | None = None
+    capture_point: CapturePoint | None = None
     stated: Stated | None = None
     compensation: Compensation | None = None
 
@@ -133,9 +133,12 @@ def diagnose(
         return _insufficient(rule, case, shares)
     limits = limits_of(rule.cause, quality, evidence, thresholds)
     score = capped(CONFIDENCE[rule.cause].hundredths(case), limits)
-    place = capture_point_of(quality.at, evidence)
+    capture_point = capture_point_of(quality.at, evidence)
     known = stated(
-        calibration, place, kind_of(rule.name, (applied.limit.code for applied in limits)), score
+        calibration,
+        capture_point,
+        kind_of(rule.name, (applied.limit.code for applied in limits)),
+        score,
     )
     raised = (*flags, *_flags(case, rule))
     verdict = held(verdict_of(rule.cause, case, score), limits)
@@ -162,7 +165,7 @@ def diagnose(
         alternatives=alternatives_of(rule.cause, case, all_flags),
         limits=limits,
         shares=shares,
-        place=place,
+        capture_point=capture_point,
         stated=known,
         compensation=compensated(case, rule.cause, verdict, quality),
     )

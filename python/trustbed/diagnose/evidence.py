@@ -30,7 +30,7 @@ _HOST = "null until something measures the host"
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """What a field says of itself; ``None`` for what follows from its name."""
+    """The declaration of a field; ``None`` for what follows from its name."""
 
     meaning: str
     unit: str | None
@@ -215,7 +215,7 @@ class Evidence:
         column="window_min_bytes",
     )
     idle_open_window_at_rate_fraction: float | None = _known(
-        "h′: as h, with P90(d) in place of X where it is larger",
+        "h′: as h, with P90(d) instead of X where it is larger",
         published="withheld_at_rate_fraction",
     )
     empty_fraction: float | None = _known(
@@ -306,8 +306,8 @@ class Evidence:
         """Evidence from a row of the transfers table (nanosecond integers, ``None`` = unknown).
 
         ``capacity_bits_per_second`` is what the user knows of the bottleneck, at IP level. A
-        capacity measured in the transfer itself wins if it is smaller: a link that was seen full is
-        the bottleneck, whatever its label says.
+        capacity measured in the transfer itself wins if it is smaller: a link that was full is
+        the bottleneck, whatever its configured capacity.
         """
         known = {
             source.field: source.read(row[source.column])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from trustbed.diagnose.calibration import PLACES, kind_of
+from trustbed.diagnose.calibration import CAPTURE_POINTS, kind_of
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.conditions import Case, Condition
 from trustbed.diagnose.confidence import CONFIDENCE
@@ -149,13 +149,13 @@ def _missing(
         return False
 
     unknown = [source.field for source in SOURCES if getattr(evidence, source.field) is None]
-    asked = [
+    open_fields = [
         field
         for field in unknown
         if (evidence.loss_events or field not in OF_LOSSES) and matters(field)
     ]
-    if asked:
-        yield "unknown, and could change the cause or its score: " + ", ".join(asked)
+    if open_fields:
+        yield "unknown, and could change the cause or its score: " + ", ".join(open_fields)
 
 
 def _fired(case: Case) -> Iterator[str]:
@@ -223,10 +223,10 @@ def _confidence(case: Case, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _as_probability(diagnosis: Diagnosis) -> Iterator[str]:
-    if diagnosis.place is None:
+    if diagnosis.capture_point is None:
         return
     kind = kind_of(diagnosis.rule, (applied.limit.code for applied in diagnosis.limits))
-    validated = f"validated verdicts of {kind}, {PLACES[diagnosis.place]}"
+    validated = f"validated verdicts of {kind}, {CAPTURE_POINTS[diagnosis.capture_point]}"
     if diagnosis.stated is None:
         yield f"stated unchanged: there are no {validated}"
         return

@@ -1,4 +1,4 @@
-"""What the reader and the flow engine say about a capture as a whole.
+"""What the reader and the flow engine report about a capture as a whole.
 
 The input of the capture-quality findings.
 
@@ -37,7 +37,7 @@ class FileFacts(TypedDict, total=False):
 
 
 class ProblemFacts(TypedDict, total=False):
-    """One place where a file could not be read as it should."""
+    """One position at which a file is damaged."""
 
     code: str
     file: str

@@ -1,6 +1,6 @@
 """Evidence from samples of the sending host: how long it was ready without a processor.
 
-The measure is a share of the whole time, not of the time in which the processor was wanted: a
+The measure is a share of the whole time, not of the time in which the process was ready: a
 program that sleeps for most of the time and now and then waits for a millisecond is not starved.
 It adds up time ready and waiting (Linux counts it per process as run delay), time throttled by a
 quota, and time stopped.
@@ -37,7 +37,7 @@ class HostEvidence:
 
     Of the sending host, and by a capture at the other end.
 
-    ``None`` = nobody looked.
+    ``None`` = not recorded.
     """
 
     processor_missed: float | None = None
@@ -51,8 +51,8 @@ def processor_of(processes: Rows, cgroups: Rows = ()) -> HostEvidence:
     """From the samples of the sender's processes and of the cgroup that they run in.
 
     ``processor_missed`` is a share of the time. ``processor_share`` is what an always-ready thread
-    in their place obtained: of the time in which the processor was wanted, where that is long
-    enough to say; else what was not missed.
+    would have obtained: the share of the time in which they were ready, where that is long enough;
+    else what was not missed.
     """
     by_process: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
     for row in processes:
@@ -65,7 +65,7 @@ def processor_of(processes: Rows, cgroups: Rows = ()) -> HostEvidence:
     if not found and clear:
         return (
             HostEvidence()
-        )  # a quota that did not bite clears nobody: other processes may have been in the way
+        )  # a quota that never throttled does not clear the host: other processes may compete
     return HostEvidence(
         processor_missed=missed,
         processor_share=1.0 - missed if clear else min(share, 1.0 - (throttled or 0.0)),
@@ -73,7 +73,7 @@ def processor_of(processes: Rows, cgroups: Rows = ()) -> HostEvidence:
 
 
 def _of_process(rows: list[Mapping[str, Any]]) -> tuple[float, float] | None:
-    """Share of the time missed, and share of the wanted time obtained."""
+    """Share of the time missed, and share of the ready time obtained."""
     whole = sum(row.get("interval_ns") or 0 for row in rows)
     if whole <= 0:
         return None
@@ -112,7 +112,7 @@ def kernel_times(
 ) -> KernelTimes | None:
     """From a workload's report of ``tcp_info`` at the close (nanoseconds).
 
-    ``None`` where the kernel did not say.
+    ``None`` where the kernel did not report it.
 
     ``declared``: the workload fixed the size of its send buffer.
     """

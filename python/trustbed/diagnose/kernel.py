@@ -2,8 +2,8 @@
 
 Linux counts, per connection, how long data was outstanding or queued (``tcpi_busy_time``) and how
 much of that time the receive window (``tcpi_rwnd_limited``) or the send buffer
-(``tcpi_sndbuf_limited``) held it up. Does not read it: whoever recorded ``tcp_info`` at the close
-passes the times in seconds.
+(``tcpi_sndbuf_limited``) held it up. Does not read it: the caller that recorded ``tcp_info`` at the
+close passes the times in seconds.
 
 Bias: busy time includes both limited times, so the shares can over-, never under-state them.
 """

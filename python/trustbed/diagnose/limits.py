@@ -46,7 +46,7 @@ class Limit:
     Applies when ``measure`` reaches the threshold of that name (without a name: when it is
     above zero).
 
-    ``when`` carries thresholds in braces; ``remains`` says what may still be concluded.
+    ``when`` carries thresholds in braces; ``remains`` states what may still be concluded.
     """
 
     code: str
@@ -103,8 +103,8 @@ def _echoed(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> flo
 
     A host that responds late loses nothing by it: losses while the RTT was high are a queue's.
     Between the two hosts the capture separates the sender's half of the round trip: where only the
-    other half grew, the sender was prompt. The sender's own clock clears nobody: a host that stops
-    between timestamping a packet and sending it delays it as a queue does.
+    other half grew, the sender was prompt. The sender's own clock does not clear its host: a host
+    that stops between timestamping a packet and sending it delays it as a queue does.
     """
     if not quality.rtt_echoed or at_least(evidence.loss, thresholds.loss_decisive):
         return 0.0

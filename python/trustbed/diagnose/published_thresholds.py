@@ -34,7 +34,7 @@ class PublishedThresholds:
         0.9,
         "loss bounds a transfer when the loss model allows less than this share of what window "
         "and capacity allow",
-        "keeps two nearly equal bounds from being told apart by noise",
+        "keeps noise from deciding between two nearly equal bounds",
     )
     loss_model_refuted_ratio: float = value(
         1.5,

@@ -137,7 +137,7 @@ CAPTURE_POINT_COLUMNS = (
     "response_min_initiator_ns",
     "response_min_responder_ns",
 )
-"""What of a connection says where it was captured."""
+"""The fields of a connection that show its capture point."""
 
 
 def is_capture_point_contradicted(connection: Row, thresholds: Thresholds = THRESHOLDS) -> bool:
@@ -148,12 +148,12 @@ def is_capture_point_contradicted(connection: Row, thresholds: Thresholds = THRE
     Bias: an end that responds late every single time looks far away; using its fastest responses
     guards against it.
     """
-    place, ends = connection.get("capture_point"), ("initiator", "responder")
-    if connection.get("capture_point_source") != "given" or place not in ends:
+    point, ends = connection.get("capture_point"), ("initiator", "responder")
+    if connection.get("capture_point_source") != "given" or point not in ends:
         return False
     beside, other = (
         connection.get(f"response_min_{end}_ns")
-        for end in (ends if place == "initiator" else ends[::-1])
+        for end in (ends if point == "initiator" else ends[::-1])
     )
     if beside is None or other is None:
         return False

@@ -7,7 +7,7 @@ names the cause. Every stage ends with a rule without conditions, except the fir
 out what cannot be judged.
 
 Why this order: silences, a new route and a burst before a lower rate make two transfers of one,
-whose mean compares with nothing, so they are asked before the throughput is compared; their
+whose mean compares with nothing, so they come before the comparison of the throughput; their
 conditions hold for hardly anything else. A throughput that window, measured delay and loss already
 explain needs no anomaly of a host, so the model comes before the pauses. Inside a throughput gap
 pauses are direct evidence and come before weaker hints. Where loss and an inflated RTT meet, the
@@ -51,7 +51,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """Rules that belong together, and when they are asked (``None`` = always)."""
+    """Rules that belong together, and when they apply (``None`` = always)."""
 
     name: str
     title: str
@@ -59,7 +59,7 @@ class Stage:
     rules: tuple[Rule, ...]
 
     def entered(self, case: Case) -> bool:
-        """Whether the rules of this stage are asked."""
+        """Whether the rules of this stage apply."""
         return self.entered_when is None or self.entered_when.holds(case)
 
 
@@ -212,7 +212,7 @@ STAGES: tuple[Stage, ...] = (
 """The whole procedure."""
 
 RULES: tuple[Rule, ...] = tuple(rule for stage in STAGES for rule in stage.rules)
-"""Every rule, in the order asked."""
+"""Every rule, in order of evaluation."""
 
 
 def first_match(case: Case) -> Rule:

@@ -32,7 +32,7 @@ RUN_ENTRIES = (
         "run",
         "the emulator lost packets that the links would have passed",
         "packets",
-        "Packets found no room on their way into or out of the emulator. The workload saw a loss "
+        "The socket buffers into or out of the emulator had no room for packets. The workload saw a loss "
         "that the scenario does not describe.",
         "lower the rates, or run on a less busy machine; the sum over all links counts, not only "
         "the bottleneck",
@@ -44,7 +44,7 @@ RUN_ENTRIES = (
         "the emulator ran without real-time priority",
         "",
         "Other programs on this machine can delay the emulator by milliseconds. Its departure "
-        "error says by how much they did.",
+        "error shows by how much.",
         "run as root, or give the program CAP_SYS_NICE",
     ),
     Entry(

@@ -4,7 +4,7 @@ What of its emulator, its generators, its workload and its machine makes its num
 
 Input is the record that the run wrote (``repetition.json``) and a summary of its samples; captures
 are judged elsewhere. A repetition with an error among its findings is to be discarded, whatever its
-captures say.
+captures show.
 """
 
 from __future__ import annotations

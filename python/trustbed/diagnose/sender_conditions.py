@@ -1,6 +1,6 @@
 """Conditions about the sender.
 
-How soon it reacts, how it writes, what its buffer holds, and what its host's samples say.
+How soon it reacts, how it writes, what its buffer holds, and what its host's samples show.
 
 Bias: as for all conditions, an unknown number fulfils none of them.
 """
@@ -44,7 +44,7 @@ def _is_missing(case: Case) -> bool:
 def _is_late_from_afar(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     inflated = at_least(case.numbers.rtt_inflation, thresholds.inflation)
-    # A full window shows a sender that is ready, unless its own clock tells of pauses, or all of it
+    # A full window shows a sender that is ready, unless its own clock shows pauses, or all of it
     # comes in moments faster than the mean.
     rate = evidence.throughput_bytes_per_second or 0.0
     in_bursts = rate > 0 and at_least(
@@ -161,10 +161,10 @@ def _writes(case: Case) -> str:
 
 
 def _rise(case: Case) -> str:
-    way = seconds_words(case.evidence.owd_increase_seconds)
+    increase = seconds_words(case.evidence.owd_increase_seconds)
     return (
-        f"{inflation_shown(case)}, way from the sender + {way}: "
-        f"{percent_words(shapes.owd_share(case.evidence))} of the rise"
+        f"{inflation_shown(case)}, one-way delay increase {increase}: "
+        f"{percent_words(shapes.owd_share(case.evidence))} of the RTT increase"
     )
 
 

@@ -35,7 +35,7 @@ def _is_silent(case: Case) -> bool:
 
 
 def _loses_all_the_time(case: Case) -> bool:
-    """From afar every missing segment is an event, and their number says nothing."""
+    """From afar every missing segment is an event, and their number is no evidence."""
     return (
         not case.evidence.pauses_estimated
         and (case.evidence.loss_events or 0.0) > case.thresholds.outage_loss_events
@@ -98,9 +98,9 @@ def _is_window_full_and_slow(case: Case) -> bool:
 
 
 def _is_full_while_paced(case: Case) -> bool:
-    """A kernel does not count for the window what it waits for its own pacing.
+    """A kernel does not count its waits for pacing as waits for the window.
 
-    Of a machine that was there the capture says the rest.
+    For a host that was not starved the capture shows the rest.
     """
     evidence, thresholds = case.evidence, case.thresholds
     there = below(evidence.processor_missed, thresholds.processor_missed)
@@ -128,10 +128,10 @@ def _is_growing(case: Case) -> bool:
 
 
 def _is_away(case: Case) -> bool:
-    place = shapes.queue_at_loss(case.evidence)
-    if place is None:
+    rank = shapes.queue_at_loss(case.evidence)
+    if rank is None:
         return not at_least(case.numbers.rtt_inflation, case.thresholds.inflation)
-    return place < case.thresholds.queue_at_loss or below(
+    return rank < case.thresholds.queue_at_loss or below(
         shapes.packets_at_loss(case.evidence), case.thresholds.packets_at_loss
     )
 
@@ -254,13 +254,13 @@ def _floors(case: Case) -> str:
 
 
 def _before_losses(case: Case) -> str:
-    place = number_words(shapes.queue_at_loss(case.evidence))
+    rank = number_words(shapes.queue_at_loss(case.evidence))
     before, packets = (
         seconds_words(case.evidence.rtt_before_loss_seconds),
         number_words(shapes.packets_at_loss(case.evidence)),
     )
     return (
-        f"{inflation_shown(case)}, RTT before losses {before}, queue at loss = {place}, "
+        f"{inflation_shown(case)}, RTT before losses {before}, queue at loss = {rank}, "
         f"{packets} packets"
     )
 
@@ -276,7 +276,7 @@ FULL_AND_SLOW = Condition(
     "the window full for {window_saturated:.0%} of the time (for {kernel_time_share:.0%} by the "
     "sending kernel's account, where its host is cleared and window_saturated ≥ "
     "{window_saturated:.0%}) without loss or inflation, and yet X < {explained_ratio:g} · X₁: "
-    "acknowledgements came later than the RTT's samples say",
+    "acknowledgements came later than the RTT samples show",
     _is_window_full_and_slow,
     lambda c: (
         f"rwnd_limited = {percent_words(c.evidence.rwnd_limited)}, X₁ = "

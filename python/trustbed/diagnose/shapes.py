@@ -86,7 +86,7 @@ def queued_packets(evidence: Evidence) -> float | None:
 def is_capacity_refuted(evidence: Evidence, thresholds: Thresholds) -> bool:
     """Whether a steady rate that fills what fits into the path is known not to be a link's.
 
-    No queue stands before it.
+    No queue builds up before it.
 
     By Little's law *any* steady rate keeps as much outstanding as its round trip holds. A link that
     limits also lets a queue grow.
@@ -231,9 +231,9 @@ def late_share(evidence: Evidence) -> float | None:
     retransmission that no acknowledgement triggered is that of a stalled sender: its timers expired
     before it read what had arrived.
     """
-    vain, asked = evidence.spurious_retransmissions, evidence.fast_retransmissions
-    if vain is not None and asked is not None:
-        vain = min(vain, asked)
+    vain, fast = evidence.spurious_retransmissions, evidence.fast_retransmissions
+    if vain is not None and fast is not None:
+        vain = min(vain, fast)
     parts = [part for part in (vain, evidence.late_segments) if part is not None]
     return sum(parts) / evidence.data_segments if parts and evidence.data_segments else None
 

@@ -1,11 +1,11 @@
-"""Every number the diagnosis compares against, in one place.
+"""Every number the diagnosis compares against.
 
 Holds values with their meaning and their source; decides nothing. A calibration replaces the whole
 set: ``dataclasses.replace(THRESHOLDS, idle_open_window_fraction=0.4)`` is handed to
 :func:`trustbed.diagnose.diagnose` and nothing else changes.
 
-Bias: the thresholds stand where the published cases and the recorded transfers lie far apart. They
-are provisional in between, and the confidence of a diagnosis says so.
+Bias: the thresholds lie where the published cases and the recorded transfers lie far apart. They
+are provisional in between, and the confidence of a diagnosis reflects that.
 
 Sources named below:
   VTN  Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed (PlanetLab node

@@ -94,7 +94,7 @@ def _uncertain(model: Model, rows: Sequence[Row]) -> Iterator[Finding]:
     if error > 0 and rows:
         yield finding(
             "two_point_clocks_uncertain",
-            f"one-way delays may be wrong by {seconds_words(error)}, either way",
+            f"one-way delays may be wrong by {seconds_words(error)}, in either direction",
             value=error,
         )
 

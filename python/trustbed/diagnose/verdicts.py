@@ -7,7 +7,7 @@ from trustbed.diagnose.conditions import FAILED, HEALTH_KNOWN, Case
 
 
 def verdict_of(cause: Cause, case: Case, hundredths: int) -> Verdict:
-    """The verdict before the flags and the capture's quality have their say."""
+    """The verdict before the flags and the capture's quality apply."""
     rule = CAUSES[cause].verdict
     if rule == "by_score":
         return "discard" if hundredths >= case.thresholds.discard_hundredths else "review"

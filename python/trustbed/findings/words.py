@@ -1,7 +1,7 @@
 """Numbers in words: rates, times, shares and counts as a person reads them.
 
-Rounds for reading only; nothing computed from these strings. Unknown is said as "unknown", never as
-0.
+Rounds for reading only; nothing computed from these strings. Unknown is shown as "unknown", never
+as 0.
 """
 
 from __future__ import annotations

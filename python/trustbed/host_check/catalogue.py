@@ -1,7 +1,7 @@
 """Findings about a host that is to be measured on.
 
 The checks are in :mod:`trustbed.host_check.findings` and its neighbours. INTERFACE in a next step
-stands for the scope of a finding.
+represents the scope of a finding.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CLOCK = (
         "Programs that timestamp packets or spin until a moment are late by it, and busy with it.",
         "`echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource`, if "
         "available_clocksource beside it names tsc (in a guest kvm-clock or "
-        "hyperv_clocksource_tsc_page is as good); if it does not, the kernel's log says why",
+        "hyperv_clocksource_tsc_page is as good); if it does not, the kernel's log shows why",
     ),
     Entry(
         "machine_clock_unsynchronised",
@@ -119,7 +119,7 @@ _LOAD = (
         "host",
         "many threads want to run",
         "ratio",
-        "The load of the last minute, per processor. It stands in for the load of others where "
+        "The load of the last minute, per processor. It replaces the load of others where "
         "none was measured.",
         "wait, or end what else runs (top); without --quick the share of time that others use is "
         "measured",

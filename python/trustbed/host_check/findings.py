@@ -266,7 +266,7 @@ def _load(facts: HostFacts, limits: HostThresholds) -> Iterator[Finding]:
             )
     elif load is not None and online and load / len(online) >= limits.load_per_processor:
         each = load / len(online)
-        message = f"{number_words(each)} threads wanted each processor, over the last minute"
+        message = f"{number_words(each)} threads competed for each processor over the last minute"
         evidence = f"load {number_words(load)}, {count_words(len(online), 'processor')}"
         yield finding(
             "machine_load",

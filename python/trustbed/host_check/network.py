@@ -2,7 +2,7 @@
 
 See :mod:`trustbed.host_check.findings`.
 
-Judged are interfaces that are up and lead somewhere; loopback is nobody's network.
+Judged are interfaces that are up and lead somewhere; loopback is no network.
 
 Bias: counters count from when an interface was made. A loss of last month is reported today.
 """
@@ -23,7 +23,7 @@ _PLACEHOLDER = "INTERFACE"
 """What the catalogue has instead of an interface's name."""
 HOST = "host"
 PACING = frozenset({"fq", "etf"})
-"""Disciplines that send a packet when its socket said so."""
+"""Disciplines that send a packet at the time that its socket set."""
 _QUEUES = {"noqueue", "noop", "pfifo", "pfifo_fast", "bfifo", "fq", "fq_codel", "etf"}
 PASSIVE = frozenset(_QUEUES | {"mq", "mqprio", "multiq", "clsact", "ingress"})
 """Disciplines that do nothing to traffic that does not fill the interface."""
@@ -34,9 +34,9 @@ InterfaceCheck = Callable[[HostFacts, HostThresholds], Iterator[Finding]]
 
 
 def _of_each(check: InterfaceCheck) -> InterfaceCheck:
-    """The check, asked of every interface; its findings name it, also in their command."""
+    """The check, applied to every interface; its findings name it, also in their command."""
 
-    def asked(facts: HostFacts, limits: HostThresholds) -> Iterator[Finding]:
+    def applied(facts: HostFacts, limits: HostThresholds) -> Iterator[Finding]:
         for interface in facts.parts("interfaces"):
             name = interface.text("name")
             if name and interface.flag("up") and not interface.flag("loopback"):
@@ -48,7 +48,7 @@ def _of_each(check: InterfaceCheck) -> InterfaceCheck:
                         next_step=found.next_step.replace(_PLACEHOLDER, shlex.quote(name)),
                     )
 
-    return asked
+    return applied
 
 
 def _merged(interface: HostFacts, _limits: HostThresholds) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def _coalescing(interface: HostFacts, limits: HostThresholds) -> Iterator[Findin
         how = "as long as suits the load" if adaptive else f"up to {seconds_words(waits)}"
         yield finding(
             "machine_coalescing",
-            f"the card waits {how} before it tells of a packet",
+            f"the card waits {how} before it interrupts for a packet",
             value=waits,
             threshold=limits.coalescing_seconds,
             evidence=f"driver {interface.text('driver') or 'unknown'}",
@@ -80,7 +80,7 @@ def _coalescing(interface: HostFacts, limits: HostThresholds) -> Iterator[Findin
 
 
 def _kinds(interface: HostFacts) -> list[str]:
-    """The disciplines in place.
+    """The active disciplines.
 
     Where several queues hang below one root, each has one of its own.
     """
@@ -101,7 +101,7 @@ def _unpaced(interface: HostFacts, _limits: HostThresholds) -> Iterator[Finding]
     if kinds and not PACING & set(kinds):
         yield finding(
             "machine_pacing_ignored",
-            f"neither fq nor etf is in place, but {', '.join(dict.fromkeys(kinds))}",
+            f"neither fq nor etf is active, but {', '.join(dict.fromkeys(kinds))}",
         )
 
 

@@ -11,7 +11,7 @@ _CARDS = (
         "host",
         "offloads change what captures show",
         "",
-        "The card, or the kernel in its place, splits large packets after they were captured and "
+        "The card, or the kernel instead of it, splits large packets after they were captured and "
         "merges small ones before. Counts come out right, but times inside of such a packet are "
         "unknown, and tools that expect packets of the wire's size are wrong.",
         "for trains and bursts: `ethtool -K INTERFACE tso off gso off gro off lro off` (undo "
@@ -70,7 +70,7 @@ _CARDS = (
         "an interface counted damaged packets",
         "share",
         "Damaged packets are lost packets, and mostly a matter of cable, plug or duplex.",
-        "`ip -s -s link show dev INTERFACE` says which kind; check cable, plug and `ethtool "
+        "`ip -s -s link show dev INTERFACE` shows which kind; check cable, plug and `ethtool "
         "INTERFACE` (speed, duplex)",
         otherwise=("info", "below {error_share:.3%} of the packets"),
     ),

@@ -1,6 +1,6 @@
-"""Every number that a host's fitness is compared against, in one place, with its reason.
+"""Every number that a host's fitness is compared against, with its reason.
 
-Holds values; decides nothing. They say from where on a host shows in what is measured on it, not
+Holds values; decides nothing. They mark where a host becomes visible in measurements on it, not
 what a good host is: who measures round trips of 100 ms can live with more, who measures gaps
 between packets with less.
 """
@@ -22,8 +22,8 @@ class HostThresholds:
     clock_read_seconds: float = value(
         2e-7,
         "reading the clock takes this long",
-        "a clock that programs read by themselves takes tens of nanoseconds; one that the kernel "
-        "must be asked for takes several hundred",
+        "a clock that programs read by themselves takes tens of nanoseconds; one that "
+        "needs a system call takes several hundred",
     )
     clock_error_seconds: float = value(
         1e-3,
@@ -92,7 +92,7 @@ class HostThresholds:
     polling_late_share: float = value(
         0.5,
         "and it is late by at most this share of what it was",
-        "half a second of trying tells twice from once, and hardly less",
+        "half a second of trying distinguishes a factor of two, and little less",
     )
     busy_share: float = value(
         0.1,
@@ -101,8 +101,8 @@ class HostThresholds:
     )
     load_per_processor: float = value(
         0.5,
-        "as many threads want each processor, over the last minute",
-        "where nothing is tried, the load stands for what others use",
+        "as many threads compete for each processor, over the last minute",
+        "where nothing is tried, the load approximates what others use",
     )
     pressure_share: float = value(
         0.05,

@@ -1,7 +1,7 @@
 """Puts finished output under its name, or nothing at all.
 
 A file or directory is written beside its destination under a temporary name and renamed when it is
-complete, so that whoever finds the requested name finds a whole result. A directory that exists
+complete, so that the requested name always holds a complete result. A directory that exists
 already is replaced only when it is one of ours; files of other people in it are never removed. Does
 not lock: two runs into one directory at the same time end with the tables of one of them.
 """
@@ -22,7 +22,7 @@ MANIFEST = "trustbed.json"
 
 
 class OutputError(TrustbedError):
-    """Output cannot go where it was asked to go."""
+    """Output cannot be written to the requested path."""
 
 
 def check_file(path: Path) -> None:
@@ -88,12 +88,12 @@ def whole_directory(path: Path) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
-        _place(partial, target)
+        _move(partial, target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _place(partial: Path, target: Path) -> None:
+def _move(partial: Path, target: Path) -> None:
     if not target.exists() or not any(target.iterdir()):
         partial.replace(target)  # rename(2) takes an empty directory's place in one step
         return
@@ -118,7 +118,7 @@ def _place(partial: Path, target: Path) -> None:
 
 
 def _earlier_files(directory: Path) -> set[str]:
-    """The names that an earlier result in ``directory`` says are its own."""
+    """The names that an earlier result in ``directory`` lists as its own."""
     import json
 
     try:

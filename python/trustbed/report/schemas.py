@@ -44,7 +44,7 @@ VERDICT_FIELDS = (
         "without_stalls_bytes_per_second",
         pa.float64(),
         "B/s",
-        "estimate, measured by nobody: what the network would have given a transfer that is "
+        "an estimate, not a measurement: what the network would have given a transfer that is "
         "discarded for stalls of its host; null for all others and where no estimate is possible; "
         "see docs/diagnosis.md",
     ),
@@ -98,7 +98,7 @@ ABOUT: Mapping[str, str] = {
         "`--receiver`)."
     ),
     "rtt": (
-        "One row per RTT sample (`--samples`). `kind` tells how it was measured: handshake "
+        "One row per RTT sample (`--samples`). `kind` states how it was measured: handshake "
         "(`syn`), data to acknowledgement (`ack`) or timestamp echo (`timestamp`); do not mix "
         "kinds in one mean."
     ),

@@ -26,7 +26,7 @@ COLUMNS = 400
 _NOW_SECONDS = 1.0
 """What "now" covers: a rate over less is hard to read."""
 _COLUMN_SECONDS = 0.1
-"""A column of the sparkline stands for at least so much time."""
+"""A column of the sparkline represents at least so much time."""
 BOUNDS = tuple(float(2**power) for power in range(10, 25))
 """Upper bounds of the counted queues, in bytes: 1 KiB to 16 MiB, doubling."""
 

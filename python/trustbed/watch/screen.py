@@ -1,6 +1,6 @@
 """A page that is redrawn in place, on a screen of its own.
 
-Whatever stood on the terminal is there again when the watch is over.
+The previous content of the terminal returns when the watch ends.
 
 Plain control sequences (ECMA-48, and the alternate screen of xterm). A frame is written at once and
 overwrites the one before without clearing it first, so that nothing flickers. Suspended (Ctrl-Z),

@@ -288,7 +288,7 @@ def _asides(statistics: Statistics) -> Iterator[str]:
         (statistics["without_ip"], "frame", "without an IP header left out"),
         (statistics["expanded_packets"], "super-packet", "cut into frames of the wire"),
         (statistics["steps_back"], "packet", "moved forward because the clock stepped back"),
-        (statistics["windows_left_out"], "window", "left out because nobody took them in time"),
+        (statistics["windows_left_out"], "window", "left out because they were not read in time"),
     ]
     texts = [f"{words.counted(count, noun)} {what}" for count, noun, what in counted if count]
     if statistics["clock_steps"]:

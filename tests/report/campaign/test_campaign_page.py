@@ -60,13 +60,13 @@ def test_it_says_first_what_the_network_gives_then_what_to_avoid(page: str, mode
         said,
     )
     assert "measured a host instead, and must not be used: the sending host stalled (" in said
-    assert "The interval asked for (± 5 % at 95 %) is reached." in said
+    assert "The configured interval (± 5 % at 95 %) is reached." in said
 
 
 def test_hours_and_hosts_to_avoid_are_named(page: str) -> None:
     said = text_of(page)
     assert "Avoid 09:00 to 12:00 UTC: " in said
-    assert "Avoid gamma as sender (or delta as receiver: nobody else met them): " in said
+    assert "Avoid gamma as sender (or delta as receiver: no other host met them): " in said
     assert "it is worst from 09:00 to 12:00 UTC." in said
     assert "zeta was down once, for 7 h: 84 rounds did not take place." in said
 
@@ -193,7 +193,7 @@ def test_what_was_asked_of_the_path_is_told_in_words(model: Model) -> None:
         (
             5,
             5,
-            "5 more rounds that may be used would give the interval asked for (± 5 % at 95 "
+            "5 more rounds that may be used would give the configured interval (± 5 % at 95 "
             "%): that takes 25 min",
         ),
         (
@@ -255,7 +255,7 @@ def test_the_text_says_the_same_in_short(model: Model, columns: int) -> None:
     text = campaign_text.render(model, now_ns=BEGAN, columns=columns)
     joined = " ".join(text.split())
     assert "Avoid 09:00 to 12:00 UTC: " in joined
-    assert "Avoid gamma as sender (or delta as receiver: nobody else met them): " in joined
+    assert "Avoid gamma as sender (or delta as receiver: no other host met them): " in joined
     assert "frames lost between the hosts" in joined
     prose = [line for line in text.splitlines() if not re.match(r"  (index|\d )", line)]
     assert all(len(line) <= columns for line in prose)
@@ -267,11 +267,11 @@ def test_a_single_day_says_that_nothing_can_be_said_of_hours(tmp_path: Path) -> 
     )
     rounds = model["avoid"]["hours"]["rounds"]
     said = (
-        f"Nothing can be said of hours yet: {rounds:,} rounds on 1 day. An hour counts from 12 "
-        "rounds on 3 days on."
+        f"No statement about hours is possible yet: {rounds:,} rounds on 1 day. An hour counts "
+        "from 12 rounds on 3 days on."
     )
     assert campaign_words.hours(model["avoid"]) == [said]
-    assert "Nothing can be said of hours yet" in text_of(campaign_page.render(model, ABOUT))
+    assert "No statement about hours is possible yet" in text_of(campaign_page.render(model, ABOUT))
 
 
 def test_two_hosts_only_have_nobody_to_be_compared_with(tmp_path: Path) -> None:
@@ -279,8 +279,8 @@ def test_two_hosts_only_have_nobody_to_be_compared_with(tmp_path: Path) -> None:
     model = read_model(make_campaign(tmp_path / "out", story), timeline=True)
     said = text_of(campaign_page.render(model, ABOUT))
     assert (
-        "Nothing can be said of hosts yet: two that only met each other have nobody to be "
-        "compared with."
+        "No statement about hosts is possible yet: two that only met each other cannot be "
+        "compared with others."
     ) in said
     assert re.search(
         r"Mbit/s\) per data connection from alpha to beta; \d+ of 100 rounds measured a "
@@ -302,16 +302,16 @@ def test_a_handful_of_rounds_says_nothing_though_none_is_discarded(tmp_path: Pat
     avoid = read_model(make_campaign(tmp_path / "out", Story(rounds=2)))["avoid"]
     assert avoid["hosts"]["rounds"] == 10
     assert campaign_words.hosts(avoid) == [
-        "Nothing can be said of hosts yet: 10 rounds, none of them to be discarded."
+        "No statement about hosts is possible yet: 10 rounds, none of them to be discarded."
     ]
-    assert campaign_words.hours(avoid)[0].startswith("Nothing can be said of hours yet: ")
+    assert campaign_words.hours(avoid)[0].startswith("No statement about hours is possible yet: ")
 
 
 def test_a_campaign_without_captures_has_a_page(tmp_path: Path) -> None:
     model = read_model(make_campaign(tmp_path / "out", Story(rounds=30, captured=0)), timeline=True)
     said = text_of(campaign_page.render(model, ABOUT))
-    assert "nothing was captured that would say whether they measured the network." in said
-    assert "Nothing can be said of hours: no round was judged." in said
+    assert "no capture shows whether they measured the network." in said
+    assert "No statement about hours is possible: no round was judged." in said
     assert "Nothing is known of: throttled, idle with open window." in said
     assert "nan" not in said.lower().split()
 

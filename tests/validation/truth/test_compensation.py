@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from trustbed.diagnose import compensation_table as table
-from trustbed.diagnose.calibration import Place
+from trustbed.diagnose.calibration import CapturePoint
 from validation import sections
 from validation.truth import page, text
 from validation.truth.compensation import Guess, accuracy
@@ -133,7 +133,7 @@ def test_the_page_says_when_estimates_are_not_good_enough() -> None:
 
 def test_what_is_shown_rests_on_what_the_documentation_says() -> None:
     section = sections.found(DOCUMENT.read_text(encoding="utf-8"))["truth"]
-    places: dict[str, Place] = {"sender-known": "beside_with_host", "sender": "beside"}
+    places: dict[str, CapturePoint] = {"sender-known": "beside_with_host", "sender": "beside"}
     for view in VIEWS:
         if view.name in places:
             line = re.search(

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trustbed.diagnose.calibration import PRIOR_ANSWERS, Calibration, Counted, Place
+from trustbed.diagnose.calibration import PRIOR_ANSWERS, Calibration, CapturePoint, Counted
 from trustbed.diagnose.confidence import HIGHEST, LOWEST
 from validation.truth import command
 from validation.truth.calibration import calibrate
@@ -46,7 +46,7 @@ def sample(
     score: int,
     is_right: bool,
     *,
-    place: Place = "beside",
+    place: CapturePoint = "beside",
     network: str = "one",
     name: str = "one",
 ) -> Sample:
@@ -55,7 +55,9 @@ def sample(
     )
 
 
-def many(kind: str, score: int, right: int, of: int, *, place: Place = "beside") -> list[Sample]:
+def many(
+    kind: str, score: int, right: int, of: int, *, place: CapturePoint = "beside"
+) -> list[Sample]:
     return [
         sample(
             kind,

@@ -1,7 +1,7 @@
 """Files that agents write on another host, fetched over its control channel after the report.
 
 An agent's configuration names files of this machine. On the other host they have names that the
-host chooses (:meth:`~trustbed.agent.control.host.ControlledHost.capture_point_of`), and they lie
+host chooses (:meth:`~trustbed.agent.control.host.ControlledHost.remote_path`), and they lie
 there until they are fetched.
 """
 
@@ -56,7 +56,7 @@ class Written:
 
 
 def written(
-    verb: str, config: Configuration, capture_point_of: Callable[[Path], str]
+    verb: str, config: Configuration, remote_path: Callable[[Path], str]
 ) -> tuple[Written, ...]:
     """The files that an agent will write, with absolute names."""
     assert verb in OUTPUTS, (
@@ -67,7 +67,7 @@ def written(
         for key in OUTPUTS[verb]
         if config.get(key) is not None
     }
-    return tuple(Written(key, here, capture_point_of(here)) for key, here in named.items())
+    return tuple(Written(key, here, remote_path(here)) for key, here in named.items())
 
 
 def there(config: Configuration, files: tuple[Written, ...]) -> Configuration:

@@ -44,7 +44,7 @@ class ControlledHost(ABC):
         """Its control channel."""
 
     @abstractmethod
-    def capture_point_of(self, file: Path) -> str:
+    def remote_path(self, file: Path) -> str:
         """The name that a file of this machine, not made yet, gets there."""
 
     def start_command(self, words: Sequence[str], **options: Any) -> ControlledProcess:  # noqa: ANN401 - as ControlledProcess.start
@@ -82,7 +82,7 @@ class ControlledHost(ABC):
             AgentError: It refused, died, or did not answer.
             TestbedError: The host is gone.
         """
-        written = files.written(verb, config, self.capture_point_of)
+        written = files.written(verb, config, self.remote_path)
         if written:
             directories = sorted({str(PurePosixPath(file.there).parent) for file in written})
             self.run(["mkdir", "-p", *directories], seconds=COMMAND_SECONDS)

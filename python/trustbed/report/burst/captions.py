@@ -1,6 +1,6 @@
 """A caption for each chart of burstiness: its numbers in a sentence, and how to read it.
 
-The caption is also what a screen reader says instead of the picture. An unknown number leaves its
+The caption is also what a screen reader reads instead of the picture. An unknown number leaves its
 sentence out.
 """
 
@@ -60,7 +60,7 @@ def _burstiness(stream: Stream) -> str:
 _NAMED = {
     "mean": "the mean rate",
     "twice the mean": "twice the mean",
-    "given": "the rate asked about",
+    "given": "the rate given",
     "fastest millisecond": "the rate of the fastest millisecond",
     "link": "the rate of the link",
 }
@@ -145,7 +145,7 @@ def _gaps(stream: Stream) -> str:
 
 
 def compared(streams: Sequence[Stream], called: Sequence[str]) -> Mapping[str, str]:
-    """The number of each stream that a picture of several stands for."""
+    """The number of each stream that a picture of several shows."""
     pairs = list(zip(called, streams, strict=True))
     needed = [(name, found) for name, stream in pairs if (found := buffering(stream))]
     energies = [(name, points) for name, stream in pairs if (points := _energies(stream))]
@@ -217,7 +217,7 @@ def _at_twice_the_mean(stream: Stream) -> Row | None:
 
 
 def readings(stream: Stream) -> dict[str, str]:
-    """How to read each chart, for somebody who sees such a one for the first time."""
+    """How to read each chart, for a reader who sees such a chart for the first time."""
     length = scale(stream.get("window_seconds") or 0.0)
     width = scale((stream.get("rates") or {}).get("bin_seconds") or 0.0)
     link = (
@@ -258,7 +258,7 @@ def readings(stream: Stream) -> dict[str, str]:
             "much faster is the plainest measure of burstiness."
         ),
         "gaps": (
-            "Steep places are gaps that many packets have in common. Left are packets back to "
+            "Steep sections are gaps that many packets have in common. Left are packets back to "
             "back, right are pauses."
         ),
     }
@@ -278,6 +278,6 @@ COMPARED: Mapping[str, str] = {
         "One line each: how much neighbouring blocks of traffic differ, for blocks of every "
         "length. Higher everywhere is more traffic; another shape is another rhythm."
     ),
-    "gaps": "One line each: steep places are gaps that many packets have in common.",
+    "gaps": "One line each: steep sections are gaps that many packets have in common.",
 }
 """How to read the charts that compare streams."""

@@ -191,9 +191,9 @@ def thinned(rows: list[Json], by: Sequence[str], most: int = POINTS) -> list[Jso
     width = max(1, -(-len(rows) * (len(by) + 1) // most))
     kept: set[int] = {0, len(rows) - 1}
     for start in range(0, len(rows), width):
-        places = range(start, min(start + width, len(rows)))
-        kept.update(max(places, key=_value_at(rows, field)) for field in by)
-        kept.add(min(places, key=_value_at(rows, by[0])))
+        indices = range(start, min(start + width, len(rows)))
+        kept.update(max(indices, key=_value_at(rows, field)) for field in by)
+        kept.add(min(indices, key=_value_at(rows, by[0])))
     return [rows[index] for index in sorted(kept)]
 
 

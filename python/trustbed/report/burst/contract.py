@@ -145,7 +145,7 @@ def _trains() -> Json:
 
 
 def _stream() -> dict[str, Json]:
-    """What is said of all packets, and of every stream."""
+    """The results for all packets, and for every stream."""
     summary = object_of(
         {
             **dict.fromkeys(("windows", "active_windows", "partial_windows"), COUNT),

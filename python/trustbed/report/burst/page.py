@@ -88,7 +88,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One stream with everything that is said about it; ``missing`` says why there is nothing."""
+    """One stream with all its results; ``missing`` gives the reason why there are none."""
 
     anchor: str
     title: str
@@ -309,7 +309,7 @@ def row(name: str, stream: Stream) -> Part:
 
 
 def render(models: Sequence[Stream], about: Row) -> str:
-    """The page as a string; ``about`` is what :func:`trustbed.cli.analyze.describe` says.
+    """The page as a string; ``about`` is what :func:`trustbed.cli.analyze.describe` returns.
 
     Version, command, started.
     """

@@ -44,7 +44,7 @@ NEEDED = "buffer needed"
 MARKS = {
     "mean": "mean rate",
     "twice the mean": "twice the mean",
-    "given": "rate asked about",
+    "given": "rate given",
     "fastest millisecond": "fastest millisecond",
     "link": "link",
 }
@@ -62,7 +62,7 @@ LINES = 5
 _MARK_ROLES = {
     "mean rate": "reference",
     "twice the mean": "allowed",
-    "rate asked about": "window",
+    "rate given": "window",
     "fastest millisecond": "silence",
     "link": "timeout",
 }
@@ -143,7 +143,7 @@ def _of_several(
     height: int,
     params: Json,
 ) -> Spec:
-    """One line per stream, told apart by colour and dash."""
+    """One line per stream, distinguished by colour and dash."""
     called = names(shown)
     rows = [
         {**row, "word": word}

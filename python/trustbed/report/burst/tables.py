@@ -1,8 +1,8 @@
 """The tables of burstiness as Arrow.
 
-Every column's type, unit and meaning in one place, and the rows of a model.
+Every column's type, unit and meaning together, and the rows of a model.
 
-A row says of which stream it is: ``all packets``, or one of those that ``--by`` told apart.
+A row names its stream: ``all packets``, or one of those that ``--by`` separates.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trustbed.report.schemas import column
 Model: TypeAlias = Row
 
 _F, _N, _T = pa.float64(), pa.uint64(), pa.string()
-_STREAM = column("stream", _T, "", "all packets, or the stream that --by told apart")
+_STREAM = column("stream", _T, "", "all packets, or one of the streams that --by separates")
 _RATE = column("rate_bits_per_second", _F, "bit/s", "rate of the link")
 _WAITS = (
     column(
@@ -76,7 +76,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
                 "windows",
                 _N,
                 "windows",
-                "1, or how many windows without packets the row stands for",
+                "1, or how many windows without packets the row represents",
             ),
         ]
     ),

@@ -1,8 +1,8 @@
 """Burstiness as text for a terminal.
 
-At most 100 columns, each number with a line that says how it is read.
+At most 100 columns, each number with a line that explains how to read it.
 
-For somebody who knows neither the virtual bottleneck nor wavelets. The words for single numbers are
+For readers who know neither the virtual bottleneck nor wavelets. The words for single numbers are
 those of the page (``trustbed.report.burst.words``). The same capture gives the same text at the
 same width.
 """

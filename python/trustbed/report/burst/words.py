@@ -58,7 +58,7 @@ def times(value: float | None, mean: float | None) -> str:
 def buffering(stream: Stream) -> Buffering | None:
     """The example that the headline gives.
 
-    The link that was asked about, or one of about twice the mean rate.
+    The given link, or one of about twice the mean rate.
 
     The smaller buffer is the one nearest to half of what is needed that loses anything.
     """
@@ -119,7 +119,7 @@ def headline(stream: Stream) -> str:
     if found is None and stream.get("mean_rate_bits_per_second"):
         return "How deep a buffer this traffic needs was not measured."
     if found is None:
-        return "Too few packets to say how deep a buffer they need."
+        return "Too few packets to determine how deep a buffer they need."
     mean = stream.get("mean_rate_bits_per_second")
     link = words.bits(found.rate_bits_per_second) + (
         f" ({times(found.rate_bits_per_second, mean)} rate)" if mean else ""
@@ -199,7 +199,7 @@ def scale(seconds: float) -> str:
 
 
 def quantities(stream: Stream) -> list[tuple[str, str, str, str]]:
-    """The plain numbers beside the charts: term, definition, value, what it says."""
+    """The plain numbers beside the charts: term, definition, value, meaning."""
     mean = stream.get("mean_rate_bits_per_second")
     found = [
         (

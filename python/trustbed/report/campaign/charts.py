@@ -375,7 +375,7 @@ def causes(found: Sequence[Row], words: Mapping[str, str]) -> Spec:
     )
 
 
-BAD, ORDINARY = "to be avoided", "as the others, or too few to say"
+BAD, ORDINARY = "to be avoided", "as the others, or too few rounds"
 
 
 def hours(found: Sequence[Row], overall: float | None) -> Spec:

@@ -47,14 +47,13 @@ HOURS_READING = (
     "to the line may be as good as the others."
 )
 CAUSES_READING = (
-    "Long green bars are what one wants to see: the network, or what was asked of it, limited "
-    "these connections."
+    "Long green bars are good: the network, or the requested load, limited these connections."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One of several charts above each other; ``size`` is the class of its place."""
+    """One of several charts above each other; ``size`` is the class of its position."""
 
     chart: int
     words: str
@@ -65,7 +64,7 @@ class Panel:
 class Series:
     """Charts above each other on one axis of time.
 
-    ``note`` says what a mark stands for where it is not one round.
+    ``note`` states what a mark represents where it is not one round.
     """
 
     panels: Sequence[Panel]
@@ -171,7 +170,7 @@ def _note(timeline: Row) -> str:
         )
     if timeline["undated"]:
         parts.append(
-            f"Of {words.counted(timeline['undated'], 'round')} nobody wrote down when they began; "
+            f"The start of {words.counted(timeline['undated'], 'round')} is not recorded; "
             "they are not drawn."
         )
     return " ".join(parts)

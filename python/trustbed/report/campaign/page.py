@@ -352,7 +352,7 @@ def _lasted(campaign: Row) -> str:
 def render(model: Model, about: Row, *, text: str = "") -> str:
     """The page as a string.
 
-    ``about`` says which version made it, with which command, and when; ``text`` is the
+    ``about`` states which version made it, with which command, and when; ``text`` is the
     campaign's file.
     """
     payload, reported = Payload(), model["campaign"]

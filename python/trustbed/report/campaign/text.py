@@ -1,7 +1,7 @@
 """A campaign so far, as text for a terminal: at most 100 columns, readable without colour.
 
 Order: what it is and how far; hosts that are not there; then, per pair of hosts, its rounds, what
-the network gives, which rounds measured a host instead and why, what both ends say, how many more
+the network gives, which rounds measured a host instead and why, what both ends show, how many more
 rounds are needed, and the table of the papers: per index and role the throughput that the window
 allows (X₀), and what was measured. At the end which hours and hosts to avoid. The same model gives
 the same text at the same width.
@@ -36,7 +36,7 @@ _HEAD = (
 
 
 def render(model: Row, *, now_ns: int, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
-    """All of it, with a newline at the end; ``now_ns`` is the moment that is told of."""
+    """All of it, with a newline at the end; ``now_ns`` is the time of the report."""
     width = fitted(columns)
     blocks = [list(_head(model, now_ns, width)), list(_absent(model, width, paint))]
     blocks += [list(_pair(pair, model["campaign"], width, paint)) for pair in model["pairs"]]
@@ -112,7 +112,7 @@ def _pair(pair: Row, campaign: Row, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _avoid(model: Row, width: int, paint: Paint) -> Iterator[str]:
-    """Which hours and hosts, or why that cannot be said; hosts that were down."""
+    """Which hours and hosts, or why that is unknown; hosts that were down."""
     if not any(pair["judged"] for pair in model["pairs"]):
         return
     avoid = model["avoid"]

@@ -2,8 +2,8 @@
 
 What the network gives, what measured a host, what to avoid.
 
-Takes the model of :func:`trustbed.campaign.results.read_model`. Where there is no evidence, that
-is what is said.
+Takes the model of :func:`trustbed.campaign.results.read_model`. Where there is no evidence, the
+text states that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOOK_PLACE = ("complete", "partial")
 _MOST_RUNS = 0.9
 """Of an estimator's runs, which its hosts or the network spoil.
 
-Where so many could be used, nothing is said of the rest.
+Where so many could be used, the text omits the rest.
 """
 _ENDED_EARLY = {
     "time_limit": "its time was over",
@@ -81,7 +81,7 @@ def between(low: float | None, high: float | None) -> str:
 
 
 def state(campaign: Row) -> str:
-    """Whether it is finished, at work, or waits for somebody to continue it."""
+    """Whether it is finished, at work, or waits to be continued."""
     return (
         "finished"
         if campaign["finished"]
@@ -100,8 +100,8 @@ def headline(model: Model) -> str:
         return "No round has been judged yet."
     if not any(sum(pair["uses"].values()) for pair in pairs):
         return (
-            f"{words.counted(rounds, 'round')}, and nothing was captured that would say whether "
-            "they measured the network."
+            f"{words.counted(rounds, 'round')}, and no capture shows whether they "
+            "measured the network."
         )
     if len(pairs) == 1 and pairs[0]["statement"]["network"]["throughput_mean"] is not None:
         pair = pairs[0]
@@ -129,7 +129,7 @@ def network(statement: Row) -> str:
     """What the network gives: the statement that a campaign is made for."""
     usable, everything = statement["network"], statement["everything"]
     if usable["throughput_mean"] is None:
-        return "no round that may be used says what it gives"
+        return "its throughput is unknown: no usable round measured it"
     interval = usable["throughput_interval"]
     reach = (
         ""
@@ -161,17 +161,17 @@ def discarded(pair: Row) -> str:
 
 
 def wanting(pair: Row, campaign: Row) -> str:
-    """How many more rounds the wanted interval would need."""
+    """How many more rounds the configured interval needs."""
     statement = pair["statement"]
     reach = f"± {words.percent(campaign['half_width'])} at {words.percent(campaign['confidence'])}"
     more, in_all = statement["rounds_wanting"], statement["rounds_wanting_all"]
     if more is None:
-        return f"too few rounds to say how many {reach} would need"
+        return f"too few rounds to estimate how many {reach} would need"
     if not more:
-        return f"the interval asked for ({reach}) is reached"
+        return f"the configured interval ({reach}) is reached"
     text = (
-        f"{words.counted(more, 'more round')} that may be used would give the interval asked for "
-        f"({reach})"
+        f"{words.counted(more, 'more round')} that may be used would give the configured "
+        f"interval ({reach})"
     )
     lasts = _lasting(in_all * campaign["period_ns"] / 1e9)
     if in_all == more:
@@ -232,9 +232,9 @@ def prediction(one: Row) -> str:
 
 
 def delay(found: Row) -> str:
-    """What test packets say of either direction.
+    """What test packets show of either direction.
 
-    One-way delays above the least of their round, which no clock that runs on touches.
+    One-way delays above the minimum of their round, which a clock's offset does not affect.
     """
     rounds, failed = words.counted(found["rounds"], "round"), found["failed_rounds"]
     if failed == found["rounds"]:
@@ -245,14 +245,14 @@ def delay(found: Row) -> str:
     parts = []
     if found["round_trip_least_seconds"] is not None:
         parts.append(f"round trip {words.duration(found['round_trip_least_seconds'])} at least")
-    if ways := [
+    if directions := [
         reported
-        for word, way in (("there", "forward"), ("back", "backward"))
-        if (reported := _way(word, found[way]))
+        for word, direction in (("there", "forward"), ("back", "backward"))
+        if (reported := _direction(word, found[direction]))
     ]:
-        parts.append(", ".join(ways))
+        parts.append(", ".join(directions))
     known = found["lost_share"] is None or all(
-        found[way]["lost_share"] is not None for way in ("forward", "backward")
+        found[direction]["lost_share"] is not None for direction in ("forward", "backward")
     )
     lost = "" if known else f", {words.percent(found['lost_share'])} of them lost"
     parts.append(f"{sent} in {rounds}{lost}{_failed(failed)}")
@@ -263,7 +263,7 @@ def delay(found: Row) -> str:
     return "; ".join(parts)
 
 
-def _way(word: str, found: Row) -> str:
+def _direction(word: str, found: Row) -> str:
     reported = []
     if found["above_least_p50_mean_seconds"] is not None:
         reported.append(f"{words.duration(found['above_least_p50_mean_seconds'])} above the least")
@@ -278,7 +278,7 @@ def _failed(rounds: int) -> str:
 
 
 def available(found: Row) -> str:
-    """What an estimator says of the available bandwidth, in bits of IP packets.
+    """An estimator's results for the available bandwidth, in bits of IP packets.
 
     Means over rounds, of intervals and of bounds apart.
     """
@@ -335,7 +335,7 @@ def _of(count: int, rounds: int) -> str:
 
 
 def two_point(row: Row) -> str:
-    """What two captures say of the connections of a role."""
+    """What a two-point capture shows of the connections of a role."""
     parts = [
         (
             f"{words.count(row['lost_between'])} of {words.counted(row['sent'], 'frame')} lost "
@@ -369,15 +369,15 @@ def hours(avoid: Row) -> list[str]:
     """Which hours of the day to avoid, a sentence each; or why none can be named."""
     of = avoid["hours"]
     if not of["rounds"]:
-        return ["Nothing can be said of hours: no round was judged."]
+        return ["No statement about hours is possible: no round was judged."]
     if not of["discarded"]:
         return [_none_discarded("hour", of)]
     if not of["enough"]:
         seen = f"{words.counted(of['rounds'], 'round')} on {words.counted(of['days'], 'day')}"
         return [
             (
-                f"Nothing can be said of hours yet: {seen}. An hour counts from {FEWEST} rounds "
-                f"on {DAYS} days on."
+                f"No statement about hours is possible yet: {seen}. An hour counts from "
+                f"{FEWEST} rounds on {DAYS} days on."
             )
         ]
     if not of["avoid"]:
@@ -399,8 +399,8 @@ def hours(avoid: Row) -> list[str]:
 def _none_discarded(what: str, of: Row) -> str:
     if of["rounds"] < FEWEST:
         return (
-            f"Nothing can be said of {what}s yet: {words.counted(of['rounds'], 'round')}, none of "
-            "them to be discarded."
+            f"No statement about {what}s is possible yet: "
+            f"{words.counted(of['rounds'], 'round')}, none of them to be discarded."
         )
     return (
         f"No {what} is to be avoided so far: none of {words.counted(of['rounds'], 'round')} is to "
@@ -417,17 +417,17 @@ def hosts(avoid: Row) -> list[str]:
     """Which hosts to avoid, a sentence each; or why none can be named."""
     of = avoid["hosts"]
     if not of["rounds"]:
-        return ["Nothing can be said of hosts: no round was judged."]
+        return ["No statement about hosts is possible: no round was judged."]
     if not of["discarded"]:
         return [_none_discarded("host", of)]
     if not of["enough"]:
         alone = len(of["parts"]) == 2
         why = (
-            "two that only met each other have nobody to be compared with"
+            "two that only met each other cannot be compared with others"
             if alone
             else f"a host counts from {FEWEST} rounds on, and as many without it"
         )
-        return [f"Nothing can be said of hosts yet: {why}."]
+        return [f"No statement about hosts is possible yet: {why}."]
     if not of["avoid"]:
         return [
             (
@@ -440,7 +440,7 @@ def hosts(avoid: Row) -> list[str]:
 
 def _host_to_avoid(group: Row) -> str:
     first, *rest = (f"{one['host']} as {one['role']}" for one in group["parts"])
-    same = f" (or {' or '.join(rest)}: nobody else met them)" if rest else ""
+    same = f" (or {' or '.join(rest)}: no other host met them)" if rest else ""
     when = (
         f"; it is worst from {words.listed([span(one) for one in group['hours']])}"
         if group["hours"]

@@ -56,7 +56,7 @@ def frame(
     params: Mapping[str, float | None],
     height: int,
 ) -> Spec:
-    """A layered chart as wide as the place it stands in; layers without data are left out."""
+    """A layered chart as wide as its container; layers without data are left out."""
     return {
         "$schema": SCHEMA,
         "description": description,
@@ -143,7 +143,7 @@ def coloured_by_word(roles: Mapping[str, str]) -> Spec:
 
 
 def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
-    """What pointing at a mark says: (field, title, d3 format)."""
+    """The tooltip of a mark: (field, title, d3 format)."""
     return [
         {"field": field, "title": title, "format": shape, "type": "quantitative"}
         for field, title, shape in fields

@@ -72,8 +72,8 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
             "low": point.low if point.low is not None else point.ratio,
             "high": point.high if point.high is not None else point.ratio,
         }
-        for label, places in cells
-        for point in places
+        for label, points in cells
+        for point in points
         if point.ratio is not None
     ]
     seen = [word for word in _ROLES if any(row["word"] == word for row in rows)]
@@ -104,7 +104,7 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
     }
     spec = frame(
         description="Slowdown against no background",
-        datasets={"marks": [{"ratio": 1.0}], "places": rows},
+        datasets={"marks": [{"ratio": 1.0}], "points": rows},
         layers=[
             layer(
                 "marks",
@@ -113,7 +113,7 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
                 color={"value": LIGHT["reference"]},
             ),
             layer(
-                "places",
+                "points",
                 {"type": "rule", "strokeWidth": 1.6},
                 x={**horizontal, "field": "low"},
                 x2={"field": "high"},
@@ -121,7 +121,7 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
                 yOffset=beside,
                 color={**colour, "legend": legend},
             ),
-            layer("places", _DOT, x=horizontal, y=vertical, yOffset=beside, tooltip=tips, **both),
+            layer("points", _DOT, x=horizontal, y=vertical, yOffset=beside, tooltip=tips, **both),
         ],
         params={},
         height=max(220, 24 + 46 * len(labels)),
@@ -267,8 +267,8 @@ def against_factor(
         for word, each in shown
         for row in each
     ]
-    places = sorted({row["x"] for row in rows})
-    wide = len(places) > 1 and places[0] > 0 and places[-1] / places[0] >= 12
+    positions = sorted({row["x"] for row in rows})
+    wide = len(positions) > 1 and positions[0] > 0 and positions[-1] / positions[0] >= 12
     horizontal = {
         "field": "x",
         "type": "quantitative",
@@ -277,7 +277,7 @@ def against_factor(
         if wide
         else {"zero": False, "nice": False, "padding": 14},
         "axis": {
-            "values": places,
+            "values": positions,
             "labelExpr": _label(unit),
             "labelOverlap": "greedy",
             "labelFlush": 8,

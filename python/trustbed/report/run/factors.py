@@ -1,4 +1,4 @@
-"""What the cells of a run have in common and what tells them apart.
+"""What the cells of a run have in common and what distinguishes them.
 
 Groups that share a baseline, factors whose levels are numbers.
 """

@@ -70,12 +70,12 @@ def _slowdown(
     spec = charts.slowdown(cells)
     if not _drawn(spec):
         return None
-    places = [
+    slowdowns = [
         (point.ratio, cell)
         for cell, one in pairs
         if (point := run_words.central(one)) and point.ratio and not cell.is_baseline
     ]
-    ratio, worst = max(places, key=lambda one: one[0])
+    ratio, worst = max(slowdowns, key=lambda one: one[0])
     caption = f"Most at the median: {times(ratio)} ({short(worst, group)})."
     return Figure(
         chart=payload.add(spec),
@@ -124,7 +124,7 @@ def _against(model: RunModel, pairs: Sequence[Found], payload: Payload) -> Figur
 
 
 def _scale_words(scale: Scale) -> str:
-    """The title of an axis whose labels have no unit says it."""
+    """The title of an axis; it gives the unit that the labels lack."""
     return key_words(scale.key) + (", packets" if scale.unit in ("p", "packets") else "")
 
 

@@ -9,8 +9,8 @@ What every report of a run shows, and what ``trustbed report --json`` prints.
     queues       one repetition of each cell over time
 
 Repetitions that are to be discarded do not count, unless a cell has no other: then
-``only_discarded`` says so. Numbers are in base units, unknown is null. Judges nothing: verdicts and
-findings are those of the repetitions' files.
+``only_discarded`` is then true. Numbers are in base units, unknown is null. Judges nothing:
+verdicts and findings are those of the repetitions' files.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> Ce
 def _baseline(run: Run, cell: Row) -> int | None:
     """The cell without background, where there is one with.
 
-    A cell that only stands for itself is compared with nothing.
+    A cell without a baseline is compared with nothing.
     """
     baseline = cell.get("baseline")
     others = sum(one.get("baseline") == baseline for one in run.cells)
@@ -268,7 +268,7 @@ def _mean_of(rows: Iterable[Row], key: str, unit: float = 1.0) -> float | None:
 
 
 def _burstiness(repetitions: Sequence[Repetition]) -> list[Burstiness]:
-    """What the captures say of burstiness, a row per place: means over the repetitions."""
+    """The burstiness of the captures, a row per capture point: means over the repetitions."""
     held: dict[str, list[Row]] = {}
     for each in repetitions:
         table = each.table("burstiness")

@@ -302,7 +302,7 @@ def _causes(dropped: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unusable:
-    """A repetition that must not be used, or not before somebody has looked at it."""
+    """A repetition that must not be used, or not before a person has reviewed it."""
 
     directory: str
     label: str
@@ -404,7 +404,7 @@ def vitals(model: RunModel) -> list[tuple[str, str, str]]:
 def render(model: RunModel, about: Row, *, scenario: str = "") -> str:
     """The page as a string.
 
-    ``about`` says which version made it, with which command, and when; ``scenario`` is the
+    ``about`` states which version made it, with which command, and when; ``scenario`` is the
     scenario's text.
     """
     payload, reported = Payload(), model.run

@@ -3,8 +3,8 @@
 The queue of each pipe from the ledger, and the application's own numbers beside it.
 
 Time is cut into slices; of each slice the deepest queue that a packet found, the mean of what all
-found, and the packets that were lost there. A slice in which no packet came has no row: how deep
-the queue was then nobody saw. Reads the ledger in pieces.
+found, and the packets that were lost there. A slice in which no packet came has no row: the
+depth of the queue is then unknown. Reads the ledger in pieces.
 """
 
 from __future__ import annotations
@@ -128,14 +128,14 @@ def _sliced(batch: pa.RecordBatch, begin: int, width: int) -> list[Json]:
 
 
 def _pipe(name: str, slices: Mapping[int, Sequence[int]], width: int) -> PipeOverTime:
-    places = sorted(slices)
+    occupied = sorted(slices)
     return PipeOverTime(
         name=name,
         slice_seconds=width / SECOND,
-        t=[point * width / SECOND for point in places],
-        packets_max=[slices[point][0] for point in places],
-        packets_mean=[slices[point][1] / slices[point][2] for point in places],
-        lost=[slices[point][3] for point in places],
+        t=[point * width / SECOND for point in occupied],
+        packets_max=[slices[point][0] for point in occupied],
+        packets_mean=[slices[point][1] / slices[point][2] for point in occupied],
+        lost=[slices[point][3] for point in occupied],
     )
 
 
@@ -221,10 +221,10 @@ def _extremes(rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     width = -(-2 * len(rows) // POINTS)
     kept: set[int] = set()
     for first in range(0, len(rows), width):
-        places = range(first, min(first + width, len(rows)))
+        indices = range(first, min(first + width, len(rows)))
         kept |= {
-            min(places, key=lambda point: rows[point][1]),
-            max(places, key=lambda point: rows[point][1]),
+            min(indices, key=lambda point: rows[point][1]),
+            max(indices, key=lambda point: rows[point][1]),
         }
     return [rows[point] for point in sorted(kept)]
 

@@ -4,7 +4,7 @@ Which repetitions there are, what happened in each, and what its workloads measu
 
 Reads only; what is missing is ``None`` or empty (a run that was killed, a repetition that was not
 judged, a workload that crashed), and what is there and damaged is an error that names the file.
-Large tables are read when they are asked for and kept by nobody.
+It reads large tables on demand and does not keep them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MEANS = ("response_mean_ns", "latency_mean_ns", "connection_mean_ns")
 class Measured:
     """What one workload measured in one repetition.
 
-    One of the next three, by what its program tells.
+    One of the next three, by what its program reports.
 
     Attributes:
         responses: Response times, request by request.
@@ -57,7 +57,7 @@ class Measured:
 
 
 class Repetition:
-    """One repetition of a run: its place in the order, and what is in its subdirectory."""
+    """One repetition of a run: its position in the order, and what is in its subdirectory."""
 
     def __init__(self, directory: RunDirectory, point: Row, *, is_baseline: bool = False) -> None:
         self._directory = directory
@@ -90,7 +90,7 @@ class Repetition:
     def use(self) -> str:
         """``trust``, ``review`` or ``discard``.
 
-        ``not_judged`` and ``missing`` where nobody could say.
+        ``not_judged`` and ``missing`` where no verdict was possible.
         """
         return "missing" if not self.complete else str(self.findings.get("use") or "not_judged")
 

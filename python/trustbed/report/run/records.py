@@ -1,4 +1,4 @@
-"""What a report of a run is made of, and the one place where it becomes JSON.
+"""What a report of a run is made of, and how it becomes JSON.
 
 Numbers are in base units, unknown is ``None``. Findings, sessions, inputs, factors and the host are
 JSON as their files hold them.

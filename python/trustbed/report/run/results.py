@@ -6,8 +6,8 @@ Requests of one repetition share its conditions, so an interval takes one value 
 and Student's t: its width is that of the mean of these values, and it lies around the estimate from
 all requests together (independent replications; A. M. Law, *Simulation Modeling and Analysis*,
 9.4). Of a single repetition there is only the spread of its own requests (order statistics,
-bootstrap), which says nothing about what a second one would give: the ``basis`` of every interval
-says which of the two it is.
+bootstrap), which does not cover the variation between repetitions: the ``basis`` of every interval
+states which of the two it is.
 
 A cell is compared with its baseline round by round, because repetitions of one round stand next to
 each other in time.

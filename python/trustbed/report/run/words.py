@@ -1,4 +1,4 @@
-"""What is said of a run in words, on the page and in the terminal alike.
+"""A run in words, on the page and in the terminal alike.
 
 Its headline, its results, which repetitions may not be used.
 
@@ -62,7 +62,7 @@ def span(low: float | None, high: float | None, shape: Callable[[float | None], 
 
 
 def middle(workload: WorkloadResult) -> tuple[float | None, str]:
-    """The one number that stands for a workload's result, and as it reads."""
+    """The one number that represents a workload's result, and its text."""
     value = workload.middle.value
     return value, shape_of(workload)(value)
 
@@ -73,7 +73,7 @@ def shape_of(workload: WorkloadResult) -> Callable[[float | None], str]:
 
 
 def central(workload: WorkloadResult) -> Slowdown | None:
-    """The slowdown that stands for a workload.
+    """The slowdown that represents a workload.
 
     At the median, or of the mean where only that is known.
     """
@@ -106,7 +106,7 @@ def _usable(model: RunModel) -> list[CellResults]:
 def _worst(
     found: Sequence[Found],
 ) -> tuple[float, CellResults, WorkloadResult, Slowdown] | None:
-    """Cell, workload and place of the largest slowdown."""
+    """Cell, workload and quantile of the largest slowdown."""
     compared = [
         (point.ratio, cell, workload, point)
         for cell, workload in found
@@ -235,7 +235,7 @@ def why(repetition: RepetitionSummary) -> str:
 
 
 def notes(cells: Sequence[CellResults], workload: str) -> list[str]:
-    """What weakens the results of a group of cells, each said once."""
+    """What weakens the results of a group of cells, each stated once."""
     own = [(cell, one) for cell in cells for one in cell.workloads if one.name == workload]
     message = [FLAGS[flag] for flag in FLAGS if any(flag in one.flags for _, one in own)]
     single = [short(cell, cells) for cell, one in own if one.measure and one.repetitions == 1]
@@ -246,8 +246,8 @@ def notes(cells: Sequence[CellResults], workload: str) -> list[str]:
             else f"{', '.join(single)} {'has' if len(single) == 1 else 'have'}"
         )
         message.append(
-            f"{which} a single repetition: its intervals say nothing about what a second one "
-            "would give"
+            f"{which} a single repetition: its intervals do not cover the variation "
+            "between repetitions"
         )
     bad = [short(cell, cells) for cell, _ in own if cell.only_discarded]
     if bad:
@@ -289,7 +289,7 @@ def gathered(repetitions: Sequence[RepetitionSummary]) -> list[Json]:
         )
     reported = [
         row for row in rows if row["severity"] != "error" or row["count"] > 1
-    ]  # a single error stands with its repetition
+    ]  # a single error is shown with its repetition
     return sorted(reported, key=lambda row: (-_GRAVITY[row["severity"]], row["code"]))
 
 

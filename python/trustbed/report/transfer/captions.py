@@ -1,6 +1,6 @@
 """What each chart shows, in a sentence with its numbers.
 
-The caption, and what a screen reader says in place of the picture.
+The caption, and what a screen reader reads instead of the picture.
 
 A caption states; the reader judges. Numbers come from the transfer (all packets), never from
 thinned columns, except where the picture itself is meant.

@@ -91,5 +91,5 @@ def testbeds(page: Page, payload: Payload) -> list[Testbed]:
 
 def definitions(page: Page) -> list[page_definitions.Definition]:
     """Of the words that testbeds need, if there is one."""
-    wanted = _WORDS if any(chapter.run is not None for chapter in page.chapters) else ()
-    return [definition for definition in page_definitions.of("run") if definition.anchor in wanted]
+    needed = _WORDS if any(chapter.run is not None for chapter in page.chapters) else ()
+    return [definition for definition in page_definitions.of("run") if definition.anchor in needed]

@@ -1,8 +1,8 @@
 """The evidence of a transfer against the thresholds that its diagnosis used.
 
 One row per quantity, always the same ones in the same order, so that two transfers can be compared
-by eye; a quantity that is unknown says so. The thresholds are the diagnosis's own. No row decides:
-the rules do, and this table shows what they saw.
+by eye; a row states when its quantity is unknown. The thresholds are the diagnosis's own. No row
+decides: the rules do, and this table shows what they saw.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ UNSEEN = "unknown from this capture"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One quantity: what was measured, what it is compared with, and what that says.
+    """One quantity: what was measured, what it is compared with, and what that means.
 
-    ``brief`` is said beside a verdict instead of the reading. ``fill`` and ``mark`` (0…1, ``None``
+    ``brief`` is shown beside a verdict instead of the reading. ``fill`` and ``mark`` (0…1, ``None``
     = nothing to draw) place the value and its threshold on a small scale. ``crossed`` is ``None``
     when the value is unknown.
     """
@@ -40,7 +40,7 @@ class Measured:
 
     @property
     def beside_verdict(self) -> str:
-        """What stands under the value where there is room for one sentence."""
+        """The text under the value where there is room for one sentence."""
         return self.brief or self.reading
 
 

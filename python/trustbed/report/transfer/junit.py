@@ -1,7 +1,7 @@
 """A JUnit report: one test case per judged transfer, for the test pages of CI services.
 
 What counts as a failure follows ``--fail-on``: with ``review`` both verdicts fail, with ``discard``
-only that one does and a review is reported as skipped (somebody must look), without it nothing
+only that one does and a review is reported as skipped (a person must look), without it nothing
 fails. Transfers too short to judge are counted in a property of the suite. The shape is the one
 that Jenkins, GitLab and GitHub's reporters read (testsuites, testsuite, testcase, failure, skipped,
 system-out).

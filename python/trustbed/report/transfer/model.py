@@ -40,10 +40,10 @@ receiver's window), ``responses`` t, seconds (those that reach beyond the end in
 class Capture:
     """One capture: its overview and the series of the transfers that get charts.
 
-    ``story`` says in a sentence what the capture is of. ``beside`` names another capture of the
+    ``story`` states in a sentence what the capture is of. ``beside`` names another capture of the
     page that serves as its control: the numbers of both are then shown side by side. ``burst`` is
     the model that ``trustbed burst --json`` prints, ``without_burst`` the reason why there is none;
-    without both the page says nothing about burstiness.
+    without both the page omits burstiness.
     """
 
     overview: Overview
@@ -61,7 +61,7 @@ class Capture:
 
     @property
     def main(self) -> Row | None:
-        """The transfer that stands for its capture: the largest of those that could be judged."""
+        """The transfer that represents its capture: the largest of those that could be judged."""
         return max(
             self.overview.transfers,
             key=lambda transfer: transfer.get("unique_bytes") or 0,
@@ -75,9 +75,9 @@ class Chapter:
 
     The others come before all chapters.
 
-    ``run`` is the model of the run that they are from: the page
-    then shows what its testbed did. A chapter may have no captures: then its introduction says why.
-    ``notes`` are what else must be said of it, each a sentence.
+    ``run`` is the model of the run that they are from: the page then shows what its testbed did. A
+    chapter may have no captures: then its introduction gives the reason. ``notes`` are further
+    remarks, each a sentence.
     """
 
     title: str

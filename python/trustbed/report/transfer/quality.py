@@ -2,7 +2,7 @@
 
 Its files in one line, its findings, what was not measured.
 
-Prints what is known and says what is not: a capture without drop counters has unknown drops, not
+Prints what is known and names what is not: a capture without drop counters has unknown drops, not
 none.
 """
 

@@ -18,8 +18,8 @@ WORDS: Mapping[str, str] = {
     "verdict_words": "what the verdict means",
     "reasons": "the deciding numbers as sentences, the most telling first",
     "alternatives": (
-        "other causes that leave the same packets: cause, hint (which way the packets lean), "
-        "settled_by"
+        "other causes that leave the same packets: cause, hint (which of the two the packets "
+        "favour), settled_by"
     ),
     "next_step": "what to do now",
     "expected_bytes_per_second": "what window, RTT, loss and capacity allow; null if unbounded",

@@ -31,7 +31,7 @@ LINES = 9
 def charted(transfers: Sequence[Row], *, captures: int = 1) -> list[str]:
     """Which of an overview's transfers get charts when the page shows so many captures.
 
-    The engine is asked for the series of these.
+    The engine computes the series of these.
     """
     return [transfer["transfer"] for transfer in transfers[: max(1, CHARTED // captures)]]
 

@@ -191,14 +191,14 @@ def _why(row: Row, width: int, paint: Paint, *, in_full: bool, uniform: bool) ->
 
 
 def _what_would_settle(overview: Overview, width: int, paint: Paint) -> Iterator[str]:
-    """What tells the two readings of a transfer apart: once for all transfers that it settles."""
-    asked: dict[str, list[str]] = {}
+    """What distinguishes the two readings of a transfer: once for all transfers that it settles."""
+    open_questions: dict[str, list[str]] = {}
     for row in overview.transfers[:IN_FULL]:
         for other in row.get("alternatives") or ():
-            asked.setdefault(other["settled_by"], []).append(row["transfer"])
-    if asked:
+            open_questions.setdefault(other["settled_by"], []).append(row["transfer"])
+    if open_questions:
         yield paint("strong", "To settle what the packets leave open (?)")
-    for settled_by, transfers in asked.items():
+    for settled_by, transfers in open_questions.items():
         yield from wrapped(
             f"{', '.join(dict.fromkeys(transfers))}: {settled_by}",
             width,

@@ -3,7 +3,7 @@
 Sentences, rows, figures, in the order of the page.
 
 What is shown where is decided here and in :mod:`~trustbed.report.transfer.selection`; the template
-only places it.
+only positions it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PLACED_BY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A piece of the bar that says what the time went to."""
+    """A piece of the bar that shows what the time went to."""
 
     limit: str
     css: str
@@ -62,7 +62,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A verdict as it stands above a transfer."""
+    """A verdict as shown above a transfer."""
 
     name: str
     badge: str
@@ -278,7 +278,7 @@ def summary(page: Page) -> str:
 
 
 def _burst(page: Page, index: int, payload: Payload) -> burst.Section | None:
-    """How bursty the capture is, as far as that was asked."""
+    """How bursty the capture is, if requested."""
     capture, anchor = page.captures[index], f"burst-{index + 1}"
     several = len(page.captures) > 1
     title = (
@@ -324,7 +324,7 @@ def view(page: Page, payload: Payload) -> Row:
         _section(page, number, index, transfer, drawing)
         for number, (index, transfer) in enumerate(chosen, start=1)
     ]
-    places = range(len(page.captures))
+    indices = range(len(page.captures))
     return {
         "page": page,
         "several": len(page.captures) > 1,
@@ -336,7 +336,7 @@ def view(page: Page, payload: Payload) -> Row:
                 [section for section in reported if section.capture == index],
                 _burst(page, index, payload),
             )
-            for index in places
+            for index in indices
         ],
         "testbeds": chapters.testbeds(page, payload),
         "short": sum(capture.overview.not_judged for capture in page.captures),

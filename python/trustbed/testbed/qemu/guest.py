@@ -284,7 +284,7 @@ class Guest(ControlledHost):
         assert self._process is not None, "it was started"
         return self._process.pid
 
-    def capture_point_of(self, file: Path) -> str:
+    def remote_path(self, file: Path) -> str:
         """The same name as here: everything in it is its own."""
         return str(file)
 

@@ -204,7 +204,7 @@ class RemoteHost(ControlledHost):
         """A directory there for the files of this session; it is removed with it."""
         return str((self.control.hello or {})["directory"])
 
-    def capture_point_of(self, file: Path) -> str:
+    def remote_path(self, file: Path) -> str:
         """A name of its own in the session's directory."""
         return f"{self.directory}/{next(self._numbers)}/{file.name}"
 

@@ -2,7 +2,7 @@
 
 Also the shares of its time that each limit took.
 
-The RTO drawn is the raw one (SRTT + 4·RTTVAR of RFC 6298 without a lower bound): the one that says
+The RTO drawn is the raw one (SRTT + 4·RTTVAR of RFC 6298 without a lower bound): the one that shows
 whether a delay was unusual. What Linux would have waited (at least 200 ms more than SRTT) is drawn
 on request, because it presses short RTTs flat.
 
@@ -224,7 +224,7 @@ def outstanding(series: Row, *, height: int = 240) -> Spec:
     """Bytes sent and not yet acknowledged, beside the bytes that the receiver allowed.
 
     The axis ends a little above the largest outstanding value when the window lies far above it;
-    the window's line is then out of sight, which the caption has to say.
+    the window's line is then out of sight, which the caption must state.
     """
     columns = series.get("outstanding") or {"t": [], "bytes": [], "window_bytes": []}
     most = max(columns["bytes"], default=0)

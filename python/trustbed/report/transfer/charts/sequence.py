@@ -62,7 +62,7 @@ def _segments(columns: Row | None) -> tuple[Rows, Rows]:
 
 
 def _colour(again: Rows, *others: str) -> Spec:
-    """The words that occur, in the order in which they are told."""
+    """The words that occur, in the order of the legend."""
     occurring = {SENT, ACKNOWLEDGED, *others, *(row["word"] for row in again)}
     return coloured_by_word({word: role for word, role in _ROLES.items() if word in occurring})
 

@@ -2,7 +2,7 @@
 
 The engine keeps a few stretches of about twelve round trips, evenly spread. Shown is the most
 ordinary one, whose silences, throughput and retransmissions are nearest to the whole transfer's, so
-that the close-up shows what the numbers say and not the worst moment.
+that the close-up shows what the numbers show and not the worst moment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every chart of one transfer: those that there is data for and that the capture's place allows.
+"""Every chart of one transfer: those that there is data for and that the capture point allows.
 
 Beside the receiver, or in the middle, acknowledgements do not show the path's round trips, and what
 the sender knew when is an estimate. What would draw the estimate as if it had been seen is left
