@@ -32,8 +32,8 @@ RUN_ENTRIES = (
         "run",
         "the emulator lost packets that the links would have passed",
         "packets",
-        "The socket buffers into or out of the emulator had no room for packets. The workload saw a loss "
-        "that the scenario does not describe.",
+        "The socket buffers into or out of the emulator had no room for packets. The workload "
+        "saw a loss that the scenario does not describe.",
         "lower the rates, or run on a less busy machine; the sum over all links counts, not only "
         "the bottleneck",
     ),
