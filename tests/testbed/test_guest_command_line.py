@@ -63,7 +63,7 @@ def test_processors_are_those_of_the_accelerator() -> None:
 def test_every_model_has_a_device_and_a_driver() -> None:
     assert set(modules.NICS) == set(NIC_MODELS)
     for _, driver in modules.NICS.values():
-        assert modules.is_wanted(f"lib/modules/6.1/kernel/drivers/net/{driver}.ko")
+        assert modules.is_needed(f"lib/modules/6.1/kernel/drivers/net/{driver}.ko")
 
 
 def test_a_machine_without_qemu_says_so(

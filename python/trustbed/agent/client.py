@@ -109,7 +109,7 @@ class Agent:
         self._process = process
         self._errors = errors
         self._read = bytearray()
-        self._heard: list[Event] = []
+        self._unread: list[Event] = []
         self._complaint: AgentError | None = None
 
     @classmethod
@@ -207,8 +207,8 @@ class Agent:
         Raises:
             AgentError: It reports an error, or has died.
         """
-        if self._heard:
-            return self._heard.pop(0)
+        if self._unread:
+            return self._unread.pop(0)
         return self._next(time.monotonic() + seconds)
 
     def report(self, seconds: float) -> Event:
@@ -277,15 +277,15 @@ class Agent:
                 # It has ended; its last line is better than any message of ours, and may be its
                 # report.
                 while (event := self._next(deadline)) is not None:
-                    self._heard.append(event)
+                    self._unread.append(event)
                 raise self._death() from None
 
     def _expect(self, kind: str, seconds: float) -> Event:
         """The event of that kind; others wait for a later call."""
         deadline = time.monotonic() + seconds
-        for index, heard in enumerate(self._heard):
-            if heard["event"] == kind:
-                return self._heard.pop(index)
+        for index, unread in enumerate(self._unread):
+            if unread["event"] == kind:
+                return self._unread.pop(index)
         while True:
             event = self._next(deadline)
             if event is None:
@@ -295,7 +295,7 @@ class Agent:
                 )
             if event["event"] == kind:
                 return event
-            self._heard.append(event)
+            self._unread.append(event)
 
     def _next(self, deadline: float) -> Event | None:
         for line in self._lines(deadline):

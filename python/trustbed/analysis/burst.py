@@ -120,13 +120,13 @@ def burst(
         lost=lost,
         workers=available_cores() if workers is None else workers,
     )
-    return ask(options, progress=progress)
+    return analyse(options, progress=progress)
 
 
-def ask(
+def analyse(
     options: BurstOptions, *, progress: Callable[[int, int | None], object] | None = None
 ) -> Burstiness:
-    """The answer to a options that was put together elsewhere."""
+    """Runs an analysis with complete options."""
     if options.mode == "static" and options.rate is None:
         raise ValueError("mode='static' needs the rate of the bottleneck")
     if options.offload == "spread" and options.link_rate is None:

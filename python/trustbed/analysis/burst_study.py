@@ -45,7 +45,7 @@ TRAIN_GAP = 100_000
 
 
 class TooManyWindows(TrustbedError, ValueError):
-    """More windows than anybody reads: the window is too short for the capture."""
+    """More windows than a reader can use: the window is too short for the capture."""
 
     def __init__(self, window: int, rows: int) -> None:
         message = (
@@ -57,7 +57,7 @@ class TooManyWindows(TrustbedError, ValueError):
 
 
 class TooManyLost(TrustbedError, ValueError):
-    """More lost packets than anybody reads."""
+    """More lost packets than a reader can use."""
 
     def __init__(self, lost: int) -> None:
         message = (

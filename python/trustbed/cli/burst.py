@@ -348,7 +348,7 @@ def _read(options: argparse.Namespace, files: Sequence[str]) -> Burstiness:
     shown = progress.shown(files[0], quiet=options.quiet)
     with interrupt.abandoned_by_interrupt(give_up), shown as bar:
         try:
-            return burstiness.ask(
+            return burstiness.analyse(
                 _options_of(options, files), progress=_without_zero(bar) if bar else None
             )
         except (TooManyLost, TooManyWindows) as error:

@@ -1,10 +1,10 @@
 """Ctrl-C while the engine waits for input, and signals that act like Ctrl-C.
 
-Python raises ``KeyboardInterrupt`` when its own code runs again. While the engine computes it asks
-for signals every tenth of a second; while it waits in a read (``tcpdump -w - | trustbed analyze -``
-on a quiet network) it cannot. A thread then ends the program after a moment's grace. This is safe
-only as long as nothing is being written: use it around the reading of a capture, not around the
-writing of results.
+Python raises ``KeyboardInterrupt`` when its own code runs again. While the engine computes it
+checks for signals every tenth of a second; while it waits in a read (``tcpdump -w - | trustbed
+analyze -`` on a quiet network) it cannot. A thread then ends the program after a moment's grace.
+This is safe only as long as nothing is being written: use it around the reading of a capture, not
+around the writing of results.
 """
 
 from __future__ import annotations

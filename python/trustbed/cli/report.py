@@ -81,7 +81,7 @@ def show(
     about: Mapping[str, Any],
     wrote: Path | None,
 ) -> int:
-    """Prints a run's results in the form that the options ask for; returns the exit code."""
+    """Prints a run's results in the form that the options select; returns the exit code."""
     if options.json:
         found.write_json(sys.stdout, about=about)
     elif not options.quiet:

@@ -276,7 +276,7 @@ def _network(study: ScenarioFile) -> Iterator[str]:
         yield f"  host {host.name:<12} {shown}{behind}{inside}"
     for link in scenario.links:
         arrow = "→" if link.backward is None else "↔"
-        asked = link_words.direction(link.forward)
+        text = link_words.direction(link.forward)
         if link.backward is not None and link.backward != link.forward:
-            asked += f"; back {link_words.direction(link.backward)}"
-        yield f"  link {link.name:<12} {link.ends[0]} {arrow} {link.ends[1]}: {asked}"
+            text += f"; back {link_words.direction(link.backward)}"
+        yield f"  link {link.name:<12} {link.ends[0]} {arrow} {link.ends[1]}: {text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 
-from trustbed.report.paint import Paint, wanted
+from trustbed.report.paint import Paint, enabled
 
 
 def width(widest: int) -> int:
@@ -15,4 +15,4 @@ def width(widest: int) -> int:
 
 def paint(*, no_color: bool) -> Paint:
     """Colours for standard output, if it is a terminal that shows them."""
-    return Paint(wanted(sys.stdout, never=no_color))
+    return Paint(enabled(sys.stdout, never=no_color))

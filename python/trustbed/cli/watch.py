@@ -336,7 +336,7 @@ class Watch:
         self.options = options
         self.history = History(options.window / 1e9)
         self.endpoint: str | None = None
-        self.painter = paint.Paint(paint.wanted(sys.stdout, never=options.no_color))
+        self.painter = paint.Paint(paint.enabled(sys.stdout, never=options.no_color))
         self._started = time.time()
         self._begun = time.monotonic()
         self._lasted: float | None = None
@@ -380,10 +380,10 @@ class Watch:
             name = window["direction"]
             known = self.history.directions.get(name)
             before = ahead.setdefault(name, known.windows if known is not None else 0)
-            wanted = min(window["windows"], self.options.count - before)
-            if wanted > 0 and not window["partial"]:
-                ahead[name] += wanted
-                taken.append({**window, "windows": wanted})
+            shown = min(window["windows"], self.options.count - before)
+            if shown > 0 and not window["partial"]:
+                ahead[name] += shown
+                taken.append({**window, "windows": shown})
         return taken
 
     def metrics(self) -> str:
@@ -410,7 +410,7 @@ class Watch:
         state = self.state()
         if not self.options.quiet:
             stream = sys.stderr if self.options.json else sys.stdout
-            painter = paint.Paint(paint.wanted(stream, never=self.options.no_color))
+            painter = paint.Paint(paint.enabled(stream, never=self.options.no_color))
             print("\n".join(view.summary(state, painter)), file=stream)
         dropped = state.statistics["kernel_dropped"]
         if dropped:

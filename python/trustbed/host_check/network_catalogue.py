@@ -105,7 +105,7 @@ _CARDS = (
         "B",
         "The largest packet here is smaller than elsewhere: segments, rates per packet and "
         "comparisons with other hosts differ by it.",
-        "nothing if the network wants it (a tunnel, a cloud); else `ip link set dev INTERFACE "
+        "nothing if the network needs it (a tunnel, a cloud); else `ip link set dev INTERFACE "
         "mtu 1500`. Give all hosts of a comparison the same",
     ),
 )

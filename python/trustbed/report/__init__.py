@@ -2,7 +2,7 @@
 
 Nothing here measures or judges: the engine's tables and the findings and diagnoses of
 ``trustbed.diagnose`` are put into words and files. The formats are modules of their own, loaded
-when they are asked for.
+on demand.
 """
 
 from trustbed.report.transfer.overview import Overview

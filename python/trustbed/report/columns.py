@@ -118,7 +118,7 @@ def plain_rows(batch: pa.RecordBatch) -> Iterator[Json]:
 def values(column: pa.Array) -> list[Any]:
     """The values of a column as Python's own.
 
-    Null is ``None``, an instant the integer that stands in the column.
+    Null is ``None``, an instant the integer of the column.
     """
     if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
         column = column.cast(pa.int64())

@@ -1,4 +1,4 @@
-"""Pieces of JSON Schemas, and how a schema is written: what fits on a line stands on one."""
+"""Pieces of JSON Schemas, and how a schema is written: what fits on a line is on one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colour for terminals that want it.
+"""Colour for terminals that support it.
 
 Without colour every line reads the same: no meaning is in the colour alone.
 """
@@ -33,7 +33,7 @@ class Paint:
         return f"\x1b[{code}m{text}\x1b[0m" if self.on and code and text else text
 
 
-def wanted(stream: TextIO, *, never: bool) -> bool:
+def enabled(stream: TextIO, *, never: bool) -> bool:
     """Whether ``stream`` is a terminal without ``NO_COLOR`` (https://no-color.org)."""
     if never or os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("", "dumb"):
         return False

@@ -1,7 +1,7 @@
 """A directory of tables: Parquet, CSV on request, and a manifest that states how they were made.
 
 Tables hold nothing but the analysis: the same packets give the same bytes, whatever the number of
-threads, the files' names or formats. What differs between runs (command, time, file names) stands
+threads, the files' names or formats. What differs between runs (command, time, file names) is
 in ``trustbed.json``. Tables are streamed, so that the samples of a long capture need no memory.
 """
 

@@ -1,12 +1,12 @@
 """Where experiments run.
 
-Hosts that are network namespaces of this machine, joined through a middle one where links are
-emulated.
+Hosts that are network namespaces of this machine, joined through the switch namespace, where links
+are emulated.
 
 :func:`plan` decides everything and touches nothing; :class:`Testbed` makes it and removes it. Names
-are ``tb-ID-HOST``, so that ``ip netns`` shows them, and every testbed is written down before it is
+are ``tb-ID-HOST``, so that ``ip netns`` shows them, and every testbed is recorded before it is
 made (:mod:`~trustbed.testbed.netns.registry`), so that what a killed process has left is found and
-removed. Root makes testbeds where everybody sees them; anybody else in a user namespace
+removed. Root makes testbeds that all users see; an ordinary user, in a user namespace
 (:func:`prepare`).
 """
 

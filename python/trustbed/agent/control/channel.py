@@ -56,7 +56,7 @@ class Sink:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        # A file takes as much as there is, without waiting for anybody.
+        # A file takes as much as there is, without blocking.
         self.piece = (
             frames.WINDOW_BYTES
             if descriptor >= 0 and stat.S_ISREG(os.fstat(descriptor).st_mode)

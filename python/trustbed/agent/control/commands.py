@@ -165,7 +165,7 @@ class ControlledProcess:
 
         Raises:
             subprocess.TimeoutExpired: It has not ended within the time.
-            TestbedError: It writes more than anybody could want.
+            TestbedError: It writes more than the limit.
         """
         deadline = time.monotonic() + seconds
         if self.stdin is not None:

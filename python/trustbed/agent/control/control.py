@@ -413,7 +413,7 @@ class Control:
                 )
             return left * 1000
         silence = self.peer.silence_seconds
-        if silence is None or not self._link.stands:
+        if silence is None or not self._link.is_synchronized:
             return None
         if now >= self._due:
             if self._owed == SIGNS:
@@ -436,7 +436,7 @@ class Control:
                     self._handle(frame, came)
                 except (ValueError, KeyError, struct.error) as error:
                     raise frames.Torn(f"malformed frame ({frame.kind.name}: {error})") from None
-            if self._link.stands:
+            if self._link.is_synchronized:
                 self._trying = False
             self._changed.notify_all()
         return True

@@ -5,7 +5,7 @@ count the frames that came whole. The first frame on a new transport carries tha
 lies behind it is sent again; in between the same count lets the other side shorten its replay
 buffer, which the windows of the streams bound.
 
-Used by one thread, except :attr:`Link.losses` and :attr:`Link.is_lost`, which anybody may read.
+Used by one thread, except :attr:`Link.losses` and :attr:`Link.is_lost`, which any thread may read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Link:
         """The times without a transport, in order."""
         self.transport: socket.socket | None = None
         self._lasts = lasts
-        self._stands = not lasts
+        self._synchronized = not lasts
         self._in = bytearray()
         self._out = bytearray()
         self._replay: deque[bytes] = deque()
@@ -66,9 +66,9 @@ class Link:
         return bool(self.losses) and self.losses[-1].until_ns is None
 
     @property
-    def stands(self) -> bool:
+    def is_synchronized(self) -> bool:
         """Whether both sides know what the other has, so that frames may be sent."""
-        return self._stands
+        return self._synchronized
 
     @property
     def awaited(self) -> int:
@@ -85,7 +85,7 @@ class Link:
     def lose(self, why: str) -> None:
         """The transport is lost; what was in flight on it is sent again over the next."""
         self.close()
-        self._stands = False
+        self._synchronized = False
         self._in.clear()
         self._out.clear()
         if not self.is_lost:
@@ -111,7 +111,7 @@ class Link:
         packed = frames.pack(channel, kind, content)
         if self._lasts:
             self._replay.append(packed)
-        if self._stands:
+        if self._synchronized:
             self._out += packed
 
     def flush(self) -> None:
@@ -168,7 +168,7 @@ class Link:
             self._replay.popleft()
         self._forgotten = count
         if frame.kind is Kind.RESUME:
-            self._stands = True
+            self._synchronized = True
             self._out += b"".join(self._replay)
             if self.is_lost:
                 self.losses[-1].until_ns = time.time_ns()

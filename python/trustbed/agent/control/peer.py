@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class Peer:
     """The other end of a channel.
 
-    How it is called, and what helps when it is gone, lacks a program, or does not give a file.
+    Its name, and hints for when it is gone, lacks a program, or does not give a file.
 
-    ``silence_seconds`` is how long it may be silent while it is asked whether it is there; without
-    it, it is not asked.
+    ``silence_seconds`` is how long it may leave keepalives unanswered; without it, none are
+    sent.
     """
 
     title: str

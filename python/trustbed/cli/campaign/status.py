@@ -123,7 +123,7 @@ def show(
     *,
     wrote: Path | None = None,
 ) -> int:
-    """Prints a campaign's results in the form that the options ask for; returns the exit code."""
+    """Prints a campaign's results in the form that the options select; returns the exit code."""
     if options.json:
         printable.write_json({"trustbed": about, **model})
     elif not options.quiet:

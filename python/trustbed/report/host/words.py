@@ -22,7 +22,7 @@ UNKNOWN = "unknown"
 
 
 def headline(fitness: str, warnings: int, errors: int) -> str:
-    """What may be done with a host, and how much speaks against it."""
+    """What may be done with a host, and how many findings there are."""
     counts = [
         words.counted(count, kind)
         for count, kind in ((errors, "error"), (warnings, "warning"))

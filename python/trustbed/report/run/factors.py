@@ -33,7 +33,7 @@ class Scale:
     values: Mapping[str, float]
 
     def position(self, cell: CellResults) -> float | None:
-        """Where a cell stands; ``None`` where the factor changes nothing."""
+        """The position of a cell on the axis; ``None`` where the factor changes nothing."""
         return self.values.get(cell.levels.get(self.key, NOTHING))
 
 

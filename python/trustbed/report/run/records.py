@@ -102,7 +102,7 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
 
     @property
     def middle_name(self) -> str:
-        """The estimate that stands for the result: ``median`` or ``mean``."""
+        """The estimate that represents the result: ``median`` or ``mean``."""
         return "median" if self.measure == "response_time" else "mean"
 
     @property

@@ -164,7 +164,7 @@ def _loss(transfer: Row, limits: Thresholds) -> Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TimeShare:
-    """A share of the transfer's time that speaks when it reaches the threshold of that name.
+    """A share of the transfer's time that counts when it reaches the threshold of that name.
 
     ``detail`` adds numbers.
     """

@@ -91,7 +91,7 @@ class Chapter:
 class Page:
     """Everything on one page.
 
-    ``title`` and ``introduction`` open a page that tells the story of several captures.
+    ``title`` and ``introduction`` open a page that describes several captures.
     """
 
     captures: Sequence[Capture]

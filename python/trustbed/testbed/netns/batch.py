@@ -1,9 +1,9 @@
 """Addresses and routes by the thousand, many requests of rtnetlink(7) in one message.
 
-pyroute2 asks for one thing at a time, a millisecond each, which is enough where a testbed needs few
+pyroute2 sends one request at a time, a millisecond each, which is enough where a testbed needs few
 requests. Its ``IPBatch`` (0.9.6) compiles requests without sending them, and does not do for a host
 with some thousand addresses: it takes a millisecond for each all the same, its sequence numbers
-repeat after 256 requests, so that an error names no request, and every request asks for an
+repeat after 256 requests, so that an error names no request, and every request demands an
 acknowledgement. Here the kernel answers what failed and the last of a message, by number.
 """
 

@@ -4,8 +4,8 @@ Machines of their own, run by QEMU on Debian's kernel, with nothing in them but 
 agent.
 
 The guest's network card is the end of its link; requests and answers pass a serial
-port of its own, so that the veth link carries the experiment alone. :class:`Guest` is one; what a
-testbed asks of it is asked of any host: commands, agents, files.
+port of its own, so that the veth link carries the experiment alone. :class:`Guest` is one; it
+serves the same requests as any host: commands, agents, files.
 """
 
 from __future__ import annotations

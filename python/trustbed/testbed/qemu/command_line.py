@@ -57,7 +57,7 @@ class Machine:
 def words(machine: Machine) -> list[str]:
     """The command and its arguments.
 
-    Without vnet headers (a tap has none unless asked for) no card can hand super-packets to the
+    Without vnet headers (a tap has none unless configured) no card can hand super-packets to the
     tap: those that segment do it before.
     """
     accelerator = "tcg,thread=multi" if machine.accelerator == "tcg" else machine.accelerator

@@ -45,17 +45,17 @@ def answers(middle: Path, veth: VethLink, sender: ipaddress.IPv4Address, seconds
                 time.sleep(_AGAIN_SECONDS)
                 continue
             number = number + 1 & 0x7FFF
-            found = _heard(port, own.packed, _AGAIN_SECONDS)
+            found = _received(port, own.packed, _AGAIN_SECONDS)
             # Requests that waited for the card are answered one after the other now; an experiment
             # shall not see the last of them.
             while found is not None and found != number:
-                found = _heard(port, own.packed, _LAST_SECONDS)
+                found = _received(port, own.packed, _LAST_SECONDS)
             if found is not None:
                 return True
     return False
 
 
-def _heard(port: socket.socket, source: bytes, seconds: float) -> int | None:
+def _received(port: socket.socket, source: bytes, seconds: float) -> int | None:
     """The number of the next answer, if there is one within the time."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:

@@ -82,11 +82,11 @@ def cache() -> Path:
     return (Path(named) if named else Path.home() / ".cache") / "trustbed" / "guests"
 
 
-def ready(say: Callable[[str], object] | None = None) -> Kernel:
+def ready(report: Callable[[str], object] | None = None) -> Kernel:
     """The newest kernel there is; fetched if there is none.
 
     Args:
-        say: Receives progress messages; without it, they go to standard error.
+        report: Receives progress messages; without it, they go to standard error.
 
     Raises:
         TestbedError: There is none, and none can be fetched.
@@ -98,7 +98,7 @@ def ready(say: Callable[[str], object] | None = None) -> Kernel:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with _alone(directory):
-            return _newest(directory) or _unpacked(directory, say or _say)
+            return _newest(directory) or _unpacked(directory, report or _print)
     except OSError as error:
         raise TestbedError(
             f"{directory} cannot be written: {reason(error)}",
@@ -106,7 +106,7 @@ def ready(say: Callable[[str], object] | None = None) -> Kernel:
         ) from error
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -130,12 +130,12 @@ def _alone(directory: Path) -> Iterator[None]:
         yield
 
 
-def _unpacked(directory: Path, say: Callable[[str], object]) -> Kernel:
+def _unpacked(directory: Path, report: Callable[[str], object]) -> Kernel:
     for left in directory.glob("new-*"):  # of a killed process: the lock keeps others out
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="new-", dir=directory) as name:
         draft = Path(name)
-        image, busybox = _packages(directory, draft, say)
+        image, busybox = _packages(directory, draft, report)
         target = draft / "complete"
         (target / "modules").mkdir(parents=True)
         release, needed = _take_kernel(image, target)
@@ -148,7 +148,7 @@ def _unpacked(directory: Path, say: Callable[[str], object]) -> Kernel:
     return Kernel.of(final)
 
 
-def _packages(directory: Path, draft: Path, say: Callable[[str], object]) -> tuple[Path, Path]:
+def _packages(directory: Path, draft: Path, report: Callable[[str], object]) -> tuple[Path, Path]:
     """The two packages: those that lie there, else fetched."""
     own = _sorted_packages(directory)
     if own is not None:
@@ -161,7 +161,7 @@ def _packages(directory: Path, draft: Path, say: Callable[[str], object]) -> tup
                 f"{_BUSYBOX}_….deb (packages.debian.org)"
             ),
         )
-    say("fetching Debian's kernel for guests (70 MB, once)")
+    report("fetching Debian's kernel for guests (70 MB, once)")
     _fetch([_kernel_package(), _BUSYBOX], draft)
     found = _sorted_packages(draft)
     if found is None:

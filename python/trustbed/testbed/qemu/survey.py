@@ -15,7 +15,7 @@ def survey(guests: Collection[Guest]) -> Mapping[str, object]:
 
     Raises:
         TestbedError: Something is missing: QEMU, a model of network card, a kernel, KVM where it
-        was asked for.
+        is requested.
     """
     for guest in guests:
         accelerator.check_program(guest.nic)
@@ -28,7 +28,7 @@ def survey(guests: Collection[Guest]) -> Mapping[str, object]:
         "qemu": accelerator.version(),
         "kernel": core.release,
         "accelerators": {
-            asked: {"name": choice.name, "reason": choice.reason}
-            for asked, choice in sorted(choices.items())
+            requested: {"name": choice.name, "reason": choice.reason}
+            for requested, choice in sorted(choices.items())
         },
     }

@@ -3,8 +3,8 @@
 Reached by SSH, by a command that runs others there, or without leaving this one.
 
 ``with Hosts(inventory) as hosts`` and ``hosts.connect()`` copy the agent to each and start it; then
-``hosts["alpha"]`` is asked what any host is asked: commands, agents, files, its clock, its ports.
-The connection is the control channel, and nothing else is opened.
+``hosts["alpha"]`` serves the same requests as any host: commands, agents, files, its clock, its
+ports. The connection is the control channel, and nothing else is opened.
 """
 
 from __future__ import annotations
