@@ -407,5 +407,5 @@ def test_frames_are_read_as_they_were_written() -> None:
     ],
 )
 def test_what_is_no_frame_is_refused(head: bytes) -> None:
-    with pytest.raises(frames.Torn, match="is impossible"):
+    with pytest.raises(frames.Malformed, match="is impossible"):
         list(frames.unpack(bytearray(head)))

@@ -28,7 +28,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def reserve() -> registry.Entry:
-    return registry.reserve(purpose="a test", hosts=("near", "far"), middle="net", rootless=True)
+    return registry.reserve(purpose="a test", hosts=("near", "far"), switch="net", rootless=True)
 
 
 def orphan(entry: registry.Entry, owner: Owner | None = None) -> Record:
@@ -96,7 +96,7 @@ def test_an_owner_whose_number_means_nothing_here_is_known_by_its_file(directory
 OWNS = """
 import sys
 from trustbed.testbed.netns import cgroups, registry
-registry.reserve(purpose="elsewhere", hosts=(), middle="net", rootless=True)
+registry.reserve(purpose="elsewhere", hosts=(), switch="net", rootless=True)
 print("ready", flush=True)
 sys.stdin.readline()
 print(len(registry.clean()), flush=True)

@@ -100,7 +100,7 @@ class Agent:
     In this order: :meth:`start`, :meth:`begin`, :meth:`progress` or :meth:`poll` at will,
     :meth:`stop`, :meth:`close`.
 
-    As a context it is closed at the end, which ends it whatever it is doing.
+    As a context manager it ends the agent at the end of the block.
     """
 
     def __init__(self, process: Running, errors: int, name: str) -> None:

@@ -160,7 +160,7 @@ class Process:
             self._helper.send_signal(number)
 
     def end(self) -> None:
-        """Ends it and all it started, whatever it takes; nothing happens if it has ended."""
+        """Ends it and all it started, by force if necessary; does nothing if it has ended."""
         if self._control.fileno() >= 0:
             with contextlib.suppress(OSError):
                 self._control.shutdown(socket.SHUT_WR)

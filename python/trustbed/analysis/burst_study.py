@@ -1,6 +1,6 @@
 """From the columns of a capture to the model of its burstiness.
 
-Which rates, buffers and links are looked at, and under which names.
+It chooses the rates, buffers and links, and their names.
 
 The engine measures; this module decides what. Rates not given follow from the traffic: links on
 which it would be so many percent of the load, and buffers up to the one that loses nothing.
@@ -254,7 +254,7 @@ def _links(mean: float | None) -> Iterable[int]:
 
 
 def _swept(options: BurstOptions, mean: float | None) -> list[int]:
-    """The rates at which buffers are swept: those that were named, or those of some loads."""
+    """The rates at which buffers are swept: those given, or those of some loads."""
     named = options.rates or ((options.rate,) if options.rate else ())
     named = named or ((options.link_rate,) if options.link_rate else ())
     return (

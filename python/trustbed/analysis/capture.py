@@ -73,7 +73,7 @@ def analyze(
     ``series`` what charts are drawn from (without it the first chart or report reads the capture
     again). ``workers`` threads (default: one per core) give the same result for any number.
     ``progress`` is called with bytes read and bytes in total (``None`` = unknown). ``host_of``
-    returns, for a row of the transfers table, what is known of the host that sent it (``None``:
+    returns, for a row of the transfers table, the evidence of its sending host (``None``:
     nothing).
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean

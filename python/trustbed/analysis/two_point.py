@@ -168,7 +168,7 @@ class TwoPoint:
     def _sent(self) -> Mapping[Side, Mapping[tuple[Any, ...], Row]]:
         """TwoPointSummary by where they began, and by addresses and ports.
 
-        Who used both again has several, which cannot be distinguished.
+        Connections that reuse both have several, which cannot be distinguished.
         """
         found: dict[Side, dict[tuple[Any, ...], Row]] = {"first": {}, "second": {}}
         twice = set()

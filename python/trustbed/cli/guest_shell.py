@@ -22,7 +22,7 @@ from trustbed.agent.control import ControlledProcess
 from trustbed.testbed import Testbed
 
 SHELL = "sh"
-"""What runs in a guest where no command is given."""
+"""The command that runs in a guest by default."""
 
 
 @contextmanager

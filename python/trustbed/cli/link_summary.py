@@ -32,7 +32,7 @@ _CAUSES = {
 
 
 def findings(report: Report) -> list[Finding]:
-    """What of the emulator makes the numbers mean less, by the rules for repetitions of a run."""
+    """The emulator's findings that weaken the numbers, by the rules for repetitions of a run."""
     return run_findings({"emulator": report, "emulator_ready": report.get("ready") or {}})
 
 

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, for people who wait.
+"""A progress bar on standard error.
 
 Drawn only on a terminal and only after half a second, so that short captures leave no trace. One
 line, redrawn in place at most ten times a second and wiped at the end.

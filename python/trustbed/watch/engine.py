@@ -50,7 +50,7 @@ class Statistics(TypedDict):
 
 
 class Facts(TypedDict):
-    """What is known of the interface and the measurement."""
+    """Facts about the interface and the measurement."""
 
     interface: str
     mode: str

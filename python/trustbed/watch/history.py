@@ -53,7 +53,7 @@ class Trains:
 
 @dataclass(slots=True)
 class Direction:
-    """What is known of one direction.
+    """The history of one direction.
 
     Attributes:
         name: ``in``, ``out`` or ``all``.

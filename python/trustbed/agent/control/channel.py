@@ -18,14 +18,14 @@ from trustbed.agent.control.link import Loss
 from trustbed.agent.control.peer import Peer
 
 _SHARED_PIECE = 4096
-"""What a pipe takes without waiting once it is ready (PIPE_BUF).
+"""How much a ready pipe takes without blocking (PIPE_BUF).
 
-For streams that are not ours to make non-blocking.
+For streams of others, which we must not make non-blocking.
 """
 
 
-class Conversation(Protocol):
-    """What a command needs of the conversation with its host."""
+class Session(Protocol):
+    """What a command needs of the session with its host."""
 
     peer: Peer
 
@@ -52,7 +52,7 @@ class Conversation(Protocol):
 
 
 class Sink:
-    """Where a stream of a command goes: a descriptor of ours, and what it has not taken yet."""
+    """The sink of a command's stream: a descriptor of ours, and the bytes not yet written to it."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -75,7 +75,7 @@ class Sink:
 class Channel:
     """A command on the host."""
 
-    def __init__(self, control: Conversation, number: int, words: Sequence[str]) -> None:
+    def __init__(self, control: Session, number: int, words: Sequence[str]) -> None:
         self.number = number
         self.words = tuple(words)
         self.pid: int | None = None

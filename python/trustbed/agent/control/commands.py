@@ -29,7 +29,7 @@ _END_SECONDS = 40.0
 
 
 class ControlledProcess:
-    """A command elsewhere: :class:`~trustbed.agent.processes.Process` is one here.
+    """A command on another host; see :class:`~trustbed.agent.processes.Process` for this one.
 
     As a context it is ended when the block is left.
     """
@@ -144,7 +144,7 @@ class ControlledProcess:
         self.channel.resize(rows, columns)
 
     def end(self) -> None:
-        """Ends it, whatever it takes; nothing happens if it has ended."""
+        """Ends it, by force if necessary; does nothing if it has ended."""
         _close(self.stdin, self.stdout, self.stderr)
         with contextlib.suppress(TestbedError):  # with the host, everything on it is gone
             for number in (signals.SIGTERM, signals.SIGKILL):
@@ -179,9 +179,7 @@ class ControlledProcess:
         losses = self.channel.losses
         while left:
             ready = poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
-            if (
-                not ready or time.monotonic() >= deadline
-            ):  # who writes without an end is always ready
+            if not ready or time.monotonic() >= deadline:  # an endless writer is always ready
                 if not self.channel.wait_for_return(losses):
                     raise subprocess.TimeoutExpired(self.command, seconds)
                 losses, deadline = self.channel.losses, time.monotonic() + seconds
@@ -237,7 +235,7 @@ class AgentProcess:
 class ControlledAgent(Agent):
     """An agent on another host.
 
-    Before its report is handed out, the files that it wrote are fetched.
+    It fetches the files that the agent wrote before it returns the report.
     """
 
     def __init__(

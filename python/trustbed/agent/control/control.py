@@ -1,7 +1,7 @@
 """The control channel of a host: commands start there, their streams move, its clock is read.
 
-All of it passes one socket, which a thread of its own serves, so that a caller may wait for a
-command or leave it alone. :mod:`trustbed.agent.control.streams` moves what commands write.
+A thread of its own serves the one socket that carries all of it, so that a caller may wait for a
+command or not. :mod:`trustbed.agent.control.streams` moves what commands write.
 
 A host may vanish without closing anything (a cut network, a power failure), so it owes a sign of
 life as often as its :class:`Peer` specifies; the same requests are signs of life to the host.
@@ -10,7 +10,7 @@ Where the other end outlives its transport (:class:`Control` with ``keep_seconds
 nothing: frames wait until :meth:`Control.resume` brings another, no byte is lost, and every wait is
 longer by that time.
 
-Nothing is decided here about what runs. Bias: a reading of the other clock is in error by at most
+It decides nothing about what runs. Bias: a reading of the other clock is in error by at most
 half the time between request and answer; the shortest of several is used.
 """
 
@@ -61,7 +61,7 @@ class Control:
 
         Args:
             link: The socket, which belongs to the channel from now on.
-            peer: Who is at its other end.
+            peer: The host at its other end.
             explain: Turns the reason of a loss into a better one, as far as the maker of the socket
                 knows it; may block for a moment.
             keep_seconds: How long the other end outlives the loss of its socket; it ends with it if
@@ -92,7 +92,7 @@ class Control:
         )
         self._thread.start()
 
-    # For everybody else.
+    # For other threads.
 
     @property
     def is_gone(self) -> bool:
@@ -333,7 +333,7 @@ class Control:
                     why = reason
                     break
                 self._lose(reason)
-        except frames.Torn as error:
+        except frames.Malformed as error:
             why = str(error)
         finally:
             if self._closing:
@@ -435,7 +435,9 @@ class Control:
                 try:
                     self._handle(frame, came)
                 except (ValueError, KeyError, struct.error) as error:
-                    raise frames.Torn(f"malformed frame ({frame.kind.name}: {error})") from None
+                    raise frames.Malformed(
+                        f"malformed frame ({frame.kind.name}: {error})"
+                    ) from None
             if self._link.is_synchronized:
                 self._trying = False
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""What passes between a host and this machine.
+"""The frames between a host and this machine.
 
 Frames of a channel, a kind and some bytes, as in ``crates/agent/src/control/frame.rs``.
 
@@ -49,15 +49,15 @@ class Kind(IntEnum):
 
 
 class Frame(NamedTuple):
-    """One of them."""
+    """One frame."""
 
     channel: int
     kind: Kind
     content: bytes
 
 
-class Torn(Exception):
-    """What came in is none of our frames."""
+class Malformed(Exception):
+    """The received bytes are no frame of this protocol."""
 
 
 def pack(channel: int, kind: Kind, content: bytes = b"") -> bytes:
@@ -69,14 +69,14 @@ def unpack(buffer: bytearray) -> Iterator[Frame]:
     """Takes the frames that are whole out of what came in.
 
     Raises:
-        Torn: It holds something else.
+        Malformed: It holds something else.
     """
     at = 0
     try:
         while len(buffer) - at >= _HEADER.size:
             channel, number, length = _HEADER.unpack_from(buffer, at)
             if length > LONGEST_BYTES or number not in Kind._value2member_map_:
-                raise Torn(f"a frame of kind {number} and {length} bytes is impossible")
+                raise Malformed(f"a frame of kind {number} and {length} bytes is impossible")
             end = at + _HEADER.size + length
             if len(buffer) < end:
                 return

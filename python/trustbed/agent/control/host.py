@@ -22,7 +22,7 @@ from trustbed.agent.messages import Configuration
 from trustbed.agent.processes import finished
 
 COMMAND_SECONDS = 60.0
-"""What a command may take that only looks at something."""
+"""The time limit of a command that only reads something."""
 CLOCK_ROUNDS = 20
 
 
@@ -48,7 +48,7 @@ class ControlledHost(ABC):
         """The name that a file of this machine, not made yet, gets there."""
 
     def start_command(self, words: Sequence[str], **options: Any) -> ControlledProcess:  # noqa: ANN401 - as ControlledProcess.start
-        """Starts a command there, with the host's own environment and what is given here.
+        """Starts a command there, with the host's own environment and these additions.
 
         See :meth:`ControlledProcess.start`.
         """

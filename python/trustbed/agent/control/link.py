@@ -145,7 +145,7 @@ class Link:
         """Those that came whole, except those about the transport itself.
 
         Raises:
-            Torn: What came is no frame.
+            Malformed: What came is no frame.
         """
         for frame in frames.unpack(self._in):
             if self._lasts and frame.kind in (Kind.RESUME, Kind.KEPT):
@@ -163,7 +163,7 @@ class Link:
         except struct.error:
             count = -1
         if not self._forgotten <= count <= self._forgotten + len(self._replay):
-            raise frames.Torn(f"impossible count of frames: {count}")
+            raise frames.Malformed(f"impossible count of frames: {count}")
         for _ in range(count - self._forgotten):
             self._replay.popleft()
         self._forgotten = count

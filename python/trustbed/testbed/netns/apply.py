@@ -3,7 +3,7 @@
 Namespaces, veth links, addresses, neighbours, routes; of a guest only its namespace and the end of
 its veth link.
 
-Whatever it makes is undone by removing the namespaces.
+Removing the namespaces undoes all of it.
 
 No interface ever appears in the host's own network, so testbeds cannot collide there, and nothing
 of the host's changes. A step that fails raises; nothing is skipped.
@@ -40,15 +40,15 @@ _FIRST_INDEX = 1001
 _NO_ADDRESS_OF_ITS_OWN = 1  # addrgenmode none: no link-local IPv6 address
 
 
-def make(plan: Plan, name: Callable[[str], str], middle: str) -> None:
+def make(plan: Plan, name: Callable[[str], str], switch: str) -> None:
     """Makes the testbed; ``name`` gives the namespace of a host.
 
     Raises:
         TestbedError: The kernel refused; the error names the request.
     """
-    with _explained("the middle"):
-        switch = namespaces.make(name(middle))
-        with namespaces.inside(switch):
+    with _explained("the switch namespace"):
+        switch_file = namespaces.make(name(switch))
+        with namespaces.inside(switch_file):
             _no_autoconfiguration()
             _disable_ipv6()
             with IPRoute() as kernel:
@@ -60,7 +60,7 @@ def make(plan: Plan, name: Callable[[str], str], middle: str) -> None:
                 continue  # its network is its own; the namespace is where QEMU runs
             with namespaces.inside(namespace):
                 _settle(veth)
-            _lay(plan, veth, switch, namespace)
+            _lay(plan, veth, switch_file, namespace)
             with namespaces.inside(namespace):
                 _equip(veth)
 

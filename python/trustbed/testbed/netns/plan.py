@@ -26,7 +26,7 @@ from trustbed.scenario.guests import Guest
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-MIDDLE = "net"
+SWITCH = "net"
 """The name of the switch namespace."""
 INTERFACE = "eth0"
 """A host's end of its veth link."""
@@ -191,9 +191,9 @@ def _check_names(hosts: Sequence[Host]) -> None:
                 f"{host.name!r} is no name of a host",
                 "small letters, digits, - and _ between them, at most 32",
             )
-        if host.name == MIDDLE:
+        if host.name == SWITCH:
             raise TestbedError(
-                f"a host cannot be called {MIDDLE}", "that is the name of the switch namespace"
+                f"a host cannot be called {SWITCH}", "that is the name of the switch namespace"
             )
         if host.name in seen:
             raise TestbedError(f"two hosts are called {host.name}", "give each a name of its own")

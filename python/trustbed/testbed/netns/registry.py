@@ -92,7 +92,7 @@ class Owner:
         return cls(pid=pid, started_ticks=began, command=" ".join(sys.argv)[:200])
 
     def lives(self) -> bool:
-        """Whether it has not ended, as far as its number is one here."""
+        """Whether it still runs, as far as its process id is valid here."""
         return _began(self.pid) == self.started_ticks
 
 
@@ -188,7 +188,7 @@ class Entry:
             self._hold = -1
 
 
-def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool) -> Entry:
+def reserve(*, purpose: str, hosts: tuple[str, ...], switch: str, rootless: bool) -> Entry:
     """A new testbed's file, with an id that no other has.
 
     Raises:
@@ -201,7 +201,7 @@ def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool
     while True:
         name = "".join(secrets.choice(_LETTERS) for _ in range(6))
         path = parent / f"{name}.json"
-        if path.exists() or namespaces.path(f"tb-{name}-{middle}").exists():
+        if path.exists() or namespaces.path(f"tb-{name}-{switch}").exists():
             continue
         record = Record(
             id=name,
@@ -210,7 +210,7 @@ def reserve(*, purpose: str, hosts: tuple[str, ...], middle: str, rootless: bool
             owner=Owner.this_process(),
             rootless=rootless,
             hosts=hosts,
-            namespaces=tuple(f"tb-{name}-{host}" for host in (middle, *hosts)),
+            namespaces=tuple(f"tb-{name}-{host}" for host in (switch, *hosts)),
         )
         with contextlib.suppress(FileExistsError):
             return Entry(path, record, _write(path, record, new=True))
@@ -425,7 +425,7 @@ def end_processes(record: Record) -> int:
 def _own_number() -> int:
     """Of this process, as /proc knows it.
 
-    What is mounted there may be that of another namespace of processes.
+    The mounted /proc may belong to another pid namespace.
     """
     return int(str(Path("/proc/self").readlink()))
 

@@ -23,7 +23,7 @@ from trustbed.errors import TestbedError
 from trustbed.testbed import qemu
 from trustbed.testbed.netns import address_translation as outside
 from trustbed.testbed.netns import apply, cgroups, namespaces, registry, rootless
-from trustbed.testbed.netns.plan import MIDDLE, Plan
+from trustbed.testbed.netns.plan import SWITCH, Plan
 
 
 class Testbed:
@@ -63,10 +63,10 @@ class Testbed:
         registry.clean()
         hosts = tuple(veth.host.name for veth in self.plan.veths)
         self._entry = registry.reserve(
-            purpose=self._purpose, hosts=hosts, middle=MIDDLE, rootless=rootless.is_rootless()
+            purpose=self._purpose, hosts=hosts, switch=SWITCH, rootless=rootless.is_rootless()
         )
         try:
-            apply.make(self.plan, self._name, MIDDLE)
+            apply.make(self.plan, self._name, SWITCH)
             for veth in self.plan.veths:
                 if veth.host.outside:
                     outside.connect(
@@ -98,7 +98,7 @@ class Testbed:
 
     def namespace(self, host: str) -> Path:
         """The file of a host's namespace, or of the switch namespace."""
-        if host != MIDDLE:
+        if host != SWITCH:
             self.plan.veth(host)
         return namespaces.path(self._name(host))
 
@@ -124,7 +124,7 @@ class Testbed:
         return qemu.Surroundings(
             plan=self.plan,
             namespace=self.namespace(host),
-            middle=self.namespace(MIDDLE),
+            switch=self.namespace(SWITCH),
             environment=self.environment(),
             console=registry.beside(self.entry.record, f"{host}.console")
             if kept is None
@@ -133,7 +133,7 @@ class Testbed:
         )
 
     def guest(self, host: str) -> qemu.Guest:
-        """A host that is a machine of its own.
+        """A host that is a virtual machine.
 
         Raises:
             TestbedError: There is no such guest.
@@ -183,7 +183,7 @@ class Testbed:
     ) -> Process | ControlledProcess:
         """Starts a command on a host: see :meth:`Process.start`.
 
-        Its environment is ours, or a guest's own, with what is given here.
+        Its environment is ours, or a guest's own, with these additions.
         """
         if host in self._guests:
             inside = self._guests[host].start_command(

@@ -27,11 +27,11 @@ _LAST_SECONDS = 2.0
 """How long the last answer is waited for; then another request is sent."""
 
 
-def answers(middle: Path, veth: VethLink, sender: ipaddress.IPv4Address, seconds: float) -> bool:
+def answers(switch: Path, veth: VethLink, sender: ipaddress.IPv4Address, seconds: float) -> bool:
     """Whether the host at the end of a veth link answers ``sender`` within the time."""
     own = next(address for address in veth.addresses if isinstance(address, ipaddress.IPv4Address))
     deadline = time.monotonic() + seconds
-    with namespaces.inside(middle):
+    with namespaces.inside(switch):
         port = socket.socket(
             socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.htons(_IPV4)
         )

@@ -1,8 +1,8 @@
 """A guest from its start to its end.
 
-QEMU is started, waited for, and its network described; then commands run in it as on any host.
+It starts QEMU, waits for it and sets up its network; then commands run in it as on any host.
 
-Starting is cut in two, so that several boot at the same time: :meth:`Guest.start` returns at once,
+Starting has two steps, so that several boot at the same time: :meth:`Guest.start` returns at once,
 :meth:`Guest.wait_until_ready` when the guest can be used. QEMU runs beside a process of the agent
 like every command of a testbed, and ends with the process that started it; the guest also ends when
 its control channel does.
@@ -43,14 +43,14 @@ BOOT_SECONDS = 240.0
 
 Some forty times what it takes on a quiet machine where every instruction is emulated.
 
-One that ends is noticed at once."""
+The end of QEMU is noticed at once."""
 _TAIL_BYTES = 1500
 _CLOCK_SHIFTS = 3
 """A guest's first clock readings after boot are slow; a clock set by them is off by as much."""
 
 
 def peer(name: str) -> Peer:
-    """How a guest is called, and what helps when something is wrong with it."""
+    """Its name in messages, and hints for its failures."""
     return Peer(
         title=f"the guest {name}",
         when_gone="see its console log; what ran in it is lost",
@@ -66,15 +66,15 @@ def peer(name: str) -> Peer:
 class Surroundings:
     """Where a guest is started.
 
-    Its plan, the namespaces of its host and of the middle, what marks its processes, its
+    Its plan, its namespace and the switch namespace, what marks its processes, its
     console's log.
 
-    The log is removed with the guest unless it is to be kept.
+    The guest removes the log unless ``keep_console``.
     """
 
     plan: Plan
     namespace: Path
-    middle: Path
+    switch: Path
     environment: Mapping[str, str]
     console: Path
     keep_console: bool
@@ -92,7 +92,7 @@ class Guest(ControlledHost):
         self.accelerator = accelerator.Choice(name="tcg", reason="not started")
         self.clock: Reading | None = None
         self.boot_seconds: float | None = None
-        self._cable = veth
+        self._veth = veth
         self._description = veth.host.guest
         self._surroundings = surroundings
         self._process: Process | None = None
@@ -112,11 +112,11 @@ class Guest(ControlledHost):
         core = kernel.ready()
         self.accelerator = accelerator.choose(self._description.accelerator)
         around = self._surroundings
-        cable_end = tap.open_in(around.middle, self._cable.port)
+        tap_end = tap.open_in(around.switch, self._veth.port)
         ours, its = socket.socketpair()
         try:
-            with namespaces.inside(around.middle):
-                apply.settle_tap(around.plan, self._cable)
+            with namespaces.inside(around.switch):
+                apply.settle_tap(around.plan, self._veth)
             self._begun = time.monotonic()
             self._errors = os.memfd_create("qemu", os.MFD_CLOEXEC)
             with _in_memory(initramfs.build(core, self._description.nic)) as archive:
@@ -129,7 +129,7 @@ class Guest(ControlledHost):
                     initramfs=archive,
                     control=its.fileno(),
                     console=around.console,
-                    nic=Nic(model=self._description.nic, mac=self._cable.mac, tap=cable_end),
+                    nic=Nic(model=self._description.nic, mac=self._veth.mac, tap=tap_end),
                 )
                 self._process = Process.start(
                     command_line.words(machine),
@@ -137,13 +137,13 @@ class Guest(ControlledHost):
                     stdout=self._errors,
                     stderr=self._errors,
                     environment=around.environment,
-                    descriptors=(archive, its.fileno(), cable_end),
+                    descriptors=(archive, its.fileno(), tap_end),
                 )
         except BaseException:
             ours.close()
             raise
         finally:
-            os.close(cable_end)
+            os.close(tap_end)
             its.close()
         self._control = Control(ours, peer(self.name))
 
@@ -189,7 +189,7 @@ class Guest(ControlledHost):
 
     def _equip(self) -> None:
         done = self.run(
-            ["sh", "-c", network.script(self._cable, offloads=self._description.offloads)],
+            ["sh", "-c", network.script(self._veth, offloads=self._description.offloads)],
             seconds=COMMAND_SECONDS,
         )
         if done.returncode:
@@ -208,7 +208,7 @@ class Guest(ControlledHost):
             assert relay.stdout is not None
             try:
                 network.equip(
-                    self._cable,
+                    self._veth,
                     network.Relay(relay.stdin, relay.stdout, seconds=COMMAND_SECONDS),
                     int(done.stdout),
                     mtu=self._surroundings.plan.mtu,
@@ -222,9 +222,9 @@ class Guest(ControlledHost):
                 ) from error
 
     def _set_clock(self) -> None:
-        """Ours is the clock of the experiment.
+        """Sets its clock to ours, the clock of the experiment.
 
-        A start is in it, and captures are compared by it.
+        Start times are in it, and captures are compared by it.
         """
         for _ in range(_CLOCK_SHIFTS):
             self.clock = self.read_clock()
@@ -234,21 +234,21 @@ class Guest(ControlledHost):
         self.clock = self.read_clock()
 
     def _wait_for_link(self, deadline: float) -> None:
-        """Any other host's address will do for a greeting: the guest has a route to each."""
+        """Waits for the link; a greeting may come from any other host's address."""
         others = [
             address
             for veth in self._surroundings.plan.veths
-            if veth is not self._cable
+            if veth is not self._veth
             for address in veth.addresses
         ]
         sender = next(
             (address for address in others if isinstance(address, ipaddress.IPv4Address)), None
         )
-        if sender is None or 4 not in self._cable.versions:
+        if sender is None or 4 not in self._veth.versions:
             carries = self._has_carrier(deadline)
         else:
             left = max(0.0, deadline - time.monotonic())
-            carries = greeting.answers(self._surroundings.middle, self._cable, sender, left)
+            carries = greeting.answers(self._surroundings.switch, self._veth, sender, left)
         if not carries:
             raise TestbedError(
                 f"the guest {self.name} runs, but its {self._description.nic} carries nothing",
@@ -277,9 +277,9 @@ class Guest(ControlledHost):
 
     @property
     def pid(self) -> int:
-        """The number of QEMU's process.
+        """The process id of QEMU.
 
-        Who stops or starves it stops or starves the whole machine.
+        Stopping or starving it stops or starves the whole machine.
         """
         assert self._process is not None, "it was started"
         return self._process.pid
@@ -289,7 +289,7 @@ class Guest(ControlledHost):
         return str(file)
 
     def facts(self) -> Mapping[str, object]:
-        """What a run writes down of it, its clock compared anew."""
+        """Its entry in the record of a run, with its clock compared now."""
         hello = self.control.hello or {}
         now = None
         with contextlib.suppress(TestbedError):  # one that is gone has no clock
@@ -312,7 +312,7 @@ class Guest(ControlledHost):
     # Its end.
 
     def end(self) -> None:
-        """Ends it, whatever it is doing; nothing happens if it has ended."""
+        """Ends it at any time; does nothing if it has ended."""
         if self._control is not None:
             self._control.close()
         if self._process is not None:

@@ -1,7 +1,7 @@
 """A host that is another machine, reached by SSH or by a command; or this one, treated the same.
 
 In order: the transport, a probe, the program, the control channel; then commands and agents run
-on it as on any host. Nothing is left running there, whatever ends first:
+on it as on any host. Nothing stays running there, in whichever order they end:
 the agent ends with its standard input, or when it has heard nothing for
 :data:`~trustbed.testbed.remote.program.SILENCE_SECONDS`, and with it all that it has started; files
 that were not fetched are removed.

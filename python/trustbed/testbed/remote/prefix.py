@@ -164,7 +164,7 @@ async def _feed(process: asyncio.subprocess.Process, content: bytes) -> None:
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Kills a command and its descendants, if it has not ended, and closes our ends of its streams.
 
-    Nobody reads them any more: who left its group and writes on ends by that, and so does what is
+    Their reader is gone: a process outside the group ends when it writes, and so does what is
     another user's, as sudo's command is.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):

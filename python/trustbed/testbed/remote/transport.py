@@ -53,9 +53,9 @@ class Stream(Protocol):
         """Why the stream has ended, as far as that is known; it may take a moment."""
 
     def end(self) -> None:
-        """Ends what is left of it here, whatever it takes.
+        """Ends its local part, by force if necessary.
 
-        What it was there is then its own business.
+        The remote command then ends by itself.
         """
 
 
