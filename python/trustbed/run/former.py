@@ -6,9 +6,10 @@ names. ``docs/glossary.md`` and the changelog have the reasons.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+if TYPE_CHECKING:  # pyarrow starts threads, and a testbed without root is prepared before any
+    import pyarrow as pa
 
 _KEYS = {
     "folder": "directory",
