@@ -42,7 +42,7 @@ CAPTURE_POINTS: Mapping[CapturePoint, str] = {
 }
 
 PRIOR_ANSWERS = 6
-"""How many answers of the same kind weigh as much as what the score is worth."""
+"""The number of answers of the same kind that weigh as much as the score's worth."""
 
 
 @dataclass(frozen=True, slots=True)

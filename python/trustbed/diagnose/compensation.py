@@ -1,4 +1,4 @@
-"""What the network would have given a transfer that was discarded because its sender stalled.
+"""The throughput that the network would have given a transfer whose sender stalled.
 
 An estimate, and when there is none.
 
@@ -66,7 +66,7 @@ class Compensation:
 
 
 NOTHING = Compensation()
-"""Of a transfer that was not discarded for stalls.
+"""For a transfer that was not discarded for stalls.
 
 Nothing is estimated, and nothing is reported.
 """

@@ -1,4 +1,4 @@
-"""What is known about one transfer: the input of the diagnosis.
+"""The evidence about one transfer: the input of the diagnosis.
 
 A number of the evidence is declared once, as a field of :class:`Evidence`: its name, unit, meaning,
 the column of the transfers table that gives it, and its name in published cases. :data:`SOURCES` is

@@ -33,9 +33,9 @@ Rows = Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEvidence:
-    """What is known of one transfer beyond its capture beside the sender.
+    """Evidence about a transfer besides its capture at the sender.
 
-    Of the sending host, and by a capture at the other end.
+    From the sending host, and from a capture at the other end.
 
     ``None`` = not recorded.
     """

@@ -194,7 +194,7 @@ def verdict_columns(diagnoses: Sequence[Diagnosis]) -> dict[str, list[object]]:
 
 
 def tally(diagnoses: Iterable[Diagnosis]) -> dict[str, dict[str, int]]:
-    """How many transfers of each verdict and each cause; those that did not occur are left out."""
+    """How many transfers of each verdict and each cause; without those that did not occur."""
     causes: Counter[str] = Counter()
     verdicts: Counter[str] = Counter()
     for diagnosis in diagnoses:

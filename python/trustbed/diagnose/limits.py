@@ -1,4 +1,4 @@
-"""What the capture's quality leaves of a diagnosis: a table of limits, applied after the rule.
+"""How the capture's quality limits a diagnosis: a table of limits, applied after the rule.
 
 A limit can cap the score and hold the verdict at *review*; it never changes the cause and never
 makes a verdict surer. The rule concerns the packets captured, the limit those that were not, or not

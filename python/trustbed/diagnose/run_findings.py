@@ -253,7 +253,7 @@ def run_findings(record: Record) -> list[Finding]:
 
 
 def use(findings: Sequence[Finding], verdicts: Mapping[str, int]) -> tuple[Use, str]:
-    """What may be done with a repetition, and why.
+    """The verdict on a repetition, and its reasons.
 
     Its own findings first, then the verdicts of the workload's transfers.
     """

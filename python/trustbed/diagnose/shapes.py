@@ -84,7 +84,7 @@ def queued_packets(evidence: Evidence) -> float | None:
 
 
 def is_capacity_refuted(evidence: Evidence, thresholds: Thresholds) -> bool:
-    """Whether a steady rate that fills what fits into the path is known not to be a link's.
+    """Whether a steady rate with a full pipe is known not to be a link's.
 
     No queue builds up before it.
 

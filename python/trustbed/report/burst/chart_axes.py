@@ -1,4 +1,4 @@
-"""What the charts of burstiness have in common.
+"""The common parts of the burstiness charts.
 
 Which streams they show, their names and colours, their axes.
 
@@ -57,12 +57,12 @@ def listed(streams: Streams) -> list[Stream]:
 
 
 def names(streams: Sequence[Stream]) -> list[str]:
-    """What each stream is called in a legend: short; numbered where two are alike."""
+    """The name of each stream in a legend: short; numbered where two are alike."""
     return _numbered([_shortened(_plain_name(stream)) for stream in streams])
 
 
 def whole_names(streams: Sequence[Stream]) -> list[str]:
-    """What each stream is called beside the others.
+    """The name of each stream beside the others.
 
     Its own name, or its capture's file; numbered where two are alike.
     """

@@ -56,5 +56,5 @@ def _has_rows(value: object) -> bool:
 
 
 def _is_nested(value: object) -> bool:
-    """Whether there are rows in it, which stand on lines of their own."""
+    """Whether it contains rows, which get lines of their own."""
     return isinstance(value, Mapping) and any(_has_rows(member) for member in value.values())

@@ -47,7 +47,7 @@ DEFINITIONS = {
 WIDE = frozenset({"burstiness"})
 
 COMPARED = ("energy", "sigma", "loss", "delay", "gaps")
-"""What is drawn of several captures in one picture. What runs over time would be a tangle."""
+"""The charts that show several captures in one; charts over time would be unreadable."""
 
 TOGETHER = 7
 """At most so many streams in one picture: as many as there are colours."""
@@ -150,7 +150,7 @@ def missing(reason: str, *, anchor: str, title: str) -> Section:
 
 
 def facts(stream: Stream) -> str:
-    """What was measured, in one line."""
+    """The measurement, in one line."""
     parts = [
         "" if stream.get("name") in (None, ALL) else str(stream["name"]),
         words.counted(stream["packets"], "packet"),

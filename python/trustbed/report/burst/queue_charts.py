@@ -330,7 +330,7 @@ def _delays(stream: Stream, words_of: dict[str, str]) -> Rows:
 
 
 def delay(streams: Streams, *, height: int = 240) -> Spec:
-    """How long packets would have waited in front of links of every rate.
+    """The waiting times of packets in front of links of every rate.
 
     Of several streams only what 99 % of the packets wait.
     """

@@ -206,7 +206,7 @@ ABOUT: Mapping[str, str] = {
 }
 
 TABLES = tuple(name for name in SCHEMAS if name != "lost")
-"""Those that are made of models; lost packets are too many for one."""
+"""The tables that come from models; lost packets are too many for a model."""
 
 
 def table(name: str, models: Sequence[Model]) -> pa.Table:

@@ -43,7 +43,7 @@ class Buffering:
 
 
 def times(value: float | None, mean: float | None) -> str:
-    """How many times the mean a rate is."""
+    """A rate as a multiple of the mean."""
     if not value or not mean:
         return ""
     if value > 10_000 * mean:
@@ -176,7 +176,7 @@ def bottleneck(stream: Stream) -> str:
 
 
 def notes(stream: Stream) -> list[str]:
-    """What was assumed.
+    """The assumptions.
 
     What had to be done to the packets first (offload, clock steps) is among the findings.
     """

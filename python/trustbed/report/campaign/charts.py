@@ -47,7 +47,7 @@ _WHEN = (
 )
 _MS = 1_000_000
 _POINT_SHARE = 0.004
-"""What lasts less than this share of the time is drawn as a stroke.
+"""Intervals shorter than this share of the time are drawn as a stroke.
 
 A bar would be too narrow to be seen.
 """
@@ -177,7 +177,7 @@ def throughput(
 
 
 def evidence(timeline: Row, columns: Mapping[str, str], *, title: str, kind: str) -> Spec:
-    """What was measured beside the connections, over time.
+    """Measurements beside the connections, over time.
 
     One line per word of ``columns``, each with its column.
 

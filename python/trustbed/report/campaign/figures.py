@@ -74,7 +74,7 @@ class Series:
 
 
 def uses(model: Model) -> dict[str, str]:
-    """What verdicts are called, of those that rounds have.
+    """The names of the verdicts that occur.
 
     The same for all charts of a page, so that they are drawn alike.
     """

@@ -214,7 +214,7 @@ def _reach(one: Row) -> str:
 
 
 def two_point(model: Model) -> Table | None:
-    """What was lost between the hosts, one-way delays, what the receiver took.
+    """Losses between the hosts, one-way delays, the receiver's turnaround.
 
     A line per pair and role that was captured at both ends.
     """

@@ -126,7 +126,7 @@ def _first(text: str) -> str:
 
 
 def network(statement: Row) -> str:
-    """What the network gives: the statement that a campaign is made for."""
+    """The throughput of the network: the statement that a campaign is for."""
     usable, everything = statement["network"], statement["everything"]
     if usable["throughput_mean"] is None:
         return "its throughput is unknown: no usable round measured it"
@@ -207,7 +207,7 @@ def to_come(pair: Row) -> int:
 
 
 def host(role: str, load: Row) -> str:
-    """How a host was on average."""
+    """A host's mean measurements."""
     shares = [("busy", "busy_share"), ("stolen", "steal_share"), ("throttled", "throttled_share")]
     reported = [
         f"{words.percent(load[key])} {name}" for name, key in shares if load[key] is not None
@@ -470,7 +470,7 @@ def absences(hosts: Sequence[Row]) -> list[str]:
 
 
 def away(host: Row) -> str:
-    """How long a host was down in all."""
+    """The total downtime of a host."""
     return _lasting(host["down_seconds"])
 
 

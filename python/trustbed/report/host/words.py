@@ -1,4 +1,4 @@
-"""What was checked on a host, in a line each.
+"""The checks of a host, in a line each.
 
 The facts that findings are made from, whether they found anything or not.
 """
@@ -11,7 +11,7 @@ from trustbed.host_check.facts import HostFacts
 from trustbed.report import words
 
 Line = tuple[str, str]
-"""What was checked, and the result."""
+"""The check, and its result."""
 
 HEADLINES = {
     "fit": "Fit to measure on",
@@ -64,7 +64,7 @@ def checked(facts: HostFacts) -> Iterator[Line]:
 
 
 def unknown(facts: HostFacts) -> Sequence[Line]:
-    """What is unknown, and why."""
+    """The unknown facts, and why they are unknown."""
     return [
         (note.text("what") or UNKNOWN, note.text("why") or UNKNOWN)
         for note in facts.parts("unavailable")

@@ -1,4 +1,4 @@
-"""What all HTML pages share.
+"""The common parts of all HTML pages.
 
 The base template, style and script, and how a page is rendered and written.
 """

@@ -1,4 +1,4 @@
-"""What pages are put together from: figures, tables, and where the numbers came from."""
+"""The elements of pages: figures, tables, and the origin of the numbers."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Payload:
 
     @property
     def size_bytes(self) -> int:
-        """How long :meth:`text` is, nearly."""
+        """The approximate length of :meth:`text`."""
         return self._size
 
     def add(self, spec: Row) -> int:

@@ -200,7 +200,7 @@ def _distribution(
 
 
 def losses(model: RunModel, payload: Payload) -> list[Figure]:
-    """What of the background was lost against a factor, where one has numbers."""
+    """The loss of background traffic against a factor, where one has numbers."""
     cells = [
         cell for cell in model.cells if any(one.loss_share is not None for one in cell.backgrounds)
     ]

@@ -44,7 +44,7 @@ SCHEMA_VERSION = 1
 """Raised when a field changes its meaning or goes away; new fields do not raise it."""
 
 CHARTED = 16
-"""Of so many cells a repetition is shown over time."""
+"""The number of cells of which a repetition is shown over time."""
 
 
 def read_model(path: Path) -> RunModel:
@@ -90,7 +90,7 @@ def _about(run: Run) -> RunSummary:
 
 
 def _counted(repetitions: Sequence[Repetition]) -> list[Repetition]:
-    """Those whose numbers count; if there is none, all that are complete."""
+    """The repetitions whose numbers count; without any, all complete ones."""
     return [one for one in repetitions if one.counts] or [
         one for one in repetitions if one.complete
     ]
@@ -216,7 +216,7 @@ def _offered(row: Row) -> int | None:
 
 
 def _arrived(row: Row) -> int | None:
-    """Packets of a UDP source that its sink received. What TCP delivers is no number of packets."""
+    """Packets of a UDP source that its sink received. For TCP there is no such number."""
     sources = (row.get("sink") or {}).get("sources")
     return None if not sources else sum(source.get("packets") or 0 for source in sources)
 

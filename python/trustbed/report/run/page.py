@@ -204,7 +204,7 @@ def _increase(one: WorkloadResult) -> Cell:
 
 
 def backgrounds(model: RunModel) -> Table | None:
-    """What was sent beside the workload and what of it arrived, a line per cell and source."""
+    """The background traffic sent and received, a line per cell and source."""
     rows = [(cell, one) for cell in model.cells for one in cell.backgrounds if one.offered_packets]
     if not rows:
         return None
@@ -456,7 +456,7 @@ def _made(reported: RunSummary) -> str:
 
 
 def _host(host: Row) -> str:
-    """What is known of the machine, in one line.
+    """The facts about the machine, in one line.
 
     What decides how well it can emulate, and nothing that only it is called.
     """

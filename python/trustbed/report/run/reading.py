@@ -78,12 +78,12 @@ class Repetition:
 
     @cached_property
     def record(self) -> Row:
-        """What happened; nothing if it is not complete."""
+        """The record of what happened; empty if it is not complete."""
         return _json(self.path / RECORD) if self.complete else {}
 
     @cached_property
     def findings(self) -> Row:
-        """What was found; nothing if it was not judged."""
+        """The findings; empty if it was not judged."""
         return _json(self.path / FINDINGS) if self.judged else {}
 
     @property
@@ -101,7 +101,7 @@ class Repetition:
 
     @property
     def workloads(self) -> Sequence[Row]:
-        """What is known of every workload, in the order of the scenario."""
+        """The results of every workload, in the order of the scenario."""
         return self.record.get("workloads") or ()
 
     def workload(self, name: str) -> Row:
@@ -198,7 +198,7 @@ class Run:
 
     @cached_property
     def host(self) -> Row:
-        """What is known of the machine."""
+        """The facts about the machine."""
         path = self.path / HOST
         return _json(path) if path.is_file() else {}
 

@@ -1,4 +1,4 @@
-"""What a report of a run is made of, and how it becomes JSON.
+"""The records of a run's report, and their JSON.
 
 Numbers are in base units, unknown is ``None``. Findings, sessions, inputs, factors and the host are
 JSON as their files hold them.
@@ -52,7 +52,7 @@ class Increase(Struct, frozen=True, kw_only=True):
 
 
 class RepetitionResult(Struct, frozen=True, kw_only=True):
-    """What one repetition gave; ``mean`` is in the unit of the result."""
+    """The result of one repetition; ``mean`` is in the unit of the result."""
 
     directory: str
     requests: int | None = None
@@ -107,7 +107,7 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
 
     @property
     def middle(self) -> Estimate:
-        """That estimate; without a value where there is none."""
+        """That estimate; its value is ``None`` where there is none."""
         return (self.median if self.measure == "response_time" else self.mean) or Estimate()
 
     def json(self) -> Json:
@@ -238,7 +238,7 @@ class CellResults(Struct, frozen=True, kw_only=True):
 
     @property
     def is_baseline(self) -> bool:
-        """Whether others are compared with it."""
+        """Whether it is a baseline of others."""
         return self.number == self.baseline
 
 

@@ -68,7 +68,7 @@ def middle(workload: WorkloadResult) -> tuple[float | None, str]:
 
 
 def shape_of(workload: WorkloadResult) -> Callable[[float | None], str]:
-    """How a result of this kind reads: a rate or a time."""
+    """The format of a result of this kind: a rate or a time."""
     return words.bits if workload.is_throughput else words.duration
 
 
@@ -132,7 +132,7 @@ def _slowed(found: Sequence[Found]) -> str:
 
 
 def assurance(model: RunModel) -> str:
-    """How far to trust the number of the headline, where it is a slowdown."""
+    """The reliability of the headline's number, where it is a slowdown."""
     held = [
         (cell, workload)
         for cell in _usable(model)
@@ -189,7 +189,7 @@ def _lost(cells: Sequence[CellResults]) -> str:
 
 
 def standing(model: RunModel) -> str:
-    """How far the run is, and how many of its repetitions may be used."""
+    """The progress of the run, and how many of its repetitions are usable."""
     about = model.run
     uses, planned, complete = about.uses, about.planned, about.complete
     done = (
@@ -303,7 +303,7 @@ def unusable(model: RunModel) -> Iterator[RepetitionSummary]:
 
 
 def departure_error(model: RunModel) -> float | None:
-    """How late the emulator was at most of all repetitions that count, at the 99th percentile."""
+    """The largest 99th percentile of the departure error over all repetitions that count."""
     known = [
         one.emulator.p99_seconds
         for one in model.repetitions

@@ -36,7 +36,7 @@ Section = TypeVar("Section", bound=OfCapture)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Testbed:
-    """What the emulated links of a chapter did, and how late the emulator was."""
+    """The emulated links of a chapter, and the emulator's departure error."""
 
     anchor: str
     title: str
@@ -90,6 +90,6 @@ def testbeds(page: Page, payload: Payload) -> list[Testbed]:
 
 
 def definitions(page: Page) -> list[page_definitions.Definition]:
-    """Of the words that testbeds need, if there is one."""
+    """The definitions that testbeds need, if there is one."""
     needed = _WORDS if any(chapter.run is not None for chapter in page.chapters) else ()
     return [definition for definition in page_definitions.of("run") if definition.anchor in needed]

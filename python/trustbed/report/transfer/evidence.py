@@ -45,7 +45,7 @@ class Measured:
 
 
 def expected_rate(transfer: Row) -> float | None:
-    """What window, RTT, loss and capacity allow, in bytes per second, as the diagnosis has it."""
+    """The throughput bound by window, RTT, loss and capacity, in bytes per second."""
     return transfer.get("expected_bytes_per_second")
 
 

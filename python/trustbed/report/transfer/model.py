@@ -1,4 +1,4 @@
-"""What the page is made from.
+"""The model of the page.
 
 Captures in short, the chart columns of their transfers, and where it all came from.
 

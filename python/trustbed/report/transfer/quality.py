@@ -1,4 +1,4 @@
-"""What is known about each capture before any verdict.
+"""The quality of each capture, before any verdict.
 
 Its files in one line, its findings, what was not measured.
 

@@ -48,5 +48,5 @@ def sections(page: Page) -> list[tuple[int, Row]]:
 
 
 def points(charted_transfers: int) -> int:
-    """How many points each line of a transfer's charts may have, so that all of them fit."""
+    """The most points that a line of a transfer's charts may have, so that all of them fit."""
     return BUDGET // (max(1, charted_transfers) * LINES * POINT)

@@ -140,7 +140,7 @@ def _alternatives(transfer: Row) -> list[tuple[str, str, str]]:
 
 
 def _shares(transfer: Row) -> list[Share]:
-    """What took at least a two-thousandth of the time: less is no piece that could be seen."""
+    """The shares of at least a two-thousandth of the time; a smaller piece is invisible."""
     known = [(column, word, transfer.get(column)) for column, word in LIMITS.items()]
     return [
         Share(limit=word, css=column.replace("_", "-"), share=share, percent=words.percent(share))
@@ -180,7 +180,7 @@ def _control(page: Page, capture: Capture, transfer: Row) -> Control | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawing:
-    """What the charts of a page share.
+    """The common parts of a page's charts.
 
     How fine they are, where their axes end, whether small ones stand at the top, where they go.
     """
