@@ -36,7 +36,7 @@ One that ends is noticed at once: this only bounds the waiting for one that hang
 END_SECONDS = 60.0
 """How long it has to write its records and report."""
 _CODE_SECONDS = 10.0
-"""How long its exit code is waited for once its output has ended."""
+"""How long to wait for its exit code once its output has ended."""
 
 _TAIL_BYTES = 4000
 _SHOWN_BYTES = 80

@@ -8,4 +8,4 @@ from typing import Any, TypeAlias
 Event: TypeAlias = dict[str, Any]
 """A line from an agent."""
 Configuration: TypeAlias = Mapping[str, object]
-"""What an agent is to do."""
+"""The configuration of an agent."""

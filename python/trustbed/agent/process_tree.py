@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def family(pid: int) -> Iterator[int]:
-    """Their numbers. One may have ended by the time that it is named."""
+    """Their process ids. A process may have ended by the time that its id is read."""
     waiting, seen = [pid], {pid}
     while waiting:
         one = waiting.pop(0)

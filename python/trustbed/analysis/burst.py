@@ -210,7 +210,7 @@ class Burstiness:
 
     @cached_property
     def facts(self) -> CaptureFacts:
-        """What is known about the capture as a whole.
+        """Facts about the capture as a whole.
 
         Files, interfaces, clock, damage; times as integer nanoseconds.
         """
@@ -264,7 +264,7 @@ class Burstiness:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What limits the meaning of these numbers."""
+        """Findings that limit the meaning of these numbers."""
         return tuple(burst_findings(self.facts, self._measured))
 
     def rows(self, table: str = "windows") -> Iterator[Row]:

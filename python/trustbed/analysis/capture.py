@@ -154,7 +154,7 @@ class Capture:
 
     @cached_property
     def facts(self) -> CaptureFacts:
-        """What is known about the capture as a whole.
+        """Facts about the capture as a whole.
 
         Files, interfaces, clock, damage; times as integer nanoseconds.
         """
@@ -177,7 +177,7 @@ class Capture:
 
     @cached_property
     def findings(self) -> pa.Table:
-        """What was found about the capture, its hosts and its transfers."""
+        """The findings about the capture, its hosts and its transfers."""
         return self.stream("findings").read_all()
 
     @cached_property

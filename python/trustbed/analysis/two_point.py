@@ -127,7 +127,7 @@ class TwoPoint:
             yield from columns.text_rows(batch)
 
     def stream(self) -> pa.RecordBatchReader:
-        """The same as a stream of record batches."""
+        """The table as a stream of record batches."""
         return schemas.ordered(pa.RecordBatchReader.from_stream(self._joined.two_point))
 
     @cached_property
@@ -150,7 +150,7 @@ class TwoPoint:
         return None if seen is None else HostEvidence(ends=seen)
 
     def sent_from(self, index: Side) -> Callable[[Row], TwoPointEvidence | None]:
-        """What both captures show of the transfers that were sent beside one of them.
+        """What both captures show of the transfers sent at one of them.
 
         The function returned takes a row of that capture's table of transfers.
         """

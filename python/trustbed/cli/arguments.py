@@ -24,7 +24,7 @@ EXIT_CODES = "exit codes: 0 fine, 1 error, 2 wrong usage, 3 review, 4 discard"
 
 
 class Group(Protocol):
-    """What options are added to: a parser, or a group of one."""
+    """A receiver of options: a parser, or a group of one."""
 
     def add_argument(self, *name_or_flags: str, **kwargs: Any) -> argparse.Action:  # noqa: ANN401
         """As of argparse."""

@@ -1,4 +1,4 @@
-"""What a link did, from the report of the emulator.
+"""The summary of a link, from the report of the emulator.
 
 One line, a model for programs, and whether it may be trusted.
 """

@@ -393,7 +393,7 @@ class Watch:
         )
 
     def state(self, notes: Sequence[str] = ()) -> view.State:
-        """What can be shown."""
+        """The state that a page shows."""
         statistics = self.engine.statistics()
         return view.State(
             history=self.history,
@@ -434,7 +434,7 @@ class Watch:
 
 
 def _length(file: WrittenFile | None) -> int | None:
-    """How long the file is by now."""
+    """The current length of the file."""
     if file is None:
         return None
     try:

@@ -1,6 +1,6 @@
 """The throughput that the network would have given a transfer whose sender stalled.
 
-An estimate, and when there is none.
+It gives an estimate, or the reason why there is none.
 
 The time that window and round trip do not explain, D − bytes/X₁, is what the stalls took: without
 it the transfer runs at X₁, the rate that its window allows, and not faster. Two things are known

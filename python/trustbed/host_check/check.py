@@ -122,7 +122,7 @@ def judge_host(facts: Facts, *, host: str | None = None) -> HostCheck:
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """The same without numbers that JSON does not have."""
+    """The value without numbers that JSON cannot represent."""
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -41,7 +41,7 @@ class HostFacts:
         return number if math.isfinite(number) else None
 
     def count(self, key: str) -> int | None:
-        """How often something happened, as far as a kernel can count."""
+        """A count, within the range of kernel counters."""
         found = self.number(key)
         return int(found) if found is not None and 0 <= found < 2**64 else None
 

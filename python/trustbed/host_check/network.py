@@ -20,7 +20,7 @@ from trustbed.host_check.facts import HostFacts
 from trustbed.host_check.thresholds import HostThresholds
 
 _PLACEHOLDER = "INTERFACE"
-"""What the catalogue has instead of an interface's name."""
+"""The catalogue's placeholder for an interface's name."""
 HOST = "host"
 PACING = frozenset({"fq", "etf"})
 """Disciplines that send a packet at the time that its socket set."""

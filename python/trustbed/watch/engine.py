@@ -35,7 +35,7 @@ class WrittenFile(TypedDict):
 
 
 class Statistics(TypedDict):
-    """What was counted so far."""
+    """The counters so far."""
 
     kernel_received: int
     kernel_dropped: int

@@ -1,4 +1,4 @@
-"""What is remembered of an interface that is watched.
+"""The history of a watched interface.
 
 Totals since the beginning, the latest windows, the worst ones.
 
@@ -40,7 +40,7 @@ class Trains:
     packets_max: int = 0
 
     def add(self, window: Window) -> None:
-        """Those of a window."""
+        """The values of a window."""
         self.trains += window["trains"]
         self.packets += window["packets"]
         self.packets_max = max(self.packets_max, window["train_packets_max"] or 0)
@@ -203,7 +203,7 @@ class Direction:
 
 
 class History:
-    """What is remembered of all directions.
+    """The history of all directions.
 
     A scraper may look at it (:attr:`lock`) while windows are added.
     """

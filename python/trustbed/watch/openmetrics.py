@@ -28,7 +28,7 @@ Value = float | int | None
 
 
 def render(history: History, facts: Facts, statistics: Statistics, started: float) -> str:
-    """The whole text, with ``# EOF`` at its end. What is unknown is left out."""
+    """The whole text, with ``# EOF`` at its end. Unknown values are left out."""
     interface = {"interface": facts["interface"]}
     lines = [*_about(facts, started, interface), *_kernel(statistics, interface)]
     with history.lock:

@@ -1,4 +1,4 @@
-"""What a person sees of a watch.
+"""The views of a watch.
 
 A page that fits the terminal, a line per second where there is none, and a summary at the end.
 
@@ -282,7 +282,7 @@ def _received(statistics: Statistics) -> Iterator[str | tuple[str, str]]:
 
 
 def _asides(statistics: Statistics) -> Iterator[str]:
-    """What else was counted, if anything."""
+    """Further counters that are not zero."""
     counted = [
         (statistics["filtered"], "frame", "left out by the filter"),
         (statistics["without_ip"], "frame", "without an IP header left out"),
@@ -315,7 +315,7 @@ def ticker(state: State) -> str:
 
 
 def summary(state: State, paint: Paint) -> list[str]:
-    """What remains when the watch is over."""
+    """The summary at the end of the watch."""
     titles = ("mean rate", "max rate", "mean queue", "max queue", "windows", "packets")
     how = f"{_title(state)} · {_how(state.facts)}"
     lines = [

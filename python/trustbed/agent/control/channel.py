@@ -95,7 +95,7 @@ class Channel:
 
     @property
     def title(self) -> str:
-        """How its host is called."""
+        """The name of its host."""
         return self._control.peer.title
 
     @property

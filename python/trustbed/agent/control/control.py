@@ -383,7 +383,7 @@ class Control:
         if self._wake in found:
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._wake)
-            # What was ordered goes out before what is read here.
+            # Send queued requests before reading answers.
             return True
         for number, events in found.items():
             if transport is not None and number == transport.fileno():

@@ -169,7 +169,7 @@ def _undo(changed: Outside) -> None:
 
 
 def _others_in(network_namespace: int | None, interface: str) -> list[Outside]:
-    """What other testbeds changed in the network of the caller and did not undo yet.
+    """The changes of other testbeds in the caller's network that are not undone yet.
 
     Their tables still exist.
     """

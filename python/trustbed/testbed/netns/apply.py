@@ -81,7 +81,7 @@ def settle_tap(plan: Plan, veth: VethLink) -> None:
 
 
 def _settle(veth: VethLink) -> None:
-    """What must hold in a host before it has an interface."""
+    """Configures a host before it has an interface."""
     _no_autoconfiguration()
     if 6 not in veth.versions:
         _disable_ipv6()
@@ -105,7 +105,7 @@ def _disable_ipv6() -> None:
 
 
 def _largest_group() -> int:
-    """Of the groups that exist here: in a user namespace it is often only one."""
+    """The largest group id that exists here: in a user namespace there is often only one."""
     first, _, count = Path("/proc/self/gid_map").read_text(encoding="ascii").splitlines()[0].split()
     return min(int(first) + int(count) - 1, 2**31 - 1)
 

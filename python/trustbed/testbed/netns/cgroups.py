@@ -130,7 +130,7 @@ class Group:
 
 
 def parent() -> tuple[Hierarchy, Path]:
-    """Where groups of the controller can be made.
+    """The hierarchy and group below which groups can be made.
 
     Raises:
         TestbedError: Nowhere; the error gives the reason.
@@ -200,7 +200,7 @@ def _words(file: Path) -> list[str]:
 
 
 def make(name: str, where: tuple[Hierarchy, Path]) -> Group:
-    """A new group below where it can be.
+    """Makes a group below the result of :func:`parent`.
 
     Raises:
         TestbedError: It cannot be made.

@@ -152,7 +152,7 @@ def inside(file: Path | str) -> Iterator[None]:
 
 @contextmanager
 def inside_of_number(number: int) -> Iterator[bool]:
-    """The same in the namespace that the kernel knows by a number, wherever it is kept.
+    """As :func:`inside`, for the namespace with this inode number.
 
     ``False`` if there is none any more.
     """
@@ -172,7 +172,7 @@ def inside_of_number(number: int) -> Iterator[bool]:
 
 
 def _keepers(number: int) -> Iterator[str]:
-    """What keeps a namespace.
+    """The paths that keep a namespace alive.
 
     Processes in it, and files that it is mounted on (proc(5), mountinfo).
     """

@@ -1,4 +1,4 @@
-"""What a testbed consists of.
+"""The plan of a testbed.
 
 From hosts with addresses to namespaces, interfaces, hardware addresses, neighbours and routes.
 Pure.
@@ -116,7 +116,7 @@ class Plan:
         return tuple(veth for veth in self.veths if veth.host.guest is not None)
 
     def ports(self) -> list[dict[str, str]]:
-        """What the emulator has to know of the veth links."""
+        """The veth links as the emulator's configuration describes them."""
         return [
             {"host": veth.host.name, "interface": veth.port, "mac": veth.mac} for veth in self.veths
         ]

@@ -53,7 +53,7 @@ _KILL_SECONDS = 30.0
 
 
 def directory() -> Path:
-    """Where the files are.
+    """The directory of the files.
 
     ``/run/trustbed`` for root, else in the user's runtime directory, else in the temporary one.
     """
@@ -354,7 +354,7 @@ def _entries() -> Iterator[tuple[Path, Record]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """What was left of a testbed and is gone now."""
+    """The removed remains of a testbed."""
 
     record: Record
     processes: int

@@ -41,7 +41,7 @@ _TEST_MEMORY = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What was chosen, and why."""
+    """The chosen accelerator, and the reason."""
 
     name: str
     reason: str

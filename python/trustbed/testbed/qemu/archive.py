@@ -14,7 +14,7 @@ _LAST = "TRAILER!!!"
 
 
 class Archive:
-    """One that is being written. Directories come before their content, as the kernel requires."""
+    """An archive under construction. Directories precede their content, as the kernel requires."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []

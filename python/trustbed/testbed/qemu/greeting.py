@@ -24,7 +24,7 @@ _ECHO_REQUEST, _ECHO_REPLY, _ICMP = 8, 0, 1
 _IDENTIFIER = 0x7462
 _AGAIN_SECONDS = 0.1
 _LAST_SECONDS = 2.0
-"""How long the last answer is waited for; then another request is sent."""
+"""How long to wait for the last answer before another request."""
 
 
 def answers(switch: Path, veth: VethLink, sender: ipaddress.IPv4Address, seconds: float) -> bool:
@@ -109,7 +109,7 @@ def _hardware(text: str) -> bytes:
 
 
 def _checksum(data: bytes) -> int:
-    """Of RFC 1071; the length is even."""
+    """The checksum of RFC 1071; the length is even."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -64,7 +64,7 @@ def peer(name: str) -> Peer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Where a guest is started.
+    """The surroundings of a guest.
 
     Its plan, its namespace and the switch namespace, what marks its processes, its
     console's log.
@@ -285,7 +285,7 @@ class Guest(ControlledHost):
         return self._process.pid
 
     def remote_path(self, file: Path) -> str:
-        """The same name as here: everything in it is its own."""
+        """The same path as here: the guest has a file system of its own."""
         return str(file)
 
     def facts(self) -> Mapping[str, object]:
@@ -325,7 +325,7 @@ class Guest(ControlledHost):
                 self._surroundings.console.unlink()
 
     def _kept_console(self) -> Path:
-        """Where the log stays when this has ended."""
+        """The path of the log after the end of the testbed."""
         if self._surroundings.keep_console:
             return self._surroundings.console
         number, name = tempfile.mkstemp(prefix=f"trustbed-{self.name}-", suffix=".console")

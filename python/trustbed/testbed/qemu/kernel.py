@@ -77,7 +77,7 @@ class Kernel:
 
 
 def cache() -> Path:
-    """Where guests' files are kept."""
+    """The directory of the guests' files."""
     named = os.environ.get("XDG_CACHE_HOME")
     return (Path(named) if named else Path.home() / ".cache") / "trustbed" / "guests"
 

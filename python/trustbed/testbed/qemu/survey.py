@@ -1,4 +1,4 @@
-"""What guests would be run by on this machine, found out before the first of them is started."""
+"""What would run guests on this machine, checked before the first of them starts."""
 
 from __future__ import annotations
 

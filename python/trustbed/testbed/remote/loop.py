@@ -102,8 +102,8 @@ class Loop:
 
 async def _cancel_others() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
-    # What is being given up already is tidying, and may itself wait for something that must not be
-    # given up.
+    # Tasks that are already cancelling tidy up, and may wait for something that must not be
+    # cancelled.
     if tidying := [task for task in others if task.cancelling()]:
         await asyncio.wait(tidying, timeout=_TIDY_SECONDS)
     if left := [task for task in others if not task.done()]:

@@ -84,7 +84,7 @@ def explained(
 
 
 def lost(error: Exception | None) -> str:
-    """How a connection that was there has ended."""
+    """How an established connection has ended."""
     return f"the connection is lost{'' if error is None else f': {_reason(error)}'}"
 
 

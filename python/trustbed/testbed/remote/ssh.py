@@ -32,7 +32,7 @@ from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.transport import TAIL_BYTES, Ended, both_of, how
 
 CONNECT_SECONDS = 60.0
-"""How long one connection may take, with all that is agreed on it.
+"""How long one connection may take, including its handshake.
 
 ``ConnectTimeout`` of OpenSSH's configuration can make it shorter.
 """

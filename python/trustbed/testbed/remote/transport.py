@@ -47,7 +47,7 @@ class Stream(Protocol):
     link: socket.socket
 
     def wait(self, seconds: float) -> Ended | None:
-        """How it ended, or nothing if it has not within the time; ``out`` is empty."""
+        """How it ended, or ``None`` if it has not within the time; ``out`` is empty."""
 
     def why(self, otherwise: str) -> str:
         """Why the stream has ended, as far as that is known; it may take a moment."""
@@ -84,7 +84,7 @@ class Transport(Protocol):
 
 
 async def both_of(out: Readable, err: Readable, who: str) -> tuple[bytes, bytes]:
-    """What a command writes on both of its streams, to their ends.
+    """Reads both output streams of a command to their ends.
 
     Raises:
         TestbedError: It is more than any program of ours writes, for example a start-up script that
