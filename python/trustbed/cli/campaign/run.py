@@ -48,8 +48,8 @@ def parser() -> arguments.Parser:
         "campaign",
         nargs="*",
         metavar="FILE",
-        help="names pairs of hosts, sizes and times (docs/campaign.md); its inventory gives how "
-        "to reach the hosts (docs/inventory.md)",
+        help="names pairs of hosts, sizes and times (docs/campaign.md); its inventory describes "
+        "how to reach the hosts (docs/inventory.md)",
     )
     action = parser.add_argument_group("action")
     action.add_argument(

@@ -1,4 +1,4 @@
-// Draws the charts when they come into view, or all of them before printing; sorts tables. Without it the page still says everything in words.
+// Draws the charts when they come into view, or all of them before printing; sorts tables. Without it the page still states everything in words.
 (() => {
   "use strict";
 
@@ -7,7 +7,7 @@
 
   const look = {
     background: "transparent",
-    aria: false, // the figure says in one sentence what thousands of marks would say one by one
+    aria: false, // the figure states in one sentence what a screen reader would read mark by mark
     font: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif",
     view: { stroke: null },
     axis: {
@@ -26,7 +26,7 @@
   };
 
   // As many legend entries beside each other as the longest ones leave room for.
-  const legendColumns = (place) => Math.max(1, Math.floor((place.clientWidth - 60) / 175));
+  const legendColumns = (figure) => Math.max(1, Math.floor((figure.clientWidth - 60) / 175));
 
   const tables = new Map();
 
@@ -40,7 +40,7 @@
       tables.set(index, { columns, length });
     }
     const { columns, length } = tables.get(index);
-    return Array.from({ length }, (_, place) => Object.fromEntries(columns.map(([name, values]) => [name, values[place]])));
+    return Array.from({ length }, (_, index) => Object.fromEntries(columns.map(([name, values]) => [name, values[index]])));
   }
 
   function specification(number) {
@@ -53,35 +53,35 @@
 
   const views = new Map();
 
-  async function draw(place) {
-    if (place.dataset.drawn) return;
-    place.dataset.drawn = "started";
-    place.dataset.columns = legendColumns(place);
+  async function draw(figure) {
+    if (figure.dataset.drawn) return;
+    figure.dataset.drawn = "started";
+    figure.dataset.columns = legendColumns(figure);
     try {
-      const result = await window.vegaEmbed(place, specification(Number(place.dataset.chart)), {
+      const result = await window.vegaEmbed(figure, specification(Number(figure.dataset.chart)), {
         ast: true, // interpreted expressions: the page's security policy allows no evaluation of strings
         actions: false,
         renderer: "svg",
-        config: { ...look, legend: { ...look.legend, columns: Number(place.dataset.columns) } },
+        config: { ...look, legend: { ...look.legend, columns: Number(figure.dataset.columns) } },
         tooltip: { theme: "custom" },
       });
-      views.set(place, result);
-      place.dataset.drawn = "done";
+      views.set(figure, result);
+      figure.dataset.drawn = "done";
     } catch (error) {
-      place.dataset.drawn = "failed";
-      place.textContent = `This chart could not be drawn: ${error.message}`;
+      figure.dataset.drawn = "failed";
+      figure.textContent = `This chart could not be drawn: ${error.message}`;
       console.error(error);
     }
   }
 
   // The width follows by itself; the legend's columns need a new drawing (a phone that is turned).
   function redraw() {
-    for (const [place, result] of views) {
-      if (legendColumns(place) === Number(place.dataset.columns)) continue;
+    for (const [figure, result] of views) {
+      if (legendColumns(figure) === Number(figure.dataset.columns)) continue;
       result.finalize();
-      views.delete(place);
-      delete place.dataset.drawn;
-      draw(place);
+      views.delete(figure);
+      delete figure.dataset.drawn;
+      draw(figure);
     }
   }
 
@@ -91,7 +91,7 @@
     waiting = setTimeout(redraw, 200);
   });
 
-  const places = [...document.querySelectorAll(".plot")];
+  const figures = [...document.querySelectorAll(".plot")];
   if ("IntersectionObserver" in window) {
     const observer = new IntersectionObserver(
       (entries) => {
@@ -103,9 +103,9 @@
       },
       { rootMargin: "500px" },
     );
-    for (const place of places) observer.observe(place);
+    for (const figure of figures) observer.observe(figure);
   } else {
-    places.forEach(draw);
+    figures.forEach(draw);
   }
 
   // Paper is narrower than most screens: charts are fitted to it before the browser lays the pages out.
@@ -118,7 +118,7 @@
     }
     window.dispatchEvent(new Event("resize"));
     redraw();
-    places.forEach(draw);
+    figures.forEach(draw);
   });
   window.addEventListener("afterprint", () => {
     document.documentElement.classList.remove("printing");
