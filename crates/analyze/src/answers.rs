@@ -122,7 +122,7 @@ impl Answers {
         }
     }
 
-    /// A packet had been sent in vain although it did not seem so; the acknowledgement that tells
+    /// A packet had been sent in vain although it did not seem so; the acknowledgement that shows
     /// comes next.
     pub fn on_disproved(&mut self) {
         self.in_vain = self.in_vain.saturating_add(1);
@@ -163,7 +163,7 @@ impl Answers {
         self.last = Some(rtt);
     }
 
-    /// The way to the sender and back was measured.
+    /// The round trip to the sender was measured.
     #[inline]
     pub fn on_echo(&mut self, echo: Span) {
         self.last_echo = Some(echo);

@@ -5,7 +5,7 @@
 //! then meet an empty bucket, so the bytes that had passed by each loss lie on one line over time,
 //! whose slope is the rate, and every other packet met more tokens. The rank of the losses says
 //! which share of the packets met fewer: near 0 behind a policer (and at a full queue, which
-//! empties at a constant rate just so: the round-trip time before losses tells these apart), one
+//! empties at a constant rate just so: the round-trip time before losses distinguishes them), one
 //! half for losses that do not depend on what was sent.
 //!
 //! Beside the sender a loss is dated by the first copy of what is retransmitted, away from it by

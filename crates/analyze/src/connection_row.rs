@@ -1,5 +1,5 @@
-//! What a connection amounts to when it is over. Times are nanoseconds; `trustbed-record` says what
-//! each column means.
+//! What a connection amounts to when it is over. Times are nanoseconds; `trustbed-record` states
+//! what each column means.
 
 use trustbed_flow::{Connection, Counters, State};
 use trustbed_units::{Ns, Span};

@@ -24,7 +24,7 @@ pub struct SenderClock {
     newest: Option<u32>,
 }
 
-/// Capture time needed before a tick can be told.
+/// Capture time needed before a tick can be estimated.
 const SPAN: Span = Span::from_millis(100);
 /// Ticks that real stacks use.
 const TICKS: [f64; 5] = [1e3, 1e6, 2e6, 4e6, 10e6];

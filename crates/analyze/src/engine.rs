@@ -37,7 +37,7 @@ pub struct Shards {
 /// Indices of packets whose connections end together when the capture is over.
 const PART: u64 = 1 << 14;
 
-/// What came to be since the last time somebody asked.
+/// What came to be since the last query.
 #[derive(Debug, Default)]
 pub struct Rows {
     /// Connections that ended.

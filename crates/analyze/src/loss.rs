@@ -19,7 +19,7 @@ struct Tally {
     count: i32,
 }
 
-/// Slots of time in which retransmissions are told apart at most; a slot doubles when there are
+/// Slots of time in which retransmissions are distinguished at most; a slot doubles when there are
 /// more.
 const SLOTS: usize = 256;
 /// Width of a slot at first: 1 µs.

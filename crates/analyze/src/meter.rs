@@ -8,7 +8,7 @@ use crate::connection_row::ConnectionRow;
 use crate::samples::Samples;
 use crate::transfer_row::{Trail, TransferRow};
 
-/// What somebody who asks for an analysis knows or wants.
+/// The options of an analysis, and what is known beside the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Options {
     /// Where the capture was taken, for every transfer: beside the sender, the receiver or between.

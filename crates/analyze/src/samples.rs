@@ -1,4 +1,4 @@
-//! Rows of the per-packet tables, collected only when asked for.
+//! Rows of the per-packet tables, collected only when requested.
 
 use trustbed_flow::{Cause, Class};
 use trustbed_units::{Ns, Span};

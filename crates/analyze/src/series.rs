@@ -114,7 +114,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The number that stands for a category.
+    /// The number that encodes a category.
     pub fn category(category: Category) -> f64 {
         match category {
             Category::Spacing => 0.0,

@@ -3,7 +3,7 @@
 //! A stall is a maximal interval of at least two seconds in which at least 80 % of the transfers
 //! active at its beginning (at least two) send no new data although each had work. A transfer is
 //! active when it sent new data in the second before. Whether a single transfer's silence is its
-//! host's cannot be told here: that is an outage of the transfer.
+//! host's cannot be distinguished here: that is an outage of the transfer.
 
 use trustbed_units::{Ns, Span};
 

@@ -3,8 +3,9 @@
 //!
 //! Stretches lie at even distances over the whole transfer, however long it becomes: when there are
 //! too many, every second one is dropped and the distance doubles. Each is about twelve round trips
-//! long, or shorter where these hold too many packets. Which of them is shown is decided by whoever
-//! knows the transfer's totals. Memory: at most eight stretches of a few thousand marks.
+//! long, or shorter where these hold too many packets. Which of them is shown depends on the
+//! transfer's totals, which the caller knows. Memory: at most eight stretches of a few thousand
+//! marks.
 //!
 //! Bias: none of the stretches is chosen for what happens in it; the end of a transfer can lie in
 //! none.

@@ -17,11 +17,11 @@ use crate::{
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
 /// 500 ms; 40 ms is common).
 const DELAYED_ACK: Span = Span::from_millis(35);
-/// Distinct segment sizes counted where the handshake did not tell the MSS.
+/// Distinct segment sizes counted where the handshake did not show the MSS.
 const SIZES: usize = 16;
-/// The largest payload that is taken for one wire segment where the handshake did not tell.
+/// The largest payload that is taken for one wire segment where the handshake did not show the MSS.
 const LARGEST_PLAIN: u32 = 1460;
-/// The segment size taken where nothing tells it.
+/// The segment size assumed where no packet shows it.
 pub(crate) const USUAL: u32 = 1448;
 
 /// Samples of one transfer that were refused, by reason.
@@ -271,7 +271,8 @@ impl Transfer {
         }
     }
 
-    /// A retransmission says when the packet that it replaces was sent, unless that was one itself.
+    /// A retransmission shows when the packet that it replaces was sent, unless that was one
+    /// itself.
     fn note_loss(&mut self, sight: &Sight<'_>, segment: &Segment) {
         if segment.cause == Cause::Spurious {
             return;

@@ -1,6 +1,6 @@
 //! What a transfer amounts to when it is over. All times are nanoseconds, all rates bytes per
-//! second; `None` is unknown, never zero. `trustbed-record` says what each column means, `summary`
-//! how it comes about.
+//! second; `None` is unknown, never zero. `trustbed-record` states what each column means,
+//! `summary` how it comes about.
 
 use trustbed_flow::Counters;
 use trustbed_units::{Ns, Span};

@@ -34,8 +34,8 @@ impl Basis {
     pub const ALL: [Self; 4] = [Self::Frame, Self::FrameFcs, Self::Wire, Self::Ip];
 
     /// The length in bytes of a frame of `frame` bytes (original length, without check sequence)
-    /// that holds an IP packet of `ip` bytes. `None` when IP lengths are wanted and the frame holds
-    /// no IP packet: such a frame is to be counted, not measured.
+    /// that holds an IP packet of `ip` bytes. `None` when IP lengths are requested and the frame
+    /// holds no IP packet: such a frame is to be counted, not measured.
     ///
     /// ```
     /// use trustbed_burst::Basis;

@@ -1,6 +1,6 @@
 //! Rate over time, and the largest rate at a time scale.
 //!
-//! Rates are of bins aligned to the epoch, not of the worst place a window could be slid to: the
+//! Rates are of bins aligned to the epoch, not of the worst position a window could be slid to: the
 //! largest rate found here can under-state that of a sliding window of the same width, at most by
 //! half, and never over-states it. The bins at both ends count in full width, though the capture
 //! may hold only part of them.
@@ -88,7 +88,7 @@ impl MergeableSink for RateSeries {
 /// What arrived when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateOverTime {
-    /// Which bins: as wide as asked for, or 2^`doublings` times as wide.
+    /// Which bins: as wide as requested, or 2^`doublings` times as wide.
     pub grid: BinGrid,
     /// How often the bins had to be made twice as wide to keep within the limit.
     pub doublings: u32,

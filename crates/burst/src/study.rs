@@ -1,4 +1,4 @@
-//! Everything that one look at the packets can tell, side by side; mergeable, so that workers can
+//! Everything that one pass over the packets measures, side by side; mergeable, so that workers can
 //! share a capture.
 //!
 //! What needs rates that follow from the outcome (σ(ρ), queues) is not in here: see
@@ -24,7 +24,7 @@ pub struct StudyPlan {
     pub trains: Option<Span>,
 }
 
-/// Packets, looked at in every way that was asked for. Parts of a capture are studied apart and
+/// Packets, measured in every way that was requested. Parts of a capture are studied apart and
 /// joined by [`Study::merge`].
 #[derive(Debug, Clone)]
 pub struct Study {

@@ -19,7 +19,7 @@ pub(crate) enum Resolution {
 }
 
 impl Resolution {
-    /// What holds when a file says nothing.
+    /// What holds when a file states nothing.
     pub(crate) const MICROSECONDS: Self = Self::Decimal(6);
 
     pub(crate) const fn from_option(value: u8) -> Self {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::facts::{Compression, Format};
 
-/// Why a capture cannot be opened. [`OpenError::hint`] says what can be done.
+/// Why a capture cannot be opened. [`OpenError::hint`] states what can be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -30,7 +30,7 @@ pub enum OpenError {
     Unreadable {
         /// The path as given.
         path: PathBuf,
-        /// What the operating system says.
+        /// What the operating system reports.
         source: io::Error,
     },
     /// There is nothing in the file.
@@ -93,7 +93,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The format.
         format: Format,
-        /// Where the version stands, in bytes.
+        /// Where the version is, in bytes.
         offset: u64,
         /// Major version.
         major: u16,
@@ -109,7 +109,7 @@ pub enum OpenError {
     UnsupportedLink {
         /// The path as given.
         path: PathBuf,
-        /// Where the first link type stands, in bytes.
+        /// Where the first link type is, in bytes.
         offset: u64,
         /// The link types of the interfaces, by their LINKTYPE_ numbers.
         links: Vec<u32>,
@@ -121,7 +121,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The compression that the first bytes announced.
         compression: Compression,
-        /// What the decompressor says.
+        /// What the decompressor reports.
         source: io::Error,
     },
     /// The same file, or standard input, was given twice.

@@ -115,11 +115,11 @@ pub struct FileFacts {
     pub records_without_time: u64,
     /// Bytes that are not part of any record or block that could be read.
     pub skipped_bytes: u64,
-    /// The machine that captured, as the file says.
+    /// The host that captured, as the file states.
     pub hardware: Option<String>,
-    /// Its operating system, as the file says.
+    /// Its operating system, as the file states.
     pub os: Option<String>,
-    /// The program that wrote the file, as the file says.
+    /// The program that wrote the file, as the file states.
     pub application: Option<String>,
     /// The interfaces: one for pcap, any number for pcapng. A packet's interface is an index into
     /// this list.
@@ -167,7 +167,7 @@ pub struct Problem {
     /// At which record of the file, counted from 1: the record concerned, or the one that would
     /// have come next.
     pub record: u64,
-    /// A sentence that says what was found and what was done about it.
+    /// A sentence that states what was found and what was done about it.
     pub detail: String,
 }
 

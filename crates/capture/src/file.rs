@@ -17,7 +17,7 @@ use crate::sink::{Consumer, Sink, Stop, Tally};
 use crate::sniff;
 use crate::source::Source;
 
-/// Where the link type stands in a pcap file.
+/// Where the link type is in a pcap file.
 const PCAP_LINK_OFFSET: u64 = 20;
 
 /// The format of a file, and how far reading has come in it.
@@ -121,7 +121,7 @@ impl CaptureFile {
     }
 
     /// Looks at the beginning of the file without moving on: calls `look` with the framing as it
-    /// stands and ever longer windows, at most `longest` bytes, until it says that it has seen
+    /// stands and ever longer windows, at most `longest` bytes, until it reports that it has seen
     /// enough or there is no more.
     pub(crate) fn peek(
         &mut self,

@@ -6,7 +6,8 @@ use trustbed_wire::{LinkType, Record};
 /// The direction of a frame, seen from the interface that captured it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Direction {
-    /// The capture does not say, or the frame went both ways at once, as on a loopback interface.
+    /// The capture does not state it, or the frame went both ways at once, as on a loopback
+    /// interface.
     #[default]
     Unknown,
     /// Towards the capturing host.
@@ -46,7 +47,7 @@ impl Direction {
 /// One frame of a capture, whatever is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// When the capture says it saw the frame.
+    /// The frame's timestamp in the capture.
     pub ts: Ns,
     /// Position in the capture, counted from 1 over all records of all files.
     pub index: u64,
@@ -59,7 +60,7 @@ pub struct Frame<'a> {
     /// Bytes of the frame on the wire, as the capture states them: without frame check sequence, as
     /// a rule.
     pub original_length: u32,
-    /// Its direction, as far as the format says; see also [`Frame::direction`].
+    /// Its direction, as far as the format states it; see also [`Frame::direction`].
     pub marked: Direction,
     /// The bytes that were kept. Nothing has touched them yet: to look at them may cost a miss of
     /// the processor's cache.
@@ -67,7 +68,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Its direction: as it is marked, or else as a Linux cooked header says.
+    /// Its direction: as it is marked, or else as a Linux cooked header states.
     pub fn direction(&self) -> Direction {
         if self.marked != Direction::Unknown {
             return self.marked;

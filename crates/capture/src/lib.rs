@@ -3,7 +3,7 @@
 //!
 //! [`Reader::open`] takes one or several inputs as one capture. [`Reader::fill`] decodes record
 //! after record into a [`trustbed_wire::Batch`], [`Reader::frames`] shows every record as it is,
-//! and [`Reader::facts`] says everything else: files, interfaces, drop counters, what was not
+//! and [`Reader::facts`] gives everything else: files, interfaces, drop counters, what was not
 //! measured and why, and what was wrong with the files and at which byte.
 //!
 //! [`Live`] shows the frames of an interface and counts those that it lost; [`Writer`] makes a

@@ -257,7 +257,7 @@ fn probe(
             (done, stop) = (done + further, next);
         }
         let look = match stop {
-            // A pipe is not asked for more than is needed to begin.
+            // From a pipe, no more is read than is needed to begin.
             Stop::NeedMore(length) if wanted == 0 => Peek::More(done + length),
             Stop::NeedMore(length) => Peek::More((done + length).max(window.len() * 2)),
             _ => Peek::Enough,

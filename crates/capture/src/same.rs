@@ -26,7 +26,7 @@ const LEAST: usize = 10;
 /// The share of the smaller file's packets that must be in the other one too.
 const SHARE: f64 = 0.3;
 
-/// What says that two files hold the same packets.
+/// The evidence that two files hold the same packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Match {
     pub(crate) first: usize,
@@ -50,7 +50,7 @@ impl Recogniser {
         Self { seen: HashMap::new(), sizes: Vec::new(), per_file }
     }
 
-    /// Adds the next file; says which earlier one holds the same packets.
+    /// Adds the next file; returns which earlier one holds the same packets.
     pub(crate) fn add(&mut self, packets: &[Packet]) -> Option<Match> {
         let second = self.sizes.len();
         let mut common = vec![0_usize; second];

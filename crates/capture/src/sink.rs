@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 
 /// What is done with each record.
 pub(crate) trait Consumer {
-    /// Takes a record, or says why it is not measured.
+    /// Takes a record, or returns why it is not measured.
     fn take(&mut self, frame: &Frame<'_>) -> Result<(), Skip>;
 }
 
@@ -95,9 +95,9 @@ impl<C: Consumer> Sink<'_, C> {
 /// Why a framing stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// As many records as were asked for.
+    /// As many records as were requested.
     Limit,
-    /// The next record has this timestamp, which is later than was asked for.
+    /// The next record has this timestamp, which is later than was requested.
     Until(Ns),
     /// The window has to hold this many bytes from where the framing stopped.
     NeedMore(usize),

@@ -1,5 +1,5 @@
 //! What a file looks like by its first bytes: the compression around a capture, and what it may be
-//! when it is no capture. The name of a file is never asked.
+//! when it is no capture. The name of a file does not matter.
 
 use crate::facts::Compression;
 

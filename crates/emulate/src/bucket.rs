@@ -62,7 +62,7 @@ impl Bucket {
         ready + Span(i64::try_from(wait).unwrap_or(i64::MAX))
     }
 
-    /// Takes the bytes of a packet out at the moment that [`Bucket::when`] says; what a longer
+    /// Takes the bytes of a packet out at the moment that [`Bucket::when`] gives; what a longer
     /// packet takes too much is paid back first.
     pub(crate) fn pass(&mut self, ready: Ns, length: u32) -> Ns {
         let at = self.when(ready, length);

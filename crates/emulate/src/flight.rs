@@ -15,7 +15,7 @@ pub(crate) enum Flight<T> {
     Unordered(Box<Overtaking<T>>),
 }
 
-/// Packets that overtake one another. The heap holds moments, numbers and places only: it is what
+/// Packets that overtake one another. The heap holds moments, numbers and indices only: it is what
 /// is moved about most.
 #[derive(Debug, Clone)]
 pub(crate) struct Overtaking<T> {

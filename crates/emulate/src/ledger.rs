@@ -77,7 +77,7 @@ pub struct Record {
     /// The packet, counted from 0 at its entry into the network; a copy has the number of its
     /// original.
     pub number: u64,
-    /// Which pipe, by its place in [`crate::Topology::pipes`].
+    /// Which pipe, by its index in [`crate::Topology::pipes`].
     pub pipe: u32,
     /// When it came to the pipe.
     pub arrived: Ns,

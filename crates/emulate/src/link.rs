@@ -35,7 +35,7 @@ const FRAME_BYTES: u32 = 1514;
 /// A link with packets in it; `T` is whatever they carry.
 ///
 /// Call [`offer`](Self::offer) for every packet as it comes; call [`poll`](Self::poll) until it
-/// gives nothing, at the latest when [`next_wakeup`](Self::next_wakeup) says. `now` may not run
+/// gives nothing, at the latest when [`next_wakeup`](Self::next_wakeup) gives. `now` may not run
 /// backwards.
 ///
 /// ```

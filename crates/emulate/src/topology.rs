@@ -25,7 +25,7 @@ pub struct Topology {
     hosts: Vec<Host>,
     routers: Vec<String>,
     pipes: Vec<Pipe>,
-    /// By host: its place among the ends of [`Paths`].
+    /// By host: its index among the ends of [`Paths`].
     ends: Vec<usize>,
     addresses: HashMap<u128, Owner, BuildHasherDefault<AddressHasher>>,
     paths: Paths,
@@ -122,7 +122,7 @@ impl Topology {
         &self.pipes
     }
 
-    /// The place of a host in [`Topology::hosts`].
+    /// The index of a host in [`Topology::hosts`].
     ///
     /// # Errors
     /// [`EmulateError::UnknownName`] with the nearest name.
@@ -136,7 +136,7 @@ impl Topology {
         })
     }
 
-    /// The places in [`Topology::pipes`] of the pipes that a packet crosses.
+    /// The indices in [`Topology::pipes`] of the pipes that a packet crosses.
     ///
     /// # Errors
     /// As [`crate::Network::offer`] refuses it.

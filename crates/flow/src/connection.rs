@@ -57,7 +57,7 @@ pub struct Handshake {
     pub syn_repeated: bool,
     /// The SYN-ACK was sent more than once.
     pub syn_ack_repeated: bool,
-    /// Both sides sent a SYN: which packet answers which cannot be told.
+    /// Both sides sent a SYN: which packet answers which is undecidable.
     pub crossed: bool,
 }
 
@@ -355,7 +355,7 @@ impl<T> Connection<T> {
         let [low, high] = &mut self.transfers;
         let (own, other) = if direction == 0 { (low, high) } else { (high, low) };
         let syn = packet.flags.any(TcpFlags::SYN);
-        // Text in a RST says why (RFC 1122, 4.2.2.12): it has no sequence numbers and reaches no
+        // Text in a RST states why (RFC 1122, 4.2.2.12): it has no sequence numbers and reaches no
         // application.
         let data = packet.payload > 0 && !packet.flags.any(TcpFlags::RST);
         let fragment = packet.bits.any(Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER);

@@ -3,7 +3,7 @@
 //! The first packet that carries a new `TSval` starts a stopwatch; the first packet of the peer
 //! that echoes it stops it. Valid during retransmission; limited to one sample per tick of the
 //! timestamp clock. Pure ACKs are kept apart from data, because an ACK's echo comes back on the
-//! peer's data and so measures the way to the *data sender*.
+//! peer's data and so measures the path to the *data sender*.
 
 use std::collections::VecDeque;
 

@@ -67,7 +67,7 @@ impl Records {
         self.queue.push_back(fresh(start, length, now));
     }
 
-    /// Inserts a segment at its place below others (a hole that was filled).
+    /// Inserts a segment at its position below others (a hole that was filled).
     pub fn insert(&mut self, start: i64, length: u32, now: Ns) {
         if self.is_full() {
             self.forgotten = self.forgotten.saturating_add(1);

@@ -1,6 +1,6 @@
-//! What only a direction with trouble needs: holes in what was seen, ranges reported by SACK, and
-//! the retransmissions that a later DSACK may still declare unnecessary. Allocated when the first
-//! of them appears.
+//! State only for a direction with losses or reordering: holes in what was seen, ranges reported by
+//! SACK, and the retransmissions that a later DSACK may still declare unnecessary. Allocated when
+//! the first of them appears.
 
 use std::collections::VecDeque;
 

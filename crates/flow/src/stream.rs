@@ -1,7 +1,7 @@
 //! One direction of a TCP connection: its sequence numbers, what was seen of it, what is
 //! outstanding, and how it opens and closes.
 //!
-//! What a packet does to it stands in a file for each question: `segment` (the words), `payload`
+//! What a packet does to it is in a file for each question: `segment` (the words), `payload`
 //! (which bytes are new, and what a segment is), `repair` (why a segment was sent again),
 //! `acknowledgement` (what an ACK covers and whether it is a round trip), `sack` (what a SACK block
 //! adds), `counters`.
@@ -178,7 +178,7 @@ impl Stream {
     }
 
     /// Whether this packet was captured before, within a millisecond. A kernel without a socket
-    /// answers every packet of a burst with the same RST of IP identification 0: nothing tells
+    /// answers every packet of a burst with the same RST of IP identification 0: nothing shows
     /// those from one that was captured twice, and they are not counted.
     #[inline]
     #[expect(

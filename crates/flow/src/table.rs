@@ -19,7 +19,7 @@ use crate::{Ack, Connection, FlowKey, Retransmission, Segment, State};
 ///
 /// For each direction with payload: `begin` at the first data packet, then `on_data` for every data
 /// packet (the first included) and `on_ack` for every packet of the receiver (of SYNs only those
-/// that acknowledge data, told by [`Ack::opening`]), in capture order; at last `ended` with the
+/// that acknowledge data, marked by [`Ack::opening`]), in capture order; at last `ended` with the
 /// connection.
 pub trait Observer {
     /// State kept per transfer.

@@ -3,7 +3,7 @@
 //!
 //! A TCP payload above the segment size (MSS) of its connection is cut into n = ⌈payload / MSS⌉
 //! frames, each with the headers of the super-packet. Everything else passes as it is,
-//! super-packets of UDP (GSO, as QUIC uses it) among it: nothing in them tells the size of their
+//! super-packets of UDP (GSO, as QUIC uses it) among it: nothing in them shows the size of their
 //! datagrams. They stay one frame however large, so the bursts of such senders are over- and their
 //! packets under-estimated.
 //!
@@ -86,7 +86,7 @@ pub struct Unsegment {
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     hash: u64,
-    /// Value of the clock when a packet of it was seen last; 0 for an empty place.
+    /// Value of the clock when a packet of it was seen last; 0 for an empty slot.
     seen: u64,
     /// MSS options of both sides; 0 where there is none.
     mss: [u16; 2],
@@ -103,7 +103,7 @@ const LARGEST_PLAIN: u32 = 1460;
 /// The smallest that may be a full segment there (RFC 9293, 3.7.1: the MSS that every host takes);
 /// what is shorter ends a message.
 const SMALLEST_FULL: u32 = 536;
-/// The MSS where nothing tells it: Ethernet, with timestamps.
+/// The MSS where no packet shows it: Ethernet, with timestamps.
 const USUAL: u32 = 1448;
 /// A smaller MSS is not believed.
 const SMALLEST: u32 = 48;
@@ -129,7 +129,7 @@ impl Unsegment {
         self.facts
     }
 
-    /// Takes from a packet what it tells about the segment size of its connection. Anything but
+    /// Takes from a packet what it shows about the segment size of its connection. Anything but
     /// SYNs and data of TCP returns at once.
     #[inline]
     pub fn learn(&mut self, packet: &Packet, options: Option<&Options>) {
@@ -154,8 +154,8 @@ impl Unsegment {
     }
 
     /// Calls `emit` with time, frame length and IP length (in bytes) of every frame that the packet
-    /// was on the wire, and says how many there were. A packet that is no super-packet is emitted
-    /// once, with its own time and lengths.
+    /// was on the wire, and returns how many there were. A packet that is no super-packet is
+    /// emitted once, with its own time and lengths.
     #[inline]
     pub fn expand(
         &mut self,
@@ -242,7 +242,7 @@ impl Unsegment {
         Some(most.map_or(USUAL, |(length, _)| u32::from(length)))
     }
 
-    /// The places where a connection may be.
+    /// The slots where a connection may be.
     #[expect(clippy::cast_possible_truncation, reason = "the low bits choose a set")]
     fn set(hash: u64) -> std::ops::Range<usize> {
         let first = hash as usize % (Self::FLOWS / WAYS) * WAYS;
@@ -253,7 +253,7 @@ impl Unsegment {
         self.flows[Self::set(hash)].iter().find(|f| f.hash == hash && f.seen > 0).copied()
     }
 
-    /// The connection's place, or that of the one in its set that was silent longest, made empty.
+    /// The connection's slot, or that of the one in its set that was silent longest, made empty.
     fn flow(&mut self, hash: u64) -> &mut Flow {
         self.clock += 1;
         let set = &mut self.flows[Self::set(hash)];
@@ -296,7 +296,7 @@ fn vote(lengths: &mut [(u16, u16); LENGTHS], payload: u32) {
         return;
     };
     let held = lengths.iter().position(|&(l, count)| l == length && count > 0);
-    // A newcomer takes the place, and the count, of the rarest.
+    // A newcomer takes the slot, and the count, of the rarest.
     let at = held.unwrap_or_else(|| (0..LENGTHS).min_by_key(|&n| lengths[n].1).unwrap_or(0));
     lengths[at] = (length, lengths[at].1 + 1);
     if lengths[at].1 == u16::MAX {

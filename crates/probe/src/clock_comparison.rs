@@ -10,7 +10,7 @@
 //! *Skew*: delays to the reflector rise by as much as its clock is faster, delays from it fall. The
 //! lines under either ([`Envelope`]) have that slope if the least delay of each direction stays the
 //! same (Moon, Skelly and Towsley, INFOCOM 1999); the estimate is the mean of the two, and by how
-//! much they differ tells how far that assumption carried ([`Skew::disagreement`]). What holds
+//! much they differ shows how far that assumption carried ([`Skew::disagreement`]). What holds
 //! without it is [`Skew::bound`]: every clock that runs evenly and has no delay negative has its
 //! skew within.
 //!
@@ -25,7 +25,7 @@ use crate::{Envelope, RoundTrip, SkewLine};
 
 /// Intervals that are kept apart; when there are more, pairs of them become one.
 const MOST_INTERVALS: usize = 1024;
-/// How long clocks have to be watched to tell their rates apart: 10 ppm are 0.6 ms then.
+/// How long clocks have to be watched to distinguish their rates: 10 ppm are 0.6 ms then.
 const DRIFT_FROM: Span = Span::from_secs(60);
 /// Four moments in whole nanoseconds.
 const ROUNDING: Span = Span(2);
@@ -37,7 +37,7 @@ pub struct ClockOffset {
     pub at: Ns,
     /// By how much it is ahead; negative where it is behind.
     pub ahead: Span,
-    /// By how much that may be wrong, either way: half of the round trip, rounded up.
+    /// By how much that may be wrong, either direction: half of the round trip, rounded up.
     pub error: Span,
     /// Of the probe that gave it.
     pub round_trip: Span,
@@ -219,7 +219,7 @@ impl ClockComparison {
 }
 
 /// The slopes of all lines that are nowhere above the delays there nor below the negative delays
-/// back: whoever is above or below at one moment and how far, bounds the slope to any other moment.
+/// back: which is above or below at one moment and how far, bounds the slope to any other moment.
 /// None where one side of it has no bound.
 fn possible_slopes(forward: &[Corner], backward: &[Corner]) -> Option<(f64, f64)> {
     let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);

@@ -176,7 +176,7 @@ pub struct DirectionCounts {
 
 impl SenderSession {
     /// A session of which nothing was sent, whose packets name it (0: they do not). Whether the
-    /// reflector counts may be said; else it is seen.
+    /// reflector counts may be given; else it is inferred.
     pub fn new(session: u16, give_up: Span, stateful: Option<bool>) -> Self {
         Self {
             give_up,
@@ -272,7 +272,7 @@ impl SenderSession {
         self.counts
     }
 
-    /// Whether the reflector counts its packets: as it was said, or because its numbers differed
+    /// Whether the reflector counts its packets: as it was given, or because its numbers differed
     /// from the probes'. None where neither is known.
     pub const fn is_stateful(&self) -> Option<bool> {
         self.stateful

@@ -85,7 +85,7 @@ pub(crate) struct Analysis {
 
 #[pymethods]
 impl Analysis {
-    /// Thinned columns for the charts of one transfer; None unless `series=True` was asked for.
+    /// Thinned columns for the charts of one transfer; None unless `series=True` was requested.
     fn series<'py>(&self, py: Python<'py>, transfer: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.charts.get(transfer).map(|(row, drawn)| charts::series(py, row, drawn)).transpose()
     }
@@ -139,7 +139,7 @@ pub(crate) fn analyze(
     analysis(py, &facts, &passed, collected, dedup)
 }
 
-/// Looks for Ctrl-C and tells how far things have come.
+/// Looks for Ctrl-C and reports how far things have come.
 pub(crate) fn interruptible(
     progress: Option<Py<PyAny>>,
 ) -> impl FnMut(u64, Option<u64>) -> PyResult<()> {

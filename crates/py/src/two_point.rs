@@ -48,7 +48,7 @@ pub(crate) fn join(
     Ok(TwoPoint { two_point: Py::new(py, Table::new([joined.two_point]))?, clocks, frames })
 }
 
-/// So many frames tell enough of two clocks.
+/// So many frames suffice to compare two clocks.
 const ENOUGH: usize = 1024;
 
 /// What was found.
@@ -172,7 +172,7 @@ fn both(
     })
 }
 
-/// The same clocks, of which somebody says by how much the second is ahead. Frames are looked for
+/// The same clocks, where the caller states by how much the second is ahead. Frames are looked for
 /// by that, so it may not be far off.
 fn stated(matches: &[Match], ahead: Span) -> Result<Relation, Fault> {
     let relation = Relation::stated(matches, ahead).map_err(Fault::Relation)?;
@@ -215,8 +215,8 @@ fn sketched(
     Ok(())
 }
 
-/// Packets that a capture does not have although they passed, by the count of whoever took it; a
-/// pcap file says nothing of them.
+/// Packets that a capture does not have although they passed, by the capturer's own count; a
+/// pcap file states nothing of them.
 fn dropped(reader: &Reader) -> u64 {
     let facts = reader.facts();
     let interfaces = facts.files.iter().flat_map(|file| &file.interfaces);

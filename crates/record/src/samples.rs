@@ -1,4 +1,4 @@
-//! The per-packet tables, written only when asked for.
+//! The per-packet tables, written only when requested.
 
 use trustbed_analyze::{RttRow, SegmentRow, SpacingRow};
 

@@ -1,4 +1,4 @@
-//! Where rows wait until somebody reads them: in memory while they are few, in an unnamed temporary
+//! Where rows wait until they are read: in memory while they are few, in an unnamed temporary
 //! file when they are many.
 
 use std::fs::File;
@@ -18,14 +18,14 @@ pub enum RecordError {
     /// The temporary file failed (a full disk, most often).
     #[error("the temporary file for the table rows failed: {source}")]
     Spill {
-        /// What the system said.
+        /// What the system reported.
         #[from]
         source: std::io::Error,
     },
     /// Arrow refused a batch.
     #[error("the table rows do not fit their schema: {source}")]
     Arrow {
-        /// What Arrow said.
+        /// What Arrow reported.
         #[from]
         source: ArrowError,
     },
@@ -102,7 +102,7 @@ impl<R> Spool<R> {
         Ok(())
     }
 
-    /// Closes the spool: what can be read as often as wanted.
+    /// Closes the spool: what can be read as often as needed.
     ///
     /// # Errors
     /// When the temporary file cannot be written.

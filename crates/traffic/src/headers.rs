@@ -4,8 +4,8 @@
 //! writes payloads. Between the two lie 28 bytes for UDP over IPv4 and 48 over IPv6 (RFC 768, RFC
 //! 791, RFC 8200), and 52 and 72 for TCP: 20 of its header and 12 of the timestamps that today's
 //! stacks put on every segment (RFC 7323). A connection without timestamps sends 12 bytes less per
-//! packet than its schedule says. A stack that joins two writes that wait sends fewer headers, and
-//! one that meets a smaller MSS more: with TCP the IP load is what was scheduled, not what was
+//! packet than its schedule states. A stack that joins two writes that wait sends fewer headers,
+//! and one that meets a smaller MSS more: with TCP the IP load is what was scheduled, not what was
 //! carried.
 
 use serde::{Deserialize, Serialize};

@@ -20,7 +20,7 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// Mixes schedules; the number of a source is its place here.
+    /// Mixes schedules; the number of a source is its index here.
     pub fn new(mut schedules: Vec<Schedule>) -> Self {
         let next: Vec<Option<Departure>> = schedules.iter_mut().map(Iterator::next).collect();
         let order = next

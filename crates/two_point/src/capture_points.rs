@@ -7,7 +7,7 @@
 //! it count only if they are closer in time than it takes a clock to drift by their difference, and
 //! of what several such pairs show, the most counts.
 //!
-//! Connections of which this says nothing are placed by one of their endpoints, or by their
+//! Connections for which this decides nothing are placed by one of their endpoints, or by their
 //! addresses, where others know these and do not contradict each other: both capture points may
 //! have servers behind one address.
 
@@ -31,11 +31,12 @@ pub(crate) struct CapturePoints {
     /// The capture point that the lower address is near, by pair of addresses; for endpoints of
     /// which no frame was compared.
     addresses: BTreeMap<[Address; 2], Capture>,
-    /// The capture point that the lower endpoint is near, where the connection's own frames tell.
+    /// The capture point that the lower endpoint is near, where the connection's own frames show
+    /// it.
     connections: BTreeMap<[Source; 2], Capture>,
 }
 
-/// Of so many connections that tell of an endpoint or a pair of addresses, one may disagree.
+/// Of so many connections that show an endpoint or a pair of addresses, one may disagree.
 const AGREEING: u32 = 10;
 
 impl CapturePoints {
@@ -58,7 +59,7 @@ impl CapturePoints {
     }
 
     /// The same where it is known by how much the second clock is ahead: then the frames of one
-    /// direction tell by themselves.
+    /// direction show by themselves.
     pub(crate) fn stated(matches: &[Match], ahead: Span) -> Self {
         let (mut alone, paired) = (BTreeMap::<[Source; 2], i64>::new(), votes(matches, 0.0));
         for common in matches {
@@ -97,14 +98,14 @@ impl CapturePoints {
     }
 
     /// The capture point that the sender of a connection's direction is near, if the connection's
-    /// own frames tell.
+    /// own frames show it.
     pub(crate) fn known(&self, key: &FlowKey, direction: usize) -> Option<Capture> {
         self.connections
             .get(&ends(key))
             .map(|of_low| if direction == 0 { *of_low } else { of_low.other() })
     }
 
-    /// The same, or else what other connections of its endpoints or between its addresses tell.
+    /// The same, or else what other connections of its endpoints or between its addresses show.
     pub(crate) fn origin(&self, key: &FlowKey, direction: usize) -> Option<Capture> {
         let by_endpoints = || {
             self.near(&key.source(direction))

@@ -3,7 +3,7 @@
 //! The fingerprint is a hash of what no router changes: addresses, ports, sequence and
 //! acknowledgement number, payload length, SYN, FIN and RST, the IP identification and the sender's
 //! timestamp. Two transmissions of the same bytes differ in their identification or timestamp;
-//! where a sender uses neither (IPv6 without timestamps), they are told apart by their order alone.
+//! where a sender uses neither (IPv6 without timestamps), only their order distinguishes them.
 //!
 //! A super-packet becomes its frames on the wire, all at its capture time. A sender timestamps
 //! before segmentation, so the last frame left later; a receiver timestamps after coalescing, so

@@ -229,7 +229,7 @@ fn delays(matches: &[Match], points: &CapturePoints) -> Delays {
 }
 
 /// The smallest delay as a level line: what is known of clocks that were compared for too short a
-/// time to tell a skew.
+/// time to estimate a skew.
 fn level_under(direction: &[(Ns, Span)]) -> Option<SkewLine> {
     direction.iter().min_by_key(|(_, delay)| *delay).map(|(at, delay)| SkewLine {
         at: *at,
@@ -238,7 +238,7 @@ fn level_under(direction: &[(Ns, Span)]) -> Option<SkewLine> {
     })
 }
 
-/// Lines with a slope, where both directions were watched for long enough and tell the same.
+/// Lines with a slope, where both directions were watched for long enough and show the same.
 fn skewed(delays: &Delays) -> Option<([SkewLine; 2], f64)> {
     let [there, back] = delays.each_ref().map(|direction| {
         let mut envelope = Envelope::default();

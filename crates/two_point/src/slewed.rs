@@ -5,10 +5,10 @@
 //! point, from below by what it took from the second. A clock that runs differently by no more than
 //! a rate carries a bound to other moments, wider by that rate times the distance. Where the
 //! closest bounds are about as far apart as the shortest round trip, the offset is taken in their
-//! middle, as for clocks that run evenly. From there to the next such moment, while a queue stands
-//! or few frames are compared, it is taken to be straight as far as the bounds allow, and may be
-//! wrong by what lies between it and the farther of them: no more than a clock could have gone
-//! meanwhile.
+//! middle, as for clocks that run evenly. From there to the next such moment, while a queue
+//! persists or few frames are compared, it is taken to be straight as far as the bounds allow, and
+//! may be wrong by what lies between it and the farther of them: no more than a clock could have
+//! gone meanwhile.
 //!
 //! Where two frames contradict each other the clock was stepped in between. Frames that only one
 //! side of such a jump explains are left out, and the offset is taken to be straight across. Clocks
@@ -46,11 +46,11 @@ const MOST: Span = Span::from_millis(128);
 const SELDOM: Span = Span::from_secs(60);
 /// This part of the round trips are as short as they are without a queue.
 const QUICKEST: usize = 10;
-/// Bounds that are no farther apart than so many of the shortest round trips tell the offset by
+/// Bounds that are no farther apart than so many of the shortest round trips give the offset by
 /// themselves.
 const CLOSE: f64 = 1.5;
 
-/// What a frame tells of the offset: no more than it took from the first capture point, no less
+/// What a frame shows of the offset: no more than it took from the first capture point, no less
 /// than minus what it took from the second.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
@@ -59,11 +59,11 @@ struct Bound {
     ahead: Span,
 }
 
-/// Between which the offset lies at a moment: the least and the most; none where nothing tells.
+/// Between which the offset lies at a moment: the least and the most; none where nothing shows it.
 type Bounds = [Option<Span>; 2];
 
 impl SlewedClocks {
-    /// Follows the clocks. Of clocks that do not run evenly `round_trip` tells that they contradict
+    /// Follows the clocks. Of clocks that do not run evenly `round_trip` shows that they contradict
     /// each other.
     pub(crate) fn of(delays: &Delays, round_trip: Span) -> Result<Self, RelationError> {
         let mut all: Vec<Bound> = Vec::with_capacity(delays[0].len() + delays[1].len());

@@ -1,4 +1,4 @@
-//! Bins over a range that nobody knows beforehand: linear within each power of two, so that the
+//! Bins over a range that is unknown beforehand: linear within each power of two, so that the
 //! number of a value's bin needs no logarithm and is the same on every machine. `F` is the
 //! fineness: 2^F bins for every power of two, each at most 1/2^F of its values wide, and one for
 //! each value below 2^F.

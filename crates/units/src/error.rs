@@ -1,6 +1,6 @@
-//! What can be wrong with a quantity that somebody typed.
+//! What can be wrong with a quantity that a user typed.
 
-/// A text that is no quantity of the wanted kind: what was found, where, and what is accepted
+/// A text that is no quantity of the expected kind: what was found, where, and what is accepted
 /// instead.
 ///
 /// ```
@@ -47,7 +47,7 @@ pub enum QuantityError {
         quantity: &'static str,
         /// The text as it was given.
         found: String,
-        /// What stands where the unit must be.
+        /// What was found where the unit must be.
         unit: String,
         /// Where, in characters counted from 1.
         position: usize,

@@ -10,7 +10,7 @@ use crate::QuantityError;
 
 /// One kind of quantity, for reading it and for saying what was wrong.
 pub(crate) struct Kind {
-    /// With its article, as it stands in a sentence.
+    /// With its article, as in a sentence.
     pub(crate) quantity: &'static str,
     /// Examples of what is accepted.
     pub(crate) accepted: &'static str,

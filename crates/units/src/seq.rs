@@ -1,7 +1,7 @@
 //! TCP sequence numbers (RFC 9293, section 3.4), unwrapped from 32 to 64 bits so that they can be
 //! compared and subtracted.
 
-/// A 32-bit TCP sequence or acknowledgement number as it stands in the header.
+/// A 32-bit TCP sequence or acknowledgement number as the header has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seq(pub u32);
 

@@ -27,11 +27,11 @@ pub struct Contents {
     pub vlan: Option<u16>,
     /// Whether it is an address resolution packet.
     pub arp: bool,
-    /// What its IP header says.
+    /// What its IP header states.
     pub ip: Option<IpContents>,
 }
 
-/// What an IP header says, and the ports behind it.
+/// What an IP header states, and the ports behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpContents {
     /// Source address; IPv4 mapped as `::ffff:a.b.c.d`.

@@ -13,14 +13,14 @@ use crate::{Batch, Bits, LinkType, Options, Packet, Record, TcpFlags, hash, tunn
 const TCP: u8 = crate::network::protocol::TCP;
 const UDP: u8 = crate::network::protocol::UDP;
 
-/// Where the IP header is, and what the link layer says about it.
+/// Where the IP header is, and what the link layer states about it.
 struct Link<'a> {
     ip: &'a [u8],
     version: u8,
     vlan: u16,
 }
 
-/// What the IP header says.
+/// What the IP header states.
 #[expect(clippy::struct_field_names, reason = "\"IP identification\" is the name of the field")]
 struct Ip<'a> {
     source: [u8; 16],
@@ -34,7 +34,7 @@ struct Ip<'a> {
     payload: &'a [u8],
 }
 
-/// What the transport header says.
+/// What the transport header states.
 struct Transport {
     source_port: u16,
     destination_port: u16,

@@ -7,8 +7,8 @@
 //! the shorthand `port 80 or 443`. As there, `and` and `or` bind equally and from left to right.
 //!
 //! Not understood: names of hosts and services, and arithmetic on bytes (`tcp[13]`). Different from
-//! there: `vlan` says nothing about what follows it, addresses and ports are found behind tags and
-//! MPLS labels anyway; and `host` looks at IP, not at ARP.
+//! there: `vlan` states nothing about what follows it, addresses and ports are found behind tags
+//! and MPLS labels anyway; and `host` looks at IP, not at ARP.
 
 mod parse;
 

@@ -14,7 +14,7 @@ const LIFETIME: Span = Span::from_secs(30);
 const BUCKETS: usize = 1024;
 const SLOTS: usize = 4;
 
-/// What the first fragment of a datagram says about all of them.
+/// What the first fragment of a datagram states about all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Belongs {
     /// To a flow.

@@ -1,10 +1,10 @@
-//! What a glance at fixed places of a frame tells, at a tenth of the cost of decoding it. Only
+//! What a glance at fixed offsets of a frame shows, at a tenth of the cost of decoding it. Only
 //! Ethernet without tags, IPv4 without options and IPv6 without extension headers are glanced at,
 //! which is nearly everything; of the rest nothing is claimed.
 
 use crate::{LinkType, Record};
 
-/// False where a glance shows that a frame tells nothing about segment sizes: UDP, and TCP without
+/// False where a glance shows that a frame shows nothing about segment sizes: UDP, and TCP without
 /// data that is no SYN. Anything unusual may teach.
 #[inline]
 pub fn may_teach(record: &Record<'_>) -> bool {
@@ -14,8 +14,8 @@ pub fn may_teach(record: &Record<'_>) -> bool {
     if record.link != LinkType::Ethernet {
         return true;
     }
-    // Where the transport header begins, its protocol, and how long IP says it all is. Fragments
-    // (an offset, or more to come) and IP options are unusual.
+    // Where the transport header begins, its protocol, and the total length that IP states.
+    // Fragments (an offset, or more to come) and IP options are unusual.
     let (transport, protocol, rest) = match (half(12), bytes.get(14)) {
         (Some(0x0800), Some(0x45)) if half(20).is_some_and(|fragment| fragment << 2 == 0) => {
             (34, bytes.get(23), half(16))

@@ -1,8 +1,8 @@
-//! Two hashes of a packet: one that both directions of a flow share, and one that tells packets
-//! apart.
+//! Two hashes of a packet: one that both directions of a flow share, and one that distinguishes
+//! packets.
 //!
 //! Both fold 128-bit products (the mixing step of wyhash) with fixed constants, so they are the
-//! same in every run and on every platform. They are **not** safe against an adversary: whoever
+//! same in every run and on every platform. They are **not** safe against an adversary: one who
 //! knows the constants can make flows collide. That is accepted because results must be
 //! reproducible, and because the connection table is cut into shards that are each capped and evict
 //! with a count: colliding flows cost time in one shard, never unbounded memory.

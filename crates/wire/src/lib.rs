@@ -2,10 +2,10 @@
 //! the reason when a frame is not measured.
 //!
 //! A [`Decoder`] takes [`Record`]s in the order of the capture and appends one [`Packet`] each to a
-//! [`Batch`], or says why not ([`Skip`]). It reads Ethernet (VLAN tags, MPLS, `PPPoE`, LLC/SNAP),
-//! Linux cooked, BSD loopback and raw IP frames; IPv4 and IPv6 with options, extension headers,
-//! jumbograms and fragments; TCP and UDP; and on request what is inside VXLAN, GRE, ERSPAN, Geneve
-//! and IP-in-IP tunnels.
+//! [`Batch`], or returns why not ([`Skip`]). It reads Ethernet (VLAN tags, MPLS, `PPPoE`,
+//! LLC/SNAP), Linux cooked, BSD loopback and raw IP frames; IPv4 and IPv6 with options, extension
+//! headers, jumbograms and fragments; TCP and UDP; and on request what is inside VXLAN, GRE,
+//! ERSPAN, Geneve and IP-in-IP tunnels.
 //!
 //! It does not verify checksums (captures of offloading hosts hold wrong ones), does not put
 //! fragments or segments together, and looks at no payload.
@@ -15,7 +15,7 @@
 //! its frame held is counted as stated; both can over-, never under-estimate the payload, and both
 //! are marked ([`Bits::LENGTH_FROM_FRAME`], [`Bits::LENGTH_BEYOND_FRAME`]).
 //!
-//! [`Contents`] tells of any frame, TCP or not, what a [`Filter`] asks for.
+//! [`Contents`] gives of any frame, TCP or not, what a [`Filter`] asks for.
 //!
 //! Two ways lead through a frame: a fast one for the common shapes, and a slow one, built on
 //! etherparse, for everything. The second is the definition; property tests hold the first equal to

@@ -13,7 +13,7 @@ use crate::{LinkType, Skip};
 pub(crate) enum Announced {
     Ipv4,
     Ipv6,
-    /// Only the first nibble tells.
+    /// Only the first nibble shows it.
     Either,
 }
 

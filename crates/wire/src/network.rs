@@ -3,9 +3,9 @@
 //!
 //! The length comes from the IP header, never from the captured bytes. Three cases are special: a
 //! header that states no length (large-segment offload leaves it 0), where the frame's length is
-//! used and link-layer padding cannot be told from payload, so that short packets can over-, never
-//! under-estimate their payload; a jumbogram; and a header that states more than the frame had,
-//! which is believed, as rewritten captures state the captured length as the frame's.
+//! used and link-layer padding cannot be distinguished from payload, so that short packets can
+//! over-, never under-estimate their payload; a jumbogram; and a header that states more than the
+//! frame had, which is believed, as rewritten captures state the captured length as the frame's.
 
 use etherparse::err::{LenError, ip_auth, ipv4, ipv6};
 use etherparse::{
@@ -42,7 +42,7 @@ pub(crate) struct Fragment {
     pub(crate) offset: u16,
 }
 
-/// An IP header with what it says about the rest.
+/// An IP header with what it states about the rest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Network<'a> {
     pub(crate) source: [u8; 16],
@@ -134,7 +134,7 @@ fn ipv6(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
     Ok(walk.network(header.source(), header.destination(), 0, bits))
 }
 
-/// A length stated by IP, and the bit that says whether the frame had so many bytes.
+/// A length stated by IP, and the bit that states whether the frame had so many bytes.
 fn believed(stated: usize, frame: Frame<'_>) -> (usize, u16) {
     (stated, if stated > frame.length { Bits::LENGTH_BEYOND_FRAME } else { 0 })
 }
@@ -168,7 +168,7 @@ fn jumbo_length(mut options: &[u8]) -> Option<usize> {
     }
 }
 
-/// The way through the extension headers.
+/// The path through the extension headers.
 struct Walk<'a> {
     next: u8,
     header_length: usize,
@@ -179,7 +179,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Passes all extension headers, up to the payload or to bytes of which only the first fragment
-    /// says what they are.
+    /// states what they are.
     fn extensions(&mut self) -> Result<(), Skip> {
         if self.next == protocol::HOP_BY_HOP {
             self.options()?;

@@ -80,7 +80,7 @@ fn sack(bytes: &[u8], options: &mut Options) {
     }
 }
 
-/// Whether an option of Multipath TCP says that it is offered, accepted or in use: `MP_CAPABLE`,
+/// Whether an option of Multipath TCP states that it is offered, accepted or in use: `MP_CAPABLE`,
 /// `MP_JOIN` and DSS, with the lengths that each has on this segment (RFC 8684, sections 3.1 to
 /// 3.3; RFC 6824 for the SYN of version 0).
 ///

@@ -8,7 +8,7 @@ use trustbed_units::Ns;
 /// The size is kept below two cache lines: millions of these travel through the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// When the capture says it saw the packet.
+    /// The packet's timestamp in the capture.
     pub ts: Ns,
     /// Position in the capture, counted from 1 over all records (a single file's Wireshark frame
     /// number).
@@ -42,8 +42,8 @@ pub struct Packet {
     pub window: u16,
     /// IPv4 identification, 0 for IPv6.
     pub ip_id: u16,
-    /// Transport checksum as it stands in the header. A later fragment ([`Bits::FRAGMENT_LATER`])
-    /// has none; its place in the datagram stands here instead, in units of eight bytes.
+    /// Transport checksum as the header has it. A later fragment ([`Bits::FRAGMENT_LATER`])
+    /// has none; its offset in the datagram is here instead, in units of eight bytes.
     pub checksum: u16,
     /// IP and transport headers with options, in bytes.
     pub header_length: u16,
@@ -118,7 +118,7 @@ impl Bits {
     pub const LENGTH_FROM_FRAME: u16 = 128;
     /// The IP header carries a congestion-experienced mark (RFC 3168).
     pub const CONGESTION_EXPERIENCED: u16 = 256;
-    /// The IP header states more bytes than the capture says the frame had, and is believed:
+    /// The IP header states more bytes than the capture states the frame had, and is believed:
     /// captures that were cut and rewritten state the captured length as the frame's. Where the
     /// frame really was that short, `payload` is over-estimated.
     pub const LENGTH_BEYOND_FRAME: u16 = 512;

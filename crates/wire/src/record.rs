@@ -1,4 +1,4 @@
-//! One record of a capture: the bytes of a frame and what the capture says about them.
+//! One record of a capture: the bytes of a frame and what the capture states about them.
 
 use trustbed_units::Ns;
 
@@ -7,7 +7,7 @@ use crate::LinkType;
 /// A frame as the capture holds it, before anything in it has been looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When the capture says it saw the frame.
+    /// The frame's timestamp in the capture.
     pub ts: Ns,
     /// Position in the capture, counted from 1 over all records.
     pub index: u64,

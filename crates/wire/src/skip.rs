@@ -10,7 +10,7 @@ pub enum Skip {
     /// IP, but neither TCP nor UDP.
     #[error("neither TCP nor UDP")]
     OtherProtocol,
-    /// A tunnel whose inside was not asked for (`--inner`), or cannot be reached: a kind that is
+    /// A tunnel whose inside was not requested (`--inner`), or cannot be reached: a kind that is
     /// not opened, too many in one another, or a later fragment of a tunnel packet.
     #[error("a tunnel that was not opened")]
     Tunnel,

@@ -90,8 +90,8 @@ fn later_fragment(
             None if could_be_measured(fragment.protocol) => return Err(Skip::FragmentWithoutFirst),
             None => return Err(Skip::OtherProtocol),
         };
-    // The place in the datagram stands in for the checksum, which a later fragment has not: it
-    // tells two of them apart.
+    // The offset in the datagram replaces the checksum, which a later fragment has not: it
+    // distinguishes two of them.
     let transport = Transport {
         source_port,
         destination_port,

@@ -63,7 +63,7 @@ fn gre(frame: Frame<'_>) -> Result<(Start, Frame<'_>), Skip> {
         [CHECKSUM, KEY, SEQUENCE].into_iter().filter(|flag| flags & flag != 0).count();
     let inside = frame.after_checked(4 + 4 * fields)?;
     match u16::from_be_bytes([high, low]) {
-        // Type I has no header of its own and is told by the missing sequence number.
+        // Type I has no header of its own and is recognised by the missing sequence number.
         ERSPAN_2 if flags & SEQUENCE == 0 => Ok((Start::Link(LinkType::Ethernet), inside)),
         ERSPAN_2 => Ok((Start::Link(LinkType::Ethernet), inside.after_checked(8)?)),
         ERSPAN_3 => {

@@ -1,5 +1,5 @@
 //! The verb `capture`: the frames of an interface into a pcapng file, which is whole at any time
-//! and says what it lacks.
+//! and reports what it lacks.
 //!
 //! It captures from `ready` on. When stop is requested it drains the kernel's buffer: the file
 //! holds everything that passed before the stop, and nothing after it.
@@ -232,7 +232,7 @@ impl Worker {
         if self.take(Span::ZERO, Ns::MAX)?.shown == 0 {
             let descriptors = [self.live.as_fd(), stop.descriptor()];
             let timeout = span(u64::try_from(due.as_nanos()).unwrap_or(u64::MAX));
-            // Where the kernel cannot wait for both, it is asked for frames alone.
+            // Where the kernel cannot wait for both, the thread waits for frames alone.
             if Poll::new(&descriptors).wait(Some(timeout)).is_err() {
                 self.take(Span::from_millis(50), Ns::MAX)?;
             }

@@ -69,8 +69,8 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hands on what comes in, and ends what came before: a write to it may hang, and whoever reads it
-/// waits in vain.
+/// Hands on what comes in, and ends what came before: a write to it may hang, and its reader waits
+/// in vain.
 fn accept(listener: UnixListener) -> io::Result<Receiver<UnixStream>> {
     let (tell, hear) = channel();
     thread::Builder::new().name("accept".to_owned()).spawn(move || {

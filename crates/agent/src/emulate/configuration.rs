@@ -80,7 +80,7 @@ fn one() -> u64 {
 /// A port whose names and address are right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PortPlan {
-    /// The host's place in the topology.
+    /// The host's index in the topology.
     pub(super) host: usize,
     pub(super) name: String,
     pub(super) interface: String,

@@ -24,7 +24,7 @@ pub(super) enum EmulatorError {
     /// A capture at a router cannot be begun.
     #[error("taps: {0}")]
     Tap(WriteError),
-    /// The moment at which times begin arrives, and nobody waits for it.
+    /// The moment at which times begin arrives, and nothing waits for it.
     #[error("the times of the links have begun with the emulator")]
     TimesBegun,
     /// A host that no packet could come from.

@@ -1,4 +1,4 @@
-//! Classifies an incoming frame, and says whether it can be forwarded.
+//! Classifies an incoming frame, and decides whether it can be forwarded.
 //!
 //! Packets are forwarded unchanged: the Ethernet header is removed where they arrive and a new one
 //! added where they leave; the TTL stays, since pipes model wires. Frames that are not forwarded

@@ -2,8 +2,8 @@
 //!
 //! Each host of the topology lies behind one interface, usually one end of a veth pair. An incoming
 //! packet is timestamped by the kernel, handed to `trustbed-emulate`, and sent to its destination's
-//! interface when the network says so; the departure error is part of the report, and of the ledger
-//! for every packet.
+//! interface when the network schedules it; the departure error is part of the report, and of the
+//! ledger for every packet.
 //!
 //! Links see packets as in a capture: with Ethernet header, without checksum. Hosts have static
 //! neighbour entries: anything but IPv4 or IPv6 to one host is counted by reason and not forwarded.

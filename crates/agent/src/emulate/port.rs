@@ -13,7 +13,7 @@ use super::kernel::{Counts, Interface, PacketSocket};
 /// An interface that is bound.
 #[derive(Debug)]
 pub(super) struct Port {
-    /// The host's place in the topology.
+    /// The host's index in the topology.
     pub(super) host: usize,
     pub(super) mtu: usize,
     pub(super) headers: Headers,

@@ -294,7 +294,7 @@ impl Attendant<'_> {
             let found = descendants::of(getpid())
                 .map_err(|source| Error::System { what: "/proc cannot be read", source })?;
             for pid in found {
-                // Any of them may have ended by now, which is what is wanted.
+                // Any of them may have ended by now, which is the purpose.
                 if requested.insert(pid) {
                     let _ = kill_process(pid, Signal::TERM);
                     // One that is stopped hears nothing before it is woken.

@@ -14,7 +14,7 @@ impl Pattern {
         Self((0..BLOCK as u64).map(byte_at).collect())
     }
 
-    /// The bytes of an object from a place on: as many as lie in one piece, but no more than
+    /// The bytes of an object from an offset on: as many as lie in one piece, but no more than
     /// `most`.
     pub(super) fn from(&self, place: u64, most: u64) -> &[u8] {
         let begin = usize::try_from(place % PERIOD).unwrap_or(0);
@@ -24,12 +24,12 @@ impl Pattern {
     }
 }
 
-/// The byte at a place of every object.
+/// The byte at an offset of every object.
 pub(super) fn byte_at(place: u64) -> u8 {
     u8::try_from(place % PERIOD).unwrap_or(0)
 }
 
-/// Whether bytes are those of an object from a place on.
+/// Whether bytes are those of an object from an offset on.
 pub(super) fn matches(bytes: &[u8], place: u64) -> bool {
     (place..).zip(bytes).all(|(place, byte)| *byte == byte_at(place))
 }

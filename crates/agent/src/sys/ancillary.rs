@@ -31,7 +31,7 @@ pub(crate) fn time(content: &[u8]) -> Option<Ns> {
     Some(Ns(seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds)))
 }
 
-/// Some bytes from a place on; zeros where they are not all there.
+/// Some bytes from an offset on; zeros where they are not all there.
 pub(crate) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }

@@ -218,7 +218,7 @@ impl Rest {
     const NOW: Span = Span::from_micros(90);
     /// What is owed at most: others that were starved for longer have had their 50 ms.
     const MOST: Span = Span::from_millis(1);
-    /// A short sleep lasts longer than was asked by about this, unless the processor is busy
+    /// A short sleep lasts longer than requested by about this, unless the processor is busy
     /// meanwhile; then the rest is owed for the next.
     const LONGER: Span = Span::from_micros(40);
     const SHORTEST: Span = Span::from_micros(20);

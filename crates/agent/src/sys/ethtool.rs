@@ -111,7 +111,7 @@ impl Card {
         Ok(found)
     }
 
-    /// The text at a place of an answer of a fixed length.
+    /// The text at an offset of an answer of a fixed length.
     pub(crate) fn ask_text(&self, question: Ask, at: usize, length: usize) -> io::Result<String> {
         let mut answer = Buffer::of(question as u32, WORDS * 4);
         self.exchange(&mut answer)?;

@@ -170,7 +170,7 @@ pub(crate) fn scheduling_class() -> Option<&'static str> {
 pub(crate) struct Event(OwnedFd);
 
 impl Event {
-    /// An event that nobody has signalled.
+    /// An event that is not signalled yet.
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let number = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;

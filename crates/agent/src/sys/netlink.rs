@@ -100,7 +100,7 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// The number at a place, if the bytes are long enough.
+/// The number at an offset, if the bytes are long enough.
 pub(crate) fn number16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }

@@ -45,7 +45,7 @@ impl OpenStreams {
         self.slots().streams.len()
     }
 
-    /// Ends all of them, and those that are added later: whoever reads or writes them returns.
+    /// Ends all of them, and those that are added later: pending reads and writes return.
     pub(crate) fn end(&self) {
         let mut slots = self.slots();
         slots.ended = true;

@@ -20,7 +20,7 @@ use crate::sys::kernel::checked;
 /// Connections that may wait to be accepted; the kernel's own limit (`net.core.somaxconn`) may be
 /// lower.
 const WAITING: i32 = 4096;
-/// `SO_MEMINFO` of `linux/socket.h`, and the place of the drops in its answer
+/// `SO_MEMINFO` of `linux/socket.h`, and the index of the drops in its answer
 /// (`linux/sock_diag.h`).
 const MEMORY_INFO: libc::c_int = 55;
 const DROPS: usize = 8;

@@ -5,5 +5,5 @@ mod connections;
 mod pace;
 pub(crate) mod pairs;
 
-/// Written or read at once, unless `bulk` is asked for something else.
+/// Written or read at once, unless `bulk` is configured otherwise.
 const PIECE: u32 = 128 << 10;

@@ -1,4 +1,4 @@
-//! Live capture where there is no packet ring: it says so.
+//! Live capture where there is no packet ring: an error states it.
 
 use std::convert::Infallible;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why an interface cannot be watched, or no longer. [`LiveError::hint`] says what can be done.
+/// Why an interface cannot be watched, or no longer. [`LiveError::hint`] states what can be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
@@ -21,7 +21,7 @@ pub enum LiveError {
         name: String,
         /// The program that would need the capability.
         program: String,
-        /// What the operating system says.
+        /// What the operating system reports.
         source: io::Error,
     },
     /// The interface is there, but down: at the beginning, or from now on.
@@ -51,7 +51,7 @@ pub enum LiveError {
         name: String,
         /// What was to be done.
         step: &'static str,
-        /// What the operating system says.
+        /// What the operating system reports.
         source: io::Error,
     },
     /// Live capture needs Linux.

@@ -88,7 +88,7 @@ pub(super) enum Woken {
     TimedOut,
     /// A signal came.
     Interrupted,
-    /// The socket has an error; [`PacketSocket::take_error`] says which.
+    /// The socket has an error; [`PacketSocket::take_error`] returns it.
     Failed,
 }
 
@@ -107,7 +107,7 @@ impl PacketSocket {
         let number = checked(unsafe {
             libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0)
         })?;
-        // SAFETY: the descriptor is new, and nobody else knows it.
+        // SAFETY: the descriptor is new, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
     }
 
@@ -141,7 +141,7 @@ impl PacketSocket {
         checked(result).map(|_| value)
     }
 
-    /// Has frames judged by a classic BPF program, which also says how much of each is kept.
+    /// Has frames judged by a classic BPF program, which also decides how much of each is kept.
     pub(super) fn filter(&self, program: &mut [libc::sock_filter]) -> io::Result<()> {
         let Ok(len) = u16::try_from(program.len()) else {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
@@ -215,8 +215,8 @@ impl PacketSocket {
         Ok(asked.value)
     }
 
-    /// Asks for something about an interface that is put into `data`, which begins with what is
-    /// asked.
+    /// Requests something about an interface. The answer is put into `data`, which begins with the
+    /// request.
     pub(super) fn ask_at_length(
         &self,
         request: c_ulong,
@@ -299,7 +299,7 @@ const fn every_protocol() -> u16 {
     (libc::ETH_P_ALL as u16).to_be()
 }
 
-/// Where the status of a block stands, counted from its beginning.
+/// Where the status of a block is, counted from its beginning.
 const STATUS: usize =
     offset_of!(libc::tpacket_block_desc, hdr) + offset_of!(libc::tpacket_hdr_v1, block_status);
 

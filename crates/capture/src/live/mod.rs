@@ -40,7 +40,7 @@ pub use ring::Live;
 pub struct LiveOptions {
     /// Bytes that are kept of a frame. 0 keeps as much as a block of the ring holds, 256 KiB.
     pub snap_length: u32,
-    /// Memory of the ring: what can wait while nobody reads. Rounded up to whole blocks, at most 1
+    /// Memory of the ring: what can wait while no one reads. Rounded up to whole blocks, at most 1
     /// GiB.
     pub ring: Size,
     /// How long a frame may wait in a block that is not full; the kernel's clock makes it at least
@@ -48,7 +48,7 @@ pub struct LiveOptions {
     pub block_timeout: Span,
     /// Whether to see frames that are for other hosts, as behind a mirroring port.
     pub promiscuous: bool,
-    /// Whether to take the interface's own timestamps, if it has been told to stamp every frame.
+    /// Whether to take the interface's own timestamps, if it is configured to stamp every frame.
     pub hardware_timestamps: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct LiveFacts {
     pub loopback: bool,
     /// Its largest packet.
     pub mtu: Option<Size>,
-    /// Its speed, as its driver says; virtual interfaces say what means nothing.
+    /// Its speed, as its driver reports; that of virtual interfaces means nothing.
     pub speed: Option<Rate>,
     /// Bytes that are kept of a frame.
     pub snap_length: u32,

@@ -23,7 +23,7 @@ const LARGEST_RING: u64 = 1 << 30;
 /// What the kernel wants to hear and version 3 of the ring does not use: blocks hold frames of any
 /// size.
 const FRAME_SIZE: u32 = 2048;
-/// Bytes before the type of an Ethernet frame, where a tag stands.
+/// Bytes before the type of an Ethernet frame, where a tag is.
 const ADDRESSES: usize = 12;
 /// How long an interface that went down is given to vanish, before it is called down.
 const FAREWELL: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ pub struct Live {
     block: usize,
     cursor: Option<Cursor>,
     statistics: Statistics,
-    /// Why the capture ended: what the ring holds is shown before it is said.
+    /// Why the capture ended: what the ring holds is shown before it is reported.
     end: Option<End>,
     /// A frame with its tag put back.
     tagged: Vec<u8>,

@@ -7,11 +7,11 @@ use crate::facts::ByteOrder;
 /// Bytes of the file header.
 pub(crate) const FILE_HEADER_LENGTH: usize = 24;
 
-/// What captures hold when their snap length says nothing else (libpcap's and Wireshark's largest:
-/// 256 KiB).
+/// What captures hold when their snap length states nothing else (libpcap's and Wireshark's
+/// largest: 256 KiB).
 pub(super) const LARGEST_USUAL: u32 = 256 * 1024;
 
-/// No record is longer, whatever the file header says.
+/// No record is longer, whatever the file header states.
 pub(super) const LARGEST: u32 = 16 * 1024 * 1024;
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -19,7 +19,7 @@ const NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// Kuznetzov's libpcap patch of 1999: record headers with eight more bytes.
 const MODIFIED: u32 = 0xa1b2_cd34;
 
-/// Whether a file that begins like this says that it is a pcap file.
+/// Whether a file that begins like this states that it is a pcap file.
 pub(crate) fn is_magic(start: &[u8]) -> bool {
     dialect(start).is_some()
 }
@@ -92,7 +92,7 @@ impl FileHeader {
             modified: magic == MODIFIED,
             lengths,
             snap_length: word(16),
-            // The upper bits tell of frame check sequences (draft-ietf-opsawg-pcap, section 4).
+            // The upper bits describe frame check sequences (draft-ietf-opsawg-pcap, section 4).
             link_number: word(20) & 0x03ff_ffff,
         })
     }
@@ -120,7 +120,7 @@ pub(super) struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// The header at a place of the window, if all of it is there.
+    /// The header at a position in the window, if all of it is there.
     #[inline]
     pub(super) fn load<const BIG: bool>(window: &[u8], at: usize, exchanged: bool) -> Option<Self> {
         let bytes: &[u8; 16] = window.get(at..)?.first_chunk()?;

@@ -5,7 +5,7 @@ use super::{Lengths, Pcap, Problem, is_magic};
 use crate::hit::Hit;
 use crate::ledger::Found;
 
-/// What a place in the window is.
+/// What a position in the window is.
 #[derive(Debug)]
 pub(super) enum Judgement {
     /// A record that ends at `end`.
@@ -16,15 +16,15 @@ pub(super) enum Judgement {
     Cut(Found),
     /// The end of the file.
     End,
-    /// Cannot be said before the window is this long.
+    /// Cannot be decided before the window is this long.
     NeedMore(usize),
 }
 
-/// Whether what stands behind a record vouches for its length.
+/// Whether what follows a record vouches for its length.
 enum Follows {
     Yes,
     No,
-    /// Cannot be said before the window reaches this far.
+    /// Cannot be decided before the window reaches this far.
     NeedMore(usize),
 }
 
@@ -112,7 +112,7 @@ impl Pcap {
         None
     }
 
-    /// Whether a record begins, or the file ends, at a place. An odd header is believed when a
+    /// Whether a record begins, or the file ends, at an offset. An odd header is believed when a
     /// regular one follows it.
     fn follows<const BIG: bool>(&self, window: &[u8], at: usize, complete: bool) -> Follows {
         let load = |at: usize| {
@@ -136,7 +136,7 @@ impl Pcap {
         }
     }
 
-    /// A record whose length nothing contradicts; what else is odd about it is said.
+    /// A record whose length nothing contradicts; what else is odd about it is reported.
     fn accepted(&self, position: usize, header: RecordHeader, end: usize) -> Judgement {
         let RecordHeader { captured, original, fraction, .. } = header;
         if captured > original {

@@ -3,7 +3,7 @@
 //!
 //! The format has neither magic numbers nor checksums between its records, so a record is believed
 //! only when the header behind it makes sense too. Where that fails, the reader looks for the next
-//! place from which several headers follow one another (`resync`) and says what it left out.
+//! offset from which several headers follow one another (`resync`) and reports what it left out.
 //!
 //! Bias: a damaged length that still leads to a plausible header is believed. Runs of zeros are
 //! not: other readers count every 16 of them as an empty packet of 1970.
@@ -217,7 +217,7 @@ impl Pcap {
         (position, pause)
     }
 
-    /// Emits a record that the slow path accepted; false when it is later than was asked for.
+    /// Emits a record that the slow path accepted; false when it is later than was requested.
     fn emit_judged(
         &mut self,
         window: &[u8],

@@ -1,6 +1,6 @@
 //! Finding the next record where the one before it cannot be believed.
 //!
-//! A place is believed when several record headers follow one another from there: three within a
+//! An offset is believed when several record headers follow one another from there: three within a
 //! day of the last known time, five otherwise, fewer when the last of them ends exactly with the
 //! file. Bias: a capture of a transfer of capture files holds such chains in its payload; after
 //! damage, the reader can take one of those for its own.
@@ -28,12 +28,12 @@ const DAY_SECONDS: u32 = 86_400;
 const LARGEST_ORIGINAL: u32 = 2 * 1024 * 1024;
 
 impl Pattern {
-    /// How many bytes from a place may have to be looked at.
+    /// How many bytes from an offset may have to be looked at.
     pub(super) const fn reach(&self) -> usize {
         CHAIN_FAR * (self.header_length + LARGEST_USUAL as usize) + self.header_length
     }
 
-    /// Looks for the first believable place in `from..to`.
+    /// Looks for the first believable offset in `from..to`.
     pub(super) fn find<const BIG: bool>(
         &self,
         window: &[u8],

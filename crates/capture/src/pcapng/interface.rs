@@ -1,6 +1,6 @@
-//! Interfaces: what a file says about each, and what is counted per interface.
+//! Interfaces: what a file states about each, and what is counted per interface.
 //!
-//! Sections number their interfaces from zero. An interface that stands at the same place of the
+//! Sections number their interfaces from zero. An interface that is at the same index of the
 //! next section and is described in the same words is taken for the same one, so that a capture
 //! whose parts were joined has as many interfaces as the capture itself. Bias: two machines with
 //! equal interfaces, joined in one file, become one.
@@ -23,7 +23,7 @@ const ISB_IFRECV: u16 = 4;
 const ISB_IFDROP: u16 = 5;
 const ISB_OSDROP: u16 = 7;
 
-/// What an interface description block says.
+/// What an interface description block states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Description {
     pub(super) link_number: u32,
@@ -36,8 +36,8 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// Reads the body of the block; also says whether its options overran it. None when the body is
-    /// too short.
+    /// Reads the body of the block; also returns whether its options overran it. None when the body
+    /// is too short.
     pub(super) fn read<const BIG: bool>(body: &[u8]) -> Option<(Self, bool)> {
         let link_number = u32::from(Words::<BIG>::half(body, 0)?);
         let snap_length = Words::<BIG>::word(body, 4)?;
@@ -79,7 +79,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Reads the options of an interface statistics block; also says whether they overran it.
+    /// Reads the options of an interface statistics block; also returns whether they overran it.
     pub(super) fn read<const BIG: bool>(tail: &[u8]) -> (Self, bool) {
         let mut counters = Self::default();
         let mut options = Options::<BIG>::new(tail);
@@ -125,7 +125,7 @@ pub(super) struct Interface {
     pub(super) number: u16,
     pub(super) records: u64,
     pub(super) description: Description,
-    /// Losses that packets themselves tell of (option `epb_dropcount`, field of the obsolete packet
+    /// Losses that packets themselves state (option `epb_dropcount`, field of the obsolete packet
     /// block).
     told_by_packets: Option<u64>,
     /// Statistics of the section that is being read, and of those before.

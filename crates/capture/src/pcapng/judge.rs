@@ -8,10 +8,10 @@ use super::resync::{self, Belief};
 use crate::hit::Hit;
 use crate::sink::Stop;
 
-/// What a place in the window is.
+/// What a position in the window is.
 #[derive(Debug)]
 pub(super) enum Judgement {
-    /// A block that ends at `end`; `odd` says what is wrong with it all the same.
+    /// A block that ends at `end`; `odd` states what is wrong with it all the same.
     Block { kind: u32, end: usize, odd: Option<String> },
     /// No block.
     Garbage(String),
@@ -22,7 +22,7 @@ pub(super) enum Judgement {
 }
 
 impl Judgement {
-    /// Judges the block at a place of the window.
+    /// Judges the block at a position in the window.
     #[cold]
     pub(super) fn of<const BIG: bool>(window: &[u8], position: usize, complete: bool) -> Judgement {
         let block = &window[position..];
@@ -34,7 +34,7 @@ impl Judgement {
         if kind != SECTION_HEADER {
             return Self::bounds::<BIG>(window, position, complete, kind, length);
         }
-        // Of a section header, only the byte-order magic tells how to read the length.
+        // Of a section header, only the byte-order magic shows how to read the length.
         match Words::<false>::word(block, 8) {
             None => Self::short(block, complete),
             Some(BYTE_ORDER_MAGIC) => {

@@ -3,11 +3,12 @@
 //!
 //! Packets come from enhanced, simple and obsolete packet blocks; drop counters from interface
 //! statistics; blocks of other kinds are passed over. Simple packet blocks hold no time: their
-//! packets get that of the packet before, which is said once and makes them worthless for timing.
+//! packets get that of the packet before, which is reported once and makes them worthless for
+//! timing.
 //!
 //! A block is believed when its two lengths agree, or when a believable block follows it. Where
-//! neither holds, the reader looks for the next believable block (`resync`) and says what it left
-//! out.
+//! neither holds, the reader looks for the next believable block (`resync`) and reports what it
+//! left out.
 
 pub(crate) mod block;
 mod interface;
@@ -45,14 +46,14 @@ pub(crate) struct Pcapng {
     hardware: Option<String>,
     os: Option<String>,
     application: Option<String>,
-    /// Where the link type of the first interface stands.
+    /// Where the link type of the first interface is.
     first_link: u64,
     /// Where the window begins, in bytes from the beginning of the file.
     offset: u64,
     tally: Tally,
     /// Whether the section is of a version that is not known, and is left out.
     foreign: bool,
-    /// Whether it has been said that packets have no time.
+    /// Whether it has been reported that packets have no time.
     timeless: bool,
     /// A search for the next block that has not ended.
     search: Option<Search>,
@@ -86,7 +87,7 @@ impl Pcapng {
         self.first_order
     }
 
-    /// Where the link type of the first interface stands, in bytes from the beginning of the file.
+    /// Where the link type of the first interface is, in bytes from the beginning of the file.
     pub(crate) fn first_link_offset(&self) -> u64 {
         self.first_link
     }
@@ -95,7 +96,7 @@ impl Pcapng {
         self.interfaces.iter().map(Interface::facts).collect()
     }
 
-    /// Hardware, operating system and application that wrote the file, as far as it says.
+    /// Hardware, operating system and application that wrote the file, as far as it states them.
     pub(crate) fn writer(&self) -> [Option<String>; 3] {
         [self.hardware.clone(), self.os.clone(), self.application.clone()]
     }
@@ -243,7 +244,7 @@ impl Pcapng {
         );
     }
 
-    /// Notes a problem at a place of the window.
+    /// Notes a problem at a position in the window.
     #[cold]
     fn say(
         &self,

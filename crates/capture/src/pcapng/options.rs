@@ -64,7 +64,7 @@ impl<'a, const BIG: bool> Iterator for Options<'a, BIG> {
     }
 }
 
-/// What the options of an enhanced packet block tell of its packet.
+/// What the options of an enhanced packet block state of its packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PacketOptions {
     /// Packets lost before this one.

@@ -1,8 +1,8 @@
 //! Finding the next block where one cannot be believed.
 //!
 //! A block states its length at both ends. A known type, a possible length and an equal length at
-//! the other end are enough: damage fakes that once in 2³² places. Bias: a capture of a transfer of
-//! capture files holds blocks in its payload; after damage, the reader can take one of those for
+//! the other end are enough: damage fakes that once in 2³² offsets. Bias: a capture of a transfer
+//! of capture files holds blocks in its payload; after damage, the reader can take one of those for
 //! its own.
 
 use super::block;
@@ -28,7 +28,7 @@ pub(super) fn find<const BIG: bool>(window: &[u8], from: usize, to: usize, compl
     }
 }
 
-/// Whether a block of a known type begins here, as far as its two lengths tell.
+/// Whether a block of a known type begins here, as far as its two lengths show.
 pub(super) enum Belief {
     Yes,
     No,

@@ -34,7 +34,7 @@ pub(crate) enum BeginError {
     Version { major: u16, minor: u16 },
 }
 
-/// Whether a file that begins like this says that it is a pcapng file.
+/// Whether a file that begins like this states that it is a pcapng file.
 pub(crate) fn is_magic(start: &[u8]) -> bool {
     start.starts_with(&block::SECTION_HEADER.to_le_bytes())
 }
@@ -102,7 +102,7 @@ impl Pcapng {
     }
 
     /// Takes one whole block. Returns a reason to stop before it when it is a packet that is later
-    /// than was asked for.
+    /// than was requested.
     pub(super) fn take<const BIG: bool>(
         &mut self,
         block: Block<'_>,
@@ -227,7 +227,7 @@ impl Pcapng {
                 SHB_USERAPPL => &mut self.application,
                 _ => continue,
             };
-            // Of several sections, the first that says something counts.
+            // Of several sections, the first that states something counts.
             if text.is_none() {
                 *text = option.text();
             }
@@ -385,7 +385,7 @@ impl Pcapng {
         }))
     }
 
-    /// Emits a packet; returns a reason to stop when it is later than was asked for.
+    /// Emits a packet; returns a reason to stop when it is later than was requested.
     fn emit_slow(
         &mut self,
         packet: Slow<'_>,

@@ -54,7 +54,7 @@ fn end_of_options(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; 4]);
 }
 
-/// A moment as two words, the upper one first. What lies before 1970 cannot be said and becomes
+/// A moment as two words, the upper one first. What lies before 1970 has no encoding and becomes
 /// 1970.
 fn moment(ts: Ns) -> [u8; 8] {
     let count = u64::try_from(ts.0).unwrap_or(0);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a capture cannot be written, or no further. [`WriteError::hint`] says what can be done.
+/// Why a capture cannot be written, or no further. [`WriteError::hint`] states what can be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -12,7 +12,7 @@ pub enum WriteError {
     Create {
         /// The path as given.
         path: PathBuf,
-        /// What the operating system says.
+        /// What the operating system reports.
         source: io::Error,
     },
     /// Writing failed part of the way. What was kept is whole blocks, unless it went into a pipe.
@@ -27,13 +27,13 @@ pub enum WriteError {
         frames_kept: u64,
         /// Bytes of the file.
         bytes_kept: u64,
-        /// What the operating system says.
+        /// What the operating system reports.
         source: io::Error,
     },
 }
 
 impl WriteError {
-    /// Whether whoever read the stream has closed it.
+    /// Whether the reader of the stream has closed it.
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -30,7 +30,7 @@ const BUFFER_LENGTH: usize = 256 * 1024;
 /// statistics block, rounded up.
 const SPARE: usize = 128;
 
-/// What a file says about an interface.
+/// What a file states about an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceDescription {
     /// Its name, as `eth0`.
@@ -45,7 +45,7 @@ pub struct InterfaceDescription {
     pub speed: Option<Rate>,
 }
 
-/// What a file says about what its interface lost.
+/// What a file states about what its interface lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counters {
     /// When counting began.
@@ -129,7 +129,7 @@ pub struct Writer {
     left_out: u64,
 }
 
-/// A place in the file where a block ends, and the frames before it.
+/// An offset in the file where a block ends, and the frames before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Mark {
     bytes: u64,
@@ -232,7 +232,7 @@ impl Writer {
     ///
     /// # Panics
     ///
-    /// When the frame's interface was not described before: nobody could read it.
+    /// When the frame's interface was not described before: no reader could decode it.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), WriteError> {
         assert!(frame.interface < self.interfaces, "the frame's interface was not described");
@@ -288,7 +288,7 @@ impl Writer {
     /// # Errors
     ///
     /// [`WriteError::Write`] when the last frames cannot be written. A failure that was reported
-    /// before is not reported again: [`Written`] tells of it.
+    /// before is not reported again: [`Written`] states it.
     pub fn finish(mut self) -> Result<Written, WriteError> {
         self.flush()?;
         let Self { end: Mark { bytes, frames }, left_out: frames_left_out, .. } = self;
@@ -346,8 +346,8 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// What was given is written even if nobody called [`Writer::finish`]; whether that went well,
-    /// nobody hears.
+    /// What was given is written even without a call of [`Writer::finish`]; whether that went well,
+    /// is not reported.
     fn drop(&mut self) {
         let _ = self.flush();
     }

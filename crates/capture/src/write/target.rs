@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
 pub(super) trait Target: Send {
-    /// Writes some of the bytes and says how many.
+    /// Writes some of the bytes and returns how many.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Makes this the end, where that is possible; false where it is not.

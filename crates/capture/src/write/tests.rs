@@ -62,8 +62,8 @@ fn frame(number: u64, bytes: &[u8]) -> Frame<'_> {
     }
 }
 
-/// What a disk holds after an interface and `count` frames, flushed every `every`; and what was
-/// said.
+/// What a disk holds after an interface and `count` frames, flushed every `every`; and what
+/// was reported.
 fn fill(
     room: usize,
     step: usize,

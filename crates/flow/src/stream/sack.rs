@@ -13,7 +13,7 @@ impl Stream {
         self.recovery.as_deref_mut().and_then(|r| r.disproved.take())
     }
 
-    /// Enters SACK blocks; whether they said something new.
+    /// Enters SACK blocks; returns whether they reported new ranges.
     pub(super) fn on_sack(&mut self, options: &Options, ack: i64) -> bool {
         let count = usize::from(options.sack_count).min(4);
         let una = self.una.max(ack);

@@ -6,7 +6,7 @@
 //! for more than it had shows a steal that no other counter of the guest does.
 //!
 //! Both are compared from reading to reading of the thread's clock, not by seconds of the clock: of
-//! a gap across the end of a second nobody knows which part was charged.
+//! a gap across the end of a second it is unknown which part was charged.
 
 use trustbed_units::{Ns, Span};
 

@@ -1,4 +1,4 @@
-//! When a monitor spins that must not burn a whole core: once in every second, at a place that is
+//! When a monitor spins that must not burn a whole core: once in every second, at a moment that is
 //! drawn anew each time, so that it cannot fall into step with a disturbance that comes
 //! periodically.
 //!
@@ -84,8 +84,8 @@ impl DutyCycle {
 }
 
 /// Output `number` of the generator `SplitMix64` (Steele, Lea and Flood, *Fast Splittable
-/// Pseudorandom Number Generators*, OOPSLA 2014), which needs no earlier one: whoever begins later
-/// draws the same windows.
+/// Pseudorandom Number Generators*, OOPSLA 2014), which needs no earlier one: a monitor that begins
+/// later draws the same windows.
 const fn mixed(seed: u64, number: u64) -> u64 {
     let mut bits = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -11,9 +11,9 @@
 //!
 //! Here nothing spins. [`Availability`] takes gaps and sums them by the second; [`DutyCycle`] gives
 //! the part of each second in which a monitor runs that must not burn a whole core;
-//! [`gap_threshold`] defines a gap; [`Charging`] compares with what the kernel says that the thread
-//! used; [`cpu_share`] is what a transfer had. Moments are of any one clock, and a second begins
-//! where that clock shows a whole one.
+//! [`gap_threshold`] defines a gap; [`Charging`] compares with what the kernel states that the
+//! thread used; [`cpu_share`] is what a transfer had. Moments are of any one clock, and a second
+//! begins where that clock shows a whole one.
 //!
 //! Bias: shares are over-estimated by what is taken in pieces shorter than the threshold, such as
 //! interrupts. A monitor competes: beside another thread that spins it has half of the core,

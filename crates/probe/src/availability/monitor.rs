@@ -25,7 +25,7 @@ pub struct AvailabilitySettings {
 ///
 /// In the order of time: [`on_passes`](Self::on_passes), [`on_gap`](Self::on_gap),
 /// [`advance`](Self::advance); after each, [`poll_second`](Self::poll_second) until there is none,
-/// and [`exchange`](Self::exchange) as often as single gaps are wanted. [`finish`](Self::finish)
+/// and [`exchange`](Self::exchange) as often as single gaps are needed. [`finish`](Self::finish)
 /// closes the last second.
 ///
 /// Its memory is the table and the seconds not polled yet. As long as these are few, it asks the

@@ -1,4 +1,4 @@
-//! How wrong a timestamp may be, as whoever wrote it believes: RFC 4656, section 4.1.2, with bit Z
+//! How wrong a timestamp may be, as its writer believes: RFC 4656, section 4.1.2, with bit Z
 //! of RFC 8186.
 
 use trustbed_units::Span;
@@ -43,7 +43,7 @@ impl ErrorEstimate {
         self.0 & SYNCHRONIZED != 0
     }
 
-    /// Bit Z: the format of the timestamps of whoever made the estimate.
+    /// Bit Z: the format of the timestamps of the estimate's writer.
     pub const fn format(self) -> TimeFormat {
         if self.0 & PTP == 0 { TimeFormat::Ntp } else { TimeFormat::Ptp }
     }

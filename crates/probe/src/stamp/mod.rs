@@ -7,7 +7,7 @@
 //! section 4.6): what is too short for STAMP and long enough for TWAMP is read.
 //!
 //! Not here: authentication, and the extensions of RFC 8972 but for padding. A reflector returns
-//! what lies behind the base packet as it came; whoever put extensions there finds their flag
+//! what lies behind the base packet as it came; a sender of extensions finds their flag
 //! "unrecognized" as it was set, which is what the RFC asks of those who do not know them.
 
 mod error_estimate;

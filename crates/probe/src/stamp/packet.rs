@@ -137,7 +137,7 @@ impl ReflectorPacket {
     }
 }
 
-/// Some bytes from a place on; zeros where they are not all there.
+/// Some bytes from an offset on; zeros where they are not all there.
 fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }

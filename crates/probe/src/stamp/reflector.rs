@@ -6,7 +6,7 @@
 //! bytes to a packet of 14, so that little is gained by a forged address.
 //!
 //! A session is known by the peer's address and port, and by the identifier of RFC 8972 where one
-//! is asked for; without one whatever is there is returned and not looked at, since TWAMP may
+//! is configured; without one whatever is there is returned and not looked at, since TWAMP may
 //! have padding in its place.
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct ReflectorSettings {
     pub peer_port: Option<u16>,
     /// The session that packets must name; any unless given.
     pub session: Option<u16>,
-    /// Whether it counts its own packets, so that the sender can tell in which direction one was
+    /// Whether it counts its own packets, so that the sender knows in which direction one was
     /// lost.
     pub stateful: bool,
     /// Larger packets are not answered.
@@ -46,7 +46,7 @@ pub struct ReflectorSettings {
 /// Why a packet is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// It is from somebody else.
+    /// It is from another sender.
     OtherPeer,
     /// It is too short to be a test packet.
     TooShort,

@@ -1,7 +1,7 @@
 //! Moments in the two formats of the protocol.
 //!
 //! Both have 32 bits for seconds and begin again after 136 years (NTP in 2036, PTP in 2106):
-//! whoever reads one has to know roughly when it is. NTP counts seconds in steps of 2⁻³², which is
+//! a reader has to know roughly when it is. NTP counts seconds in steps of 2⁻³², which is
 //! finer than a nanosecond, so that a moment survives the way there and back unchanged.
 //!
 //! Bias: PTP counts in TAI, which is 37 s ahead of UTC and of the clocks of hosts since 2017. RFC
@@ -49,8 +49,8 @@ impl StampTime {
         let since = moment.0 as i128 + format.epoch();
         let (seconds, nanoseconds) = (since.div_euclid(SECOND), since.rem_euclid(SECOND));
         let rest = match format {
-            // Rounded up, so that whoever rounds down has the same nanosecond; 999 999 999 ns are
-            // four steps below a second.
+            // Rounded up, so that a reader that rounds down has the same nanosecond; 999 999 999 ns
+            // are four steps below a second.
             TimeFormat::Ntp => ((nanoseconds << 32) + SECOND - 1) / SECOND,
             TimeFormat::Ptp => nanoseconds,
         };

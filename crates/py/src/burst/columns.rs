@@ -1,5 +1,5 @@
 //! Where the columns of a capture wait until they have been measured: times, lengths and, when
-//! somebody asks whose or which packets they are, marks.
+//! a caller asks whose or which packets they are, marks.
 //!
 //! The first 64 MiB stay in memory, the rest goes to an unnamed temporary file, 12 bytes a packet
 //! (20 with marks), and is read back block by block as often as needed. So a capture is read once,
@@ -126,7 +126,7 @@ impl Columns {
     }
 
     /// Shows the packets of some blocks with their marks, if they have any, one block after the
-    /// other; those that `owned` says are meant, if it is given.
+    /// other; those that `owned` marks are meant, if it is given.
     pub(super) fn each(
         &self,
         blocks: Range<usize>,

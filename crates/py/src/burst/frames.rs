@@ -1,9 +1,9 @@
 //! From frames to columns: one reading of a capture.
 //!
-//! Nothing in a frame is looked at as long as its length is all that is asked for. A frame longer
+//! Nothing in a frame is looked at as long as only its length is requested. A frame longer
 //! than Ethernet's 1518 bytes shows that the capture holds super-packets; then, if it can be read
-//! again, reading begins anew with every frame decoded, because what their segments were is told by
-//! SYNs and ordinary packets before them.
+//! again, reading begins anew with every frame decoded, because what their segments were is shown
+//! by SYNs and ordinary packets before them.
 
 use std::time::{Duration, Instant};
 

@@ -82,7 +82,7 @@ enum Unit {
     Queue(Box<DropTail>),
 }
 
-/// σ of rates, and queues of rates and buffers; in the order in which they were asked for.
+/// σ of rates, and queues of rates and buffers; in the order in which they were requested.
 pub(super) fn load<E>(
     chosen: &Chosen<'_>,
     rates: &[Rate],
@@ -187,7 +187,7 @@ fn shared<T: Send, E>(
                 let done_in = done_in.clone();
                 scope.spawn(move || {
                     let result = work(worker, stop);
-                    // Closing the channel tells that the worker has ended, should it panic too.
+                    // Closing the channel shows that the worker has ended, should it panic too.
                     drop(done_in);
                     result
                 })

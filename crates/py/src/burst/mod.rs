@@ -152,7 +152,7 @@ pub(crate) fn arrivals(
     Ok(Arrivals { read, streams })
 }
 
-/// What a study is asked.
+/// The options of a study.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct StudyAsked {
@@ -259,7 +259,7 @@ impl Arrivals {
             .collect()
     }
 
-    /// Packets and bytes of streams that were too many to be told apart.
+    /// Packets and bytes of streams that were too many to be distinguished.
     #[getter]
     fn beyond(&self) -> (u64, u64) {
         let beyond = self.read.streams.beyond();

@@ -53,7 +53,7 @@ pub(super) fn capture<'py>(py: Python<'py>, read: &Read) -> Dict<'py> {
     Ok(dict)
 }
 
-/// Everything that a study found; what was not asked for is not there.
+/// Everything that a study found; what was not requested is not there.
 pub(super) fn study<'py>(py: Python<'py>, study: Study, telling: &Telling) -> Dict<'py> {
     let dict = PyDict::new(py);
     dict.set_item("packets", study.packets)?;

@@ -9,7 +9,7 @@ use trustbed_capture::{CaptureFacts, Direction, Frame};
 use trustbed_record::address;
 use trustbed_wire::{Contents, IpContents};
 
-/// What tells streams apart.
+/// What distinguishes streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Direction,

@@ -2,7 +2,7 @@
 //! the wire.
 //!
 //! The same as for a file that holds the frames that the filter means: [`trustbed_flow::Unsegment`]
-//! learns from them and cuts, [`Basis`] says what counts, a frame without an IP header has no IP
+//! learns from them and cuts, [`Basis`] decides what counts, a frame without an IP header has no IP
 //! length.
 
 use trustbed_burst::Basis;

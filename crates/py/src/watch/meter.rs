@@ -2,7 +2,7 @@
 //!
 //! Packets are put in the order of their times within 10 ms, as those of a file are. A window is
 //! handed out when nothing can come that belongs to it: when a packet was seen more than 10 ms
-//! behind its end, or the caller says that so much time has passed. A clock that steps back by up
+//! behind its end, or the caller states that so much time has passed. A clock that steps back by up
 //! to a second keeps packets at its latest time until it has caught up, and each is counted; at a
 //! longer step the windows begin anew.
 

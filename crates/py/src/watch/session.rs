@@ -1,8 +1,8 @@
 //! The thread that captures: frames from the ring to the meter and to the file, until it is asked
 //! to end or the interface is gone.
 //!
-//! It shares windows and counters with whoever asks ([`Session`]). What goes wrong is an [`Event`]:
-//! a full disk and an interface that went down are said once and do not end it.
+//! It shares windows and counters with its callers ([`Session`]). What goes wrong is an [`Event`]:
+//! a full disk and an interface that went down are reported once and do not end it.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const WAIT: Span = Span::from_millis(50);
 const SHARE: Duration = Duration::from_millis(10);
 /// How often the file is brought up to date.
 const FLUSH: Duration = Duration::from_secs(1);
-/// How often the file is told what was dropped so far; of several statements readers take the last
+/// How often the file records what was dropped so far; of several statements readers take the last
 /// one.
 const TELL: Duration = Duration::from_secs(10);
 /// The end of a capture takes no longer than this, whatever still passes.
@@ -57,7 +57,7 @@ pub(super) struct State {
     pub(super) statistics: Statistics,
     pub(super) counted: Counted,
     pub(super) file: Option<FileState>,
-    /// Windows that nobody fetched in time.
+    /// Windows that no caller fetched in time.
     pub(super) windows_left_out: u64,
     pub(super) ended: bool,
 }
@@ -312,7 +312,7 @@ impl Worker {
         state.take(rows);
         state.counted = self.meter.counted();
         state.facts = self.live.facts();
-        // What passed after the end was not asked for.
+        // What passed after the end was not requested.
         state.statistics.received =
             state.statistics.received.min(state.statistics.shown - self.late);
         state.statistics.shown -= self.late;
@@ -415,7 +415,7 @@ fn lock(shared: &Shared) -> MutexGuard<'_, State> {
     shared.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the system's clock says; the kernel stamps frames with the same.
+/// The system clock's time; the kernel stamps frames with the same.
 fn now() -> Ns {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ns(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))

@@ -19,7 +19,7 @@ pub enum FilterError {
     /// Something else should stand here.
     #[error("{found} (at {position}) stands where {expected} is expected")]
     Unexpected {
-        /// What stands here.
+        /// What is found here.
         found: String,
         /// Where.
         position: usize,
@@ -35,7 +35,7 @@ pub enum FilterError {
     /// A value that is not of its kind.
     #[error("{found} (at {position}) is no {kind}")]
     BadValue {
-        /// What stands there.
+        /// What is found there.
         found: String,
         /// Where.
         position: usize,
@@ -63,7 +63,7 @@ enum Kind {
     PortRange,
 }
 
-/// What stands in front of a value: `tcp dst port`.
+/// What precedes a value: `tcp dst port`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Qualifiers {
     layer: Option<Test>,

@@ -1,4 +1,4 @@
-//! What is meant by which words, and what is said about others.
+//! What the words of a filter mean, and the errors for others.
 
 use std::net::IpAddr;
 

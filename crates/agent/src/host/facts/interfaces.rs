@@ -225,7 +225,7 @@ impl Interface {
             receive: answer[5],
             send: answer[8],
         });
-        // Queues for receiving, or for both ways.
+        // Queues for receiving, or for both directions.
         self.channels = words(Ask::Channels).map(|answer| answer[5].saturating_add(answer[8]));
         self.hardware_timestamps =
             words(Ask::Timestamping).map(|answer| answer[1] & HARDWARE_STAMPS == HARDWARE_STAMPS);
@@ -275,7 +275,7 @@ impl Traffic {
 }
 
 impl Qdisc {
-    /// What a message about a discipline says, behind the number of its interface.
+    /// What a message about a discipline holds, behind the number of its interface.
     fn read(message: &[u8]) -> Option<(u32, Self)> {
         let (index, parent) = (number32(message, 4)?, number32(message, 12)?);
         let mut found = Self {

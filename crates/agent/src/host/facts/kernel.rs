@@ -18,7 +18,7 @@ pub(super) struct Steering {
     /// What `adjtimex(2)` returns: 0 is well, 5 is not synchronised.
     pub(super) state: i32,
     pub(super) status: i32,
-    /// In nanoseconds where the status says so, else in microseconds.
+    /// In nanoseconds where the status states it, else in microseconds.
     pub(super) offset: i64,
     pub(super) estimated_error_us: i64,
     pub(super) maximum_error_us: i64,

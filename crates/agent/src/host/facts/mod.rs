@@ -135,7 +135,7 @@ mod tests {
         serde_json::to_value(look(&configuration, start, Stop::never())).unwrap()
     }
 
-    /// What the report has at the place that a note names; none where a part of it is not there.
+    /// What the report has at the path that a note names; none where a part of it is not there.
     fn at<'a>(found: &'a serde_json::Value, what: &str) -> Option<&'a serde_json::Value> {
         what.split('.').try_fold(found, |place, key| place.get(key))
     }

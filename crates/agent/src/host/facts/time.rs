@@ -24,7 +24,7 @@ pub(super) struct Clock {
     source: Option<String>,
     available: Option<Vec<String>>,
     timer_resolution_ns: Option<i64>,
-    /// How much later than asked the timers of an ordinary thread may expire, so that several
+    /// How much later than requested the timers of an ordinary thread may expire, so that several
     /// expire at once.
     timer_slack_ns: Option<u64>,
     /// Clocks of network cards and hypervisors that could discipline it.

@@ -74,7 +74,7 @@ impl Watch {
         let began = clock::monotonic();
         let Some(watched) = self.0.get_mut(name) else {
             let card = Card::of(name)?;
-            // One that fails now is not asked again.
+            // One that fails now is not queried again.
             let (counters, failure) = match card.counters() {
                 Ok(found) => (found.into_iter().collect(), None),
                 Err(error) => (Counters::new(), Some(error)),

@@ -40,7 +40,7 @@ pub(super) struct Found {
     pub(super) left_out: u64,
 }
 
-/// The socket that is asked.
+/// The socket that answers the queries.
 pub(super) struct Diagnosis {
     netlink: Netlink,
     most: usize,

@@ -9,7 +9,7 @@
 //!
 //! The first line describes the others. Each of them is a second of one thread ([`log`]); what the
 //! host reports of that second (steal, throttling) is in the lines of the first thread. Seconds
-//! are those of the real-time clock, by its offset at the start; the report says when it was
+//! are those of the real-time clock, by its offset at the start; the report states when it was
 //! stepped since.
 //!
 //! Bias: writing the lines takes some 0.1 ms of a second, on the same core where there is no other.

@@ -102,7 +102,7 @@ impl Outlet {
 /// Brings a table back. One without room stays away: it would take the place of one with.
 pub(super) fn return_table(home: &SyncSender<Vec<Gap>>, table: Vec<Gap>) {
     if table.capacity() > 0 {
-        // There is a place for every table that was taken.
+        // There is room for every table that was taken.
         let _ = home.try_send(table);
     }
 }

@@ -162,7 +162,7 @@ pub(super) struct Allowed {
     pub(super) patience: Span,
 }
 
-/// The two ways to the receiver, and what was done on them.
+/// The two connections to the receiver, and what was done on them.
 pub(super) struct Prober {
     pub(super) flight: Flight,
     asking: Asking,

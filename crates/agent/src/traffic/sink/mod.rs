@@ -52,7 +52,7 @@ struct Configuration {
     tcp: TcpOptions,
 }
 
-/// A place to receive at. Port 0: the kernel chooses one, which `ready` names.
+/// An address to receive at. Port 0: the kernel chooses one, which `ready` names.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listen {

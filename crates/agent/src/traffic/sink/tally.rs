@@ -118,7 +118,7 @@ impl Tally {
         self.lowest = self.lowest.min(number);
     }
 
-    /// The places of the numbers above the old highest up to the new one held older numbers.
+    /// The slots of the numbers above the old highest up to the new one held older numbers.
     fn forget(&mut self, old: u64, new: u64) {
         if new - old >= WINDOW {
             self.seen.fill(0);
