@@ -141,7 +141,7 @@ def test_the_deepest_queue_stays_in_its_chart(model: RunModel) -> None:
 
 def test_a_slowdown_without_interval_is_a_mark_without_a_bar() -> None:
     points = [Slowdown(share=None, ratio=2.0, low=None, high=None, basis=None)]
-    row = charts.slowdown([("cell", points)])["datasets"]["places"][0]
+    row = charts.slowdown([("cell", points)])["datasets"]["points"][0]
     assert (row["word"], row["low"], row["high"]) == ("mean", 2.0, 2.0)
 
 
