@@ -101,7 +101,7 @@ class OwnedDirectory(ABC):
         )
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Puts a manifest in the place of the earlier one."""
+        """Replaces the earlier manifest."""
         write_whole(self.path / MANIFEST, as_text(manifest))
 
     def manifest(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class OwnedDirectory(ABC):
 
     @property
     def is_held(self) -> bool:
-        """Whether somebody is at work here."""
+        """Whether a process is at work here."""
         try:
             with (self.path / _LOCK).open("a") as stream:
                 return not _held(stream, self.path / _LOCK)
@@ -189,7 +189,7 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 
 def _held(stream: IO[str], lock: Path) -> bool:
-    """Takes a lock; false if somebody else has it, or has just removed it."""
+    """Takes a lock; false if another process has it, or has just removed it."""
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(stream.fileno()), lock.stat())

@@ -115,7 +115,7 @@ class Table:
     def missing(self, keys: Sequence[str], message: str, hint: str) -> ScenarioError:
         """The complaint that none of some keys is there.
 
-        Where a key that nobody asked for yet looks like one of them, it is about that.
+        Where a key that was not read yet looks like one of them, it is about that.
         """
         for written in self._values:
             meant = misspelt(written, keys) if written not in self._asked else None
@@ -133,7 +133,7 @@ class Table:
         return self._values.get(key)
 
     def close(self) -> None:
-        """Complains about a key that nobody asked for."""
+        """Complains about a key that was not read."""
         for key in self._values:
             if key not in self._asked:
                 raise self.error(key, f"no such key, {key}", nearest(key, self._asked))

@@ -59,35 +59,37 @@ def requests(text: str) -> pa.Table:
 
 def _row(number: int, line: str) -> Row:
     try:
-        said: Mapping[str, Any] = json.loads(line)
+        answer: Mapping[str, Any] = json.loads(line)
     except ValueError:
         raise WorkloadError(
             f"line {number} of curl's output is cut or damaged: {first_line(line)!r}",
             "run curl again",
         ) from None
-    missing = [name for name in _WANTED if name not in said]
+    missing = [name for name in _WANTED if name not in answer]
     if missing:
         raise WorkloadError(
             f"line {number} of curl's output lacks {', '.join(missing)}",
             "curl must be 7.75 or newer; see curl --version",
         )
-    status = said["http_code"] or None
-    error = said.get("errormsg") if said["exitcode"] else None
-    if said["exitcode"] and not error:
-        error = f"exit code {said['exitcode']}"
+    status = answer["http_code"] or None
+    error = answer.get("errormsg") if answer["exitcode"] else None
+    if answer["exitcode"] and not error:
+        error = f"exit code {answer['exitcode']}"
     if error is None and status is not None and status >= _FIRST_ERROR_STATUS:
         error = f"status {status}"
     timed = error is None
-    sent = said["time_pretransfer"]
+    sent = answer["time_pretransfer"]
     opened = (
-        max(0.0, said["time_connect"] - said["time_namelookup"]) if said["time_connect"] else 0.0
+        max(0.0, answer["time_connect"] - answer["time_namelookup"])
+        if answer["time_connect"]
+        else 0.0
     )
     return {
-        "connect_ns": nanoseconds(opened) if said["time_connect"] or timed else None,
-        "first_byte_ns": nanoseconds(said["time_starttransfer"] - sent) if timed else None,
-        "response_ns": nanoseconds(said["time_total"] - sent) if timed else None,
-        "total_ns": nanoseconds(said["time_total"]) if timed else None,
-        "bytes": said["size_download"],
+        "connect_ns": nanoseconds(opened) if answer["time_connect"] or timed else None,
+        "first_byte_ns": nanoseconds(answer["time_starttransfer"] - sent) if timed else None,
+        "response_ns": nanoseconds(answer["time_total"] - sent) if timed else None,
+        "total_ns": nanoseconds(answer["time_total"]) if timed else None,
+        "bytes": answer["size_download"],
         "status": status,
         "error": error,
     }

@@ -25,10 +25,10 @@ def of_sorted(ordered: Sequence[float], share: float) -> float | None:
     """As :func:`quantile`, of values in order."""
     if not ordered:
         return None
-    place = (len(ordered) - 1) * share
-    low = math.floor(place)
+    position = (len(ordered) - 1) * share
+    low = math.floor(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return ordered[low] + (position - low) * (ordered[high] - ordered[low])
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -66,9 +66,9 @@ def cumulative(values: Sequence[float], *, most: int = 10_000) -> list[Step]:
     ordered = sorted(values)
     count = len(ordered)
     ends = [
-        place + 1
-        for place in range(count)
-        if place + 1 == count or ordered[place] < ordered[place + 1]
+        index + 1
+        for index in range(count)
+        if index + 1 == count or ordered[index] < ordered[index + 1]
     ]
     stride = max(1, math.ceil(len(ends) / (most - 1)))
     kept = ends[::stride]

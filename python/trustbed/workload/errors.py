@@ -1,4 +1,4 @@
-"""What is said when the output of a program is not what it should be."""
+"""The error of a program whose output is not what it should be."""
 
 from __future__ import annotations
 
