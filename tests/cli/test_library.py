@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,12 @@ def test_the_public_names_are_these() -> None:
     ]
     assert all(getattr(trustbed, name) is not None for name in trustbed.__all__)
     assert set(trustbed.__all__) <= set(dir(trustbed))
+
+
+@pytest.mark.parametrize("attribute", ["options", "findings", "new"])
+def test_results_are_read_only(capture: Capture, attribute: str) -> None:
+    with pytest.raises(FrozenInstanceError):
+        setattr(capture, attribute, None)
 
 
 def test_another_name_is_an_attribute_error() -> None:

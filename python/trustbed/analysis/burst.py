@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
@@ -179,11 +179,18 @@ def _one_of(name: str, value: Any, kind: Any) -> Any:  # noqa: ANN401 - any lite
     return value
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Burstiness:
     """The burstiness of a capture.
 
     Made by :func:`burst` and :meth:`trustbed.Capture.burstiness`.
     """
+
+    options: BurstOptions
+    _arrivals: _core.Arrivals
+    _all: Model
+    _streams: Sequence[Model]
+    _studied: Sequence[tuple[Studied, Model]]
 
     def __init__(
         self,
@@ -192,21 +199,23 @@ class Burstiness:
         *,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> None:
-        self._arrivals = arrivals
-        self.options = options
         named = enumerate(name for name, _, _ in arrivals.streams[: options.top])
         whole = Studied(arrivals, options, progress=progress)
         parts = {
             name: Studied(arrivals, options, stream=index, progress=progress)
             for index, name in named
         }
-        self._all, *self._streams = models = [
-            one.model(name) for name, one in ((ALL, whole), *parts.items())
-        ]
-        self._studied = list(zip((whole, *parts.values()), models, strict=True))
+        models = [one.model(name) for name, one in ((ALL, whole), *parts.items())]
         lost = sum(queue["lost_packets"] for model in models for queue in model["queue"])
         if options.lost and lost > MOST_LOST:
             raise TooManyLost(lost)
+        vars(self).update(
+            options=options,
+            _arrivals=arrivals,
+            _all=models[0],
+            _streams=models[1:],
+            _studied=list(zip((whole, *parts.values()), models, strict=True)),
+        )
 
     @cached_property
     def facts(self) -> CaptureFacts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -130,12 +130,18 @@ def _ask_engine(
     )
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Capture:
     """An analysed capture. Made by :func:`analyze`.
 
     Tables are pyarrow Tables with the unit and meaning of every column in its field's metadata;
     polars, pandas and DuckDB take them as they are.
     """
+
+    options: Options
+    _analysis: _core.Analysis
+    _host_of: HostOf | None
+    _has_series: bool
 
     def __init__(
         self,
@@ -145,10 +151,7 @@ class Capture:
         series: bool = False,
         host_of: HostOf | None = None,
     ) -> None:
-        self._analysis = analysis
-        self._host_of = host_of
-        self._has_series = series
-        self.options = options
+        vars(self).update(options=options, _analysis=analysis, _host_of=host_of, _has_series=series)
 
     # What the engine found.
 

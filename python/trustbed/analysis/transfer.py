@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from trustbed.analysis.capture import Capture
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Transfer:
     """The data that one side of a connection sent. Made by :meth:`trustbed.Capture.transfer`.
 
@@ -24,19 +26,11 @@ class Transfer:
     ``diagnosis`` the cause, confidence, verdict, and why.
     """
 
-    def __init__(
-        self,
-        row: Row,
-        measured: Row,
-        diagnosis: Diagnosis,
-        host: HostEvidence | None,
-        capture: Capture,
-    ) -> None:
-        self.row = row
-        self.diagnosis = diagnosis
-        self._measured = measured
-        self._host = host
-        self._capture = capture
+    row: Row
+    _measured: Row
+    diagnosis: Diagnosis
+    _host: HostEvidence | None
+    _capture: Capture
 
     @property
     def name(self) -> str:

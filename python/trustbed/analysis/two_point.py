@@ -82,12 +82,12 @@ def join(
     )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class TwoPoint:
     """Two captures of the same packets, joined. Made by :func:`join`."""
 
-    def __init__(self, joined: _core.TwoPoint, files: tuple[Sequence[str], Sequence[str]]) -> None:
-        self._joined = joined
-        self.files = files
+    _joined: _core.TwoPoint
+    files: tuple[Sequence[str], Sequence[str]]
 
     @cached_property
     def clocks(self) -> Clocks:
