@@ -131,7 +131,9 @@ def test_a_round_whose_transports_are_lost_is_completed_by_its_hosts(
             False,
             True,
         ]
-    assert not list(server.home.glob("trustbed/session-*")), "hosts are left as they were"
+    wait_until(
+        lambda: not list(server.home.glob("trustbed/session-*")), "the hosts as they were before"
+    )
 
 
 def test_a_host_whose_session_is_gone_for_good_has_failed(
