@@ -92,14 +92,14 @@ _BEGIN = (
     'test -O . || { echo "$1 belongs to another user" >&2; exit 1; }',
     'here="session-$(uname -n)"',
     # Directories of sessions and partial copies whose shell has ended. Other machines with the
-    # same home remove their own.
+    # same home remove their own. A zombie keeps its process id but has no working directory:
+    # /proc/N/cwd distinguishes the two.
     (
-        'for old in "$here"-* .agent-*."$(uname -n)".*; do kill -0 "${old##*[-.]}" '
-        '2>/dev/null || rm -rf "$old"; done'
+        'for old in "$here"-* .agent-*."$(uname -n)".*; do test -e '
+        '"/proc/${old##*[-.]}/cwd" || rm -rf "$old"; done'
     ),
 )
 _SOCKET = "link"
-# A zombie keeps its process id but has no working directory: /proc/N/cwd distinguishes the two.
 _SLEEP = "{ sleep 0.1 2>/dev/null || sleep 1; }"
 
 
