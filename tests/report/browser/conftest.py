@@ -7,21 +7,20 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from selenium import webdriver
+from selenium.webdriver import Chrome
 
 import trustbed
 from tests.patience import PATIENCE
 from tests.report.campaign_directories import FOUR_DAYS, HOUR, Story, make_campaign
 from tests.report.run_directories import make_run
-from trustbed.campaign.results import read_json as read_model
+from trustbed.campaign.results import read_model
 from trustbed.report.burst import page as burst_page
 from trustbed.report.campaign import page as campaign_page
 from trustbed.report.transfer import html
-
-if TYPE_CHECKING:
-    from selenium.webdriver import Chrome
 
 FLAGS = (
     "--headless=new",
@@ -87,7 +86,11 @@ class Viewer:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """Addresses that were asked for since the last call."""
+        """Addresses that pages asked for since the last call.
+
+        Chromium's own pages (a new tab loads its parts while a page of ours is already shown) are
+        left out.
+        """
         messages = [
             json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
         ]
@@ -95,13 +98,13 @@ class Viewer:
             message["params"]["request"]["url"]
             for message in messages
             if message["method"] == "Network.requestWillBeSent"
+            and not message["params"]["documentURL"].startswith("chrome://")
         ]
 
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    """Headless Chromium; the test is skipped where it, its driver or selenium is missing."""
-    webdriver = pytest.importorskip("selenium.webdriver")
+    """Headless Chromium; the test is skipped where it or its driver is missing."""
     browser = next(
         filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
     )
