@@ -24,8 +24,10 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 ARROW_CRATES := --package trustbed-record --package trustbed-py
 # Crates that touch neither clock nor file nor socket: their clippy.toml says so.
 PURE_CRATES := $(patsubst crates/%/clippy.toml,--package trustbed-%,$(subst _,-,$(shell grep -l 'pure crate: ' crates/*/clippy.toml)))
-# Python tests that start no program and open no socket.
-PURE_TESTS := tests/campaign tests/diagnose tests/report tests/scenario tests/test_architecture.py
+# Python tests that start no agent, no server and no browser.
+PURE_TESTS := tests/campaign tests/diagnose tests/report tests/scenario tests/test_architecture.py \
+	$(addprefix --ignore=,tests/report/browser tests/campaign/runner/test_live.py tests/campaign/runner/test_transport_losses.py \
+	$(addprefix tests/campaign/metrics/test_,campaign.py cloudwatch.py prometheus.py))
 # One file is one worker's, since the tests of a file share what is expensive; in the order of collection, since the long files are not
 # those of many tests.
 PARALLEL := --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
@@ -87,7 +89,7 @@ check: $(READY)/develop $(READY)/command ## What an editor's loop needs: quick l
 	mypy
 	lint-imports
 	cargo test $(PURE_CRATES) --lib --locked --quiet
-	python -m pytest --quiet $(PARALLEL) -m "not quiet" --ignore tests/report/browser $(PURE_TESTS)
+	python -m pytest --quiet $(PARALLEL) -m "not quiet" $(PURE_TESTS)
 
 house: $(READY)/develop ## Sizes that the project keeps: bytes, widths, untyped records, lines of the first pages
 	python tools/house.py

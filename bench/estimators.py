@@ -31,7 +31,7 @@ HEADER_BYTES = 28
 TOLERATED = 0.05
 """An interval may miss what was available by so much of the capacity."""
 STOOD_NS = 20_000_000
-"""Whatever was late by so much stood still: longer than any stream here at 20 Mbit/s and more."""
+"""Anything that is late by this much stalled: longer than any stream here at 20 Mbit/s and more."""
 EMULATOR_P99_NS = 500_000
 """An emulator that is late by so much in one packet of a hundred makes delays of its own."""
 DISCARDED_SHARE = 0.25
@@ -222,10 +222,10 @@ def invalid(
 
     The programs are the sender, the emulator and the cross traffic.
     """
-    # A sender that stood still has told so by itself: that run was not used.
+    # A stalled sender reports that itself: that run was not used.
     for who, late in (("emulator", moved), ("cross traffic", cross and cross["departure_error"])):
         if late and (late["max_ns"] or 0) > STOOD_NS:
-            return f"the {who} stood still for {late['max_ns'] / 1e6:.0f} ms"
+            return f"the {who} stalled for {late['max_ns'] / 1e6:.0f} ms"
     if (moved["p99_ns"] or 0) > EMULATOR_P99_NS:
         return f"one packet in a hundred left the emulator {moved['p99_ns'] / 1e3:.0f} µs late"
     if cross is not None and cross["departure_error"]["generator_late"]:

@@ -85,12 +85,12 @@ def _run(sources: list[captures.Source], workers: int) -> list[Outcome]:
     order = sorted(range(len(sources)), key=lambda index: -sources[index].path.stat().st_size)
     by_index: dict[int, list[Outcome]] = {}
     with ProcessPoolExecutor(max_workers=workers) as pool:
-        for done, (index, result) in enumerate(
+        for count, (index, result) in enumerate(
             zip(order, pool.map(outcomes, [sources[i] for i in order]), strict=True), 1
         ):
             by_index[index] = result
             if sys.stderr.isatty():
-                print(f"\r{done} of {len(sources)}", end="", file=sys.stderr, flush=True)
+                print(f"\r{count} of {len(sources)}", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     return [outcome for index in range(len(sources)) for outcome in by_index[index]]
@@ -114,7 +114,10 @@ def _verdict(found: list[Outcome], output: Path | None) -> int:
         print(f"error: reasons that nothing documents: {', '.join(unknown)}", file=sys.stderr)
     if directions == 0:
         print("error: nothing was compared", file=sys.stderr)
-        print("hint: every capture was damaged or refused; the page says why", file=sys.stderr)
+        print(
+            "hint: every capture was damaged or refused; the page gives the reasons",
+            file=sys.stderr,
+        )
         return 2
     return 0 if share >= document.WANTED and not unknown else 1
 

@@ -68,7 +68,7 @@ def load(source: Source) -> list[Record] | Unread:
     """All records of a capture, or why it is not compared.
 
     A file that stops making sense is not compared: tcptrace and tshark stop there, each at its own
-    place, while trustbed goes on.
+    offset, while trustbed goes on.
     """
     try:
         return list(records(contents(source.path)))

@@ -87,7 +87,7 @@ class PacketCase:
 
     @property
     def stream(self) -> Stream:
-        """What trustbed's definitions say about the packet's direction."""
+        """The packet's direction by trustbed's definitions."""
         return self.history.connection.streams[self.packet.sender]
 
 
@@ -102,7 +102,7 @@ class SampleCase:
 
     @property
     def stream(self) -> Stream:
-        """What trustbed's definitions say about the direction of the data."""
+        """The direction of the data by trustbed's definitions."""
         return self.history.connection.streams[self.segment.sender]
 
 
@@ -118,7 +118,7 @@ class FlagCase:
 
     @property
     def stream(self) -> Stream:
-        """What trustbed's definitions say about the packet's direction."""
+        """The packet's direction by trustbed's definitions."""
         return self.history.connection.streams[self.packet.sender]
 
     @property

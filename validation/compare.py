@@ -1,13 +1,13 @@
 """Compares trustbed with tcptrace and tshark on one capture, by direction and field.
 
-A field is *equal* when both say the same; *explained* when three things hold: the oracle's slow
+A field is *equal* when both report the same; *explained* when three things hold: the oracle's slow
 reading of the packets by trustbed's definitions gives exactly trustbed's numbers, the oracle's
 model of the tool gives exactly the tool's numbers, and every packet (sample, frame) on which the
 two readings part satisfies a named reason within its bounds; *unexplained* otherwise.
 
 The tool's number for a direction is taken over the frames of trustbed's direction, so that it has a
 meaning where the two cut connections differently; where they cut alike it is the printed number.
-What cutting differently changes is found by asking the model what the tool would have said of
+The effect of cutting differently is found by asking the model what the tool would report for
 trustbed's connection by itself.
 """
 
@@ -30,7 +30,7 @@ PRINTED_MS = 0.0501
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the two tools said about a capture; None where one cannot read it."""
+    """The output of the two tools for a capture; None where one cannot read it."""
 
     tcptrace: list[tcptrace.Connection] | None
     tshark: dict[int, tshark.Frame] | None

@@ -57,7 +57,7 @@ class Connection:
 
 def cut(arrivals: Iterable[Arrival]) -> list[Connection]:
     """All connection instances in the order of their first packets, each fully analysed."""
-    done: list[Connection] = []
+    complete: list[Connection] = []
     live: dict[tuple[tuple[str, int], tuple[str, int]], Connection] = {}
     for arrival in arrivals:
         packet = arrival.packet
@@ -65,11 +65,11 @@ def cut(arrivals: Iterable[Arrival]) -> list[Connection]:
         if connection is None or _is_old(connection, packet):
             connection = _begin(packet, arrival.epoch)
             live[packet.key] = connection
-            done.append(connection)
+            complete.append(connection)
         if connection.epoch != arrival.epoch:
             _step(connection, arrival.epoch)
         _take(connection, packet, later_fragment=arrival.later_fragment)
-    return done
+    return complete
 
 
 def _is_old(connection: Connection, packet: Packet) -> bool:
@@ -149,12 +149,12 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
             stream.advertise(packet.window, peer.outstanding)
     if packet.window == 0 and packet.has(ACK) and not packet.has(SYN | FIN | RST):
         stream.zero_windows.append(packet.frame)
-    # Text in a RST says why (RFC 1122, 4.2.2.12): it is no data.
+    # Text in a RST gives the reason (RFC 1122, 4.2.2.12): it is not data.
     if packet.payload > 0 and not packet.has(RST):
-        stream.on_payload(packet, peer.window if peer.window_heard else None)
+        stream.on_payload(packet, peer.window if peer.window_known else None)
         if stream.data_packets == 1 and stream.handshake is None:
             stream.handshake = _handshake(connection, packet.sender)
-        if not peer.scale_known and peer.window_heard:
+        if not peer.scale_known and peer.window_known:
             peer.advertise(peer.raw_window, stream.outstanding)
     elif (
         not packet.has(SYN | FIN | RST)

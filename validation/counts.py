@@ -30,7 +30,7 @@ class Tool:
 
     Of all its connections that hold packets of the direction).
 
-    Where it cuts connections otherwise, `alone` is what it would have said of trustbed's connection
+    Where it cuts connections otherwise, `alone` is what it would report for trustbed's connection
     by itself, and `cut` the reasons for cutting otherwise. Else `alone` is the same as `sides`.
     """
 
@@ -93,7 +93,7 @@ def compare(history: History, stream: Stream, direction: Direction, tool: Tool) 
         if our == their:
             found.append(equal("tcptrace", name))
         elif our != oracle or disagreement:
-            why = disagreement or f"the oracle says {oracle}"
+            why = disagreement or f"the oracle has {oracle}"
             found.append(unexplained("tcptrace", name, f"trustbed {our}, tcptrace {their}; {why}"))
         elif open_fields[name]:
             found.append(
@@ -154,9 +154,9 @@ def explain(case: PacketCase, delta: Effect) -> tuple[list[tuple[str, set[str]]]
 
 
 def segments_differ(stream: Stream, direction: Direction) -> str:
-    """Where trustbed's table of segments says something else than the oracle, packet by packet.
+    """Where trustbed's table of segments differs from the oracle, packet by packet.
 
-    "" when nowhere.
+    "" if they agree.
     """
     mine = {
         frame: (

@@ -1,6 +1,6 @@
 """The section of docs/validation.md about other tools.
 
-What was compared and equal, which reasons explain the rest, what none does.
+What was compared and equal, which reasons explain the rest, and what remains unexplained.
 """
 
 from collections import Counter
@@ -19,36 +19,30 @@ WANTED = 0.99
 INTRODUCTION = """## Agreement with tcptrace and tshark
 
 Every capture is read by trustbed, by `tcptrace -n -l -r` and by `tshark`, and compared per
-connection and direction: packets,
-payload bytes, unique bytes, retransmitted packets and bytes, and RTT samples with their count,
-minimum, mean and maximum
-against tcptrace; packets, payload bytes and the flags of `tcp.analysis.*`, frame by frame, against
-tshark.
-`recordings/` are shipped; `traces/` are captures of others, which are not: [traces.md](traces.md)
-says where to get them.
+connection and direction: packets, payload bytes, unique bytes, retransmitted packets and bytes, and
+RTT samples with their count, minimum, mean and maximum against tcptrace; packets, payload bytes and
+the flags of `tcp.analysis.*`, frame by frame, against tshark. `recordings/` are shipped; `traces/`
+are captures of others, which are not: [traces.md](traces.md) lists where to get them.
 
 A direction is *equal* when every field is, RTTs to the precision that tcptrace prints. It is
-*explained* when, for every field that
-differs, all of this holds: an independent slow reader of the packets (`validation/`, which shares
-nothing with trustbed) arrives at exactly
-trustbed's numbers by trustbed's definitions and at exactly the tool's numbers by the tool's rules,
-and every packet, sample or frame on
-which the two part satisfies one of the named reasons below, each a predicate over packets that also
-bounds what it may explain.
-Everything else is *unexplained*, and listed.
+*explained* when, for every field that differs, all of this holds: an independent slow reader of the
+packets (`validation/`, which shares nothing with trustbed) arrives at exactly trustbed's numbers by
+trustbed's definitions and at exactly the tool's numbers by the tool's rules, and every packet,
+sample or frame on which the two differ satisfies one of the named reasons below, each a predicate
+over packets that also bounds what it may explain. Everything else is *unexplained*, and listed.
 """
 
 
 class Named(Protocol):
-    """What all kinds of reasons have."""
+    """The common interface of all kinds of reasons."""
 
     @property
     def name(self) -> str:
-        """In tables."""
+        """The reason's name in tables."""
 
     @property
     def meaning(self) -> str:
-        """In a sentence."""
+        """The reason's meaning, as a sentence."""
 
 
 def share(outcomes: Iterable[Outcome]) -> float:
@@ -116,8 +110,8 @@ def _summary(outcomes: list[Outcome]) -> str:
         f"### Result\n\n{total} directions of {sum(o.connections for o in outcomes)} "
         f"connections in {len(outcomes)} captures: "
     )
-    kept = "kept" if share(outcomes) >= WANTED else "**missed**"
-    found = f"{share(outcomes):.2%} equal or explained (wanted: {WANTED:.0%}, {kept})."
+    met = "met" if share(outcomes) >= WANTED else "**missed**"
+    found = f"{share(outcomes):.2%} equal or explained (wanted: {WANTED:.0%}, {met})."
     return f"{head}{found}\n\n{_table(('state', 'directions', 'share'), rows)}"
 
 
@@ -156,7 +150,7 @@ def _reasons(outcomes: list[Outcome]) -> str:
 
 
 def unknown_reasons(outcomes: Iterable[Outcome]) -> list[str]:
-    """Reasons that were given and that nothing documents."""
+    """Reasons that were given but are not documented."""
     known = meanings()
     return sorted({name for outcome in outcomes for name in outcome.reasons if name not in known})
 
@@ -221,8 +215,8 @@ def _not_compared(outcomes: list[Outcome]) -> str:
     if not rows:
         return ""
     text = (
-        "### Not compared\n\nFiles that are no captures, that are damaged (each reader "
-        "stops at another place, and trustbed goes\n"
+        "### Not compared\n\nFiles that are not captures, that are damaged (each reader "
+        "stops at another offset, and trustbed goes\n"
         "on), or whose link layer trustbed refuses.\n\n"
     )
     return text + _table(("file", "why"), rows)

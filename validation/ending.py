@@ -1,4 +1,4 @@
-"""Ending in order: who is asked to end (SIGTERM) ends what is running first, as at an interrupt."""
+"""Orderly termination: at SIGTERM a command first ends what is running, as at an interrupt."""
 
 from __future__ import annotations
 

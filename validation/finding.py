@@ -10,7 +10,7 @@ Endpoint = tuple[str, int]
 class Finding:
     """The outcome for one field: equal, explained or unexplained.
 
-    `reasons` are named when it is explained, `detail` says what is wrong when it is not.
+    `reasons` are named when it is explained, `detail` describes the difference when it is not.
     """
 
     tool: str
@@ -44,7 +44,7 @@ class Result:
 
 
 def equal(tool: str, name: str) -> Finding:
-    """Both say the same."""
+    """Both have the same value."""
     return Finding(tool, name, "equal")
 
 
@@ -56,7 +56,7 @@ def explained(tool: str, name: str, reasons: set[str] | tuple[str, ...]) -> Find
 
 
 def unexplained(tool: str, name: str, detail: str) -> Finding:
-    """They differ, and nothing says why."""
+    """They differ, and no reason explains it."""
     return Finding(tool, name, "unexplained", (), detail)
 
 

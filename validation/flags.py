@@ -28,7 +28,7 @@ Flags = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What tshark said, and what its rules say.
+    """The flags by tshark, and by the model of its rules.
 
     Of the capture as it is, and under conditions that take a difference away.
 
@@ -135,7 +135,7 @@ def named_once(frame: tshark.Frame) -> Flags:
 
 
 def expected_flags(stream: Stream, peer: Stream) -> dict[int, set[str]]:
-    """The flags that trustbed's classes ask for, by frame of this direction."""
+    """The flags that trustbed's classes require, by frame of this direction."""
     expected: dict[int, set[str]] = defaultdict(set)
     for frame, outcome in stream.outcomes.items():
         if flag := KINDS.get((outcome.kind, outcome.cause)):
@@ -175,7 +175,7 @@ def totals_differ(stream: Stream, peer: Stream, direction: Direction) -> dict[st
         "ack_lost_segment": (transfer["acked_unseen_bytes"] > 0, stream.unseen_at_end > 0),
     }
     return {
-        flag: f"trustbed says {ours}, the oracle {mine}"
+        flag: f"trustbed {ours}, the oracle {mine}"
         for flag, (ours, mine) in pairs.items()
         if ours != mine
     }

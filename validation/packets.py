@@ -4,8 +4,8 @@ Every TCP header that can be found is reported with where it was found: under VL
 labels, PPPoE, or inside tunnels (`wrapping`), and how much of it was there (`header_cut`). Which of
 them a tool measures is the tool's business; the predicates of `reasons_*` decide from these facts.
 
-Lengths come from the IP header; when that says 0 they come from the frame. Checksums are not looked
-at: neither do the tools, unless they are asked to.
+Lengths come from the IP header; when that is 0 they come from the frame. Checksums are not checked,
+as in the tools by default.
 """
 
 import ipaddress
@@ -27,7 +27,7 @@ VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
 class Packet:
     """One TCP packet and what is known about it.
 
-    `wrapping` names what stood between link layer and IP header ("vlan", "mpls", "pppoe", "ip",
+    `wrapping` names what is between link layer and IP header ("vlan", "mpls", "pppoe", "ip",
     "gre", "vxlan", "geneve"). `header_cut` means that the snap length took a part of the TCP header
     or of its options; `beyond_frame` counts the bytes that the IP header states and the frame never
     had.
@@ -94,7 +94,7 @@ class Packet:
 class Sighting:
     """What one record turned out to hold.
 
-    TCP packets, and notes about what else was met on the way.
+    TCP packets, and notes about anything else that was found.
     """
 
     packets: list[Packet] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The rest of a frame: captured bytes, bytes on the wire, and the way that led here."""
+    """The rest of a frame: captured bytes, bytes on the wire, and the headers before it."""
 
     data: bytes
     length: int
@@ -181,7 +181,7 @@ def _ether(record: Record, ether_type: int, frame: _Frame, seen: Sighting) -> No
 
 @dataclass(frozen=True, slots=True)
 class _Network:
-    """What the IP header said."""
+    """The fields of the IP header."""
 
     source: str
     destination: str

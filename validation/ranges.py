@@ -1,4 +1,4 @@
-"""A set of integers kept as sorted half-open ranges: slow, obvious, exact."""
+"""A set of integers as sorted half-open ranges: slow, obvious, exact."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -35,12 +35,12 @@ class Ranges:
 
     def missing(self, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of [start, end) that have no member."""
-        gaps, at, place = [], start, bisect_right(self._ends, start)
-        while place < len(self._starts) and self._starts[place] < end:
-            if self._starts[place] > at:
-                gaps.append((at, self._starts[place]))
-            at = self._ends[place]
-            place += 1
+        gaps, at, index = [], start, bisect_right(self._ends, start)
+        while index < len(self._starts) and self._starts[index] < end:
+            if self._starts[index] > at:
+                gaps.append((at, self._starts[index]))
+            at = self._ends[index]
+            index += 1
         return [*gaps, (at, end)] if at < end else gaps
 
     def above(self, offset: int) -> int:

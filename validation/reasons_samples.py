@@ -87,7 +87,7 @@ def late_segment(case: SampleCase) -> bool:
 
 
 def hole_fill(case: SampleCase) -> bool:
-    """The segment filled a hole that was old or that the peer asked for.
+    """The segment filled a hole that was old or that the peer requested.
 
     Its bytes had been sent before, unseen (Karn).
     """
@@ -118,7 +118,7 @@ def hole_acknowledged(case: SampleCase) -> bool:
 
 
 def covers_fill(case: SampleCase) -> bool:
-    """The ACK also covers a hole that was old, or asked for, when it was filled.
+    """The ACK also covers a hole that was old, or requested, when it was filled.
 
     It gives no time in trustbed.
     """

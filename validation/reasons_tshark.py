@@ -2,9 +2,9 @@
 
 Named situations, each a predicate over packets.
 
-A reason says which flags it may add (tshark has it, trustbed's class does not ask for it) and which
-it may drop. A frame is explained when the reasons that hold for it account for every flag added and
-every flag dropped.
+A reason states which flags it may add (tshark has it, trustbed's class does not require it) and
+which it may drop. A frame is explained when the reasons that hold for it account for every flag
+added and every flag dropped.
 
 tshark decides by advance only and at once: it keeps no record of which bytes it has seen, knows
 SACK only for its byte counts, and compares with the *last* packet where trustbed compares with the
@@ -130,7 +130,7 @@ def no_fresh_duplicates(case: FlagCase) -> bool:
 def reported_by_sack(case: FlagCase) -> bool:
     """Spurious because of SACK blocks (received before, or a DSACK after).
 
-    The cumulative ACK alone, which tshark looks at, does not say so.
+    The cumulative ACK alone, which tshark looks at, does not show it.
     """
     packet = case.packet
     if _already_acknowledged(case):
@@ -337,7 +337,7 @@ def mark_behind(case: FlagCase) -> bool:
 
 def mark_muted(case: FlagCase) -> bool:
     """The dissector reports a missing segment once, until the sender acknowledges other bytes."""
-    return case.situation.peer_told
+    return case.situation.peer_repeats
 
 
 def _reason(

@@ -93,7 +93,7 @@ def _pcap(data: bytes) -> Iterator[Record]:
             order + "IIII", data[offset : offset + 16]
         )
         offset += 16
-        # Files of version 2.2 and older have the two lengths the other way round; 2.3 has both ways
+        # Files of version 2.2 and older have the two lengths in reverse order; 2.3 has both orders
         # (libpcap, sf-pcap.c).
         if minor < 3 or (minor == 3 and captured > original):
             captured, original = original, captured

@@ -30,22 +30,22 @@ def compare(history: History, stream: Stream, direction: Direction, tool: Tool) 
     oracle = _of_oracle(mine)
     wrong = samples_differ(mine, direction) or (bare[0] if bare else "")
     found = []
-    for place, name in enumerate(FIELDS):
-        if same[place]:
+    for index, name in enumerate(FIELDS):
+        if same[index]:
             found.append(equal("tcptrace", name))
-        elif not _same(ours[place], oracle[place]):
+        elif not _same(ours[index], oracle[index]):
             detail = (
-                f"trustbed {ours[place]}, tcptrace {theirs[place]}; the oracle says {oracle[place]}"
+                f"trustbed {ours[index]}, tcptrace {theirs[index]}; the oracle has {oracle[index]}"
             )
             found.append(unexplained("tcptrace", name, detail))
         elif wrong:
             found.append(
                 unexplained(
-                    "tcptrace", name, f"trustbed {ours[place]}, tcptrace {theirs[place]}; {wrong}"
+                    "tcptrace", name, f"trustbed {ours[index]}, tcptrace {theirs[index]}; {wrong}"
                 )
             )
         else:
-            cut = set() if _same(theirs[place], cut_alike[place]) else set(tool.cut)
+            cut = set() if _same(theirs[index], cut_alike[index]) else set(tool.cut)
             found.append(explained("tcptrace", name, reasons | cut))
     return found
 
@@ -106,9 +106,9 @@ def _same(ours: float | None, theirs: float | None) -> bool:
 
 
 def samples_differ(mine: list[RoundTrip], direction: Direction) -> str:
-    """Where trustbed's table of round trips says something else than the oracle.
+    """Where trustbed's table of round trips differs from the oracle.
 
-    "" when nowhere.
+    "" if they agree.
     """
     ours = sorted((index, rtt) for index, rtt, kind in direction.rtt_ns if kind == "ack")
     expected = sorted((trip.ack_frame, trip.rtt_ns) for trip in mine if not trip.handshake)

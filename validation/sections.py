@@ -2,8 +2,8 @@
 
 Each has its section, between marks, and replaces nothing else.
 
-Above them stands a list of the sections with their commands, made from the sections. Does not know
-what they say.
+Above them is a list of the sections with their commands, made from the sections. Does not interpret
+their content.
 """
 
 import re
@@ -22,7 +22,7 @@ _SECTION = re.compile(
 )
 _HEAD = """# Validation
 
-How trustbed agrees with other tools and with the truth, and what was wanted. Each section is made
+How trustbed agrees with other tools and with the truth, and the targets. Each section is made
 by its command, which replaces that section and this list and leaves the others as they are.
 Do not edit. Finished investigations have pages of their own: [studies](../studies/README.md).
 
@@ -46,7 +46,7 @@ def joined(sections: Mapping[str, str]) -> str:
 
 
 def marked(name: str, command: str, text: str) -> str:
-    """A section with its marks, which say by what command it was made."""
+    """A section with its marks, which name the command that made it."""
     return (
         f"<!-- begin {name}. Made by `{command}`. Do not edit. -->\n\n{text.strip()}\n\n<!-- "
         f"end {name} -->\n"
@@ -54,7 +54,7 @@ def marked(name: str, command: str, text: str) -> str:
 
 
 def write(path: Path, name: str, command: str, text: str) -> None:
-    """Puts a section into a page, in the place of the earlier one of its name.
+    """Puts a section into a page, in place of the earlier one of its name.
 
     The page is made if there is none.
     """

@@ -5,8 +5,8 @@ are new or seen before, why a segment was sent again, which holes were filled, w
 round-trip time (Karn's rule on bytes). Sources: RFC 9293, 6675 (DupThresh 3), 2883 (DSACK), 6298.
 Offsets are unbounded integers, 0 is the first payload byte.
 
-Does not tell tail-loss probes from other timeouts, and keeps everything: memory grows with the
-capture.
+Does not distinguish tail-loss probes from other timeouts, and stores everything: memory grows with
+the capture.
 """
 
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """What an ACK said about the round-trip time: `verdict` "sample", or why it gave none.
+    """An ACK's evidence of the round-trip time: `verdict` "sample", or why it gave none.
 
     `handshake`: of a SYN or SYN-ACK.
     """
@@ -124,7 +124,7 @@ class Stream:
     shift: int = 0
     window: int | None = None
     raw_window: int = 0
-    window_heard: bool = False
+    window_known: bool = False
 
     def offset(self, number: int, near: int) -> int:
         """The 64-bit offset nearest to `near` whose low 32 bits belong to this sequence number."""
@@ -179,7 +179,7 @@ class Stream:
 
     def advertise(self, raw: int, peer_outstanding: int) -> None:
         """A window field of this endpoint (never a SYN's)."""
-        self.raw_window, self.window_heard = raw, True
+        self.raw_window, self.window_known = raw, True
         if not self.scale_known:
             while self.shift < LARGEST_SHIFT and raw > 0 and raw << self.shift < peer_outstanding:
                 self.shift += 1

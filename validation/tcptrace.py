@@ -24,7 +24,7 @@ HEAD = re.compile(r"^TCP connection (?P<number>\d+):")
 
 
 class UnreadableError(Exception):
-    """tcptrace cannot read this capture; the message says why."""
+    """tcptrace cannot read this capture; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +48,20 @@ def run(path: Path) -> list[Connection]:
     Raises:
         UnreadableError: tcptrace does not know the format or the link type.
     """
-    done = subprocess.run(
+    ended = subprocess.run(
         ["tcptrace", "-n", "-l", "-r", str(path)],
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
     )
-    if link := re.search(r"did not understand link format \((\d+)\)", done.stdout + done.stderr):
+    if link := re.search(r"did not understand link format \((\d+)\)", ended.stdout + ended.stderr):
         raise UnreadableError(f"link type {link[1]}")
-    if fault := re.search(r"PCAP error: '(.+)'", done.stderr):
+    if fault := re.search(r"PCAP error: '(.+)'", ended.stderr):
         raise UnreadableError(fault[1])
-    if done.returncode != 0 or "packets seen" not in done.stdout:
-        raise UnreadableError(_complaint(done.stderr or done.stdout))
-    return parse(done.stdout)
+    if ended.returncode != 0 or "packets seen" not in ended.stdout:
+        raise UnreadableError(_complaint(ended.stderr or ended.stdout))
+    return parse(ended.stdout)
 
 
 def _complaint(text: str) -> str:

@@ -2,7 +2,7 @@
 
 A model of the rules of its `FindTTP`, `dotrace`, `rexmit` and `ack_in` (trace.c and rexmit.c, Ohio
 University): which packets it counts, where it cuts connections, which bytes it calls retransmitted,
-which ACKs give a round-trip time. Its only use is to say *which packet* made a total of tcptrace
+which ACKs give a round-trip time. Its only use is to find *which packet* made a total of tcptrace
 differ from trustbed's. `compare` checks on every capture that the totals of this model are those
 that tcptrace printed; where they are not, nothing is explained.
 
@@ -125,7 +125,7 @@ def visible(packet: Packet) -> bool:
 
     It opens one VLAN tag but no stack of them, no labels and no tunnel.
 
-    A packet whose IP header says length 0 (segmentation offload) ends for tcptrace before its TCP
+    A packet whose IP header has length 0 (segmentation offload) ends for tcptrace before its TCP
     header.
     """
     return packet.wrapping in ((), ("vlan",), ("fddi",)) and not packet.ip_length_zero
@@ -172,7 +172,7 @@ def _ends(pair: Pair, packet: Packet) -> bool:
     if not packet.has(SYN):
         return False
     closing = this.fins or other.fins or this.resets or other.resets
-    # Kept in 32 bits, compared in 64: not modulo 2³².
+    # Stored in 32 bits, compared in 64: not modulo 2³².
     if closing and (packet.seq > other.window_end or packet.seq < this.syn):
         return True
     return this.syns > 1 and this.syn != packet.seq

@@ -1,4 +1,4 @@
-"""What trustbed says about a capture: its tables, by connection and direction."""
+"""trustbed's tables for a capture, by connection and direction."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Endpoint = tuple[str, int]
 
 
 class UnreadableError(Exception):
-    """trustbed refuses this capture; the message says why."""
+    """trustbed refuses this capture; the message gives the reason."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ def version() -> str:
 
 
 def run(path: Path, *, inner: bool = False) -> Report:
-    """Analyses a capture with every sample kept.
+    """Analyses a capture with every sample stored.
 
     Raises:
         UnreadableError: trustbed cannot read it at all.

@@ -29,7 +29,7 @@ OPTIONS = ("-n", "-o", "tcp.desegment_tcp_streams:FALSE")
 
 
 class UnreadableError(Exception):
-    """tshark cannot read this capture; the message says why."""
+    """tshark cannot read this capture; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class Frame:
 
 def version() -> str:
     """What tshark calls itself."""
-    done = subprocess.run(["tshark", "--version"], capture_output=True, text=True, check=False)
+    ended = subprocess.run(["tshark", "--version"], capture_output=True, text=True, check=False)
     return (
-        " ".join(done.stdout.splitlines()[0].split()[:3]).rstrip(".")
-        if done.stdout
+        " ".join(ended.stdout.splitlines()[0].split()[:3]).rstrip(".")
+        if ended.stdout
         else "tshark (unknown version)"
     )
 
@@ -82,11 +82,13 @@ def run(path: Path) -> dict[int, Frame]:
     ]
     for name in FIELDS:
         command += ["-e", name]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode != 0:
-        complaints = [line for line in done.stderr.splitlines() if line and "as user" not in line]
-        raise UnreadableError(complaints[0][:150] if complaints else f"exit code {done.returncode}")
-    return dict(map(_frame, done.stdout.splitlines()))
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if ended.returncode != 0:
+        complaints = [line for line in ended.stderr.splitlines() if line and "as user" not in line]
+        raise UnreadableError(
+            complaints[0][:150] if complaints else f"exit code {ended.returncode}"
+        )
+    return dict(map(_frame, ended.stdout.splitlines()))
 
 
 def _frame(line: str) -> tuple[int, Frame]:

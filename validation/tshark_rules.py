@@ -1,10 +1,10 @@
 """What tshark 4.0 does with each TCP packet, step by step.
 
 A model of the sequence analysis of Wireshark's TCP dissector (`tcp_analyze_sequence_number` in
-packet-tcp.c, and the conversation handling before it). Its only use is to say *on which of tshark's
-own conditions* a flag differs from trustbed's class: every frame's `Situation` holds what the
-dissector compared. `compare` checks on every capture that the flags of this model are those that
-tshark gave; on a frame where they are not, nothing is explained.
+packet-tcp.c, and the conversation handling before it). Its only use is to find *on which of
+tshark's own conditions* a flag differs from trustbed's class: every frame's `Situation` holds what
+the dissector compared. `compare` checks on every capture that the flags of this model are those
+that tshark gave; on a frame where they are not, nothing is explained.
 
 Not modelled: fragments (tshark puts them together), bytes in flight, window-full and window-update
 marks, MPTCP (whose operations switch off a duplicate ACK), the limit on unacknowledged segments.
@@ -46,7 +46,7 @@ class Situation:
     advanced: bool
     peer_ack: int
     peer_duplicates: int
-    peer_told: bool
+    peer_repeats: bool
     since_peer_ack_ns: int
     since_highest_ns: int
     threshold_ns: int
@@ -99,7 +99,7 @@ class Analysis:
 def analyse(packets: Iterable[Packet], *, cuts: bool = True, believes_ip: bool = False) -> Analysis:
     """Takes TCP packets in file order.
 
-    Two switches ask what the dissector would have said otherwise: without `cuts` a SYN never begins
+    Two switches model the dissector's output otherwise: without `cuts` a SYN never begins
     another stream; with `believes_ip` the length in the IP header counts even where the frame is
     shorter.
     """
@@ -146,7 +146,7 @@ def _take(conversation: Conversation, packet: Packet, length: int) -> Situation:
     if reverse.base is None and packet.has(ACK):
         reverse.base = (packet.ack - 1) & 0xFFFFFFFF
     threshold = conversation.first_rtt_ns or REORDERING_NS
-    to_be_acked, told = reverse.to_be_acked, reverse.duplicates != 0
+    to_be_acked, repeats = reverse.to_be_acked, reverse.duplicates != 0
     flags = _acknowledgement_flags(forward, reverse, packet, length)
     flags |= _unseen_flag(forward, reverse, packet)
     again = "keep_alive" not in flags and (length > 0 or packet.has(SYN | FIN))
@@ -159,7 +159,7 @@ def _take(conversation: Conversation, packet: Packet, length: int) -> Situation:
         not (forward.next_seq and _after(forward.next_seq, packet.seq)),
         reverse.last_ack,
         reverse.duplicates,
-        told,
+        repeats,
         packet.time_ns - reverse.last_ack_ns,
         packet.time_ns - forward.next_seq_ns,
         threshold,

@@ -185,7 +185,7 @@ class Arrivals:
         """Packets and bytes of streams beyond the limit."""
     def study(
         self,
-        asked: Mapping[str, Any],
+        options: Mapping[str, Any],
         *,
         stream: int | None = None,
         workers: int = 1,

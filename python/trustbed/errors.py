@@ -12,7 +12,7 @@ class TrustbedError(Exception):
     """
 
     exit_code = 1
-    """How the program ends because of it."""
+    """The program's exit code for this error."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message, hint)
@@ -30,12 +30,12 @@ class TestbedError(TrustbedError):
 
 
 MOST_BYTES = 64 << 20
-"""What a command may write on one stream that is held in memory here."""
+"""The most that a command may write to one stream that is held in memory."""
 
 
 def wrote_too_much(who: str) -> TestbedError:
-    """A command was given up because of how much it wrote."""
-    hint = "it writes without end: run it by hand; what is large belongs into a file"
+    """A command was stopped because it wrote too much."""
+    hint = "run it by hand to see its output; write large output to a file"
     return TestbedError(f"{who} wrote more than {MOST_BYTES >> 20} MiB", hint)
 
 
@@ -44,6 +44,6 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def reason_and_place(error: OSError) -> str:
-    """The same, and the file or object that it names, if any."""
+def reason_and_file(error: OSError) -> str:
+    """The same, with the file or object that the error names, if any."""
     return reason(error) + (f", {error.filename}" if error.filename else "")

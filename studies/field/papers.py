@@ -23,7 +23,7 @@ from typing import Any
 from studies.field import papers_page as page
 from studies.field.hosts import Field, standing
 from studies.field.private import carried_out, options_of, start_campaign
-from trustbed.campaign.results import read_json
+from trustbed.campaign.results import read_model
 from trustbed.report.campaign import text as campaign_text
 from validation import captures
 
@@ -119,7 +119,7 @@ def main(words: Sequence[str]) -> int:
         [NAME, *words], options.directory, lambda: _carry_out(options.directory, options.rounds)
     ):
         return 2
-    models = {name: read_json(options.directory / name) for name in _TABLES}
+    models = {name: read_model(options.directory / name) for name in _TABLES}
     found = [page.found(path.pair, models[path.study]) for path in PATHS]
     text = page.render(found)
     print(text)
@@ -127,7 +127,7 @@ def main(words: Sequence[str]) -> int:
         options.output.mkdir(parents=True, exist_ok=True)
         (options.output / "README.md").write_text(text, encoding="utf-8")
         for name, model in models.items():
-            now = model["campaign"]["ends_ns"]
+            now = model.campaign.ends_ns
             (options.output / f"{name}.txt").write_text(
                 campaign_text.render(model, now_ns=now), encoding="utf-8"
             )

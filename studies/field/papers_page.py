@@ -1,4 +1,4 @@
-"""What campaigns say of the papers' paths, beside what the papers say of them.
+"""Results of campaigns on the papers' paths, beside the papers' own.
 
 Published: "Traffic Anomaly Analysis and Characteristics on a Virtualized Network Testbed"
 (PlanetLab), "Internet Traffic Characteristics of Virtual Machine on Amazon EC2". Throughputs in
@@ -8,11 +8,11 @@ KBps of 1000 bytes per second, as they print them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Model = Mapping[str, Any]
+from trustbed.campaign.model import CampaignModel
+from trustbed.campaign.statistics.aggregate import Aggregate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,11 @@ class Values:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """What a paper says of a path, and which causes say the same."""
+    """A paper's results for a path, and the causes that agree with them."""
 
     title: str
     values: Values
-    said: str
+    conclusion: str
     causes: frozenset[str]
 
 
@@ -47,7 +47,7 @@ PUBLISHED: Mapping[str, Published] = {
         values=Values(
             ideal=1475.1, least=893.4, mean=1073.7, most=1236.5, ping=0.0428, rtt=0.0556, loss=0.049
         ),
-        said="congestion",
+        conclusion="congestion",
         causes=frozenset({"network_congestion"}),
     ),
     "delta-gamma": Published(
@@ -55,7 +55,7 @@ PUBLISHED: Mapping[str, Published] = {
         values=Values(
             ideal=760.6, least=680.4, mean=730.6, most=739.2, ping=0.083, rtt=0.0829, loss=0.015
         ),
-        said="the window",
+        conclusion="the window",
         causes=frozenset({"window_limited"}),
     ),
     "lambda-kappa": Published(
@@ -63,7 +63,7 @@ PUBLISHED: Mapping[str, Published] = {
         values=Values(
             ideal=3156.7, least=251.9, mean=288.6, most=413.1, ping=0.02, rtt=0.0225, loss=0.001
         ),
-        said="the host",
+        conclusion="the host",
         causes=frozenset({"host_scheduling"}),
     ),
     "nu-mu": Published(
@@ -71,16 +71,16 @@ PUBLISHED: Mapping[str, Published] = {
         values=Values(
             ideal=701.5, least=128.7, mean=241.9, most=363.3, ping=0.09, rtt=0.0974, loss=0.001
         ),
-        said="the host",
+        conclusion="the host",
         causes=frozenset({"host_scheduling"}),
     ),
-    # Tables of the means of I0 to I9; throughputs are told of single runs only.
+    # Tables of the means of I0 to I9; throughputs are given for single runs only.
     "client-instance": Published(
         title="EC2",
         values=Values(
             ideal=None, least=None, mean=None, most=None, ping=0.2131, rtt=0.2167, loss=1.04
         ),
-        said="loss",
+        conclusion="loss",
         causes=frozenset({"network_loss"}),
     ),
 }
@@ -88,7 +88,7 @@ PUBLISHED: Mapping[str, Published] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a campaign says of a pair."""
+    """A campaign's results for a pair."""
 
     pair: str
     values: Values
@@ -103,42 +103,41 @@ class Found:
         return cause in PUBLISHED[self.pair].causes
 
 
-def found(pair: str, model: Model) -> Found:
+def found(pair: str, model: CampaignModel) -> Found:
     """A pair of a campaign's model: its data connections, all indices together."""
-    told = next(one for one in model["pairs"] if one["pair"] == pair)
-    data = [one for one in told["aggregates"] if one["role"] == "data"]
+    results = next(one for one in model.pairs if one.pair == pair)
+    data = [one for one in results.aggregates if one.role == "data"]
     causes: Counter[tuple[str, str]] = Counter()
-    for one in told["causes"]:
-        if one["role"] == "data":
-            causes[one["cause"], one["verdict"]] += one["connections"]
+    for one in results.causes:
+        if one.role == "data":
+            causes[one.cause, one.verdict] += one.connections
     values = Values(
-        ideal=_mean(data, "x0", 1e3),
-        least=_least(data, "throughput_min", min),
-        mean=_mean(data, "throughput_mean", 1e3),
-        most=_least(data, "throughput_max", max),
-        ping=_mean(data, "rtt_base_mean"),
-        rtt=_mean(data, "rtt_mean"),
-        loss=_mean(data, "loss_mean", 0.01),
+        ideal=_mean([(one, one.x0) for one in data], 1e3),
+        least=min(_kilobytes(one.throughput_min for one in data), default=None),
+        mean=_mean([(one, one.throughput_mean) for one in data], 1e3),
+        most=max(_kilobytes(one.throughput_max for one in data), default=None),
+        ping=_mean([(one, one.rtt_base_mean) for one in data]),
+        rtt=_mean([(one, one.rtt_mean) for one in data]),
+        loss=_mean([(one, one.loss_mean) for one in data], 0.01),
     )
     return Found(
         pair=pair,
         values=values,
-        rounds=told["judged"],
-        discarded=told["statement"]["discarded"],
+        rounds=results.judged,
+        discarded=results.statement.discarded,
         causes=causes,
     )
 
 
-def _mean(rows: Sequence[Model], key: str, unit: float = 1.0) -> float | None:
-    """Weighted by the connections that each row has."""
-    known = [(one[key], one["connections"]) for one in rows if one.get(key) is not None]
+def _mean(values: Iterable[tuple[Aggregate, float | None]], unit: float = 1.0) -> float | None:
+    """Weighted by the connections of each aggregate."""
+    known = [(value, one.connections) for one, value in values if value is not None]
     total = sum(count for _, count in known)
     return sum(value * count for value, count in known) / total / unit if total else None
 
 
-def _least(rows: Sequence[Model], key: str, chosen: Any) -> float | None:  # noqa: ANN401 - min or max
-    known = [one[key] / 1e3 for one in rows if one.get(key) is not None]
-    return chosen(known) if known else None
+def _kilobytes(rates: Iterable[float | None]) -> list[float]:
+    return [rate / 1e3 for rate in rates if rate is not None]
 
 
 def render(rows: Sequence[Found]) -> str:
@@ -201,11 +200,11 @@ def render(rows: Sequence[Found]) -> str:
     ]
     for one in rows:
         published = PUBLISHED[one.pair]
-        said = ", ".join(
+        causes = ", ".join(
             f"{cause} {count} ({verdict})" for (cause, verdict), count in one.causes.most_common()
         )
         lines.append(
-            f"| {published.title} | {published.said} | {said} | {one.discarded} of "
+            f"| {published.title} | {published.conclusion} | {causes} | {one.discarded} of "
             f"{one.rounds} rounds | "
             f"{'the same' if one.as_published else '**differs**'} |"
         )

@@ -38,7 +38,7 @@ def main(words: Sequence[str]) -> int:
     rows = study.load()
     if not options.score_only:
         is_over = over_after(options.minutes)
-        calm = Calm(options.wait, Senses(say=_say, is_over=is_over))
+        calm = Calm(options.wait, Senses(report=_say, is_over=is_over))
 
         def step_when_calm(step: Step) -> Row:
             before = dict(calm.wait())

@@ -21,7 +21,7 @@ NEAR, FAR = address(1, 0), address(2, 0)
 SILENCE_SECONDS = 3.0
 """How long an answer that must not come is waited for.
 
-The emulator's report says whether one came later.
+The emulator's report states whether one came later.
 """
 ECHO = """
 import os, select, socket, struct, sys, time
@@ -39,7 +39,7 @@ def message(number):
     total = (total & 0xFFFF) + (total >> 16)
     # the kernel sums up the other protocol's
     return content if six else content[:2] + struct.pack("!H", ~total & 0xFFFF) + content[4:]
-def heard(until):
+def received(until):
     while (left := until - time.monotonic()) > 0 and select.select([door], [], [], left)[0]:
         content = door.recv(2048)[0 if six else 20:]
         if content[0] == answer and struct.unpack("!H", content[4:6])[0] == own:
@@ -50,7 +50,7 @@ for number in range(count):
     door.sendto(message(number), (to, 0))
     if apart and number + 1 < count:
         continue
-    while sent and (found := heard(time.monotonic() + seconds)) is not None:
+    while sent and (found := received(time.monotonic() + seconds)) is not None:
         print((time.monotonic() - sent.pop(found)) * 1000)
     if sent and not apart:
         break
@@ -78,19 +78,19 @@ class Emulator:
         self._limit.start()
         text = configuration if isinstance(configuration, str) else json.dumps(configuration)
         try:
-            self.first = self.tell(text)
+            self.first = self.request(text)
         except BaseException:
             self.close()
             raise
 
-    def tell(self, line: str) -> dict[str, Any]:
+    def request(self, line: str) -> dict[str, Any]:
         """Writes a line, and reads one."""
         assert self.child.stdin is not None
         self.child.stdin.write(line + "\n")
         self.child.stdin.flush()
-        return self.hear()
+        return self.next_event()
 
-    def hear(self) -> dict[str, Any]:
+    def next_event(self) -> dict[str, Any]:
         """The next event."""
         assert self.child.stdout is not None
         event: dict[str, Any] = json.loads(self.child.stdout.readline())
@@ -99,7 +99,7 @@ class Emulator:
     def start(self) -> None:
         """Packets are moved from now on."""
         assert self.first["event"] == "ready", self.first
-        assert self.tell('{"do":"start"}')["event"] == "started"
+        assert self.request('{"do":"start"}')["event"] == "started"
 
     def end(self) -> dict[str, Any]:
         """The end of standard input, and the report."""
@@ -147,7 +147,7 @@ class Box:
         return {"topology": topology, "ports": ports, **more}
 
     def emulator(self, configuration: dict[str, Any] | str) -> Emulator:
-        """An agent that is ready, or has said why it is not."""
+        """An agent that is ready, or has reported why it is not."""
         made = Emulator(self.middle, configuration)
         self.made.append(made)
         return made
@@ -184,14 +184,14 @@ class Box:
 
 @dataclass(frozen=True)
 class LedgerFile:
-    """A ledger as it stands on disk."""
+    """A ledger on disk."""
 
     head: dict[str, Any]
     records: list[dict[str, int]]
 
     @classmethod
     def read(cls, path: Path) -> LedgerFile:
-        """Reads it by what its own head says."""
+        """Reads it by its own header."""
         head_line, _, body = path.read_bytes().partition(b"\n")
         head = json.loads(head_line)
         size = head["record_bytes"]

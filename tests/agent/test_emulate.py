@@ -79,7 +79,7 @@ def box() -> Iterator[Box]:
 
 @pytest.fixture
 def rootless_box() -> Iterator[Box]:
-    """The same, made as somebody without rights would."""
+    """The same, made as a user without privileges would."""
     with made(rootless=True) as box:
         yield box
 
@@ -136,7 +136,7 @@ def test_the_other_protocol_is_moved_as_well(box: Box) -> None:
     assert pipe(report, "up")["carried_packets"] == 3
 
 
-def test_without_any_rights_it_works_and_says_what_it_did_not_get(rootless_box: Box) -> None:
+def test_without_privileges_it_works_and_reports_what_is_missing(rootless_box: Box) -> None:
     box = rootless_box
     emulator = box.emulator(box.configuration(TEN_MS))
     assert emulator.first["priority"] == "normal"
@@ -149,7 +149,7 @@ def test_without_any_rights_it_works_and_says_what_it_did_not_get(rootless_box: 
     assert report["own"]["priority_refused"] == emulator.first["priority_refused"]
 
 
-def test_whoever_loses_everything_carries_nothing(box: Box) -> None:
+def test_a_link_that_loses_everything_delivers_nothing(box: Box) -> None:
     emulator = box.emulator(
         box.configuration({"loss": {"kind": "independent", "probability": 1.0}}, {})
     )
@@ -285,7 +285,7 @@ def test_what_came_before_the_start_is_not_moved(box: Box) -> None:
 def test_times_of_links_begin_at_the_start_signal(box: Box) -> None:
     hour = 3_600_000_000_000
     dark = {"outages": [{"at_ns": 0, "lasts_ns": hour}], "delay_ns": 1_000_000}
-    emulator = box.emulator(box.configuration(dark, {}, times="told"))
+    emulator = box.emulator(box.configuration(dark, {}, times="on_command"))
     emulator.start()
     assert len(box.ping(3)) == 3
     assert emulator.child.stdin is not None
@@ -309,7 +309,7 @@ def test_times_that_have_begun_with_the_start_begin_once(box: Box) -> None:
     emulator.child.stdin.flush()
     printed = emulator.last()
     assert (printed["event"], emulator.child.returncode) == ("error", 2)
-    assert '"told"' in printed["hint"]
+    assert '"on_command"' in printed["hint"]
 
 
 @pytest.mark.parametrize("how", ["stdin", "stop", "SIGINT", "SIGTERM"])
@@ -327,7 +327,7 @@ def test_it_reports_however_it_is_ended(box: Box, how: str) -> None:
     assert (last["event"], last["delivered_packets"], emulator.child.returncode) == ("report", 4, 0)
 
 
-def test_whoever_is_ended_before_the_start_says_nothing_more(box: Box) -> None:
+def test_an_agent_that_is_ended_before_the_start_reports_nothing_more(box: Box) -> None:
     emulator = box.emulator(box.configuration(TEN_MS))
     assert emulator.child.stdin is not None
     emulator.child.stdin.close()
@@ -409,9 +409,7 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_configuration_is_one_error_that_says_what_and_what_to_do(
-    box: Box, case: str
-) -> None:
+def test_a_wrong_configuration_is_one_error_with_a_hint(box: Box, case: str) -> None:
     change, named = WRONG[case]
     configuration = box.configuration(dict(TEN_MS), dict(TEN_MS))
     change(configuration)
@@ -443,7 +441,7 @@ def test_what_is_no_configuration_is_refused(text: str) -> None:
     assert json.loads(ended.stdout)["hint"].startswith("the first line")
 
 
-def test_without_permission_it_says_which_and_how_to_do_without(tmp_path: Path) -> None:
+def test_without_permission_the_error_names_it_and_an_alternative(tmp_path: Path) -> None:
     program = tmp_path / "agent"
     shutil.copy(binary(), program)
     command = [str(program), "emulate"]
@@ -494,7 +492,7 @@ def test_an_unknown_verb_is_answered_with_those_that_there_are() -> None:
     assert "emulate" in printed["hint"]
 
 
-def test_it_does_not_outlive_whoever_started_it(box: Box) -> None:
+def test_it_does_not_outlive_its_owner(box: Box) -> None:
     read, write = os.pipe()
     command = box.middle.enter([sys.executable, "-c", STARTER, str(binary()), "emulate"])
     starter = subprocess.Popen(command, stdin=read, stdout=subprocess.PIPE, text=True)

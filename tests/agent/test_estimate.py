@@ -102,7 +102,7 @@ def test_readings_of_a_busy_machine_are_counted_and_not_judged() -> None:
         [
             reading(11e6, 13e6),
             reading(14e6, 15e6),
-            reading(1e6, 2e6, why="it stood still"),
+            reading(1e6, 2e6, why="it stalled"),
             reading(None, None),
         ]
     )
@@ -118,17 +118,15 @@ def test_what_was_found_is_printed_in_a_line() -> None:
         "10 s, 1.0 MB: holds"
     )
     assert line(reading(None, 11e6)).endswith("? … 11.0 Mbit/s, resolution, 10 s, 1.0 MB: misses")
-    assert line(reading(1e6, 2e6, why="it stood still")).endswith(": it stood still")
-    found = judge(
-        [reading(11e6, 13e6), reading(14e6, 15e6), reading(1e6, 2e6, why="it stood still")]
-    )
+    assert line(reading(1e6, 2e6, why="it stalled")).endswith(": it stalled")
+    found = judge([reading(11e6, 13e6), reading(14e6, 15e6), reading(1e6, 2e6, why="it stalled")])
     message = (
         "pathload: 1 of 2 hold what was available, mean error +10.4% (10.4% without signs), "
         "10 s and 1.0 MB each; 1 more on a busy machine"
     )
     assert summary("pathload", found) == message
     assert (
-        summary("pathload", judge([reading(1e6, 2e6, why="it stood still")]))
+        summary("pathload", judge([reading(1e6, 2e6, why="it stalled")]))
         == "pathload: the machine was too busy in all of 1 runs"
     )
     virtuals = [
@@ -173,13 +171,13 @@ def departure_error(p99_ns: float, max_ns: int) -> dict[str, Any]:
             departure_error(50_000, 30_000_000),
             departure_error(9_000, 50_000),
             0,
-            "the emulator stood still for 30 ms",
+            "the emulator stalled for 30 ms",
         ),
         (
             departure_error(50_000, 900_000),
             departure_error(9_000, 30_000_000),
             0,
-            "the cross traffic stood still",
+            "the cross traffic stalled",
         ),
         (departure_error(600_000, 900_000), departure_error(9_000, 50_000), 0, "600 µs late"),
         (

@@ -35,7 +35,7 @@ def three() -> Iterator[tuple[Host, Host, Host]]:
 
 
 def route(middle: Host) -> None:
-    """The middle routes, and says which packets are too long."""
+    """The router forwards, and reports packets that are too long."""
     middle.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
     middle.ip("link set lo up")
     middle.ip("address add 10.0.0.1/32 dev lo")
@@ -63,16 +63,16 @@ def longest(near: Host, far: Host, from_: str = NEAR, to: str = FAR) -> int:
             "estimate",
             {"role": "receive", "listen": f"{brackets}:0", "peer": from_, "nonce": NONCE},
         )
-        asked = {
+        options = {
             "role": "send",
             "to": receiver.ready["listening"],
             "from": from_,
             "nonce": NONCE,
             "estimator": BRIEF,
         }
-        report = agents.start(near, "estimate", asked).report()
+        report = agents.start(near, "estimate", options).report()
         got = receiver.stop()
-    # But for some that the machine kept waiting, and those that told how long they may be.
+    # Except for some that the machine delayed, and those by which the MTU was found.
     assert got["kept_packets"] > 0.9 * report["sent_packets"] - 20
     assert (
         report["sent_ip_bytes"]
@@ -82,7 +82,7 @@ def longest(near: Host, far: Host, from_: str = NEAR, to: str = FAR) -> int:
     return found
 
 
-def test_a_router_says_what_is_too_long(three: tuple[Host, Host, Host]) -> None:
+def test_a_router_reports_packets_that_are_too_long(three: tuple[Host, Host, Host]) -> None:
     middle, near, far = three
     route(middle)
     middle.ip("link set far mtu 1340")

@@ -30,9 +30,7 @@ def subflows(capture: trustbed.Capture) -> list[bool]:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_what_looks_like_a_sender_that_stood_still_is_held_at_review(
-    traces: Path, side: str
-) -> None:
+def test_an_apparent_host_stall_is_held_at_review(traces: Path, side: str) -> None:
     capture = trustbed.analyze(
         traces / "pairs" / f"iperf3_vm_mptcp_redundant.{side}_snap128.pcap", at="sender"
     )

@@ -41,9 +41,9 @@ def shifted(path: Path, out: Path, seconds: int) -> Path:
     data = bytearray(gzip.decompress(path.read_bytes()))
     at = 24
     while at < len(data):
-        second, _, kept = struct.unpack_from("<III", data, at)
+        second, _, captured = struct.unpack_from("<III", data, at)
         struct.pack_into("<I", data, at, second + seconds)
-        at += 16 + kept
+        at += 16 + captured
     out.write_bytes(data)
     return out
 
@@ -75,14 +75,14 @@ def set_back(path: Path, out: Path, seconds: int) -> Path:
     return out
 
 
-def trustbed_says(*words: str) -> subprocess.CompletedProcess[str]:
+def run_trustbed(*words: str) -> subprocess.CompletedProcess[str]:
     program = str(Path(sys.executable).with_name("trustbed"))
     return subprocess.run(
         [program, "analyze", *words], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 
-def test_a_clock_that_is_ahead_is_told(tmp_path: Path) -> None:
+def test_a_clock_offset_is_reported(tmp_path: Path) -> None:
     sender, receiver = ends("random-loss")
     joined = trustbed.join(sender, shifted(receiver, tmp_path / "receiver.pcap", 3600))
     assert joined.clocks.ahead_seconds == pytest.approx(3600, abs=1e-4)
@@ -94,7 +94,7 @@ def test_a_clock_that_is_ahead_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_clock_that_is_steered_by_more_than_the_way_takes_is_followed(tmp_path: Path) -> None:
+def test_a_clock_that_is_slewed_by_more_than_the_path_delay_is_followed(tmp_path: Path) -> None:
     sender, receiver = ends("random-loss")
     even = trustbed.join(sender, receiver)
     joined = trustbed.join(sender, steered(receiver, tmp_path / "receiver.pcap", 60_000_000))
@@ -186,7 +186,7 @@ def moved(record: bytes, by: int) -> bytes:
 
 
 def turned(record: bytes) -> bytes:
-    """The same frame of IPv4 and TCP between the same hosts with each in the other's place."""
+    """The same frame of IPv4 and TCP between the same hosts with their addresses exchanged."""
     hosts = bytes([10, 78, 0, 1]), bytes([10, 78, 0, 2])
     source, target = (hosts[hosts[0] == record[at : at + 4]] for at in (42, 46))
     return record[:42] + source + target + record[50:]
@@ -206,7 +206,7 @@ def test_a_moment_of_a_transfer_is_found_in_a_capture_of_many(tmp_path: Path) ->
     assert bulk(joined)["data_frames_delivered"] > 5
 
 
-def test_losses_of_a_part_are_told_as_such_and_are_not_the_transfer_s(tmp_path: Path) -> None:
+def test_losses_of_a_part_are_reported_as_such_and_are_not_the_transfer_s(tmp_path: Path) -> None:
     sender, receiver = ends("random-loss")
     head, seen = records(receiver)
     part = tmp_path / "part.pcap"
@@ -228,7 +228,7 @@ def test_losses_of_a_part_are_told_as_such_and_are_not_the_transfer_s(tmp_path: 
     ) in text
 
 
-def test_of_another_client_of_the_sender_nothing_is_said(tmp_path: Path) -> None:
+def test_another_client_of_the_sender_is_not_reported(tmp_path: Path) -> None:
     sender, receiver = ends("healthy-window-limited")
     head, sent = records(sender)
     elsewhere = [one.replace(bytes([10, 78, 0, 2]), bytes([10, 99, 0, 7]), 1) for one in sent]
@@ -247,7 +247,7 @@ def test_of_another_client_of_the_sender_nothing_is_said(tmp_path: Path) -> None
 
 def test_captures_that_were_plainly_swapped_are_refused() -> None:
     sender, receiver = map(str, ends("bandwidth-limited"))
-    ended = trustbed_says("--sender", receiver, "--receiver", sender)
+    ended = run_trustbed("--sender", receiver, "--receiver", sender)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert f"was sent at {sender}" in ended.stderr
     assert "hint: swap --sender and --receiver" in ended.stderr
@@ -281,7 +281,7 @@ def test_of_two_directions_the_one_that_arrives_is_held_at_review(tmp_path: Path
         ("10.78.0.2", "review", True),
     }
     assert [finding.code for finding in capture.judgement.findings].count("sent_at_other_end") == 1
-    assert trustbed_says("--sender", str(files[0]), "--receiver", str(files[1])).returncode == 0
+    assert run_trustbed("--sender", str(files[0]), "--receiver", str(files[1])).returncode == 0
 
 
 def test_a_capture_is_not_its_own_other_end(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_capture_is_not_its_own_other_end(tmp_path: Path) -> None:
             trustbed.join(sender, second)
         with pytest.raises(trustbed.CaptureError, match="given more than once"):
             trustbed.join(sender, second, same_clock=True)
-    ended = trustbed_says("--sender", str(receiver), "--receiver", str(receiver))
+    ended = run_trustbed("--sender", str(receiver), "--receiver", str(receiver))
     assert ended.returncode == 1
     assert "hint: give one capture taken at the sender" in ended.stderr
 
@@ -309,9 +309,9 @@ def test_captures_of_different_packets_are_refused() -> None:
         trustbed.join("-", ends("random-loss")[1])
 
 
-def test_the_command_judges_the_sender_and_tells_what_the_other_end_saw() -> None:
+def test_the_command_judges_the_sender_and_reports_the_receiver() -> None:
     sender, receiver = map(str, ends("random-loss"))
-    ended = trustbed_says("--sender", sender, "--receiver", receiver)
+    ended = run_trustbed("--sender", sender, "--receiver", receiver)
     assert (ended.returncode, ended.stderr) == (0, "")
     text = " ".join(ended.stdout.split())
     assert "captured beside the sender (as given)" in text
@@ -328,7 +328,7 @@ def test_the_command_judges_the_sender_and_tells_what_the_other_end_saw() -> Non
 
 def test_json_and_tables_carry_it(tmp_path: Path) -> None:
     sender, receiver = map(str, ends("guest-frozen"))
-    ended = trustbed_says(
+    ended = run_trustbed(
         "--sender",
         sender,
         "--receiver",
@@ -348,11 +348,11 @@ def test_json_and_tables_carry_it(tmp_path: Path) -> None:
         == 4
     )
     assert sum(row["data_frames_lost"] for row in rows) == 0
-    assert "two_point" not in json.loads(trustbed_says(sender, "--json").stdout)
+    assert "two_point" not in json.loads(run_trustbed(sender, "--json").stdout)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--sender", "a.pcap"], "--receiver is missing"),
         (["--receiver", "a.pcap"], "--sender is missing"),
@@ -365,14 +365,14 @@ def test_json_and_tables_carry_it(tmp_path: Path) -> None:
         (["--same-clock", "a.pcap"], "two captures"),
     ],
 )
-def test_half_of_a_question_is_refused(words: list[str], said: str) -> None:
-    ended = trustbed_says(*words)
+def test_half_of_a_pair_of_options_is_refused(words: list[str], message: str) -> None:
+    ended = run_trustbed(*words)
     assert ended.returncode == 2
-    assert said in ended.stderr
+    assert message in ended.stderr
 
 
 def test_a_missing_end_is_named(tmp_path: Path) -> None:
-    ended = trustbed_says(
+    ended = run_trustbed(
         "--sender", str(ends("random-loss")[0]), "--receiver", str(tmp_path / "gone.pcap")
     )
     assert ended.returncode == 1

@@ -1,4 +1,4 @@
-"""Campaigns without hosts, and a world in virtual time that carries them out."""
+"""Campaigns without hosts, and a simulation of them in virtual time."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ class Down:
 
 @dataclass(frozen=True)
 class Kill:
-    """The runner ends at a moment, with every round that is running, and goes on later."""
+    """The runner is killed with every running round, and continues after a pause."""
 
     at: int
-    rest: int
+    pause: int
 
 
 @dataclass
 class World:
-    """Hosts, rounds that take their time, and a runner that asks the schedule.
+    """Hosts, rounds with durations, and a runner that follows the schedule.
 
     The clock jumps from event to event.
 
     Attributes:
-        lasting: How long a round takes.
-        nagging: Moments at which the runner asks for no reason.
+        lasting: The duration of a round.
+        calls: Additional moments at which the runner calls the schedule.
         began: (moment, round) of every round that began and was not killed.
-        killed: (moment, round) of the others.
+        killed: (moment, round) of the killed ones.
         skipped: (moment, skip).
     """
 
@@ -67,7 +67,7 @@ class World:
     lasting: Callable[[Round], int]
     downs: Sequence[Down] = ()
     kills: Sequence[Kill] = ()
-    nagging: Sequence[int] = ()
+    calls: Sequence[int] = ()
     began: list[tuple[int, Round]] = field(default_factory=list)
     killed: list[tuple[int, Round]] = field(default_factory=list)
     skipped: list[tuple[int, Skip]] = field(default_factory=list)
@@ -76,13 +76,13 @@ class World:
         return [one.host for one in self.downs if one.since <= now < one.until]
 
     def carry_out(self) -> World:
-        """Until every round has taken place or was skipped."""
+        """Runs until every round has ended or was skipped."""
         now = self.schedule.began_ns
         known: dict[str, Progress] = {}
         running: dict[str, tuple[int, int, Round]] = {}  # name: (end, begin, round)
         kills = sorted(self.kills, key=lambda kill: kill.at)
         moments = sorted(
-            {*self.nagging, *(moment for one in self.downs for moment in (one.since, one.until))}
+            {*self.calls, *(moment for one in self.downs for moment in (one.since, one.until))}
         )
         while True:
             for name in [name for name, (end, _, _) in running.items() if end <= now]:
@@ -106,7 +106,7 @@ class World:
             then = min(upcoming + ([] if step.wake_ns is None else [step.wake_ns]))
             if kills and kills[0].at <= then:
                 kill = kills.pop(0)
-                now = max(now, kill.at) + kill.rest
+                now = max(now, kill.at) + kill.pause
                 self.killed += [(begin, one) for _, begin, one in running.values()]
                 running.clear()
                 known = progress(self.recorded())
@@ -114,7 +114,7 @@ class World:
                 now = then
 
     def recorded(self) -> list[Recorded]:
-        """What a table would have of it."""
+        """The records of all rounds."""
         rows = [
             Recorded(pair=one.pair.name, number=one.number, began_ns=moment)
             for moment, one in self.began

@@ -1,6 +1,6 @@
 """Which hours and hosts to avoid.
 
-What has to be seen before anything is said, and who is not to be blamed.
+The evidence that a statement needs, and the hosts that are not to be blamed.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def test_hours_that_are_bad_day_after_day_are_named_together() -> None:
     assert one.share_low < 40 / 96 < one.share_high
 
 
-def test_midnight_parts_nothing() -> None:
+def test_a_range_of_hours_may_span_midnight() -> None:
     bad = {23, 0, 1}
     assert avoided(
         counted(*quiet(4, but=bad), *((day, hour, 12, 6) for day in range(4) for hour in bad))
     ) == [(23, 2)]
 
 
-def test_one_bad_afternoon_says_nothing_about_afternoons() -> None:
+def test_one_bad_afternoon_is_no_evidence_about_afternoons() -> None:
     hours = counted(
         *quiet(6, but={15}), *((day, 15, 12, 12 if day == 2 else 0) for day in range(6))
     )
@@ -62,8 +62,8 @@ def test_one_bad_afternoon_says_nothing_about_afternoons() -> None:
 
 
 def test_a_single_day_is_too_few() -> None:
-    told = counted(*quiet(1, but={3}), (0, 3, 12, 12)).table(LEVEL)
-    assert (told.enough, told.avoid, told.days) == (False, (), 1)
+    table = counted(*quiet(1, but={3}), (0, 3, 12, 12)).table(LEVEL)
+    assert (table.enough, table.avoid, table.days) == (False, (), 1)
 
 
 def test_hours_that_do_not_differ_seldom_stand_out() -> None:
@@ -105,25 +105,25 @@ def pairs(*names: str) -> list[HostPair]:
     return [HostPair(name=name, sender=name[0], receiver=name[1]) for name in names]
 
 
-def blamed(told: HostTable) -> list[list[str]]:
-    return [[f"{part.host} {part.role}" for part in group.parts] for group in told.avoid]
+def blamed(table: HostTable) -> list[list[str]]:
+    return [[f"{part.host} {part.role}" for part in group.parts] for group in table.avoid]
 
 
-def test_who_was_paired_with_a_bad_host_is_not_blamed() -> None:
-    """A is bad as a sender; what it sent to, also gets from others, and that is well."""
+def test_the_partner_of_a_bad_host_is_not_blamed() -> None:
+    """A is bad as a sender; its receivers also receive from others, which is fine."""
     tallies = {"ab": Tally(200, 80), "ac": Tally(200, 90), "db": Tally(200, 2), "dc": Tally(200, 0)}
-    told = hosts(pairs(*tallies), tallies, level=LEVEL)
-    assert blamed(told) == [["a sender"]]
-    assert {(one.host, one.role): one.share for one in told.parts}["b", "receiver"] == 82 / 400
+    table = hosts(pairs(*tallies), tallies, level=LEVEL)
+    assert blamed(table) == [["a sender"]]
+    assert {(one.host, one.role): one.share for one in table.parts}["b", "receiver"] == 82 / 400
 
 
-def test_who_only_met_each_other_cannot_be_distinguished() -> None:
+def test_hosts_that_only_met_each_other_cannot_be_distinguished() -> None:
     tallies = {"ab": Tally(200, 80), "cd": Tally(200, 2)}
-    told = hosts(pairs(*tallies), tallies, level=LEVEL)
-    assert blamed(told) == [["a sender", "b receiver"]]
-    assert told.avoid[0].pairs == ("ab",)
-    assert [one.host for one in told.parts if one.avoid] == ["a"], (
-        "verdicts are made beside the sender"
+    table = hosts(pairs(*tallies), tallies, level=LEVEL)
+    assert blamed(table) == [["a sender", "b receiver"]]
+    assert table.avoid[0].pairs == ("ab",)
+    assert [one.host for one in table.parts if one.avoid] == ["a"], (
+        "verdicts are made from the sender's capture"
     )
 
 
@@ -144,6 +144,6 @@ def test_two_bad_senders_are_both_found() -> None:
 @pytest.mark.parametrize(
     "tallies", [{}, {"ab": Tally(500, 400)}, {"ab": Tally(5, 5), "cd": Tally(5, 0)}]
 )
-def test_without_anybody_to_compare_with_nobody_is_blamed(tallies: dict[str, Tally]) -> None:
-    told = hosts(pairs("ab", "cd"), tallies, level=LEVEL)
-    assert (told.enough, told.avoid) == (False, ())
+def test_without_a_comparison_no_host_is_blamed(tallies: dict[str, Tally]) -> None:
+    table = hosts(pairs("ab", "cd"), tallies, level=LEVEL)
+    assert (table.enough, table.avoid) == (False, ())

@@ -36,7 +36,7 @@ def judged(
     )
 
 
-def test_a_connection_that_came_through() -> None:
+def test_a_completed_connection() -> None:
     assert judged() is None
     assert judged(ended=305 * SECOND) is None  # as long as it may take, and no longer
     assert judged(received=1001) is None
@@ -65,7 +65,7 @@ def test_a_round_with_a_failed_connection_is_partial() -> None:
         outcome([])
 
 
-def test_the_words_are_all_of_them() -> None:
+def test_all_failures_and_outcomes_are_listed() -> None:
     assert get_args(ConnectionFailure) == CONNECTION_FAILURES
     assert get_args(RoundOutcome) == ROUND_OUTCOMES
     assert {*get_args(SkipReason)} < {*ROUND_OUTCOMES}

@@ -1,4 +1,4 @@
-"""What test packets and estimators said of a path, round by round and together."""
+"""Results of test packets and estimators of a path, by round and together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MS = 1_000_000
 
 
 def path_of(found: dict[str, Any], **known: bool) -> RoundPath:
-    """What a round says whose record has these keys."""
+    """The results of a round whose record has these keys."""
     record = records.read({"pair": "a-b", "number": 0, "index": "1", **found}, RoundRecord)
     return path_of_record(record, **known)
 
@@ -26,7 +26,7 @@ def delay(least: int, p50: int, p95: int) -> dict[str, int]:
 
 
 def pathchirp(mean: float | None, *at_limit: bool, unusable: int = 0) -> dict[str, Any]:
-    """What it found.
+    """Its results.
 
     A mean of the latest estimates, of which these are near the highest rate; one behind them
     had another range.
@@ -41,7 +41,7 @@ def pathchirp(mean: float | None, *at_limit: bool, unusable: int = 0) -> dict[st
 
 
 def pathload(low: float | None, high: float | None, ending: str) -> RoundPath:
-    """A round in which it was asked, and ended so."""
+    """A round in which pathload ended so."""
     found = {"low_bits_per_second": low, "high_bits_per_second": high}
     return path_of(
         {
@@ -57,7 +57,7 @@ def pathload(low: float | None, high: float | None, ending: str) -> RoundPath:
 
 
 def record(*, ahead: int = 0, lost: int | None = 1) -> dict[str, Any]:
-    """Ten probes, of which one was lost on its way.
+    """Ten probes, of which one was lost on the forward path.
 
     The receiver's clock is so many milliseconds ahead.
     """
@@ -92,7 +92,7 @@ def record(*, ahead: int = 0, lost: int | None = 1) -> dict[str, Any]:
     }
 
 
-def test_a_clock_that_is_ahead_changes_nothing_above_the_least() -> None:
+def test_a_clock_offset_does_not_change_delays_above_the_minimum() -> None:
     level, ahead = path_of(record()).delay, path_of(record(ahead=7000)).delay
     assert (
         level.receiver_ahead_seconds,
@@ -106,7 +106,7 @@ def test_a_clock_that_is_ahead_changes_nothing_above_the_least() -> None:
     assert level.backward.jitter_seconds == pytest.approx(0.002)
 
 
-def test_estimates_have_bounds_and_what_they_cost() -> None:
+def test_estimates_have_bounds_and_costs() -> None:
     pathload, pathchirp = path_of(record()).bandwidth
     assert (
         pathload.low_bits_per_second,
@@ -118,7 +118,7 @@ def test_estimates_have_bounds_and_what_they_cost() -> None:
     assert pathchirp.low_bits_per_second == pathchirp.high_bits_per_second == 4.4e6
 
 
-def test_rounds_come_to_means_and_shares() -> None:
+def test_rounds_are_summarised_as_means_and_shares() -> None:
     paths = Paths()
     for one in (record(), record(ahead=3)):
         paths.add(path_of(one))
@@ -126,16 +126,16 @@ def test_rounds_come_to_means_and_shares() -> None:
     nothing["bandwidth"]["pathload"]["pathload"] = None
     paths.add(msgspec.structs.replace(path_of(nothing), delay=None))
     paths.add(None)  # a round of an older directory
-    told = paths.summary()
-    assert (told.delay.rounds, told.delay.sent_probes, told.delay.lost_share) == (
+    summary = paths.summary()
+    assert (summary.delay.rounds, summary.delay.sent_probes, summary.delay.lost_share) == (
         2,
         20,
         pytest.approx(0.1),
     )
-    assert told.delay.round_trip_least_seconds == 0.02
-    assert (told.delay.forward.lost_share, told.delay.backward.lost_share) == (0.1, 0)
-    assert told.delay.forward.jitter_max_seconds == pytest.approx(0.004)
-    pathload, pathchirp = told.bandwidth
+    assert summary.delay.round_trip_least_seconds == 0.02
+    assert (summary.delay.forward.lost_share, summary.delay.backward.lost_share) == (0.1, 0)
+    assert summary.delay.forward.jitter_max_seconds == pytest.approx(0.004)
+    pathload, pathchirp = summary.bandwidth
     assert (pathload.runs, pathload.runs_used, pathchirp.runs) == (180, 150, 60)
     assert (pathload.rounds, pathload.estimates, pathload.low_mean_bits_per_second) == (3, 2, 4e6)
     assert (pathchirp.rounds, pathchirp.estimates, pathchirp.high_max_bits_per_second) == (
@@ -145,19 +145,23 @@ def test_rounds_come_to_means_and_shares() -> None:
     )
 
 
-def test_a_question_that_failed_has_a_row_that_says_so() -> None:
+def test_a_failed_measurement_has_a_row() -> None:
     paths = Paths()
     failed = path_of({"delay": None, "bandwidth": {"pathload": None, "pathchirp": None}})
     assert [failed.delay.answered, *(one.answered for one in failed.bandwidth)] == [False] * 3
     for one in (failed, path_of(record())):
         paths.add(one)
-    told = paths.summary()
-    assert (told.delay.rounds, told.delay.failed_rounds, told.delay.sent_probes) == (2, 1, 10)
-    for estimator in told.bandwidth:
+    summary = paths.summary()
+    assert (summary.delay.rounds, summary.delay.failed_rounds, summary.delay.sent_probes) == (
+        2,
+        1,
+        10,
+    )
+    for estimator in summary.bandwidth:
         assert (estimator.rounds, estimator.failed_rounds, estimator.estimates) == (2, 1, 1)
 
 
-def test_what_is_known_on_one_side_only_is_kept_apart() -> None:
+def test_one_sided_bounds_are_summarised_separately() -> None:
     paths = Paths()
     for one in (
         pathload(4e6, 5e6, "resolution"),
@@ -167,16 +171,16 @@ def test_what_is_known_on_one_side_only_is_kept_apart() -> None:
         pathload(None, None, "unusable"),
     ):
         paths.add(one)
-    (told,) = paths.summary().bandwidth
+    (summary,) = paths.summary().bandwidth
     assert (
-        told.rounds,
-        told.estimates,
-        told.low_mean_bits_per_second,
-        told.high_mean_bits_per_second,
+        summary.rounds,
+        summary.estimates,
+        summary.low_mean_bits_per_second,
+        summary.high_mean_bits_per_second,
     ) == (5, 2, 2.5e6, 7e6)
-    assert (told.at_least_rounds, told.at_least_mean_bits_per_second) == (1, 1.2e9)
-    assert (told.at_most_rounds, told.at_most_mean_bits_per_second) == (1, 10e3)
-    early = {row.ending: row.early for row in told.endings}
+    assert (summary.at_least_rounds, summary.at_least_mean_bits_per_second) == (1, 1.2e9)
+    assert (summary.at_most_rounds, summary.at_most_mean_bits_per_second) == (1, 10e3)
+    early = {row.ending: row.early for row in summary.endings}
     assert early == {
         "resolution": False,
         "time_limit": True,
@@ -211,7 +215,7 @@ def test_chirps_near_their_highest_rate_give_a_lower_bound() -> None:
     assert not within.ended_early, "its time is its end"
 
 
-def test_chirps_that_could_not_be_read_were_not_used() -> None:
+def test_unusable_chirps_were_not_used() -> None:
     report = {
         "pathchirp": pathchirp(None, unusable=15),
         "chirps": {"sent": 20, "used": 18},
@@ -247,21 +251,23 @@ def test_a_round_in_which_a_clock_was_stepped_has_no_delay(
     ) == (True, None, 1)
     for each in (found, path_of(record())):
         paths.add(each)
-    told = paths.summary().delay
-    assert (told.rounds, told.clock_stepped_rounds, told.forward.lost_share) == (2, 1, 0.1)
+    summary = paths.summary().delay
+    assert (summary.rounds, summary.clock_stepped_rounds, summary.forward.lost_share) == (2, 1, 0.1)
     assert (
-        told.forward.jitter_mean_seconds == told.forward.jitter_max_seconds == pytest.approx(0.004)
+        summary.forward.jitter_mean_seconds
+        == summary.forward.jitter_max_seconds
+        == pytest.approx(0.004)
     )
 
 
-def test_a_reflector_that_does_not_count_tells_no_directions() -> None:
+def test_without_a_counting_reflector_losses_have_no_direction() -> None:
     paths = Paths()
     paths.add(path_of(record(lost=None)))
     delay = paths.summary().delay
     assert (delay.lost_share, delay.forward.lost_share) == (pytest.approx(0.1), None)
 
 
-def test_nothing_is_reported_unrequested() -> None:
+def test_nothing_is_reported_without_a_measurement() -> None:
     assert path_of({}) == RoundPath()
     assert Paths().summary() == PathSummary(delay=None, bandwidth=())
     somewhere = record()["delay"] | {
@@ -271,7 +277,7 @@ def test_nothing_is_reported_unrequested() -> None:
             "lost_somewhere_probes": 1,
         }
     }
-    assert path_of({"delay": somewhere}).delay.forward.lost is None, "nobody knows where"
+    assert path_of({"delay": somewhere}).delay.forward.lost is None, "its direction is unknown"
     lost = record()["delay"] | {
         "answered_probes": 0,
         "delays": None,
@@ -280,8 +286,12 @@ def test_nothing_is_reported_unrequested() -> None:
     }
     paths = Paths()
     paths.add(path_of({"delay": lost}))
-    told = paths.summary().delay
-    assert (told.lost_share, told.round_trip_least_seconds, told.forward.jitter_mean_seconds) == (
+    summary = paths.summary().delay
+    assert (
+        summary.lost_share,
+        summary.round_trip_least_seconds,
+        summary.forward.jitter_mean_seconds,
+    ) == (
         1,
         None,
         None,

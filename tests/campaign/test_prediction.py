@@ -60,9 +60,9 @@ def test_the_line_of_anscombe_s_data() -> None:
 
 
 def test_each_round_is_predicted_from_the_others() -> None:
-    # By hand. Without round 0: y = x through (2, 2) and (4, 4); at 1 it says 1, measured 2. Without
-    # 1: from (1, 2), (4, 4), 2/3 · 2 + 4/3; at 2 it says 8/3, measured 2. Without 2: from (1, 2),
-    # (2, 2), y = 2; measured 4.
+    # By hand. Without round 0: y = x through (2, 2) and (4, 4); at 1 it predicts 1, measured 2.
+    # Without 1: from (1, 2), (4, 4), 2/3 · 2 + 4/3; at 2 it predicts 8/3, measured 2. Without 2:
+    # from (1, 2), (2, 2), y = 2; measured 4.
     (found,) = predict(rows([Point(0, 1, 2), Point(1, 2, 2), Point(2, 4, 4)]))
     errors = [1 / 2, 1 / 3, 1 / 2]
     assert found.error_mean == pytest.approx(sum(errors) / 3)
@@ -79,7 +79,7 @@ def test_what_is_exactly_a_line_is_predicted_exactly() -> None:
 
 
 def test_the_neighbours_of_a_round_do_not_predict_it() -> None:
-    # Within a round data follow the probe, and between rounds they say nothing about each other.
+    # Within a round data follow the probe, and between rounds they are independent.
     points = [
         Point(number, 100.0 + pair, base + pair)
         for number, base in enumerate((10.0, 1000.0))
@@ -92,7 +92,7 @@ def test_the_neighbours_of_a_round_do_not_predict_it() -> None:
     assert found.error_mean > 40
 
 
-def test_a_pair_counts_only_when_both_came_through() -> None:
+def test_a_pair_counts_only_when_both_completed() -> None:
     whole = rows([Point(number, x, y) for number, (x, y) in enumerate(ANSCOMBE)])
     late = Connection(
         pair="a-b",

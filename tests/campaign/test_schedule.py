@@ -1,6 +1,6 @@
 """The rounds of a campaign.
 
-When they come, which are skipped, and that hosts are never shared, whatever happens.
+When they begin, which are skipped, and that hosts are never shared.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def test_no_round_begins_on_a_host_that_is_down(world: World) -> None:
 
 
 @given(worlds(kills=False))
-def test_rounds_are_only_missed_while_nobody_asks(world: World) -> None:
+def test_rounds_are_only_missed_while_the_campaign_is_not_running(world: World) -> None:
     assert {skip.reason for _, skip in world.carry_out().skipped} <= {"overrun", "unreachable"}
 
 
@@ -116,18 +116,18 @@ def test_an_overrun_names_the_pair_that_held_the_host(world: World) -> None:
 
 
 @given(worlds())
-def test_sizes_are_walked_through_by_the_rounds_that_take_place(world: World) -> None:
+def test_sizes_follow_the_rounds_that_began(world: World) -> None:
     world.carry_out()
     for pair in world.schedule.campaign.pairs:
-        walked = [one.index for _, one in world.began if one.pair == pair]
-        for start in range(0, len(walked) - 2, 3):
-            assert {*walked[start : start + 3]} == {*THREE}
+        indices = [one.index for _, one in world.began if one.pair == pair]
+        for start in range(0, len(indices) - 2, 3):
+            assert {*indices[start : start + 3]} == {*THREE}
         if world.schedule.campaign.rounds.order == "cyclic":
-            assert walked == [THREE[place % 3] for place in range(len(walked))]
+            assert indices == [THREE[number % 3] for number in range(len(indices))]
 
 
 @given(worlds())
-def test_the_same_happens_again(world: World) -> None:
+def test_the_schedule_is_deterministic(world: World) -> None:
     again = World(
         Schedule(world.schedule.campaign, BEGAN),
         world.lasting,
@@ -139,10 +139,10 @@ def test_the_same_happens_again(world: World) -> None:
 
 
 @given(worlds(kills=False), st.lists(MOMENTS, max_size=20))
-def test_asking_more_often_changes_nothing(world: World, nagging: list[int]) -> None:
-    nagged = World(world.schedule, world.lasting, downs=world.downs, nagging=nagging).carry_out()
+def test_calling_more_often_changes_nothing(world: World, calls: list[int]) -> None:
+    called = World(world.schedule, world.lasting, downs=world.downs, calls=calls).carry_out()
     world.carry_out()
-    assert (nagged.began, nagged.skipped) == (world.began, world.skipped)
+    assert (called.began, called.skipped) == (world.began, world.skipped)
 
 
 @given(worlds(), st.integers(-(10**18), 10**18))
@@ -152,7 +152,7 @@ def test_only_differences_of_moments_matter(world: World, shift: int) -> None:
         Schedule(world.schedule.campaign, BEGAN + shift),
         world.lasting,
         downs=[Down(one.host, one.since + shift, one.until + shift) for one in world.downs],
-        kills=[Kill(one.at + shift, one.rest) for one in world.kills],
+        kills=[Kill(one.at + shift, one.pause) for one in world.kills],
     ).carry_out()
     assert [(begin - shift, one.pair, one.number, one.index) for begin, one in later.began] == [
         (begin, one.pair, one.number, one.index) for begin, one in world.began
@@ -160,7 +160,7 @@ def test_only_differences_of_moments_matter(world: World, shift: int) -> None:
 
 
 @given(PAIRS, DOWNS)
-def test_hosts_that_are_down_delay_nobody(pairs: list[str], downs: list[Down]) -> None:
+def test_hosts_that_are_down_delay_no_other_round(pairs: list[str], downs: list[Down]) -> None:
     # Rounds as short as a slot need no waiting, so whatever begins late would have been delayed by
     # a host that is down.
     schedule = Schedule(campaign(pairs, count=COUNT), BEGAN)
@@ -178,10 +178,10 @@ def test_hosts_that_are_down_delay_nobody(pairs: list[str], downs: list[Down]) -
     }
 
 
-def test_nobody_is_shut_out_by_neighbours_that_take_turns() -> None:
+def test_no_pair_is_blocked_by_neighbours_that_take_turns() -> None:
     # a-b has b for the first 270 s of every period, c-d has c from its 100th second to the 370th:
-    # b-c, due at 200 s, never finds both free unless they are kept for it. The pair with e is there
-    # for its slot only.
+    # b-c, due at 200 s, never finds both free unless they are reserved for it. The pair with e only
+    # takes a slot.
     plan = campaign(["a-b", "c-e", "c-d", "b-c"], count=60)
     downs = [Down("e", BEGAN, BEGAN + 60 * PERIOD)]
     world = World(
@@ -196,7 +196,7 @@ def test_nobody_is_shut_out_by_neighbours_that_take_turns() -> None:
 @pytest.mark.parametrize(
     "pairs", [["a-b", "b-c", "c-d"], ["a-b", "c-d", "b-c"], ["b-c", "a-b", "c-d", "d-e", "e-a"]]
 )
-def test_hosts_that_are_asked_for_too_much_serve_their_pairs_in_turn(pairs: list[str]) -> None:
+def test_overloaded_hosts_serve_their_pairs_in_turn(pairs: list[str]) -> None:
     # Rounds of nearly a period: a host has time for one of its two pairs.
     world = World(
         Schedule(campaign(pairs, count=60), BEGAN), lambda _: PERIOD * 9 // 10
@@ -255,7 +255,7 @@ def test_pairs_that_share_a_host_have_slots_and_wait_for_each_other() -> None:
     assert world.skipped == []
 
 
-def test_who_waits_for_a_whole_period_is_skipped() -> None:
+def test_a_round_that_waits_for_a_whole_period_is_skipped() -> None:
     world = World(
         Schedule(campaign(["a-b", "b-c"], count=2), BEGAN),
         lambda one: (500 if one.pair.name == "a-b" else 40) * SECOND,
@@ -287,7 +287,7 @@ def test_a_host_that_dies_and_comes_back() -> None:
     ]
 
 
-def test_a_campaign_that_was_killed_goes_on_with_what_it_has_recorded() -> None:
+def test_a_campaign_that_was_killed_continues_from_its_records() -> None:
     kills = [Kill(BEGAN + 320 * SECOND, 700 * SECOND)]
     world = World(
         Schedule(campaign(["a-b"], count=5), BEGAN), lambda _: 40 * SECOND, kills=kills
@@ -307,7 +307,7 @@ def test_the_sizes_of_a_round_that_was_killed_come_again() -> None:
     assert (world.skipped, [one.number for _, one in world.killed]) == ([], [0])
 
 
-def test_a_long_rest_is_one_skip() -> None:
+def test_a_long_pause_is_one_skip() -> None:
     schedule = Schedule(campaign(["a-b"], count=100_000), BEGAN)
     step = schedule.next(
         BEGAN + 90_000 * PERIOD + SECOND,
@@ -331,7 +331,7 @@ def test_a_long_rest_is_one_skip() -> None:
     assert step.wake_ns == BEGAN + 90_001 * PERIOD
 
 
-def test_before_the_beginning_and_with_a_clock_set_back_nothing_comes_twice() -> None:
+def test_before_the_beginning_and_with_a_clock_stepped_back_no_round_comes_twice() -> None:
     schedule = Schedule(campaign(["a-b"]), BEGAN)
     early = schedule.next(BEGAN - SECOND, running=(), down=(), known={})
     assert (early.begin, early.skip, early.wake_ns) == ((), (), BEGAN)
@@ -340,7 +340,7 @@ def test_before_the_beginning_and_with_a_clock_set_back_nothing_comes_twice() ->
     assert (back.begin, back.skip, back.known, back.wake_ns) == ((), (), known, BEGAN + 3 * PERIOD)
 
 
-def test_when_all_is_done_there_is_nothing_to_wake_up_for() -> None:
+def test_after_the_last_round_there_is_no_next_moment() -> None:
     schedule = Schedule(campaign(["a-b"]), BEGAN)
     done = schedule.next(
         schedule.ends_ns + PERIOD, running=(), down=(), known={"a-b": Progress(next=10, begun=10)}
@@ -374,20 +374,20 @@ def test_memory_does_not_grow_with_the_weeks() -> None:
     assert max(sizes) <= max(sizes[: 2 * day]) + 16  # larger numbers take a few octets more
 
 
-def test_an_order_of_its_own_for_every_walk_and_pair_and_seed() -> None:
-    def walks(seed: int, pair: str) -> list[str]:
+def test_every_cycle_pair_and_seed_has_its_own_order() -> None:
+    def orders(seed: int, pair: str) -> list[str]:
         schedule = Schedule(campaign(["a-b", "b-c"], seed=seed, order="random"), BEGAN)
         return [
-            "".join(schedule.index(pair, 3 * walk + place).name for place in range(3))
-            for walk in range(60)
+            "".join(schedule.index(pair, 3 * cycle + position).name for position in range(3))
+            for cycle in range(60)
         ]
 
-    assert set(walks(1, "a-b")) == {"".join(one) for one in itertools.permutations("abc")}
-    assert walks(1, "a-b") != walks(1, "b-c")
-    assert walks(1, "a-b") != walks(2, "a-b")
+    assert set(orders(1, "a-b")) == {"".join(one) for one in itertools.permutations("abc")}
+    assert orders(1, "a-b") != orders(1, "b-c")
+    assert orders(1, "a-b") != orders(2, "a-b")
 
 
-def test_progress_is_what_rows_say_in_any_order() -> None:
+def test_progress_does_not_depend_on_the_order_of_rows() -> None:
     rows = [
         Recorded(pair="a-b", number=2, began_ns=70),
         Recorded(pair="b-c", number=0, began_ns=None),
@@ -399,7 +399,7 @@ def test_progress_is_what_rows_say_in_any_order() -> None:
         assert progress(order) == expected
 
 
-def test_what_belongs_to_another_campaign_is_refused() -> None:
+def test_pairs_of_another_campaign_are_refused() -> None:
     schedule = Schedule(campaign(["a-b", "b-c"]), BEGAN)
     with pytest.raises(ValueError, match="a-c is no pair of this campaign"):
         schedule.next(BEGAN, running=(), down=(), known={"a-c": Progress()})

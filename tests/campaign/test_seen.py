@@ -1,4 +1,4 @@
-"""A round in a few numbers."""
+"""Summaries of rounds, and of two-point captures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def row(role: Role, rate: float | None, **more: Any) -> JudgedConnection:  # noq
     return JudgedConnection(role=role, app_bytes_per_second=rate, rtt_base_seconds=0.02, **more)
 
 
-def test_means_are_of_connections_that_came_through() -> None:
+def test_means_are_of_completed_connections() -> None:
     rows = [
         row("data", 10.0, idle_open_window_fraction=0.5, cause="host_stall", verdict="discard"),
         row("data", 20.0, idle_open_window_fraction=0.1, cause="window_limited", verdict="trust"),
@@ -36,7 +36,7 @@ def test_a_round_in_which_nothing_was_measured_is_empty() -> None:
     assert SeenRound.of(1, None, JudgedRound()) == SeenRound(number=1)
 
 
-def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
+def test_two_point_sums_leave_out_connections_that_a_capture_missed() -> None:
     found = TwoPointSummary()
     whole = {
         "lost_between": 2,
@@ -55,26 +55,26 @@ def test_both_ends_are_summed_up_without_what_one_capture_missed() -> None:
         )
     )
     found.add(row("data", 1.0, lost_between=None))
-    told = found.sums("data")
+    sums = found.sums("data")
     assert (
-        told.connections,
-        told.counted,
-        told.sent,
-        told.lost_between,
-        told.lost_between_share,
+        sums.connections,
+        sums.counted,
+        sums.sent,
+        sums.lost_between,
+        sums.lost_between_share,
     ) == (2, 1, 100, 2, 0.02)
     assert [
-        getattr(told, name)
+        getattr(sums, name)
         for name in ("path_p50_seconds", "turnaround_p50_seconds", "receiver_share")
     ] == pytest.approx([0.03, 0.02, 0.4])
-    assert told.owd_min_seconds is None
+    assert sums.owd_min_seconds is None
     assert TwoPointSummary().sums("probe").lost_between_share is None
 
 
-def test_losses_are_a_share_of_the_frames_whose_fate_is_known() -> None:
+def test_losses_are_a_share_of_the_frames_known_to_be_delivered_or_lost() -> None:
     found = TwoPointSummary()
     found.add(row("data", 1.0, lost_between=2, passed_between=38, sent_between=100))
     found.add(row("data", 1.0, lost_between=0, passed_between=0, sent_between=100))
-    told = found.sums("data")
-    assert (told.connections, told.counted) == (2, 1)
-    assert (told.sent, told.lost_between, told.lost_between_share) == (40, 2, 0.05)
+    sums = found.sums("data")
+    assert (sums.connections, sums.counted) == (2, 1)
+    assert (sums.sent, sums.lost_between, sums.lost_between_share) == (40, 2, 0.05)

@@ -1,7 +1,6 @@
 """Rounds over time.
 
-Each by itself while there are few, slices of them when there are many; nothing gets lost on the
-way.
+A few are points of their own, many are slices; none is lost.
 """
 
 from __future__ import annotations
@@ -45,38 +44,38 @@ def drawn(found: list[SeenRound], stretches: tuple[Stretch, ...] = (), most: int
 
 
 def test_few_rounds_are_a_point_each() -> None:
-    told = timeline(rounds(8), (), from_ns=0, to_ns=HOUR)
-    assert told.slice_ns is None
-    assert told.throughput["at_ns"] == [number * 300 * SECOND for number in range(8)]
-    assert told.throughput["use"] == ["trust", "review", "discard", "not_judged"] * 2
+    result = timeline(rounds(8), (), from_ns=0, to_ns=HOUR)
+    assert result.slice_ns is None
+    assert result.throughput["at_ns"] == [number * 300 * SECOND for number in range(8)]
+    assert result.throughput["use"] == ["trust", "review", "discard", "not_judged"] * 2
     assert (
-        told.throughput["data_mean"]
-        == told.throughput["data_min"]
+        result.throughput["data_mean"]
+        == result.throughput["data_min"]
         == [100.0 + number for number in range(8)]
     )
-    assert told.evidence["sender_wakeup_latency_seconds"][3] == 0.003
-    assert told.evidence["receiver_busy_share"] == [None] * 8
+    assert result.evidence["sender_wakeup_latency_seconds"][3] == 0.003
+    assert result.evidence["receiver_busy_share"] == [None] * 8
 
 
-def test_many_are_slices_of_each_verdict_in_which_disturbances_do_not_drown() -> None:
-    told = timeline(rounds(48), (), from_ns=0, to_ns=4 * HOUR, most=8)
-    assert told.slice_ns == HOUR // 2
-    assert told.evidence["at_ns"] == [HOUR // 4 + place * HOUR // 2 for place in range(8)]
-    first = [place for place, at in enumerate(told.throughput["at_ns"]) if at == HOUR // 4]
-    assert [told.throughput["use"][place] for place in first] == [
+def test_many_rounds_are_slices_by_verdict_that_keep_the_worst_disturbance() -> None:
+    result = timeline(rounds(48), (), from_ns=0, to_ns=4 * HOUR, most=8)
+    assert result.slice_ns == HOUR // 2
+    assert result.evidence["at_ns"] == [HOUR // 4 + number * HOUR // 2 for number in range(8)]
+    first = [index for index, at in enumerate(result.throughput["at_ns"]) if at == HOUR // 4]
+    assert [result.throughput["use"][index] for index in first] == [
         "trust",
         "review",
         "discard",
         "not_judged",
     ]
-    assert [told.throughput["rounds"][place] for place in first] == [2, 2, 1, 1]
+    assert [result.throughput["rounds"][index] for index in first] == [2, 2, 1, 1]
     assert (
-        told.throughput["data_min"][0],
-        told.throughput["data_mean"][0],
-        told.throughput["data_max"][0],
+        result.throughput["data_min"][0],
+        result.throughput["data_mean"][0],
+        result.throughput["data_max"][0],
     ) == (100.0, 102.0, 104.0)
-    assert told.evidence["sender_steal_share"][0] == 0.4, "the worst round, and not the mean"
-    assert told.evidence["sender_busy_share"][0] == 0.5
+    assert result.evidence["sender_steal_share"][0] == 0.4, "the worst round, and not the mean"
+    assert result.evidence["sender_busy_share"][0] == 0.5
 
 
 @given(
@@ -93,36 +92,40 @@ def test_every_round_is_in_one_point(
         SeenRound(number=number, at_ns=at * HOUR, use=use, data=data)
         for number, (at, use, data) in enumerate(found)
     ]
-    told = timeline(seen, (), from_ns=0, to_ns=14 * 24 * HOUR + 1, most=most)
+    result = timeline(seen, (), from_ns=0, to_ns=14 * 24 * HOUR + 1, most=most)
     assert (
-        sum(told.throughput.get("rounds", [])) == sum(told.evidence.get("rounds", [])) == len(seen)
+        sum(result.throughput.get("rounds", []))
+        == sum(result.evidence.get("rounds", []))
+        == len(seen)
     )
-    assert len(told.evidence.get("at_ns", [])) <= max(
-        most + 1, len(seen) if told.slice_ns is None else 0
+    assert len(result.evidence.get("at_ns", [])) <= max(
+        most + 1, len(seen) if result.slice_ns is None else 0
     )
     known = [one.data for one in seen if one.data is not None]
-    means = [one for one in told.throughput.get("data_mean", []) if one is not None]
+    means = [one for one in result.throughput.get("data_mean", []) if one is not None]
     assert not means or min(known) * (1 - 1e-9) <= min(means) <= max(means) <= max(known) * (
         1 + 1e-9
     )
-    for earlier, later in itertools.pairwise(told.evidence.get("at_ns", [])):
+    for earlier, later in itertools.pairwise(result.evidence.get("at_ns", [])):
         assert earlier < later
 
 
-def test_rounds_without_a_moment_are_counted() -> None:
-    told = timeline([SeenRound(number=1), SeenRound(number=2, at_ns=5)], (), from_ns=0, to_ns=10)
-    assert (told.undated, told.throughput["at_ns"]) == (1, [5])
+def test_rounds_without_a_start_are_counted() -> None:
+    result = timeline([SeenRound(number=1), SeenRound(number=2, at_ns=5)], (), from_ns=0, to_ns=10)
+    assert (result.undated, result.throughput["at_ns"]) == (1, [5])
 
 
 def test_neighbours_that_were_skipped_are_one_stretch() -> None:
     gone = [
-        Stretch(kind="unreachable", from_ns=place * 300 * SECOND, to_ns=(place + 1) * 300 * SECOND)
-        for place in (3, 1, 2, 9)
+        Stretch(
+            kind="unreachable", from_ns=number * 300 * SECOND, to_ns=(number + 1) * 300 * SECOND
+        )
+        for number in (3, 1, 2, 9)
     ]
-    told = timeline(
+    result = timeline(
         [], [*gone, Stretch(kind="failed", from_ns=SECOND, to_ns=SECOND)], from_ns=0, to_ns=HOUR
     )
-    columns = told.absent
+    columns = result.absent
     assert columns["kind"] == ["failed", "unreachable", "unreachable"]
     assert columns["rounds"] == [1, 3, 1]
     assert [
@@ -134,14 +137,14 @@ def test_a_host_that_flaps_for_weeks_is_bounded() -> None:
     gone = [
         Stretch(
             kind="unreachable",
-            from_ns=place * 600 * SECOND,
-            to_ns=place * 600 * SECOND + 300 * SECOND,
+            from_ns=number * 600 * SECOND,
+            to_ns=number * 600 * SECOND + 300 * SECOND,
         )
-        for place in range(2000)
+        for number in range(2000)
     ]
-    told = timeline([], gone, from_ns=0, to_ns=2000 * 600 * SECOND, most=100)
-    assert sum(told.absent["rounds"]) == 2000
-    assert len(told.absent["kind"]) <= 101
+    result = timeline([], gone, from_ns=0, to_ns=2000 * 600 * SECOND, most=100)
+    assert sum(result.absent["rounds"]) == 2000
+    assert len(result.absent["kind"]) <= 101
 
 
 @given(st.integers(1, 400 * 24 * HOUR), st.integers(1, 1000))

@@ -125,7 +125,7 @@ class Stream:
 
 @dataclass
 class Engine:
-    """Stands in for ``_core.Analysis``."""
+    """Replaces ``_core.Analysis``."""
 
     transfer_rows: Iterable[Row] = ()
     capture: Mapping[str, Any] = field(default_factory=dict)
@@ -165,10 +165,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the command line on a hand-made result: ``run(engine, "analyze", "x.pcap")``."""
 
     def runs(engine: Engine | BaseException, *arguments: str) -> Ended:
-        asked: list[Mapping[str, Any]] = []
+        given: list[Mapping[str, Any]] = []
 
         def analyze(paths: list[str], **options: Any) -> Engine:  # noqa: ANN401 - as the engine's
-            asked.append({"paths": paths, **options})
+            given.append({"paths": paths, **options})
             if isinstance(engine, BaseException):
                 raise engine
             return engine

@@ -60,7 +60,7 @@ def test_the_summary_goes_to_standard_output_worst_first(run: Run, mixed: object
     assert "trustbed explain x.pcap 4.0" in ended.out
 
 
-def test_quiet_says_nothing(run: Run, mixed: object) -> None:
+def test_quiet_prints_nothing(run: Run, mixed: object) -> None:
     assert run(mixed, "analyze", "x.pcap", "--quiet") == type(
         run(mixed, "analyze", "x.pcap", "-q")
     )(0, "", "")
@@ -125,7 +125,7 @@ def test_our_own_mistakes_are_not_dressed_up(run: Run) -> None:
         run(AssertionError("a bug"), "analyze", "x.pcap")
 
 
-def test_an_interrupt_leaves_nothing_and_says_so(run: Run, tmp_path: Path) -> None:
+def test_an_interrupt_leaves_nothing_and_is_reported(run: Run, tmp_path: Path) -> None:
     ended = run(
         KeyboardInterrupt(),
         "analyze",
@@ -188,7 +188,7 @@ def test_csv_has_seconds_and_empty_fields_for_unknown(
     assert not [name for name in sheet.column_names if name.endswith("_ns")]
 
 
-def test_the_manifest_says_what_made_the_tables(run: Run, mixed: object, tmp_path: Path) -> None:
+def test_the_manifest_states_what_made_the_tables(run: Run, mixed: object, tmp_path: Path) -> None:
     out = tmp_path / "tables"
     run(mixed, "analyze", "x.pcap", "--out", str(out))
     manifest = json.loads((out / "trustbed.json").read_text(encoding="utf-8"))
@@ -241,7 +241,7 @@ def test_an_earlier_result_is_replaced_and_other_files_are_not(
     assert [path.name for path in tmp_path.iterdir()] == ["tables"]
 
 
-def test_a_folder_with_other_files_is_refused_before_anything_is_read(
+def test_a_directory_with_other_files_is_refused_before_anything_is_read(
     run: Run, mixed: object, tmp_path: Path
 ) -> None:
     (tmp_path / "photo.jpg").touch()
@@ -254,9 +254,7 @@ def test_a_folder_with_other_files_is_refused_before_anything_is_read(
 
 
 @pytest.mark.parametrize("option", ["--out", "--junit", "--report"])
-def test_a_place_that_does_not_exist_is_found_out_early(
-    run: Run, option: str, tmp_path: Path
-) -> None:
+def test_a_missing_directory_is_an_early_error(run: Run, option: str, tmp_path: Path) -> None:
     ended = run(
         AssertionError("was read"), "analyze", "x.pcap", option, str(tmp_path / "no" / "where")
     )
@@ -294,10 +292,10 @@ def test_options_reach_the_engine(
     import trustbed.analysis.capture
     from trustbed.cli import main
 
-    asked: dict[str, Any] = {}
+    given: dict[str, Any] = {}
 
     def analyze(paths: list[str], **options: Any) -> Any:  # noqa: ANN401 - as the engine's
-        asked.update(options, paths=paths)
+        given.update(options, paths=paths)
         return made([])
 
     monkeypatch.setattr(trustbed.analysis.capture._core, "analyze", analyze)
@@ -318,7 +316,7 @@ def test_options_reach_the_engine(
     ]
     assert main(words) == 0
     capsys.readouterr()
-    assert asked == {
+    assert given == {
         "paths": ["a", "b"],
         "at": "receiver",
         "capacity": 20_000_000,

@@ -59,7 +59,7 @@ def test_the_text_has_the_four_columns_and_what_a_buffer_loses(
         assert block in text
 
 
-def test_its_tables_stand_beside_the_others(
+def test_its_tables_are_beside_the_others(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     printed(capsys, "analyze", str(CAPTURE), "--burst", "--out", str(tmp_path / "tables"))

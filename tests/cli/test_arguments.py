@@ -81,7 +81,7 @@ def test_wrong_usage_is_one_error_and_one_hint(
     assert f"{first}\n{second}" == snapshot
 
 
-def test_a_file_in_the_place_of_a_command_is_understood(
+def test_a_file_instead_of_a_command_is_understood(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capture = tmp_path / "server.pcap"
@@ -142,7 +142,7 @@ def test_options_are_not_abbreviated() -> None:
         (["a", "b", "c"], "CAPTURE…"),
     ],
 )
-def test_what_was_asked_can_be_asked_again(given: list[str], repeated: str) -> None:
+def test_arguments_can_be_repeated(given: list[str], repeated: str) -> None:
     options = arguments.parse(analyze.parser(), given)
     arguments.check_analyze(options)
     assert arguments.repeated(options) == repeated

@@ -1,4 +1,4 @@
-"""``trustbed doctor``: what is asked of the agent, what is written, how it ends."""
+"""``trustbed doctor``: requests to the agent, output, exit codes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from trustbed.cli import main
 
 @pytest.fixture
 def facts(monkeypatch: pytest.MonkeyPatch) -> Facts:
-    """What the host will have told; `asked` is how it was asked."""
-    told: Facts = {"facts": GOOD, "asked": []}
+    """The facts of the host; `requests` are the options of each request."""
+    report: Facts = {"facts": GOOD, "requests": []}
 
     def ask(**options: Any) -> Facts:  # noqa: ANN401 - as the function's
-        told["asked"].append(options)
-        if isinstance(told["facts"], Exception):
-            raise told["facts"]
-        return told["facts"]  # type: ignore[no-any-return]
+        report["requests"].append(options)
+        if isinstance(report["facts"], Exception):
+            raise report["facts"]
+        return report["facts"]  # type: ignore[no-any-return]
 
     monkeypatch.setattr(trustbed.host_check.check, "facts_of_this_host", ask)
-    return told
+    return report
 
 
 @pytest.mark.parametrize(
-    ("places", "fail_on", "code"),
+    ("changes", "fail_on", "code"),
     [
         ({}, None, 0),
         ({}, "review", 0),
@@ -43,9 +43,9 @@ def facts(monkeypatch: pytest.MonkeyPatch) -> Facts:
     ],
 )
 def test_how_it_ends(
-    places: Facts, fail_on: str | None, code: int, facts: Facts, capsys: pytest.CaptureFixture[str]
+    changes: Facts, fail_on: str | None, code: int, facts: Facts, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    facts["facts"] = changed(**places)
+    facts["facts"] = changed(**changes)
     assert main(["doctor", *(("--fail-on", fail_on) if fail_on else ())]) == code
     out, err = capsys.readouterr()
     assert out.startswith("bench · Linux 6.12.0")
@@ -70,12 +70,12 @@ def test_json_holds_findings_and_the_facts_behind_them(
     )
 
 
-def test_quick_tries_nothing_and_quiet_says_nothing(
+def test_quick_tries_nothing_and_quiet_prints_nothing(
     facts: Facts, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["doctor", "--quick", "--quiet"]) == 0
     assert main(["doctor", "--quiet"]) == 0
-    assert [one["live"] for one in facts["asked"]] == [False, True]
+    assert [one["live"] for one in facts["requests"]] == [False, True]
     assert capsys.readouterr() == ("", "")
 
 
@@ -90,14 +90,14 @@ def test_an_agent_that_cannot_is_an_error_with_a_hint(
     )
 
 
-def test_a_host_needs_an_inventory_that_says_how_it_is_reached(
+def test_a_host_needs_an_inventory_with_its_transport(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["doctor", "alpha"]) == 2
     assert "trustbed doctor --inventory hosts.toml alpha beta" in capsys.readouterr().err
 
 
-def test_an_inventory_that_names_no_such_host_says_so(
+def test_an_inventory_without_the_host_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "hosts.toml"

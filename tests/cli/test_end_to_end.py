@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -29,10 +30,10 @@ def trustbed(*words: str | Path, stdin: bytes | None = None) -> subprocess.Compl
     )
 
 
-def complaint(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str]:
+def complaint(ended: subprocess.CompletedProcess[bytes]) -> tuple[str, str]:
     """The error and the hint: the only two lines on standard error."""
-    assert done.stdout == b""
-    error, hint = done.stderr.decode().splitlines()
+    assert ended.stdout == b""
+    error, hint = ended.stderr.decode().splitlines()
     assert error.startswith("error: ")
     assert hint.startswith("hint: ")
     return error, hint
@@ -44,10 +45,10 @@ def quota(recordings: Path) -> Path:
 
 
 def test_a_starved_guest_is_discarded(quota: Path) -> None:
-    done = trustbed("analyze", quota, "--workload", "bulk", "--fail-on", "discard")
-    assert done.returncode == 4
-    assert done.stderr == b""
-    text = done.stdout.decode()
+    ended = trustbed("analyze", quota, "--workload", "bulk", "--fail-on", "discard")
+    assert ended.returncode == 4
+    assert ended.stderr == b""
+    text = ended.stdout.decode()
     assert re.search(r"\ndiscard  \S+ → \S+ +12\.1 ", text)
     assert "host_scheduling" in text
     assert (
@@ -125,7 +126,7 @@ def test_tables_are_the_same_bytes_for_any_number_of_workers(quota: Path, tmp_pa
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(quota: Path) -> None:
-    done = subprocess.run(
+    ended = subprocess.run(
         f"{sys.executable} -m trustbed analyze {quota} --json | head -c 20 >/dev/null; "
         f"echo ${{PIPESTATUS[0]}}",
         shell=True,
@@ -133,20 +134,22 @@ def test_a_reader_that_goes_away_ends_it_quietly(quota: Path) -> None:
         capture_output=True,
         check=True,
     )
-    assert done.stderr == b""
-    assert done.stdout.splitlines()[-1] == b"141"
+    assert ended.stderr == b""
+    assert ended.stdout.splitlines()[-1] == b"141"
 
 
 def test_a_full_disk_behind_standard_output_is_an_error(quota: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
+        ended = subprocess.run(
             [*TRUSTBED, "analyze", str(quota), "--json"],
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
         )
-    assert done.returncode == 1
-    assert done.stderr.decode().splitlines()[0] == "error: no space left on device, standard output"
+    assert ended.returncode == 1
+    assert (
+        ended.stderr.decode().splitlines()[0] == "error: no space left on device, standard output"
+    )
 
 
 def test_closed_streams_do_no_harm(quota: Path) -> None:
@@ -194,45 +197,41 @@ def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
 def test_what_is_no_capture_is_one_clear_error(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    done = trustbed("analyze", path)
-    assert done.returncode == 1
-    error, _ = complaint(done)
+    ended = trustbed("analyze", path)
+    assert ended.returncode == 1
+    error, _ = complaint(ended)
     assert name in error
 
 
-def test_a_file_that_is_not_there_and_a_folder_are_one_clear_error(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_directory_are_one_clear_error(tmp_path: Path) -> None:
     for path in (tmp_path / "nowhere.pcap", tmp_path):
-        done = trustbed("analyze", path)
-        assert done.returncode == 1
-        assert path.name in complaint(done)[0]
+        ended = trustbed("analyze", path)
+        assert ended.returncode == 1
+        assert path.name in complaint(ended)[0]
 
 
 @pytest.mark.skipif(
-    os.geteuid() == 0 and not Path("/usr/bin/setpriv").exists(),
-    reason="root reads everything, and setpriv is not there",
+    os.geteuid() == 0 and shutil.which("setpriv") is None,
+    reason="root reads everything, and no setpriv takes that right away (Debian: util-linux)",
 )
 def test_a_file_that_may_not_be_read_is_one_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "secret.pcap"
     path.write_bytes(EMPTY)
     path.chmod(0)
-    drop = (
-        ["/usr/bin/setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
-        if os.geteuid() == 0
-        else []
-    )
-    done = subprocess.run(
+    drop = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.geteuid() == 0 else []
+    ended = subprocess.run(
         [*drop, *TRUSTBED, "analyze", str(path)], capture_output=True, check=False
     )
-    assert done.returncode == 1
-    assert "secret.pcap" in complaint(done)[0]
+    assert ended.returncode == 1
+    assert "secret.pcap" in complaint(ended)[0]
 
 
 def test_a_cut_capture_is_analysed_and_the_cut_is_named(quota: Path, tmp_path: Path) -> None:
     path = tmp_path / "cut.pcap"
     path.write_bytes(gzip.decompress(quota.read_bytes())[:-7])
-    done = trustbed("analyze", path, "--json")
-    assert done.returncode == 0
-    document = json.loads(done.stdout)
+    ended = trustbed("analyze", path, "--json")
+    assert ended.returncode == 0
+    document = json.loads(ended.stdout)
     (problem,) = document["capture"]["problems"]
     assert problem["file"].endswith("cut.pcap")
     assert problem["offset"] > 0
@@ -247,14 +246,14 @@ def test_a_cut_capture_is_analysed_and_the_cut_is_named(quota: Path, tmp_path: P
 
 
 def test_explain_and_analyze_agree(quota: Path) -> None:
-    done = trustbed("explain", quota, "12.1")
-    assert done.returncode == 0
-    assert "verdict discard" in " ".join(done.stdout.decode().split())
+    ended = trustbed("explain", quota, "12.1")
+    assert ended.returncode == 0
+    assert "verdict discard" in " ".join(ended.stdout.decode().split())
 
 
 def test_a_report_is_written_whole(quota: Path, tmp_path: Path) -> None:
-    done = trustbed("analyze", quota, "--report", tmp_path / "report.html", "-q")
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    ended = trustbed("analyze", quota, "--report", tmp_path / "report.html", "-q")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
     assert "12.1" in page

@@ -49,9 +49,7 @@ def test_the_next_step_of_an_analysis_explains_the_verdict_that_it_gave(
     assert "cause host_scheduling" in run(engine, *words).out
 
 
-def test_a_short_transfer_can_be_asked_about(
-    run: Run, made: Make, rows: Mapping[str, Maker]
-) -> None:
+def test_a_short_transfer_can_be_explained(run: Run, made: Make, rows: Mapping[str, Maker]) -> None:
     assert "too short" in run(made([rows["short"](2)]), "explain", "x.pcap", "2.0").out.lower()
 
 

@@ -60,7 +60,7 @@ def test_the_overview_names_every_command() -> None:
         (["status", "-h"], ["campaign", "status", "--help"]),
     ],
 )
-def test_help_is_found_in_many_ways(
+def test_help_has_many_spellings(
     words: list[str], same: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 0

@@ -121,7 +121,7 @@ def test_duckdb_queries_a_table(capture: Capture) -> None:
     assert answer == [("discard", 1), ("review", 1), ("trust", 1)]
 
 
-def test_samples_must_be_asked_for(capture: Capture) -> None:
+def test_samples_must_be_requested(capture: Capture) -> None:
     with pytest.raises(ValueError, match="samples=True"):
         capture.rtt  # noqa: B018 the access is the test
     with pytest.raises(ValueError, match="no table 'packets'"):
@@ -221,7 +221,9 @@ def test_no_capture_at_all_is_refused() -> None:
         trustbed.analyze([])
 
 
-def test_charts_of_what_cannot_be_read_again_say_so(made: Make, rows: Mapping[str, Maker]) -> None:
+def test_charts_of_an_unreadable_capture_are_an_error(
+    made: Make, rows: Mapping[str, Maker]
+) -> None:
     capture = Capture(made([rows["healthy"](1)]), Options(files=("-",)))
     with pytest.raises(ValueError, match="series=True"):
         capture.series("1.0")
@@ -273,6 +275,6 @@ def test_a_transfer_without_points_has_no_charts(quota: Capture) -> None:
         assert json.dumps(spec, allow_nan=False)
 
 
-def test_a_capture_joins_a_page_that_tells_of_several(quota: Capture) -> None:
+def test_a_capture_joins_a_page_about_several(quota: Capture) -> None:
     part = quota.for_page(name="starved", story="A guest.", beside="free", captures=5)
     assert (part.title, part.beside, list(part.series)) == ("starved", "free", ["12.1"])

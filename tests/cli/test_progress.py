@@ -17,7 +17,7 @@ def test_a_line_never_exceeds_the_terminal(columns: int, total: int | None) -> N
     )
 
 
-def test_a_line_says_how_far_and_how_long() -> None:
+def test_a_line_states_progress_and_time_left() -> None:
     line = progress.line("x.pcap", 250_000_000, 1_000_000_000, 2.0, 100)
     assert " 25%" in line
     assert "6 s left" in line
@@ -44,5 +44,5 @@ def test_long_work_is_drawn_and_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn.endswith("\r\x1b[K")
 
 
-def test_nobody_sees_it_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_not_shown_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     assert not progress.visible(quiet=False)

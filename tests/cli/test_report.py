@@ -1,6 +1,6 @@
 """``trustbed report``.
 
-What it prints and writes, how it ends, what it says when there is no run.
+Its output, its exit codes, its errors when there is no run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_what_must_be_discarded_can_fail_a_build(study: Path, level: str) -> Non
     assert main(["report", str(study), "--quiet", "--fail-on", level]) == 4
 
 
-def test_quiet_says_nothing(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_nothing(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(study), "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
 
@@ -59,7 +59,7 @@ def test_quiet_says_nothing(study: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["x", "--jsn"], 2, "no such option, --jsn"),
     ],
 )
-def test_what_cannot_be_shown_is_said(
+def test_an_unreadable_run_is_an_error(
     words: list[str],
     code: int,
     error: str,
@@ -69,9 +69,9 @@ def test_what_cannot_be_shown_is_said(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["report", *words]) == code
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == f"error: {error}"
-    assert said[1].startswith("hint: ")
+    messages = capsys.readouterr().err.splitlines()
+    assert messages[0] == f"error: {error}"
+    assert messages[1].startswith("hint: ")
 
 
 def test_any_other_directory_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +80,7 @@ def test_any_other_directory_is_no_run(tmp_path: Path, capsys: pytest.CaptureFix
     assert hint == "hint: name a directory that trustbed run has made"
 
 
-def test_a_page_that_cannot_be_written_is_said_before_anything_is_read(
+def test_an_unwritable_page_is_reported_before_anything_is_read(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", str(study), "--out", str(tmp_path)]) == 1

@@ -74,7 +74,7 @@ def test_up_and_down_change_what_they_name_and_nothing_else() -> None:
     }
 
 
-def test_any_key_of_a_link_can_be_said() -> None:
+def test_every_key_of_a_link_is_an_option() -> None:
     up, _ = pipes(
         "--link",
         "queue.discipline=codel",
@@ -93,10 +93,10 @@ def test_any_key_of_a_link_can_be_said() -> None:
     ("words", "message", "hint"),
     [
         ("--rate 20", "--rate: '20' lacks a unit", "20Mbit/s"),
-        ("--rate 0bit/s", "--rate: a rate of 0 carries nothing", "above 0"),
+        ("--rate 0bit/s", "--rate: a rate of 0 delivers nothing", "above 0"),
         ("--delay soon", "--delay: ", "20ms"),
-        ("--loss 200%", "--loss: '200%' is no share of one", "0.1%"),
-        ("--queue 0p", "--queue: a queue of 0 packets passes nothing", "1p"),
+        ("--loss 200%", "--loss: '200%' is not a probability", "0.1%"),
+        ("--queue 0p", "--queue: a queue of 0 packets delivers nothing", "1p"),
         ("--up los=1%", "--up los: no such key, los", "did you mean loss?"),
         ("--down loss.model=often", "--down loss.model: 'often' is none of", ""),
         (
@@ -159,7 +159,7 @@ def report(
     }
 
 
-def test_the_line_tells_what_the_link_did() -> None:
+def test_the_line_reports_what_the_link_did() -> None:
     up = pipe(
         "up",
         dropped={"queue_full": 3, "lost": 1, "inside": 9},
@@ -174,7 +174,7 @@ def test_the_line_tells_what_the_link_did() -> None:
     assert "\n" not in text
 
 
-def test_missing_priority_and_small_queues_are_said() -> None:
+def test_missing_priority_and_small_queues_are_reported() -> None:
     text = link_summary.line(
         report(
             pipe("up", queue_delay={"p50_ns": 0, "p99_ns": 0, "max_ns": 5}),
@@ -195,13 +195,13 @@ def test_an_emulator_that_was_too_late_is_not_trusted(capsys: pytest.CaptureFixt
         link_summary.model(one, link_summary.findings(one))["trusted"] for one in (late, fine)
     ] == [False, True]
     options = arguments.parse(shell.parser(), [])
-    shell._tell(late, options)
+    shell._print_report(late, options)
     assert "do not trust what was measured\nhint: " in capsys.readouterr().err
-    shell._tell(fine, options)
+    shell._print_report(fine, options)
     assert "trust" not in capsys.readouterr().err
 
 
-def test_what_was_asked_for_is_said_in_few_words() -> None:
+def test_the_configured_link_is_summarized() -> None:
     up, down = pipes("--rate", "20Mbit/s", "--delay", "10ms", "--loss", "1%", "--down", "loss=0")
     described = link_summary.described([{"name": "up", **up}, {"name": "down", **down}])
     assert described == "20.0 Mbit/s, 10.0 ms, 1 % loss up; 20.0 Mbit/s, 10.0 ms down"
@@ -223,8 +223,8 @@ def test_records_of_one_that_was_killed_are_removed_by_the_next(tmp_path: Path) 
         assert first is not None
         with shell._raw_ledger(target) as second:
             assert second is not None
-            assert first.parent.is_dir(), "somebody is at work there"
+            assert first.parent.is_dir(), "another process uses it"
             assert first.parent != second.parent
-    assert list(tmp_path.iterdir()) == [notes], "what somebody else has made stays"
+    assert list(tmp_path.iterdir()) == [notes], "files of others stay"
     with shell._raw_ledger(None) as none:
         assert none is None

@@ -37,14 +37,14 @@ def test_messages_without_a_reader_are_dropped() -> None:
         for _ in range(3):
             assert messages.write("two\n") == 4
             messages.flush()
-        # It leads nowhere now, for others who have it too.
+        # It now leads to the null device, for every other user of it as well.
         os.write(stream.fileno(), b"three\n")
 
 
 def test_a_full_disk_drops_messages() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as stream:
         messages = Messages(stream)
-        messages.write("no room\n")
+        assert messages.write("no room\n") == len("no room\n")
         messages.flush()
 
 

@@ -139,7 +139,7 @@ def test_what_shows_in_the_shape_has_another_reading(cause: str, healthy: Eviden
     assert alternative.settled_by
 
 
-def test_what_the_kernel_says_of_the_send_buffer_is_beyond_doubt(healthy: Evidence) -> None:
+def test_the_kernels_send_buffer_counter_is_beyond_doubt(healthy: Evidence) -> None:
     assert others(healthy, throughput_bytes_per_second=1e6, send_buffer_limited=0.5) == ()
 
 

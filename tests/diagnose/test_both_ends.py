@@ -62,7 +62,7 @@ def test_losses_are_a_share_of_the_frames_whose_fate_is_known() -> None:
     assert (
         TwoPointEvidence.of({**CROSSING, "data_frames_sent": 12, "data_frames_delivered": 5}).lost
         is None
-    ), "few tell nothing"
+    ), "too few show nothing"
     assert (
         TwoPointEvidence.of({**CROSSING, "data_frames_delivered": 0, "data_frames_lost": 0}).lost
         is None

@@ -148,7 +148,7 @@ def test_a_row_of_the_table_has_an_index(row: dict[str, Any]) -> None:
     assert (unknown.capture_point, unknown.confidence) == (None, unknown.score)
 
 
-def test_an_explanation_says_what_the_confidence_rests_on(
+def test_an_explanation_states_what_the_confidence_rests_on(
     healthy: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert diagnose.__kwdefaults__ is not None

@@ -47,7 +47,7 @@ def test_a_stopped_sender_with_an_even_pace_is_no_full_path(file: Path) -> None:
     capture = trustbed.analyze(file, at="sender", workload="bulk")
     (row,) = [row for row in capture.transfers.to_pylist() if not row["too_short"]]
     assert (row["cause"], row["verdict"]) == ("host_scheduling", "discard")
-    # What samples of the host said while such a guest was stopped.
+    # Samples of the host while such a guest was stopped.
     for share in (0.58, 0.75, 0.95):
         host = HostEvidence(processor_share=share, processor_missed=1 - share)
         diagnosis = judge_row(row, CaptureQuality.of(capture.facts), workload="bulk", host=host)

@@ -1,6 +1,6 @@
 """The estimate of what the network would have given.
 
-By hand, when there is one, and that it never stands for what was measured.
+By hand, when there is one, and that it never replaces the measured value.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def test_machines_that_stopped_altogether_were_never_validated(cause: Cause) -> 
     assert estimate(cause=cause).why_not == "no validated transfer stalled like this one"
 
 
-def test_only_discarded_transfers_are_asked_about() -> None:
+def test_only_discarded_transfers_have_estimates() -> None:
     assert compensated(case(), "host_scheduling", "review", BESIDE) is None
     assert compensated(case(), "sender_application_limited", "discard", BESIDE) is None
     assert (

@@ -1,4 +1,4 @@
-"""Every line of the confidence table adds what it says, and only then."""
+"""Every line of the confidence table adds its points, and only when it applies."""
 
 from __future__ import annotations
 

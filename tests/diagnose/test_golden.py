@@ -60,9 +60,9 @@ def test_recorded_transfers_from_the_capture_alone(recorded_cases: list[dict[str
 
 
 def test_recorded_transfers_declared_as_bulk(recorded_cases: list[dict[str, Any]]) -> None:
-    asked = [case for case in recorded_cases if case["accept_when_workload_is_bulk"] is not None]
-    assert len(asked) == 9
-    for case in asked:
+    declared = [case for case in recorded_cases if case["accept_when_workload_is_bulk"] is not None]
+    assert len(declared) == 9
+    for case in declared:
         diagnosis = diagnose(Evidence.from_published({**case["evidence"], "workload": "bulk"}))
         assert diagnosis.cause in case["accept_when_workload_is_bulk"], case["name"]
         assert diagnosis.verdict in case["verdicts_accepted"], case["name"]

@@ -1,4 +1,4 @@
-"""What samples of a host say about its processor.
+"""Evidence of samples of a host about its processor.
 
 Missed time counts, not the ratio of two small numbers.
 """
@@ -50,7 +50,7 @@ def test_the_process_that_missed_most_counts() -> None:
     ).processor_missed == pytest.approx(0.7)
 
 
-def test_a_quota_counts_where_it_bites_and_clears_nobody_where_it_does_not() -> None:
+def test_a_quota_counts_where_it_acts_and_clears_no_host_where_it_does_not() -> None:
     group = {"cgroup": "sender", "interval_ns": SECOND, "throttled_ns": SECOND // 2}
     assert processor_of([], [group]).processor_missed == pytest.approx(0.5)
     assert processor_of([], [{**group, "throttled_ns": 0}]) == HostEvidence()

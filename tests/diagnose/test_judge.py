@@ -86,14 +86,14 @@ def test_columns(row: dict[str, Any]) -> None:
 def test_only_a_discarded_transfer_has_an_estimate_beside_its_throughput(
     row: dict[str, Any],
 ) -> None:
-    stood_still = {
+    stalled = {
         **row,
         "at": "sender",
         "throughput_bytes_per_second": 1.3e6,
         "idle_open_window_fraction": 0.8,
         "outstanding_max_bytes": 65_535,
     }
-    columns = verdict_columns(judge([row, stood_still], {}).diagnoses)
+    columns = verdict_columns(judge([row, stalled], {}).diagnoses)
     assert columns["verdict"] == ["trust", "discard"]
     low, middle, high = (
         columns[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_")

@@ -1,4 +1,4 @@
-"""Every weakness of a capture limits a diagnosis as the table says, from its threshold on."""
+"""Every weakness of a capture limits a diagnosis as in the table, from its threshold on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trustbed.diagnose.quality import is_capture_point_contradicted
 Weakness = tuple[dict[str, Any], dict[str, Any]]
 
 # limit: (fields of the capture, fields of the transfer) that make it apply, and that just do not
-BOTH_WAYS: dict[str, tuple[Weakness, Weakness]] = {
+CASES: dict[str, tuple[Weakness, Weakness]] = {
     "one_sided": (({}, {"one_sided": True}), ({}, {})),
     "timestamps_missing": (({"timestamps_missing": True}, {}), ({}, {})),
     "capture_loss": (({}, {"unseen_share": 0.001}), ({}, {"unseen_share": 0.0009})),
@@ -68,12 +68,12 @@ def congested(healthy: Evidence) -> Evidence:
     )
 
 
-@pytest.mark.parametrize("code", BOTH_WAYS)
-def test_limit_both_ways(
+@pytest.mark.parametrize("code", CASES)
+def test_limit_applies_and_does_not(
     code: str, healthy: Evidence, starved: Evidence, congested: Evidence
 ) -> None:
     (limit,) = [limit for limit in LIMITS if limit.code == code]
-    applies, does_not = BOTH_WAYS[code]
+    applies, does_not = CASES[code]
     concerned = 0
     for evidence in (healthy, starved, congested):
         before = diagnose(evidence)
@@ -94,7 +94,7 @@ def test_limit_both_ways(
 
 
 def test_every_limit_is_tested_and_catalogued() -> None:
-    assert list(BOTH_WAYS) == [limit.code for limit in LIMITS]
+    assert list(CASES) == [limit.code for limit in LIMITS]
     assert all(limit.code in CATALOGUE for limit in LIMITS)
 
 
@@ -131,7 +131,7 @@ def test_long_pauses_survive_bunched_timestamps(starved: Evidence) -> None:
     assert diagnose(replace(starved, long_pause_fraction=0.4), quality=bunched).verdict == "discard"
 
 
-def test_losses_tell_a_queue_from_a_late_sender(congested: Evidence) -> None:
+def test_losses_distinguish_a_queue_from_a_late_sender(congested: Evidence) -> None:
     echoed = Quality(rtt_echoed=True)
     late = diagnose(congested, quality=echoed)
     assert (late.cause, late.verdict) == ("network_congestion", "review")

@@ -55,7 +55,7 @@ def test_no_module_is_long() -> None:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 600, path.name
 
 
-def test_every_module_says_what_it_does() -> None:
+def test_every_module_states_what_it_does() -> None:
     for path in PACKAGE.glob("*.py"):
         assert re.match(r'"""[A-Z]', path.read_text(encoding="utf-8")), path.name
 

@@ -70,7 +70,7 @@ def test_no_threshold_is_rounded_away_by_its_words() -> None:
             if name is not None:
                 stated = format(values[name], form or "")
                 number = float(stated.rstrip("%")) / (100 if stated.endswith("%") else 1)
-                assert number == pytest.approx(values[name]), f"{name} is said to be {stated}"
+                assert number == pytest.approx(values[name]), f"{name} is documented as {stated}"
 
 
 def test_a_step_that_begins_with_a_command_can_be_copied() -> None:
@@ -92,7 +92,7 @@ def test_a_step_that_begins_with_a_command_can_be_copied() -> None:
     assert all(entry.next_step.count("`") % 2 == 0 for entry in CATALOGUE.values())
 
 
-def test_every_severity_stands_on_the_page_with_when_it_applies() -> None:
+def test_every_severity_is_on_the_page_with_its_condition() -> None:
     page = findings_page()
     assert "| [`read_problem`](#read_problem) | error or warning |" in page
     assert (

@@ -222,7 +222,7 @@ BEFORE_PAUSES: dict[str, dict[str, Any]] = {
         "rtt_before_loss_seconds": None,
     },
 }
-"""What is asked before pauses, by the cause that it shows."""
+"""Rules that come before pauses, by their cause."""
 
 
 @given(PAUSING, st.floats(0, 1), st.floats(0, 1))
@@ -247,7 +247,7 @@ def test_more_pauses_never_turn_a_host_cause_into_another(
 
 
 @given(PAUSING, st.sampled_from(sorted(BEFORE_PAUSES)), SHARE, SHARE, SHARE)
-def test_what_is_asked_before_pauses_does_not_depend_on_them(
+def test_rules_before_pauses_do_not_depend_on_them(
     evidence: Evidence,
     cause: str,
     longer: float | None,

@@ -35,7 +35,7 @@ FULL_LINK: dict[str, Any] = {
     "throughput_bytes_per_second": 2.4e6,
 }
 WRITES: dict[str, Any] = {"unfilled_per_train": 0.33, "rwnd_limited": 0.49}
-# Seen from afar: the RTT is half as long again, and hardly any of that lies on the way from the
+# Far from the sender: the RTT is half as long again, and little of that is on the path from the
 # sender.
 LATE: dict[str, Any] = {
     "pauses_estimated": True,
@@ -48,7 +48,7 @@ LATE: dict[str, Any] = {
 FEW = {"loss": 0.001, "loss_events": 1}
 
 # rule: (changes to a healthy transfer that make it fire, one more change, the rule that then fires)
-BOTH_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "failed": ({"failed": True}, {"failed": False}, "window_explains"),
     "too_short": ({"too_short": True}, {"too_short": None}, "window_explains"),
     "driver_reset": (
@@ -300,16 +300,16 @@ def rule_of(evidence: Evidence) -> str:
     return first_match(Case.of(evidence, THRESHOLDS)).name
 
 
-@pytest.mark.parametrize("name", BOTH_WAYS)
-def test_rule_both_ways(name: str, healthy: Evidence) -> None:
-    fires, change, instead = BOTH_WAYS[name]
+@pytest.mark.parametrize("name", CASES)
+def test_rule_holds_and_does_not(name: str, healthy: Evidence) -> None:
+    fires, change, instead = CASES[name]
     evidence = replace(healthy, **fires)
     assert rule_of(evidence) == name
     assert rule_of(replace(evidence, **change)) == instead
 
 
-def test_every_rule_is_tested_both_ways() -> None:
-    assert list(BOTH_WAYS) == [rule.name for rule in RULES]
+def test_every_rule_has_both_tests() -> None:
+    assert list(CASES) == [rule.name for rule in RULES]
 
 
 def test_every_cause_has_a_rule() -> None:

@@ -1,4 +1,4 @@
-"""Findings about repetitions of a run, and what may be done with a repetition because of them."""
+"""Findings about repetitions of a run, and the use of a repetition that follows from them."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_every_finding_about_runs_is_tested() -> None:
     assert {code for code, _ in FOUND} == {code for code in CATALOGUE if code.startswith("run_")}
 
 
-def test_a_repetition_without_weakness_still_says_how_late_its_emulator_was() -> None:
+def test_a_repetition_without_weakness_still_states_its_departure_error() -> None:
     assert [found.code for found in run_findings(CLEAN)] == ["run_emulator_late"]
 
 

@@ -138,7 +138,7 @@ def test_the_longest_account_of_a_silence_counts() -> None:
     )
     assert shapes.silent_seconds(replace(interrupted, pauses_estimated=True)) == 9.0
     afar = replace(interrupted, pauses_estimated=True, loss=0.0)
-    assert shapes.silent_seconds(afar) == 3.0, "who repeats only what had arrived stood still"
+    assert shapes.silent_seconds(afar) == 3.0, "a sender that repeats only what had arrived stalled"
     assert shapes.silent_seconds(replace(afar, loss=0.01)) == 9.0
 
 
@@ -174,7 +174,7 @@ def test_late_and_needless_segments_are_added_and_shared_by_all() -> None:
         late_segments=0, spurious_retransmissions=22, fast_retransmissions=0, data_segments=1000
     )
     assert shapes.late_share(frozen) == 0
-    assert shapes.late_share(replace(frozen, fast_retransmissions=1)) == 0.001, "one was asked for"
+    assert shapes.late_share(replace(frozen, fast_retransmissions=1)) == 0.001, "one was requested"
     assert shapes.late_share(replace(frozen, fast_retransmissions=30)) == 0.022
     assert shapes.late_share(replace(frozen, fast_retransmissions=None)) == 0.022
     assert shapes.late_share(replace(frozen, late_segments=1)) == 0.001

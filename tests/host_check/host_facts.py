@@ -1,4 +1,4 @@
-"""Facts of a host that tests of its judgement start from."""
+"""Facts of a host from which tests of its judgement start."""
 
 from __future__ import annotations
 
@@ -151,17 +151,17 @@ GOOD: Facts = {
     },
     "unavailable": [],
 }
-"""A host that every check passes, most of them by a hair.
+"""A host that passes every check, most of them narrowly.
 
-Values stand just before their thresholds, or at those that only count beyond.
+Values are just below their thresholds, or at those that only count beyond.
 """
 
 
-def changed(**places: object) -> Facts:
+def changed(**changes: object) -> Facts:
     """The good host with other values: `load__backlog_drops=1`; the first interface is `eth`."""
     facts = copy.deepcopy(GOOD)
-    for place, value in places.items():
-        *path, last = place.split("__")
+    for key_path, value in changes.items():
+        *path, last = key_path.split("__")
         part = facts
         for key in path:
             part = facts["interfaces"][0] if key == "eth" else part[key]

@@ -414,16 +414,16 @@ FOUND = [
 ]
 
 
-def test_of_a_good_host_there_is_nothing_to_say() -> None:
+def test_a_good_host_has_no_findings() -> None:
     assert host_check_findings(GOOD) == []
     assert fitness([]) == "fit"
 
 
-@pytest.mark.parametrize(("code", "severity", "places", "scope", "words"), FOUND)
+@pytest.mark.parametrize(("code", "severity", "changes", "scope", "words"), FOUND)
 def test_each_finding_fires_at_its_threshold_and_alone(
-    code: str, severity: str, places: Facts, scope: str, words: str
+    code: str, severity: str, changes: Facts, scope: str, words: str
 ) -> None:
-    found = host_check_findings(changed(**places))
+    found = host_check_findings(changed(**changes))
     assert [(one.code, one.severity, one.scope) for one in found] == [(code, severity, scope)]
     assert words in found[0].message
     assert "INTERFACE" not in found[0].next_step or scope == "host"
@@ -434,7 +434,7 @@ def test_every_finding_about_a_host_is_tried_here() -> None:
     assert {row[0] for row in FOUND} == set(HOST_CATALOGUE)
 
 
-def test_a_command_names_the_interface_it_mends() -> None:
+def test_a_command_names_the_interface_it_fixes() -> None:
     (found,) = host_check_findings(changed(eth__coalescing={"receive_ns": 50_000}))
     assert found.next_step.startswith("ethtool -C eth0 ")
 
@@ -453,7 +453,7 @@ def test_no_command_is_given_that_this_kernel_cannot_do() -> None:
 )
 def test_what_is_unknown_is_no_finding(part: str) -> None:
     found = host_check_findings({key: value for key, value in GOOD.items() if key != part})
-    # Where nothing was tried the load stands for what others use; it is below its threshold.
+    # Without a trial the load represents what others use; it is below its threshold.
     assert found == []
     assert host_check_findings({}) == []
 
@@ -464,8 +464,8 @@ def test_a_check_that_was_stopped_early_misses_no_packets() -> None:
 
 
 def test_an_error_makes_a_host_unfit_and_a_warning_wants_a_look() -> None:
-    def of(**places: object) -> str:
-        found: list[Finding] = host_check_findings(changed(**places))
+    def of(**changes: object) -> str:
+        found: list[Finding] = host_check_findings(changed(**changes))
         return fitness(found)
 
     assert of(virtual__container="docker") == "fit"
@@ -482,8 +482,8 @@ ANYTHING = st.recursive(
 )
 
 
-def places(facts: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Every place in the facts, parts and leaves."""
+def paths(facts: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The path of every part and leaf of the facts."""
     children = (
         facts.items()
         if isinstance(facts, dict)
@@ -492,12 +492,12 @@ def places(facts: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | 
         else ()
     )
     return [path] * bool(path) + [
-        place for key, value in children for place in places(value, (*path, key))
+        inner for key, value in children for inner in paths(value, (*path, key))
     ]
 
 
-@given(st.lists(st.tuples(st.sampled_from(places(GOOD)), ANYTHING), min_size=1, max_size=4))
-def test_whatever_an_agent_says_the_checks_answer(
+@given(st.lists(st.tuples(st.sampled_from(paths(GOOD)), ANYTHING), min_size=1, max_size=4))
+def test_the_checks_accept_any_report_of_an_agent(
     changes: list[tuple[tuple[str | int, ...], object]],
 ) -> None:
     facts: Any = copy.deepcopy(GOOD)
@@ -508,7 +508,7 @@ def test_whatever_an_agent_says_the_checks_answer(
                 part = part[key]
             part[path[-1]] = value
         except (KeyError, IndexError, TypeError):
-            continue  # an earlier change has taken the place away
+            continue  # an earlier change has removed this path
     for found in host_check_findings(facts):
         assert found.code in HOST_CATALOGUE
         assert found.message.isprintable(), found.message

@@ -76,8 +76,8 @@ def make_campaign(subdirectory: Path, story: Story = FOUR_DAYS, *, seed: int = 5
     file = subdirectory.parent / f"{subdirectory.name}.toml"
     names = dict.fromkeys(host for pair in story.pairs for host in pair)
     hosts = "".join(
-        f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{place}"\n'
-        for place, name in enumerate(names, 1)
+        f'[hosts.{name}]\nlocal = true\nmeasure = "127.0.0.{number}"\n'
+        for number, name in enumerate(names, 1)
     )
     pairs = "".join(
         f'[[pairs]]\nsender = "{sender}"\nreceiver = "{receiver}"\n'
@@ -93,8 +93,8 @@ def make_campaign(subdirectory: Path, story: Story = FOUR_DAYS, *, seed: int = 5
     directory.begin(campaigns.load(file), began_ns=BEGAN, about={"version": "0.1.0"})
     lines = _host_lines(story, list(names))
     chance = random.Random(seed)
-    for place, pair in enumerate(story.pairs):
-        lines += _rounds(subdirectory, story, pair, _RATES[place % len(_RATES)], chance)
+    for index, pair in enumerate(story.pairs):
+        lines += _rounds(subdirectory, story, pair, _RATES[index % len(_RATES)], chance)
     if story.finished:
         lines.append({"at_ns": BEGAN + story.rounds * story.period_ns, "event": "finished"})
     ordered = sorted(lines, key=lambda line: line["at_ns"])
@@ -173,17 +173,17 @@ def _rounds(
                 "outcome": judged["outcome"],
             }
         )
-        place = subdirectory / ROUNDS / name / f"{number:06}"
-        place.mkdir(parents=True)
-        (place / DONE).write_text("{}")
-        (place / JUDGED).write_text(json.dumps(judged), encoding="utf-8")
+        directory = subdirectory / ROUNDS / name / f"{number:06}"
+        directory.mkdir(parents=True)
+        (directory / DONE).write_text("{}")
+        (directory / JUDGED).write_text(json.dumps(judged), encoding="utf-8")
     return lines
 
 
 def judged_round(
     story: Story, pair: tuple[str, str], number: int, due: int, rate: float, chance: random.Random
 ) -> dict[str, Any]:
-    """What was found in a round."""
+    """The judgement of a round."""
     sender, _ = pair
     hours, share = story.hours.get(sender, (range(0), 0.0))
     bad = chance.random() < story.always.get(sender, 0.0) or (
@@ -205,7 +205,7 @@ def judged_round(
             "-".join(pair),
             number,
             index,
-            place,
+            connection_pair,
             role,
             size,
             use,
@@ -213,7 +213,7 @@ def judged_round(
             story,
             chance,
         )
-        for place in range(3)
+        for connection_pair in range(3)
         for role, size in (("probe", probe << 10), ("data", data << 20))
     ]
     if failed:
@@ -253,7 +253,7 @@ def _row(
     pair: str,
     number: int,
     index: str,
-    place: int,
+    connection_pair: int,
     role: str,
     size: int,
     use: str | None,
@@ -282,7 +282,7 @@ def _row(
         "pair": pair,
         "round": number,
         "index": index,
-        "number": place,
+        "number": connection_pair,
         "role": role,
         "failure": None,
         "size_bytes": size,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import html
 import json
 import re
 
@@ -18,6 +20,26 @@ def text_of(page: str) -> str:
         .replace("\u00a0", " ")
         .replace("&#39;", "'")
     )
+
+
+_BLOCKS = (
+    "h1|h2|h3|h4|p|li|tr|caption|dt|dd|div|section|header|footer|figure|figcaption|summary|pre"
+)
+
+
+def lines_of(page: str) -> str:
+    """The same line by line, without what explains the words, which is the same on every page."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
+    own = re.sub(r'<section\b[^>]*id="definitions".*?</section>', " ", bare, flags=re.S)
+    broken = re.sub(rf"</?(?:{_BLOCKS})\b[^>]*>", "\n", re.sub(r"\s+", " ", own))
+    lines = html.unescape(re.sub(r"<[^>]+>", " ", broken)).splitlines()
+    return "\n".join(said for line in lines if (said := " ".join(line.split())))
+
+
+def lines_that_differ(page: str, from_: str) -> str:
+    """What a reader sees of a page, and not of another, and what of the other's is not there."""
+    compared = difflib.ndiff(lines_of(from_).splitlines(), lines_of(page).splitlines())
+    return "\n".join(line for line in compared if line.startswith(("+ ", "- ")))
 
 
 def charts_of(page: str) -> int:

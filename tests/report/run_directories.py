@@ -1,4 +1,4 @@
-"""Run directories made by hand, through the directory's own interface.
+"""Run directories written by hand, through the directory's own interface.
 
 Response times that are known, ledgers of a few packets.
 
@@ -85,7 +85,7 @@ def make_run(
     file = subdirectory.parent / f"{subdirectory.name}.toml"
     file.write_text(text, encoding="utf-8")
     scenario = load(file)
-    places = order(
+    planned = order(
         scenario.cells,
         repetitions=repetitions or scenario.first.repetitions,
         seed=scenario.first.seed,
@@ -97,23 +97,23 @@ def make_run(
         "started": "2026-01-01T00:00:00Z",
     }
     directory.begin(
-        to_builtins(manifest.describe(scenario, places, session=session)),
+        to_builtins(manifest.describe(scenario, planned, session=session)),
         text,
         {"kernel": "6.1.0", "machine": "x86_64", "cores": 2},
     )
-    done = places[: len(places) - leave_out]
+    completed = planned[: len(planned) - leave_out]
     with patch("os.fsync"):  # flushing is for machines that crash; no test can see it
-        _fill(directory, scenario.cells, done, judged=judged)
+        _fill(directory, scenario.cells, completed, judged=judged)
     return directory
 
 
 def _fill(
-    directory: RunDirectory, cells: Sequence[Cell], done: Sequence[Repetition], *, judged: bool
+    directory: RunDirectory, cells: Sequence[Cell], completed: Sequence[Repetition], *, judged: bool
 ) -> None:
-    for place in done:
-        cell = cells[place.cell]
+    for repetition in completed:
+        cell = cells[repetition.cell]
         levels = list(cell.levels.values())
-        stretch = STRETCH[(place.round + (place.cell > 0)) % 3]
+        stretch = STRETCH[(repetition.round + (repetition.cell > 0)) % 3]
         seconds = [
             took * stretch
             for took in next(
@@ -122,9 +122,9 @@ def _fill(
         ]
         write_repetition(
             directory,
-            place,
+            repetition,
             seconds,
-            late=place is done[-1],
+            late=repetition is completed[-1],
             judged=judged,
             background=levels[:1] != ["none"],
         )
@@ -183,7 +183,7 @@ def ledger(
     )
 
 
-def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]:
+def record(repetition: Repetition, *, late: bool, background: bool) -> dict[str, Any]:
     """``repetition.json`` of a repetition that went well, or whose emulator was late."""
     departure_error = {
         "packets": 800,
@@ -217,9 +217,9 @@ def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]
     }
     return {
         "outcome": "complete",
-        "cell": place.cell,
-        "round": place.round,
-        "seed": place.seed,
+        "cell": repetition.cell,
+        "round": repetition.round,
+        "seed": repetition.seed,
         "started": "2026-01-01T00:00:00Z",
         "seconds": 21.5,
         "epoch_ns": EPOCH,
@@ -240,7 +240,7 @@ def record(place: Repetition, *, late: bool, background: bool) -> dict[str, Any]
                 "to": "client",
                 "transport": "udp",
                 "send": sent,
-                "sink": {"sources": [{"packets": 990 - 10 * place.round}]},
+                "sink": {"sources": [{"packets": 990 - 10 * repetition.round}]},
             }
         ]
         if background
@@ -282,7 +282,7 @@ LATE = {
 
 def write_repetition(
     directory: RunDirectory,
-    place: Repetition,
+    repetition: Repetition,
     seconds: Sequence[float | None],
     *,
     late: bool = False,
@@ -291,14 +291,15 @@ def write_repetition(
     changed: Mapping[str, Any] | None = None,
 ) -> None:
     """One repetition, raw part and judgement."""
-    path = directory.begin_repetition(place.directory)
+    path = directory.begin_repetition(repetition.directory)
     pa.parquet.write_table(ledger(), path / "ledger" / "packets.parquet")
     directory.finish_repetition(
-        place.directory, {**record(place, late=late, background=background), **(changed or {})}
+        repetition.directory,
+        {**record(repetition, late=late, background=background), **(changed or {})},
     )
     if not judged:
         return
-    with directory.judging(place.directory) as tables:
+    with directory.judging(repetition.directory) as tables:
         pa.parquet.write_table(requests(seconds), tables / "fetch.requests.parquet")
     use, why = ("discard", LATE["message"]) if late else ("trust", "")
     found = {
@@ -307,4 +308,4 @@ def write_repetition(
         "verdicts": {"trust": len(seconds)},
         "findings": [LATE] if late else [],
     }
-    directory.write_findings(place.directory, found)
+    directory.write_findings(repetition.directory, found)

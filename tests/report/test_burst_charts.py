@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 import pytest
+import vl_convert
 
 from tests.report import burst_reference as reference
 from trustbed.report.burst import chart_axes as burst_axes
@@ -37,7 +38,6 @@ NOTHING: Model = {
 
 
 def svg(spec: dict[str, Any]) -> str:
-    vl_convert = pytest.importorskip("vl_convert")
     drawn: str = vl_convert.vegalite_to_svg({**spec, "width": 400})
     return drawn
 
@@ -61,9 +61,7 @@ def test_a_chart_without_data_is_left_out(kind: str) -> None:
 
 def test_one_packet_is_no_picture_over_time() -> None:
     model = reference.model([(1_700_000_000_000_000_000, 100)])
-    assert set(burst.drawn(model)) <= {"sigma", "loss", "delay"}
-    for spec in burst.drawn(model).values():
-        assert "NaN" not in svg(spec)
+    assert burst.drawn(model) == {}
 
 
 def test_charts_use_no_colour_but_the_palettes(uneven: Model, paced: Model) -> None:
@@ -247,5 +245,4 @@ def test_long_names_lose_their_middle() -> None:
 
 @pytest.mark.parametrize("kind", burst.CHARTS)
 def test_every_chart_is_an_altair_chart(kind: str, uneven: Model) -> None:
-    pytest.importorskip("altair")
     assert transfer_charts.as_altair(burst.CHARTS[kind](uneven)).to_dict()["width"] == 640

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import vl_convert
 
 from trustbed.report.charts import drawing, palette
 from trustbed.report.transfer import charts
@@ -35,7 +36,6 @@ OVER_TIME = {
 
 
 def svg(spec: dict[str, Any]) -> str:
-    vl_convert = pytest.importorskip("vl_convert")
     drawn: str = vl_convert.vegalite_to_svg({**spec, "width": 400})
     return drawn
 
@@ -173,7 +173,6 @@ def test_two_values_at_one_time_are_not_added_up(series: Make) -> None:
         "bytes": [50_000, 40_000, 45_000],
         "window_bytes": [60_000] * 3,
     }
-    vl_convert = pytest.importorskip("vl_convert")
     vega = vl_convert.vegalite_to_vega({**charts.outstanding(twice), "width": 400})
     assert "stack" not in {
         step["type"] for part in vega["data"] for step in part.get("transform", ())
@@ -331,6 +330,5 @@ def test_shares_leave_out_what_is_unknown(transfer: Make) -> None:
 
 @pytest.mark.parametrize("name", OVER_TIME)
 def test_every_chart_is_an_altair_chart(name: str, series: Make) -> None:
-    pytest.importorskip("altair")
     chart = charts.as_altair(OVER_TIME[name](series(lost=50)))
     assert chart.to_dict()["width"] == 640

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from tests.report.pages import HOSTILE, text_of
+from tests.report.pages import HOSTILE, lines_of, lines_that_differ, text_of
 from trustbed.diagnose.thresholds import THRESHOLDS
 from trustbed.report import definitions
 from trustbed.report.transfer import html
@@ -58,10 +59,8 @@ def test_verdicts_come_first_then_the_captures_quality_then_the_evidence(story: 
     assert places == sorted(places)
 
 
-def test_the_first_sentence_counts_the_verdicts(story: str) -> None:
-    assert "Of 3 transfers, 1 may be used, 1 needs a look first and 1 must not be used." in text_of(
-        story
-    )
+def test_what_a_reader_sees(story: str, snapshot: SnapshotAssertion) -> None:
+    assert lines_of(story) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -98,22 +97,13 @@ def test_a_verdict_is_a_word_and_a_shape_and_not_only_a_colour(story: str) -> No
 
 def test_every_threshold_stands_beside_its_measured_value(story: str) -> None:
     said = text_of(story)
-    assert "80 % 3 silences, 50.0 ms in total counts from 30 %" in said
+    assert f"counts from {THRESHOLDS.idle_open_window_fraction * 100:g} %" in said
     assert f"inflated from {THRESHOLDS.inflation:g} × base" in said
     assert f"decisive from {THRESHOLDS.loss_decisive * 100:g} %" in said
 
 
-def test_a_capture_is_compared_with_its_control(story: str) -> None:
-    said = text_of(story)
-    assert "Beside its control, healthy" in said
-    assert "Throughput 9.60 Mbit/s 21.6 Mbit/s −56 %" in said
-    assert "Loss 0 % 0 % the same" in said
-    assert "Idle with open window 80 % 5 % +75 points" in said
+def test_a_capture_is_drawn_over_its_control(story: str) -> None:
     assert "silence: healthy" in story
-
-
-def test_short_transfers_are_one_line(story: str) -> None:
-    assert "2 transfers were too short to judge" in text_of(story)
 
 
 def test_every_word_that_is_a_link_is_explained_on_the_page(story: str) -> None:
@@ -140,7 +130,9 @@ def test_every_chart_says_in_words_what_it_shows(story: str) -> None:
     assert all(re.search(r"\d|over the whole transfer", label) for label in labels)
 
 
-def test_findings_about_one_transfer_stand_with_it(page: Make, capture: Make) -> None:
+def test_findings_about_one_transfer_stand_with_it(
+    page: Make, capture: Make, snapshot: SnapshotAssertion
+) -> None:
     finding = {
         "code": "x",
         "severity": "warning",
@@ -163,20 +155,23 @@ def test_findings_about_one_transfer_stand_with_it(page: Make, capture: Make) ->
     assert quality < text.index("about the capture") < section
     assert quality < text.index("about the host") < section
     assert section < text.index("about the transfer")
-    assert "2 warnings" in text_of(text)
-    assert "25 %, counts from 10 %" in text_of(text)
+    assert lines_that_differ(text, html.render(page())) == snapshot
 
 
-def test_what_was_not_measured_is_said_with_its_reason(page: Make, capture: Make) -> None:
+def test_what_was_not_measured_is_said_with_its_reason(
+    page: Make, capture: Make, snapshot: SnapshotAssertion
+) -> None:
     skips = [
         {"reason": "bad_header", "records": 3, "first_index": 8},
         {"reason": "from_the_future", "records": 1, "first_index": 9},
     ]
-    said = text_of(html.render(page(capture(skips=skips))))
-    assert "Not measured: 3 impossible headers, 1 from_the_future." in said
+    skipped = html.render(page(capture(skips=skips)))
+    assert lines_that_differ(skipped, html.render(page())) == snapshot
 
 
-def test_unknown_drops_are_not_called_none(page: Make, capture: Make) -> None:
+def test_unknown_drops_are_not_called_none(
+    page: Make, capture: Make, snapshot: SnapshotAssertion
+) -> None:
     counted = {
         "files": [
             {
@@ -185,22 +180,20 @@ def test_unknown_drops_are_not_called_none(page: Make, capture: Make) -> None:
             }
         ]
     }
-    assert "Packets lost while capturing: unknown" in text_of(html.render(page(capture())))
-    assert "Packets lost while capturing: 5." in text_of(html.render(page(capture(facts=counted))))
+    unknown, known = html.render(page(capture())), html.render(page(capture(facts=counted)))
+    assert lines_that_differ(known, unknown) == snapshot
 
 
 def test_ambiguity_and_what_would_settle_it_are_named(
-    page: Make, capture: Make, transfer: Make
+    page: Make, capture: Make, transfer: Make, snapshot: SnapshotAssertion
 ) -> None:
     other = {
         "cause": "sender_application_limited",
         "hint": "it ran out of data",
         "settled_by": "the CPU share",
     }
-    said = text_of(html.render(page(capture(transfer(alternatives=[other])))))
-    assert "It ran out of data." in said
-    assert "What would settle it? The CPU share." in said
-    assert "Nothing in these packets points to another cause." in text_of(html.render(page()))
+    ambiguous = html.render(page(capture(transfer(alternatives=[other]))))
+    assert lines_that_differ(ambiguous, html.render(page())) == snapshot
 
 
 def test_an_estimate_is_called_one_and_replaces_nothing(
@@ -222,7 +215,7 @@ def test_an_estimate_is_called_one_and_replaces_nothing(
 
 
 def test_a_transfer_of_which_little_is_known_says_so(
-    page: Make, capture: Make, transfer: Make
+    page: Make, capture: Make, transfer: Make, snapshot: SnapshotAssertion
 ) -> None:
     kept = (
         "transfer",
@@ -238,14 +231,13 @@ def test_a_transfer_of_which_little_is_known_says_so(
     )
     full = transfer(verdict="review", cause="no_anomaly")
     row = {name: value if name in kept else None for name, value in full.items()}
-    said = text_of(html.render(page(capture(row, series={}))))
-    assert "unknown from this capture" in said
-    assert "No charts: no series were kept for this transfer." in said
+    said = lines_of(html.render(page(capture(row, series={}))))
+    assert said == snapshot
     assert not re.search(r"\b(None|nan|inf)\b", said)
 
 
 def test_what_the_place_of_the_capture_hides_is_not_drawn(
-    page: Make, capture: Make, transfer: Make
+    page: Make, capture: Make, transfer: Make, snapshot: SnapshotAssertion
 ) -> None:
     row = transfer(
         at="receiver",
@@ -256,11 +248,8 @@ def test_what_the_place_of_the_capture_hides_is_not_drawn(
     text = html.render(page(capture(row)))
     drawn = re.findall(r"<h4>(.*?) <a", text)
     assert drawn == ["Time–sequence graph", "Throughput"]
-    said = text_of(text)
-    assert "the sender's silences and its outstanding data are estimates" in said
-    assert "Idle with open window 5 % estimated from where the capture was taken" in said
-    assert "20.6 ms base 20.0 ms, median of the receiver's timestamp echoes" in said
-    assert "4.00 µs" not in said
+    assert lines_that_differ(text, html.render(page())) == snapshot
+    assert "4.00 µs" not in text_of(text), "the mean of what the receiver took"
 
 
 def test_what_strangers_put_into_a_capture_stays_text(
@@ -323,12 +312,6 @@ def test_transfers_beyond_the_table_are_counted(page: Make, capture: Make, trans
     one = capture(transfer(), series={})
     many = html.Capture(overview=replace(one.overview, verdicts={"trust": 1201}), name="many")
     assert "1,200 further transfers are not listed" in text_of(html.render(page(many)))
-
-
-def test_the_page_names_tool_command_and_inputs(story: str) -> None:
-    said = text_of(story)
-    assert "Made by trustbed 0.1.0 on 2026-01-01T00:00:00Z" in said
-    assert "trustbed analyze one.pcap --report" in said
 
 
 def test_nothing_is_left_under_the_name_of_a_page_that_could_not_be_made(

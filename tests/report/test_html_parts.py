@@ -13,6 +13,7 @@ from typing import Any
 import hypothesis
 import hypothesis.strategies as some
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from trustbed.diagnose.thresholds import THRESHOLDS
 from trustbed.report.html.payload import Payload, columns
@@ -178,19 +179,20 @@ def test_captures_share_the_room_for_charts(transfer: Make) -> None:
     assert charted([]) == []
 
 
-def test_captions_state_numbers_and_what_they_do_not_know(transfer: Make, series: Make) -> None:
+def test_captions_state_numbers_and_what_they_do_not_know(
+    transfer: Make, series: Make, snapshot: SnapshotAssertion
+) -> None:
     row = transfer(expected_ratio=0.1, expected_bytes_per_second=27e6)
-    assert "Too steep to be drawn" in captions.time_sequence(row)
-    assert "no queue grew" in captions.round_trip(transfer(), THRESHOLDS)
-    assert "a queue stood" in captions.round_trip(transfer(rtt_path_seconds=0.03), THRESHOLDS)
-    assert (
-        captions.round_trip(transfer(rtt_path_seconds=None), THRESHOLDS)
-        == "No round-trip time can be seen in this capture."
-    )
-    assert "shorter than the base RTT" in captions.spacing(transfer())
-    assert "longer than the base RTT" in captions.spacing(transfer(spacing_max_seconds=0.5))
-    assert captions.distributions({}) == "No samples."
-    assert "Half of the packet spacings" in captions.distributions(series(pause=0.009))
+    assert {
+        "too steep": captions.time_sequence(row),
+        "no queue": captions.round_trip(transfer(), THRESHOLDS),
+        "a queue": captions.round_trip(transfer(rtt_path_seconds=0.03), THRESHOLDS),
+        "no round trip": captions.round_trip(transfer(rtt_path_seconds=None), THRESHOLDS),
+        "short spacing": captions.spacing(transfer()),
+        "long spacing": captions.spacing(transfer(spacing_max_seconds=0.5)),
+        "no samples": captions.distributions({}),
+        "samples": captions.distributions(series(pause=0.009)),
+    } == snapshot
 
 
 def test_a_caption_adds_up_the_silences_inside_the_picture() -> None:

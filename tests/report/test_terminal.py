@@ -88,11 +88,11 @@ def overview(
 def render(
     what: Overview,
     *,
-    asked: str = "server.pcap",
+    repeated: str = "server.pcap",
     columns: int = terminal.WIDEST,
     paint: Paint | None = None,
 ) -> str:
-    return terminal.render(what, asked=asked, columns=columns, paint=paint or Paint())
+    return terminal.render(what, repeated=repeated, columns=columns, paint=paint or Paint())
 
 
 WIDE = overview(
@@ -255,7 +255,7 @@ def test_a_capture_without_transfers_says_so(snapshot: SnapshotAssertion) -> Non
 
 
 def test_the_next_steps_ask_the_same_of_the_same_captures() -> None:
-    lines = render(overview([transfer(1)]), asked="--workload bulk 'my file.pcap'").splitlines()
+    lines = render(overview([transfer(1)]), repeated="--workload bulk 'my file.pcap'").splitlines()
     assert lines[-2].startswith("Next: trustbed explain --workload bulk 'my file.pcap' 1.0")
     assert lines[-1].startswith(
         "      trustbed analyze --workload bulk 'my file.pcap' --report report.html"

@@ -1,7 +1,4 @@
-"""A bed without hosts.
-
-Agents and programs that do what a test says, under a clock that only moves when somebody waits.
-"""
+"""A fake testbed: scripted agents and programs, under a clock that only sleeping advances."""
 
 from __future__ import annotations
 
@@ -16,12 +13,12 @@ from trustbed.testbed import TestbedError
 
 Event = dict[str, Any]
 _PIDS = itertools.count(1 << 23)
-"""Numbers that no process has."""
+"""Process IDs that no process has."""
 
 
 @dataclass
 class FakeClock:
-    """Time passes by sleeping."""
+    """A clock that only sleeping advances."""
 
     now: float = 1000.0
 
@@ -37,7 +34,7 @@ class FakeClock:
 
 @dataclass
 class FakeAgent:
-    """Ends by itself some time after its start, or dies; reports what it was told to."""
+    """Ends by itself some time after its start, or dies; its report is given."""
 
     verb: str
     where: str
@@ -75,7 +72,7 @@ class FakeAgent:
         return None
 
     def stop(self, seconds: float = 0.0) -> Event:
-        assert not self.closed, "it was closed: there is nobody to be told"
+        assert not self.closed, "stop after close"
         self.log.append((f"stop {self.verb}", self.where))
         if self.dies_after is not None:
             raise AgentError(
@@ -111,7 +108,7 @@ class FakeProcess:
 
 @dataclass
 class FakeGroup:
-    """A control group that knows who joined it."""
+    """A control group that records which processes joined it."""
 
     path: Path
     version: int = 1
@@ -137,7 +134,7 @@ class FakeTestbed:
     started: list[FakeAgent] = field(default_factory=list)
     processes: list[FakeProcess] = field(default_factory=list)
     groups: Path | None = None
-    made_groups: list[FakeGroup] = field(default_factory=list)
+    created_groups: list[FakeGroup] = field(default_factory=list)
 
     def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str) -> FakeAgent:
         self.log.append((f"start {verb}", where))
@@ -152,8 +149,8 @@ class FakeTestbed:
     def group(self, name: str) -> FakeGroup:
         if self.groups is None:
             raise TestbedError("no control groups of processor time are mounted here", "mount them")
-        self.made_groups.append(FakeGroup(self.groups / name))
-        return self.made_groups[-1]
+        self.created_groups.append(FakeGroup(self.groups / name))
+        return self.created_groups[-1]
 
     def start(
         self,

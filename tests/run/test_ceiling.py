@@ -1,4 +1,4 @@
-"""That what a machine cannot do is refused with what was measured, before anything is made."""
+"""Demands beyond the measured ceiling of a host are refused before the testbed is set up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from trustbed.cli import main
 from trustbed.run.error import RunError
 from trustbed.run.execution import ceiling
-from trustbed.run.execution.ceiling import Ceiling, Pace
+from trustbed.run.execution.ceiling import Ceiling, FloodRates
 from trustbed.run.execution.demand import Load
 from trustbed.scenario import Scenario, load
 
@@ -41,7 +41,7 @@ from = "a"
 to = "c"
 """
 SENT = {1500: 400_000, 64: 500_000}
-CARRIED = {1500: 200_000, 64: 300_000}
+FORWARDED = {1500: 200_000, 64: 300_000}
 
 
 def read(directory: Path, text: str) -> Scenario:
@@ -51,13 +51,13 @@ def read(directory: Path, text: str) -> Scenario:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Ceiling:
-    """One that makes and carries so many packets, whatever this one can do."""
+    """A host of known packet rates, whatever this one sustains."""
 
-    def measure(packet_bytes: int) -> Pace:
-        return Pace(
+    def measure(packet_bytes: int) -> FloodRates:
+        return FloodRates(
             packet_bytes=packet_bytes,
-            made_packets_per_second=SENT[packet_bytes],
-            carried_packets_per_second=CARRIED[packet_bytes],
+            sent_packets_per_second=SENT[packet_bytes],
+            forwarded_packets_per_second=FORWARDED[packet_bytes],
         )
 
     monkeypatch.setattr(ceiling, "measure", measure)
@@ -65,7 +65,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Ceiling:
 
 
 def refused(directory: Path, *texts: str) -> str:
-    """Why scenarios ask for too much."""
+    """The message with which scenarios are refused."""
     with pytest.raises(RunError) as caught:
         ceiling.refuse_too_much([read(directory, text) for text in texts])
     return caught.value.message
@@ -85,7 +85,7 @@ AT_ONCE = '[background.noise]\nmodel = "poisson"\nrate = "2Gbit/s"\nfrom = "c"\n
         SMALL_PACKETS.replace("RATE", "150Mbit/s"),
     ],
 )
-def test_what_the_machine_can_do_is_allowed(tmp_path: Path, machine: Ceiling, text: str) -> None:
+def test_demands_below_the_ceiling_are_allowed(tmp_path: Path, machine: Ceiling, text: str) -> None:
     assert ceiling.refuse_too_much([read(tmp_path, text)]) == machine
 
 
@@ -96,23 +96,23 @@ def test_links_and_background_beyond_the_ceiling_are_refused_with_it(
     links = [FAST.replace("RATE", rate) for rate in ("1Mbit/s", "10Gbit/s")]
     assert {
         "the faster of two": refused(tmp_path, *links),
-        "more than senders make": refused(
+        "more than senders send": refused(
             tmp_path, NOISE.replace("LINK", 'delay = "1ms"').replace("RATE", "100Gbit/s")
         ),
-        "more than the emulator takes": refused(tmp_path, SLOW_LINK.replace("RATE", "3Gbit/s")),
+        "more than the emulator forwards": refused(tmp_path, SLOW_LINK.replace("RATE", "3Gbit/s")),
         "more small packets": refused(tmp_path, SMALL_PACKETS.replace("RATE", "180Mbit/s")),
-        "more small packets than made": refused(
+        "more small packets than sent": refused(
             tmp_path, SMALL_PACKETS.replace("RATE", "300Mbit/s")
         ),
         "all at once": refused(tmp_path, FAST.replace("RATE", "1Gbit/s") + AT_ONCE),
     } == snapshot
 
 
-def test_what_a_packet_costs_grows_with_its_length(machine: Ceiling) -> None:
-    assert machine.carried(1500) == pytest.approx(200_000)
-    assert machine.carried(64) == pytest.approx(300_000)
-    assert 1 / machine.carried(782) == pytest.approx((1 / 200_000 + 1 / 300_000) / 2)
-    assert machine.made(9000) == machine.made(1500)
+def test_the_cost_of_a_packet_is_linear_in_its_length(machine: Ceiling) -> None:
+    assert machine.forwarded(1500) == pytest.approx(200_000)
+    assert machine.forwarded(64) == pytest.approx(300_000)
+    assert 1 / machine.forwarded(782) == pytest.approx((1 / 200_000 + 1 / 300_000) / 2)
+    assert machine.sent(9000) == machine.sent(1500)
 
 
 @pytest.mark.usefixtures("machine")
@@ -151,7 +151,7 @@ def test_modest_rates_are_not_worth_a_measurement(
     )
 
 
-def test_the_directory_says_what_was_measured(machine: Ceiling) -> None:
+def test_host_json_has_the_measured_ceiling(machine: Ceiling) -> None:
     assert ceiling.facts(machine) == {
         "emulator_ceiling_bits_per_second": 2_400_000_000,
         "emulator_ceiling_packets_per_second": 200_000,
@@ -164,18 +164,18 @@ def test_the_directory_says_what_was_measured(machine: Ceiling) -> None:
 
 @pytest.mark.quiet
 @pytest.mark.usefixtures("networks")
-def test_a_machine_measures_itself() -> None:
+def test_a_host_measures_its_own_ceiling() -> None:
     full, small = ceiling.measure(1500), ceiling.measure(64)
-    for pace in (full, small):
-        # Floods: a machine of any kind makes and carries thousands, and cannot carry what was not
-        # made.
-        assert 1000 < pace.carried_packets_per_second <= pace.made_packets_per_second
-    assert small.carried_bits_per_second < full.carried_bits_per_second
+    for rates in (full, small):
+        # Any host sends and forwards thousands of packets per second, and forwards no more than
+        # it sends.
+        assert 1000 < rates.forwarded_packets_per_second <= rates.sent_packets_per_second
+    assert small.forwarded_bits_per_second < full.forwarded_bits_per_second
 
 
 @pytest.mark.usefixtures("networks")
 @pytest.mark.parametrize("text", [FAST, NOISE.replace("LINK", "")])
-def test_a_run_that_asks_for_too_much_is_not_begun(
+def test_a_run_beyond_the_ceiling_is_not_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -40,7 +40,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "study.toml"
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(
+def test_a_dry_run_describes_the_run_and_does_nothing(
     study: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     assert main(["run", study, "--dry-run"]) == 0

@@ -46,9 +46,9 @@ def scenario(directory: Path, *pairs: tuple[str, str]) -> Scenario:
 def at_the_other(record: bytes) -> bytes:
     """The same frame of a connection with the other host, of the same ports."""
     moved = bytearray(record)
-    for place in (_SOURCE, _TARGET):
-        if record[place] == NEAR:
-            moved[place] = OTHER
+    for offset in (_SOURCE, _TARGET):
+        if record[offset] == NEAR:
+            moved[offset] = OTHER
     return bytes(moved)
 
 
@@ -76,8 +76,8 @@ def files(tmp_path: Path) -> dict[str, Path]:
             at_the_other(record) for index, record in enumerate(arrived) if index not in missing
         ],
     }
-    for name, kept in captures.items():
-        (tmp_path / f"{name}.pcap").write_bytes(head + b"".join(kept))
+    for name, packets in captures.items():
+        (tmp_path / f"{name}.pcap").write_bytes(head + b"".join(packets))
     return {name: tmp_path / f"{name}.pcap" for name in captures}
 
 

@@ -1,4 +1,4 @@
-"""What a scenario asks of the emulator and of the senders."""
+"""The load that a scenario puts on the emulator and on the senders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trustbed.run.execution.demand import Load, emulated, is_modest, made
+from trustbed.run.execution.demand import Load, emulated, is_modest, offered
 from trustbed.scenario import Background, Scenario, load
 
 DUMBBELL = """
@@ -53,7 +53,7 @@ def bits(scenario: Scenario) -> float:
     return sum(load.bits_per_second for load in emulated(scenario, nothing_recorded))
 
 
-def test_a_fast_access_link_in_front_of_a_slow_one_asks_for_little(tmp_path: Path) -> None:
+def test_a_fast_access_link_in_front_of_a_slow_one_demands_little(tmp_path: Path) -> None:
     assert bits(read(tmp_path, DUMBBELL)) == 20_000_000
 
 
@@ -97,11 +97,11 @@ def test_a_bucket_limits_what_a_fast_link_carries(tmp_path: Path, part: str) -> 
     assert bits(read(tmp_path, full.replace('rate = "20Mbit/s"', bucket))) == 10_000_000
 
 
-def test_datagrams_come_whether_the_link_carries_them_or_not(tmp_path: Path) -> None:
+def test_udp_counts_whether_the_link_carries_it_or_not(tmp_path: Path) -> None:
     assert bits(read(tmp_path, PAIR + NOISE.replace("1Mbit/s", "40Mbit/s"))) == 40_000_000
 
 
-def test_connections_take_what_the_link_leaves_them(tmp_path: Path) -> None:
+def test_tcp_counts_up_to_the_rest_of_the_links_rate(tmp_path: Path) -> None:
     streams = NOISE.replace("1Mbit/s", "40Mbit/s") + 'transport = "tcp"\n'
     assert bits(read(tmp_path, PAIR + streams)) == 20_000_000
     assert (
@@ -119,34 +119,34 @@ def test_connections_take_what_the_link_leaves_them(tmp_path: Path) -> None:
     )
 
 
-def test_small_packets_are_many_and_long_ones_come_in_parts(tmp_path: Path) -> None:
+def test_small_packets_are_many_and_long_ones_are_fragmented(tmp_path: Path) -> None:
     small = read(tmp_path, PAIR + NOISE + "packet_bytes = 125\n")
     assert [one.packets_per_second for one in emulated(small, nothing_recorded)] == [1000]
     long = read(tmp_path, PAIR + NOISE + "packet_bytes = 9000\n")
     assert [one.packet_bytes for one in emulated(long, nothing_recorded)] == [1500]
-    assert [one.packet_bytes for _, one in made(long, nothing_recorded)] == [9000]
+    assert [one.packet_bytes for _, one in offered(long, nothing_recorded)] == [9000]
 
 
-def test_who_sends_without_pace_asks_for_nothing(tmp_path: Path) -> None:
+def test_unpaced_senders_demand_nothing(tmp_path: Path) -> None:
     assert bits(read(tmp_path, PAIR + NOISE + 'release = "unpaced"\n')) == 0
 
 
-def test_a_recording_counts_as_what_was_recorded(tmp_path: Path) -> None:
+def test_a_recording_counts_with_its_recorded_load(tmp_path: Path) -> None:
     (tmp_path / "trace.pcap").write_bytes(b"")
     played = '[background.n]\nmodel = "playback"\nfile = "trace.pcap"\nfrom = "a"\nto = "c"\n'
-    asked = []
+    requested = []
 
     def recorded(background: Background, reverse: bool) -> Load | None:
-        asked.append((background.name, reverse))
+        requested.append((background.name, reverse))
         return Load(bits_per_second=8000, packet_bytes=100)
 
     assert [
         one.packets_per_second for one in emulated(read(tmp_path, PAIR + played), recorded)
     ] == [10]
-    assert asked == [("n", False)]
+    assert requested == [("n", False)]
 
 
-def test_what_is_modest_counts_in_bits_and_in_packets() -> None:
+def test_a_modest_load_is_limited_in_bits_and_in_packets() -> None:
     assert is_modest([Load(bits_per_second=250e6), Load(bits_per_second=250e6)])
     assert not is_modest([Load(bits_per_second=250e6), Load(bits_per_second=251e6)])
     assert not is_modest([Load(bits_per_second=64 * 8 * 50_001, packet_bytes=64)])

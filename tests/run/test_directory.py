@@ -218,7 +218,7 @@ def test_judging_again_replaces_the_tables_and_keeps_the_raw_part(tmp_path: Path
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])
-def test_a_manifest_that_is_none_says_so(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_manifest_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(RunDirectoryError, match="manifest"):
         RunDirectory(tmp_path).manifest()

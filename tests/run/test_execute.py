@@ -39,21 +39,21 @@ Run = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Carries out the keys of a scenario on a bed."""
+    """Carries out the keys of a scenario on a testbed."""
     for name in RAW_FOLDERS:
         (tmp_path / name).mkdir()
 
-    def carry_out(keys: str, bed: FakeTestbed, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - those of Execution
+    def carry_out(keys: str, testbed: FakeTestbed, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - those of Execution
         (tmp_path / "study.toml").write_text(BASE + keys)
         scenario = load(tmp_path / "study.toml").first
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
-        known: Any = bed
+        known: Any = testbed
         record = Execution(
             known,
             scenario,
             repetition,
             directory=tmp_path,
-            clock=bed.clock,
+            clock=testbed.clock,
             emulator={"seed": 1},
             **options,
         ).carry_out()
@@ -62,10 +62,10 @@ def run(tmp_path: Path) -> Run:
     return carry_out
 
 
-def test_everything_stands_before_traffic_flows_and_ends_in_the_opposite_order(run: Run) -> None:
-    bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
-    record = run(BULK + NOISE, bed)
-    order = [what for what, _ in bed.log]
+def test_everything_runs_before_traffic_flows_and_ends_in_the_opposite_order(run: Run) -> None:
+    testbed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    record = run(BULK + NOISE, testbed)
+    order = [what for what, _ in testbed.log]
     listed = """
         start emulate, begin emulate, start bulk, begin bulk, start sink, start capture, begin
         capture, start send,
@@ -83,7 +83,7 @@ def test_everything_stands_before_traffic_flows_and_ends_in_the_opposite_order(r
         "stop emulate",
     ]
     assert record["outcome"] == "complete"
-    assert all(agent.closed for agent in bed.started)
+    assert all(agent.closed for agent in testbed.started)
 
 
 OUTAGE = 'up.outages = [{ at = "1s", lasts = "1s" }]\n'
@@ -98,18 +98,18 @@ points = ["client", "first"]
 
 
 def test_times_of_links_begin_with_the_workloads(run: Run) -> None:
-    bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
-    record = run(OUTAGE + BULK + NOISE, bed)
-    said = {agent.verb: agent.times_ns for agent in bed.started}
-    assert said["emulate"] == record["workload_start_ns"]
-    order = [what for what, _ in bed.log]
+    testbed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    record = run(OUTAGE + BULK + NOISE, testbed)
+    begun = {agent.verb: agent.times_ns for agent in testbed.started}
+    assert begun["emulate"] == record["workload_start_ns"]
+    order = [what for what, _ in testbed.log]
     assert order.index("start send") < order.index("times emulate") < order.index("begin send")
 
 
 def test_links_without_times_receive_none(run: Run) -> None:
-    bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
-    run(BULK, bed)
-    assert "times emulate" not in [what for what, _ in bed.log]
+    testbed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    run(BULK, testbed)
+    assert "times emulate" not in [what for what, _ in testbed.log]
 
 
 def test_captures_at_routers_are_the_emulators(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_captures_at_routers_are_the_emulators(run: Run, monkeypatch: pytest.Mon
         "frames": 7,
         "troubles": [{"message": "no space left", "hint": "make some"}],
     }
-    bed = FakeTestbed(
+    testbed = FakeTestbed(
         agents={
             "bulk send": {"lasts": 10.0, "report_with": GOOD},
             "emulate": {"report_with": {"taps": [tap]}},
@@ -128,8 +128,8 @@ def test_captures_at_routers_are_the_emulators(run: Run, monkeypatch: pytest.Mon
         "tests.run.test_execute.BASE",
         BASE.replace('[link]\nrate = "20Mbit/s"\ndelay = "10ms"\n', ""),
     )
-    record = run(CHAIN + BULK, bed)
-    assert [where for what, where in bed.log if what == "start capture"] == ["client"]
+    record = run(CHAIN + BULK, testbed)
+    assert [where for what, where in testbed.log if what == "start capture"] == ["client"]
     assert [(one["point"], one["report"].get("frames")) for one in record["captures"]] == [
         ("client", None),
         ("first", 7),
@@ -138,9 +138,9 @@ def test_captures_at_routers_are_the_emulators(run: Run, monkeypatch: pytest.Mon
 
 
 def test_background_begins_at_second_zero_and_the_workload_after_the_warm_up(run: Run) -> None:
-    bed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
-    record = run(BULK + NOISE, bed)
-    begun = {agent.verb: agent.begun for agent in bed.started}
+    testbed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    record = run(BULK + NOISE, testbed)
+    begun = {agent.verb: agent.begun for agent in testbed.started}
     assert begun["send"] == begun["sink"]
     assert begun["send"] is not None
     assert begun["bulk"] == pytest.approx(begun["send"] + 2.0)
@@ -149,8 +149,8 @@ def test_background_begins_at_second_zero_and_the_workload_after_the_warm_up(run
 
 
 def test_a_program_that_ends_well(run: Run, tmp_path: Path) -> None:
-    bed = FakeTestbed(programs={"tool": (3.0, 0)})
-    (workload,) = run(COMMAND, bed)["workloads"]
+    testbed = FakeTestbed(programs={"tool": (3.0, 0)})
+    (workload,) = run(COMMAND, testbed)["workloads"]
     assert (workload["outcome"], workload["exit_code"], workload["reason"]) == ("complete", 0, None)
     assert workload["seconds"] == pytest.approx(3.0, abs=0.05)
     assert (tmp_path / "logs" / "w.out").read_text() == "tool 10.77.0.2"
@@ -158,8 +158,8 @@ def test_a_program_that_ends_well(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("code", "words"), [(7, "exit code 7"), (139, "killed by signal 11")])
 def test_a_program_that_crashes(run: Run, code: int, words: str) -> None:
-    bed = FakeTestbed(programs={"tool": (3.0, code)})
-    record = run(COMMAND, bed)
+    testbed = FakeTestbed(programs={"tool": (3.0, code)})
+    record = run(COMMAND, testbed)
     assert record["outcome"] == "failed"
     assert record["workloads"][0]["outcome"] == "failed"
     assert words in record["workloads"][0]["reason"]
@@ -167,45 +167,45 @@ def test_a_program_that_crashes(run: Run, code: int, words: str) -> None:
 
 
 def test_a_program_that_never_ends_is_ended_at_its_limit(run: Run) -> None:
-    bed = FakeTestbed(programs={"tool": (None, 0)})
-    record = run(COMMAND, bed)
+    testbed = FakeTestbed(programs={"tool": (None, 0)})
+    record = run(COMMAND, testbed)
     assert record["workloads"][0]["outcome"] == "time_limit"
     assert record["workloads"][0]["seconds"] == pytest.approx(30.0, abs=0.1)
-    assert bed.processes[0].ended
-    assert ("stop emulate", "net") in bed.log
+    assert testbed.processes[0].ended
+    assert ("stop emulate", "net") in testbed.log
 
 
 @pytest.mark.parametrize("verb", ["emulate", "sink", "send", "capture", "sample"])
 def test_a_part_that_dies_ends_the_workload_and_is_reported(run: Run, verb: str) -> None:
-    bed = FakeTestbed(agents={verb: {"dies_after": 4.0}}, programs={"tool": (None, 0)})
-    record = run(COMMAND + 'to = "server"\n' + NOISE, bed)
+    testbed = FakeTestbed(agents={verb: {"dies_after": 4.0}}, programs={"tool": (None, 0)})
+    record = run(COMMAND + 'to = "server"\n' + NOISE, testbed)
     assert record["outcome"] == "failed"
     assert {failure["verb"] for failure in record["failures"]} == {verb}
     assert "killed by signal 9" in record["failures"][0]["message"]
     assert record["workloads"][0]["outcome"] == "failed"
     assert record["workloads"][0]["seconds"] < 5
-    assert bed.processes[0].ended
-    assert all(agent.closed for agent in bed.started)
+    assert testbed.processes[0].ended
+    assert all(agent.closed for agent in testbed.started)
 
 
 def test_a_capture_that_could_not_be_written_is_a_failure(run: Run) -> None:
-    trouble = {
+    problem = {
         "message": "the file cannot be written: No space left on device",
         "hint": "free some space",
     }
-    bed = FakeTestbed(
-        agents={"capture": {"report_with": {"complete": False, "troubles": [trouble]}}},
+    testbed = FakeTestbed(
+        agents={"capture": {"report_with": {"complete": False, "troubles": [problem]}}},
         programs={"tool": (1.0, 0)},
     )
-    record = run(COMMAND, bed)
+    record = run(COMMAND, testbed)
     assert record["outcome"] == "failed"
     assert record["failures"] == [
-        {"verb": "capture", "where": "client", "message": trouble["message"]}
+        {"verb": "capture", "where": "client", "message": problem["message"]}
     ]
 
 
 def test_samples_that_could_not_be_written_are_a_failure(run: Run) -> None:
-    bed = FakeTestbed(
+    testbed = FakeTestbed(
         agents={
             "sample": {
                 "report_with": {"samples": 3, "error": "No space left on device (os error 28)"}
@@ -213,7 +213,7 @@ def test_samples_that_could_not_be_written_are_a_failure(run: Run) -> None:
         },
         programs={"tool": (1.0, 0)},
     )
-    record = run(COMMAND, bed)
+    record = run(COMMAND, testbed)
     assert record["outcome"] == "failed"
     assert record["failures"] == [
         {
@@ -227,7 +227,7 @@ def test_samples_that_could_not_be_written_are_a_failure(run: Run) -> None:
 def test_requests_that_could_not_be_written_down_are_a_failure(run: Run) -> None:
     fetch = BULK.replace('"bulk"', '"http"') + 'object = "1KB"\n'
     rows = {"rows": 3, "rows_left_out": 9, "error": "No space left on device (os error 28)"}
-    bed = FakeTestbed(
+    testbed = FakeTestbed(
         agents={
             "fetch": {
                 "lasts": 1.0,
@@ -235,7 +235,7 @@ def test_requests_that_could_not_be_written_down_are_a_failure(run: Run) -> None
             }
         }
     )
-    (workload,) = run(fetch, bed)["workloads"]
+    (workload,) = run(fetch, testbed)["workloads"]
     assert (workload["outcome"], workload["reason"]) == (
         "failed",
         "its file cannot be written: No space left on device (os error 28)",
@@ -243,28 +243,30 @@ def test_requests_that_could_not_be_written_down_are_a_failure(run: Run) -> None
 
 
 def test_a_playback_that_is_over_is_no_failure(run: Run) -> None:
-    bed = FakeTestbed(
+    testbed = FakeTestbed(
         agents={"send": {"lasts": 1.0, "report_with": {"offered_packets": 3}}},
         programs={"tool": (5.0, 0)},
     )
-    record = run(COMMAND + NOISE, bed)
+    record = run(COMMAND + NOISE, testbed)
     assert record["outcome"] == "complete"
     assert record["backgrounds"][0]["send"]["offered_packets"] == 3
 
 
 def test_a_sink_that_is_over_is_one(run: Run) -> None:
-    bed = FakeTestbed(agents={"sink": {"lasts": 1.0}}, programs={"tool": (5.0, 0)})
-    record = run(COMMAND + NOISE, bed)
+    testbed = FakeTestbed(agents={"sink": {"lasts": 1.0}}, programs={"tool": (5.0, 0)})
+    record = run(COMMAND + NOISE, testbed)
     assert record["failures"] == [
         {"verb": "sink", "where": "server", "message": "it ended before the workload"}
     ]
 
 
 def test_a_service_is_waited_for(run: Run) -> None:
-    bed = FakeTestbed(programs={"nginx": (None, 0), "tool": (1.0, 0)})
-    bed.listening = lambda host, port: (host, port) == ("server", 80) and bed.clock.now > 1003
-    assert run(COMMAND + SERVICE, bed)["outcome"] == "complete"
-    assert [process.ended for process in bed.processes] == [True, True]
+    testbed = FakeTestbed(programs={"nginx": (None, 0), "tool": (1.0, 0)})
+    testbed.listening = lambda host, port: (
+        (host, port) == ("server", 80) and testbed.clock.now > 1003
+    )
+    assert run(COMMAND + SERVICE, testbed)["outcome"] == "complete"
+    assert [process.ended for process in testbed.processes] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -277,17 +279,17 @@ def test_a_service_is_waited_for(run: Run) -> None:
 def test_a_service_that_does_not_stand_ends_the_run(
     run: Run, programs: dict[str, tuple[float | None, int]], words: str
 ) -> None:
-    bed = FakeTestbed(programs=programs, listening=lambda host, port: False)
+    testbed = FakeTestbed(programs=programs, listening=lambda host, port: False)
     with pytest.raises(RunError, match=words) as caught:
-        run(COMMAND + SERVICE, bed)
+        run(COMMAND + SERVICE, testbed)
     assert "web.err" in caught.value.hint
-    assert all(process.ended for process in bed.processes)
-    assert all(agent.closed for agent in bed.started)
+    assert all(process.ended for process in testbed.processes)
+    assert all(agent.closed for agent in testbed.started)
 
 
 def test_a_service_that_stops_is_a_failure_that_is_reported_once(run: Run) -> None:
-    bed = FakeTestbed(programs={"nginx": (4.0, 1), "tool": (None, 0)})
-    assert run(COMMAND + SERVICE, bed)["failures"] == [
+    testbed = FakeTestbed(programs={"nginx": (4.0, 1), "tool": (None, 0)})
+    assert run(COMMAND + SERVICE, testbed)["failures"] == [
         {
             "verb": "service",
             "where": "server",
@@ -300,8 +302,8 @@ def test_transfers_that_broke_are_a_failure(run: Run) -> None:
     broken = {
         "transfers": [{"outcome": "complete"}, {"outcome": "failed", "error": "connection refused"}]
     }
-    bed = FakeTestbed(agents={"bulk send": {"lasts": 1.0, "report_with": broken}})
-    (workload,) = run(BULK, bed)["workloads"]
+    testbed = FakeTestbed(agents={"bulk send": {"lasts": 1.0, "report_with": broken}})
+    (workload,) = run(BULK, testbed)["workloads"]
     assert (workload["outcome"], workload["reason"]) == (
         "failed",
         "1 of 2 transfers: connection refused",
@@ -310,36 +312,36 @@ def test_transfers_that_broke_are_a_failure(run: Run) -> None:
 
 def test_requests_of_which_none_was_answered_are_a_failure(run: Run) -> None:
     keys = '[workload.w]\nkind = "http"\nhost = "client"\nto = "server"\nobject = "4KB"\n'
-    bed = FakeTestbed(
+    testbed = FakeTestbed(
         agents={"fetch": {"lasts": 10.0, "report_with": {"requests": 9, "good_requests": 0}}}
     )
-    assert run(keys, bed)["workloads"][0]["reason"] == "none of 9 requests was answered well"
-    assert ("start serve", "server") in bed.log
+    assert run(keys, testbed)["workloads"][0]["reason"] == "none of 9 requests was answered well"
+    assert ("start serve", "server") in testbed.log
 
 
 @pytest.mark.parametrize(
     "phase", ["network", "servers", "captures", "background", "workload", "end"]
 )
 def test_an_interrupt_in_any_phase_ends_everything(run: Run, phase: str) -> None:
-    bed = FakeTestbed(programs={"tool": (3.0, 0), "nginx": (None, 0)})
+    testbed = FakeTestbed(programs={"tool": (3.0, 0), "nginx": (None, 0)})
 
     def interrupt(name: str) -> None:
         if name == phase:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(COMMAND + SERVICE + NOISE, bed, on_phase=interrupt)
-    assert all(process.ended for process in bed.processes)
-    assert all(agent.closed for agent in bed.started)
+        run(COMMAND + SERVICE + NOISE, testbed, on_phase=interrupt)
+    assert all(process.ended for process in testbed.processes)
+    assert all(agent.closed for agent in testbed.started)
 
 
 def test_seeds_differ_between_sources_and_stay_between_runs(run: Run) -> None:
     def seeds() -> list[int]:
-        bed = FakeTestbed(programs={"tool": (1.0, 0)})
-        run(COMMAND + NOISE + 'sources = 3\ndirection = "both"\n', bed)
+        testbed = FakeTestbed(programs={"tool": (1.0, 0)})
+        run(COMMAND + NOISE + 'sources = 3\ndirection = "both"\n', testbed)
         return [
             source["seed"]
-            for agent in bed.started
+            for agent in testbed.started
             if agent.verb == "send"
             for source in agent.config["sources"]
         ]
@@ -350,11 +352,11 @@ def test_seeds_differ_between_sources_and_stay_between_runs(run: Run) -> None:
 
 
 def test_sources_share_a_rate_to_the_bit(run: Run) -> None:
-    bed = FakeTestbed(programs={"tool": (1.0, 0)})
-    run(COMMAND + NOISE.replace("1Mbit/s", "1000001bit/s") + "sources = 3\n", bed)
+    testbed = FakeTestbed(programs={"tool": (1.0, 0)})
+    run(COMMAND + NOISE.replace("1Mbit/s", "1000001bit/s") + "sources = 3\n", testbed)
     rates = [
         source["model"]["rate_bits_per_second"]
-        for agent in bed.started
+        for agent in testbed.started
         if agent.verb == "send"
         for source in agent.config["sources"]
     ]

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from trustbed.run import former
 from trustbed.run.directory import RunDirectory
+from trustbed.run.samples import read_lines
 
 
 def test_a_record_of_an_earlier_version_is_read_under_todays_keys(tmp_path: Path) -> None:
@@ -30,3 +31,9 @@ def test_a_record_of_an_earlier_version_is_read_under_todays_keys(tmp_path: Path
 def test_samples_of_an_earlier_version_have_todays_columns() -> None:
     table = pa.table({"time_ns": [1], "congestion_window_segments": [10]})
     assert former.columns(table).column_names == ["time_ns", "snd_cwnd"]
+
+
+def test_lines_of_samples_of_an_earlier_version_have_todays_keys(tmp_path: Path) -> None:
+    file = tmp_path / "sender.samples.jsonl"
+    file.write_text('{"columns": {}}\n{"at_ns": 5, "wakeups": {"late_most_ns": 7}}\n')
+    assert read_lines(file).rows == [{"at_ns": 5, "wakeups": {"late_max_ns": 7}}]

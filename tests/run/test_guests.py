@@ -14,7 +14,7 @@ from trustbed.run import samples
 from trustbed.run.execution import configurations
 from trustbed.run.execution.commands import programs
 from trustbed.run.execution.rehearsal import rehearse
-from trustbed.run.judge import _place
+from trustbed.run.judge import _capture_point
 from trustbed.scenario import ScenarioError, ScenarioFile, load
 
 HOSTS = """
@@ -45,7 +45,7 @@ def test_a_capture_at_a_guest_is_taken_outside_unless_inside_is_requested(tmp_pa
     ]
     names = [Path(part.configuration["path"]).name for part in parts]
     assert names == ["client.pcapng", "client-inside.pcapng", "server.pcapng"]
-    assert [_place(point, scenario) for point in scenario.capture.points] == [
+    assert [_capture_point(point, scenario) for point in scenario.capture.points] == [
         "sender",
         "sender",
         "receiver",
@@ -92,15 +92,15 @@ def test_programs_of_a_guest_are_not_looked_for_here(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("part", "message"),
     [
         (
             '[workload.w]\nkind = "ab"\nhost = "client"\nto = "server"\nobject = "4KiB"\n',
-            "ab is a program of this machine",
+            "ab is a program on this machine",
         ),
         (
             '[workload.w]\nkind = "iperf3"\nhost = "server"\nto = "client"\n',
-            "iperf3 is a program of this machine",
+            "iperf3 is a program on this machine",
         ),
         (
             BULK
@@ -112,8 +112,8 @@ def test_programs_of_a_guest_are_not_looked_for_here(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_a_guest_cannot_do_is_refused(tmp_path: Path, part: str, said: str) -> None:
-    with pytest.raises(ScenarioError, match=said) as caught:
+def test_what_a_guest_cannot_do_is_refused(tmp_path: Path, part: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message) as caught:
         study(tmp_path, HOSTS, part)
     assert "run in guests" in caught.value.hint
 

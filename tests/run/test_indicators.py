@@ -1,6 +1,6 @@
 """Hosts that are watched by processes of their own.
 
-Who is started, disturbed and ended, and what becomes of what they saw.
+Which agents are started, made targets of faults and ended, and the tables of their samples.
 """
 
 from __future__ import annotations
@@ -45,27 +45,32 @@ Run = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Carries out the keys of a scenario on a bed."""
+    """Carries out the keys of a scenario on a testbed."""
     for name in RAW_FOLDERS:
         (tmp_path / name).mkdir()
 
-    def carry_out(keys: str, bed: FakeTestbed) -> dict[str, Any]:
+    def carry_out(keys: str, testbed: FakeTestbed) -> dict[str, Any]:
         (tmp_path / "study.toml").write_text(BASE + keys)
         repetition = Repetition(number=0, cell=0, round=0, seed=7)
-        known: Any = bed
+        known: Any = testbed
         scenario = load(tmp_path / "study.toml").first
         record = Execution(
-            known, scenario, repetition, directory=tmp_path, clock=bed.clock, emulator={"seed": 1}
+            known,
+            scenario,
+            repetition,
+            directory=tmp_path,
+            clock=testbed.clock,
+            emulator={"seed": 1},
         ).carry_out()
         return to_builtins(record)
 
     return carry_out
 
 
-def watchers(bed: FakeTestbed) -> list[Any]:
+def watchers(testbed: FakeTestbed) -> list[Any]:
     return [
         agent
-        for agent in bed.started
+        for agent in testbed.started
         if agent.verb == "spin" or "wakeup_interval_ns" in agent.config
     ]
 
@@ -73,9 +78,9 @@ def watchers(bed: FakeTestbed) -> list[Any]:
 def test_the_sender_is_watched_from_second_zero_until_the_workloads_are_over(
     run: Run, tmp_path: Path
 ) -> None:
-    bed = FakeTestbed(agents={"bulk send": SENT})
-    record = run(WATCHED, bed)
-    wakeups, spin = watchers(bed)
+    testbed = FakeTestbed(agents={"bulk send": SENT})
+    record = run(WATCHED, testbed)
+    wakeups, spin = watchers(testbed)
     assert (wakeups.where, spin.where) == ("client", "client")
     assert wakeups.config == {
         "path": str(tmp_path / "samples/client.wakeups.jsonl"),
@@ -89,7 +94,7 @@ def test_the_sender_is_watched_from_second_zero_until_the_workloads_are_over(
         == spin.begun
         == pytest.approx((record["epoch_ns"] - 1_700_000_000_000_000_000) / 1e9)
     )
-    order = [what for what, _ in bed.log]
+    order = [what for what, _ in testbed.log]
     assert order.index("stop bulk") < order.index("stop spin") < order.index("stop capture")
     assert [(one["verb"], one["where"]) for one in record["watchers"]] == [
         ("sample", "client"),
@@ -98,38 +103,38 @@ def test_the_sender_is_watched_from_second_zero_until_the_workloads_are_over(
     assert [one["where"] for one in record["samples"]] == ["client", "server"]
 
 
-def test_the_seed_decides_where_windows_lie_and_who_spins_all_the_time_has_none(run: Run) -> None:
+def test_the_seed_decides_where_windows_lie_and_a_continuous_monitor_has_none(run: Run) -> None:
     seeds = []
     for spin in ("100ms", "100ms", "1s"):
-        bed = FakeTestbed(agents={"bulk send": SENT})
-        run(f'[samples]\nspin = "{spin}"\n', bed)
-        (watcher,) = watchers(bed)
+        testbed = FakeTestbed(agents={"bulk send": SENT})
+        run(f'[samples]\nspin = "{spin}"\n', testbed)
+        (watcher,) = watchers(testbed)
         seeds.append(watcher.config["seed"])
     assert len(set(seeds)) == 1
     assert "window_ns" not in watcher.config
 
 
-def test_what_disturbs_a_host_disturbs_who_watches_it(run: Run, tmp_path: Path) -> None:
-    bed = FakeTestbed(
+def test_the_faults_of_a_host_apply_to_its_indicators(run: Run, tmp_path: Path) -> None:
+    testbed = FakeTestbed(
         agents={"bulk send": SENT, "inject": {"report_with": DONE}}, groups=tmp_path / "cgroups"
     )
-    record = run(WATCHED + QUOTA, bed)
-    (sender,) = [agent for agent in bed.started if agent.config.get("role") == "send"]
-    (group,) = bed.made_groups
-    wakeups, spin = watchers(bed)
+    record = run(WATCHED + QUOTA, testbed)
+    (sender,) = [agent for agent in testbed.started if agent.config.get("role") == "send"]
+    (group,) = testbed.created_groups
+    wakeups, spin = watchers(testbed)
     assert group.joined == [sender.pid, wakeups.pid, spin.pid]
     assert wakeups.config["cgroups"] == [str(tmp_path / "cgroups" / "slow")]
-    # Samples tell of workloads alone: of several processes of a host the one that missed most
-    # speaks for all.
+    # Samples cover the processes of workloads only: of several processes of a host the one that
+    # missed most speaks for all.
     assert [one["process"] for one in record["processes"] if one["host"] == "client"] == [
         sender.pid
     ]
 
 
 def test_hosts_that_are_named_are_watched_and_no_others(run: Run) -> None:
-    bed = FakeTestbed(agents={"bulk send": SENT, "inject": {"report_with": DONE}})
-    run('[samples]\nwakeups = "2ms"\nhosts = ["server"]\n', bed)
-    assert [(agent.verb, agent.where) for agent in watchers(bed)] == [("sample", "server")]
+    testbed = FakeTestbed(agents={"bulk send": SENT, "inject": {"report_with": DONE}})
+    run('[samples]\nwakeups = "2ms"\nhosts = ["server"]\n', testbed)
+    assert [(agent.verb, agent.where) for agent in watchers(testbed)] == [("sample", "server")]
 
 
 def test_the_former_key_is_read(tmp_path: Path) -> None:
@@ -143,9 +148,9 @@ def test_the_former_key_is_read(tmp_path: Path) -> None:
         ('wakeups = "100us"', "1 ms to 1 s apart"),
         ('wakeups = "2s"', "1 ms to 1 s apart"),
         ('spin = "1100ms"', "1 s at most"),
-        ('spin = "0s"', "no length of time"),
+        ('spin = "0s"', "not a positive duration"),
         ('wakeups = "1ms"\nhosts = ["clint"]', "no host named clint"),
-        ('hosts = ["client"]', "nothing is said to watch them"),
+        ('hosts = ["client"]', "no monitor is enabled for them"),
         ('enabled = false\nwakeups = "1ms"', "are samples too"),
     ],
 )
@@ -162,7 +167,7 @@ NAPPED = {
     "late": 3,
     "late_ns": 5,
     "late_share": 0.1,
-    "late_most_ns": 7,
+    "late_max_ns": 7,
     "departure_error": {"15": 900},
     "used_ns": 6,
 }

@@ -33,7 +33,7 @@ def scenario(tmp_path: Path, request: pytest.FixtureRequest) -> Scenario:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "point", "place"),
+    ("scenario", "point", "capture_point"),
     [
         (BULK, "client", "sender"),
         (BULK, "server", "receiver"),
@@ -46,8 +46,10 @@ def scenario(tmp_path: Path, request: pytest.FixtureRequest) -> Scenario:
     ],
     indirect=["scenario"],
 )
-def test_where_a_capture_stands(scenario: Scenario, point: str, place: str | None) -> None:
-    assert judging._place(point, scenario) == place
+def test_the_capture_point_of_a_capture(
+    scenario: Scenario, point: str, capture_point: str | None
+) -> None:
+    assert judging._capture_point(point, scenario) == capture_point
 
 
 @pytest.mark.parametrize(

@@ -111,14 +111,14 @@ def finish(directory: Path, name: str) -> None:
     assert child.returncode == 0, err
 
 
-def killed(directory: Path, name: str, after_seconds: float, *, at_work: bool) -> bool:
+def killed(directory: Path, name: str, after_seconds: float, *, while_writing: bool) -> bool:
     """Kills a run so long after it was called, or after it has begun a repetition.
 
     False if it had ended before.
     """
     before = unfinished(directory / name)
     with begun(directory, name) as child:
-        while at_work and child.poll() is None and unfinished(directory / name) <= before:
+        while while_writing and child.poll() is None and unfinished(directory / name) <= before:
             time.sleep(0.005)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(after_seconds)
@@ -166,7 +166,7 @@ def values(table: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def decided(run: Path) -> dict[str, Any]:
-    """What the scenario and its seeds decide in a run that is complete."""
+    """The results that scenario and seeds determine in a complete run."""
     manifest = read(run / "manifest.json")
     found: dict[str, Any] = {key: manifest[key] for key in MANIFEST}
     files = [file for file in run.rglob("*") if file.is_file() and file.name != ".lock"]
@@ -216,7 +216,7 @@ def left(directory: Path) -> list[bytes]:
         try:
             if mark in (process / "environ").read_bytes().split(b"\0"):
                 found.append((process / "cmdline").read_bytes())
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
     return found
 
@@ -229,21 +229,25 @@ def test_ten_kills_change_no_table(tmp_path: Path) -> None:
     # some are left to the last.
     longest = 2 * (time.monotonic() - called) / REPETITIONS
     moments = random.Random(SEED)
-    runs, kept = ["killed"], dict[str, int]()
+    runs, complete_before = ["killed"], dict[str, int]()
     kills = 0
     while kills < KILLS:
-        if killed(tmp_path, runs[-1], moments.uniform(0, longest), at_work=kills % 2 == 1):
+        if killed(tmp_path, runs[-1], moments.uniform(0, longest), while_writing=kills % 2 == 1):
             kills += 1
         now = complete(tmp_path / runs[-1])
-        assert {name: now.get(name) for name in kept} == kept, "what was complete was touched"
-        kept = now
+        assert {name: now.get(name) for name in complete_before} == complete_before, (
+            "what was complete was touched"
+        )
+        complete_before = now
         if (
-            len(kept) == REPETITIONS
+            len(complete_before) == REPETITIONS
         ):  # faster than the one that was left alone: the other kills are those of another run
             runs.append(f"killed.{len(runs)}")
-            kept = {}
+            complete_before = {}
     finish(tmp_path, runs[-1])
-    assert {name: complete(tmp_path / runs[-1])[name] for name in kept} == kept
+    assert {
+        name: complete(tmp_path / runs[-1])[name] for name in complete_before
+    } == complete_before
     undisturbed = decided(tmp_path / "whole")
     for run in runs:
         finish(tmp_path, run)  # one that was killed behind its last repetition

@@ -1,4 +1,4 @@
-"""Runs in networks made for a test: real agents, real packets, real kills.
+"""Runs in networks created for a test: real agents, real packets, real kills.
 
 A second of traffic each.
 """
@@ -314,7 +314,7 @@ def test_a_workload_that_fails_is_kept_with_its_reason(
     nothing_is_left(tmp_path)
 
 
-def test_a_missing_program_is_found_before_anything_is_made(
+def test_a_missing_program_is_found_before_anything_is_created(
     tmp_path: Path, trustbed: Trustbed
 ) -> None:
     ended = trustbed(COMMAND + '"sleeep 1"\n')
@@ -327,28 +327,30 @@ def test_a_missing_program_is_found_before_anything_is_made(
 def test_a_full_disk_is_reported_and_the_run_continues_later(
     tmp_path: Path, trustbed: Trustbed
 ) -> None:
-    place = tmp_path / "run"
-    place.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)],
+    directory = tmp_path / "run"
+    directory.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(directory)],
         check=False,
         capture_output=True,
-    ).returncode:
-        pytest.skip("a small disk cannot be mounted here")
+        text=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr.strip()}")
     try:
         ended = trustbed(SCENARIO)
         assert ended.returncode == 1
         assert "no room for another repetition" in ended.stderr
         assert "it continues" in ended.stderr
-        subprocess.run(["mount", "-o", "remount,size=100m", str(place)], check=True)
+        subprocess.run(["mount", "-o", "remount,size=100m", str(directory)], check=True)
         # What fills the disk is the start of a repetition that was not completed: it is begun again
         # from nothing.
-        (place / "rep-000" / "captures").mkdir(parents=True, exist_ok=True)
-        (place / "rep-000" / "captures" / "client.pcapng").write_bytes(bytes(90 << 20))
+        (directory / "rep-000" / "captures").mkdir(parents=True, exist_ok=True)
+        (directory / "rep-000" / "captures" / "client.pcapng").write_bytes(bytes(90 << 20))
         ended = trustbed(SCENARIO)
         assert ended.returncode == 0, ended.stderr
     finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
+        subprocess.run(["umount", "-l", str(directory)], check=True)
     nothing_is_left(tmp_path)
 
 
@@ -369,7 +371,7 @@ def test_the_registry_of_these_tests_is_their_own(
     assert registry.directory() == tmp_path / "registry"
 
 
-def test_a_run_whose_talk_nobody_reads_any_more_goes_on(tmp_path: Path) -> None:
+def test_a_run_whose_output_is_no_longer_read_continues(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(SCENARIO)
     with subprocess.Popen(
         [TRUSTBED, "run", "study.toml", "--out", "run"],
@@ -381,7 +383,8 @@ def test_a_run_whose_talk_nobody_reads_any_more_goes_on(tmp_path: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline().startswith(b"2 repetitions to do, about ")
         child.stdout.close()
-        # Nobody reads its results either, which is what it says in the end, with everything done.
+        # Its output cannot be written either, which it reports at the end, with all repetitions
+        # complete.
         assert child.wait(2 * PATIENCE) == 141
     assert (
         sorted(path.name for path in (tmp_path / "run").glob("rep-*/findings.json"))

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from tests.run.stood import unless_it_stood
+from tests.run.stalls import unless_stalled
 from trustbed.run.api import run
 
 pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
@@ -72,7 +72,7 @@ def test_what_is_lost_between_the_ends_is_what_the_link_dropped(
     sent = sum(row["data_frames_sent"] + row["no_payload_frames_sent"] for row in there)
     undecided = sum(row["data_frames_indeterminate"] for row in there)
     assert dropped > 5
-    with unless_it_stood(repetition):  # a socket overflows when nobody reads it
+    with unless_stalled(repetition):  # a socket that is not read overflows
         assert lost <= dropped <= lost + undecided
         assert sent == passed + dropped
         assert [row["data_frames_missed"] for row in two_point] == [0] * len(two_point)

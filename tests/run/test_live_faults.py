@@ -1,4 +1,4 @@
-"""Faults that are really made.
+"""Faults that are really applied.
 
 What each does to real processes and real packets, read off the record, the capture and the ledger.
 """
@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.patience import PATIENCE, wait_until
-from tests.run.stood import unless_it_stood
+from tests.run.stalls import unless_stalled
 from tests.run.test_live import Begin, Trustbed, nothing_is_left, read
 from tests.run.test_live import begin as begin
 from tests.run.test_live import trustbed as trustbed
@@ -53,10 +53,10 @@ def record(tmp_path: Path) -> dict[str, Any]:
 
 
 def fault(tmp_path: Path) -> dict[str, Any]:
-    """The report of the only disturbance."""
-    (told,) = record(tmp_path)["faults"]
-    assert told["made"]
-    (report,) = told["reports"]
+    """The report of the only injector."""
+    (fault,) = record(tmp_path)["faults"]
+    assert fault["made"]
+    (report,) = fault["reports"]
     assert isinstance(report, dict)
     return report
 
@@ -80,21 +80,21 @@ def sent(tmp_path: Path) -> list[int]:
 
 
 def not_here(ended: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
-    """Skips where the machine cannot make the fault, with its reason."""
+    """Skips where the machine cannot apply the fault, with the reason."""
     assert ended.returncode == 0, ended.stderr
-    _skip_what_was_not_made(tmp_path)
+    _skip_what_was_not_applied(tmp_path)
 
 
-def _skip_what_was_not_made(tmp_path: Path) -> None:
+def _skip_what_was_not_applied(tmp_path: Path) -> None:
     """Only where nothing was measured for that reason.
 
     A fault that came too late is a mistake of the test's.
     """
     found = read(tmp_path / "run" / "rep-000" / "repetition.json")
     if found["outcome"] == "not made":
-        pytest.skip(
-            "; ".join(one["reason"] for one in found["faults"] if one["reason"] is not None)
-        )
+        reasons = [one["reason"] for one in found["faults"] if one["reason"] is not None]
+        assert reasons, found["faults"]
+        pytest.skip("; ".join(reasons))
 
 
 def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed) -> None:
@@ -103,7 +103,7 @@ def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed
     report = fault(tmp_path)
     assert report["throttled_periods"] > 0
     used = sum(one["ran_ns"] for one in report["processes"])
-    # Never more than 3 ms a period. Whenever it was held back it had used what was granted, less
+    # Never more than 3 ms a period. Whenever it was throttled it had used its quota, less
     # what stays behind on a processor that it was moved away from, which happens often where others
     # want the processors too.
     assert 1.5 * MS * report["throttled_periods"] <= used <= 3.3 * MS * (report["periods"] + 1)
@@ -126,20 +126,18 @@ def test_a_spinner_takes_its_part_of_the_processor(
     # Of every turn seven parts of ten; the first one may have begun already.
     assert 7 * MS * (report["turns"] - 1) <= report["busy_ns"] <= 7 * MS * report["turns"]
     if policy == "realtime":
-        with unless_it_stood(tmp_path / "run" / "rep-000"):
+        with unless_stalled(tmp_path / "run" / "rep-000"):
             assert report["ran_ns"] > 0.75 * report["busy_ns"]
     nothing_is_left(tmp_path)
 
 
-def test_a_frozen_sender_with_a_small_buffer_is_silent_while_it_stands(
-    tmp_path: Path, trustbed: Trustbed
-) -> None:
+def test_a_stopped_sender_with_a_small_buffer_is_silent(tmp_path: Path, trustbed: Trustbed) -> None:
     freeze = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "140ms"\nevery = "200ms"\n'
     assert trustbed(BULK + 'send_buffer = "16KiB"\n' + freeze).returncode == 0
     report = fault(tmp_path)
     packets = sent(tmp_path)
     stops = list(zip(report["stopped_at_ns"], report["continued_at_ns"], strict=True))
-    with unless_it_stood(tmp_path / "run" / "rep-000"):
+    with unless_stalled(tmp_path / "run" / "rep-000"):
         assert report["stops"] >= 4
         assert report["stopped_share"] > 0.5
         for at, until in (
@@ -147,7 +145,7 @@ def test_a_frozen_sender_with_a_small_buffer_is_silent_while_it_stands(
         ):
             # What was in the buffer leaves within some round trips.
             assert not [one for one in packets if at + 60 * MS < one < until], (
-                "it sent while it stood"
+                "it sent while it was stopped"
             )
         assert (
             len([one for one in packets if one < report["begun_ns"] + report["stopped_at_ns"][0]])
@@ -164,16 +162,16 @@ def test_a_stalled_interface_passes_nothing_and_the_sender_retransmits(
     )
     assert trustbed(BULK + stall).returncode == 0
     found = record(tmp_path)
-    (told,) = found["faults"]
+    (fault,) = found["faults"]
     ledger = pyarrow.parquet.read_table(
         tmp_path / "run" / "rep-000" / "ledger" / "packets.parquet"
     ).to_pylist()
     meanwhile = [
         row
         for row in ledger
-        if told["begun_ns"] + 50 * MS < row["arrived_ns"] < told["ended_ns"] - 50 * MS
+        if fault["begun_ns"] + 50 * MS < row["arrived_ns"] < fault["ended_ns"] - 50 * MS
     ]
-    with unless_it_stood(tmp_path / "run" / "rep-000"):
+    with unless_stalled(tmp_path / "run" / "rep-000"):
         assert meanwhile, "the sender gave up"
         assert not [row for row in meanwhile if row["fate"] == "passed"]
         assert found["workloads"][0]["report"]["transfers"][0]["tcp"]["retransmitted_segments"] > 0
@@ -198,7 +196,7 @@ def test_an_application_that_writes_in_bursts_leaves_gaps(
     gaps = [
         after - before for before, after in itertools.pairwise(packets) if after - before > 200 * MS
     ]
-    with unless_it_stood(tmp_path / "run" / "rep-000"):
+    with unless_stalled(tmp_path / "run" / "rep-000"):
         assert len(gaps) == transfer["payload_bytes"] // 50_000 - 1 > 0
     (row,) = pyarrow.parquet.read_table(
         tmp_path / "run" / "rep-000" / "tables" / "w.summary.parquet"
@@ -213,7 +211,7 @@ def test_a_slow_reader_is_what_limits(tmp_path: Path, trustbed: Trustbed) -> Non
     (row,) = pyarrow.parquet.read_table(
         tmp_path / "run" / "rep-000" / "tables" / "w.summary.parquet"
     ).to_pylist()
-    with unless_it_stood(tmp_path / "run" / "rep-000"):
+    with unless_stalled(tmp_path / "run" / "rep-000"):
         assert row["receive_window_limited_ns"] > 0.5 * row["busy_ns"]
         assert row["received_bits_per_second"] < 2.4e6
 
@@ -229,7 +227,7 @@ def test_a_reader_that_pauses_closes_its_window(tmp_path: Path, trustbed: Trustb
     (row,) = pyarrow.parquet.read_table(
         tmp_path / "run" / "rep-000" / "tables" / "transfers.parquet"
     ).to_pylist()
-    with unless_it_stood(tmp_path / "run" / "rep-000"):
+    with unless_stalled(tmp_path / "run" / "rep-000"):
         assert row["zero_window_events"] > 0
 
 
@@ -258,7 +256,7 @@ def test_no_more_is_under_way_than_a_small_send_buffer_holds(
     assert transfer["tcp"]["receive_window_limited_ns"] == 0
 
 
-def test_a_runner_that_is_killed_leaves_nobody_standing_and_no_group(
+def test_a_runner_that_is_killed_leaves_no_stopped_process_and_no_group(
     tmp_path: Path, begin: Begin
 ) -> None:
     faults = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "390ms"\nevery = "400ms"\n'
@@ -274,13 +272,13 @@ def test_a_runner_that_is_killed_leaves_nobody_standing_and_no_group(
 
     wait_until(
         lambda: child.poll() is not None or (groups() and _stands(tmp_path)),
-        "a process that stands",
+        "a stopped process",
     )
     if child.poll() is not None:
-        said = child.communicate()[1]
-        _skip_what_was_not_made(tmp_path)
-        raise AssertionError(f"it ended by itself: {said}")
-    made = groups()
+        errors = child.communicate()[1]
+        _skip_what_was_not_applied(tmp_path)
+        raise AssertionError(f"it ended by itself: {errors}")
+    created = groups()
     os.kill(child.pid, signal.SIGKILL)
     child.communicate(timeout=PATIENCE)
     environment = {**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")}
@@ -288,8 +286,8 @@ def test_a_runner_that_is_killed_leaves_nobody_standing_and_no_group(
     subprocess.run(
         [str(begin_program()), "testbed", "clean"], env=environment, check=True, capture_output=True
     )
-    assert made
-    assert [group for group in made if group.exists()] == []
+    assert created
+    assert [group for group in created if group.exists()] == []
     nothing_is_left(tmp_path)
 
 

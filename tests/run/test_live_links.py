@@ -1,6 +1,6 @@
 """Outages, and captures at routers, in a run with real packets.
 
-Ledger, capture and clock say the same of every packet.
+Ledger, capture and clock agree on every packet.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from tests.run.stood import unless_it_stood
+from tests.run.stalls import unless_stalled
 from trustbed.analysis.capture import analyze
 from trustbed.run.api import run
-from trustbed.run.execution.configurations import has_times
+from trustbed.run.execution.configurations import has_events
 from trustbed.scenario import load
 
 pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
@@ -63,7 +63,7 @@ def repetition(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("TRUSTBED_RUNTIME", str(directory / "registry"))
         study = directory / "study.toml"
         study.write_text(SCENARIO)
-        assert has_times(load(study).first)
+        assert has_events(load(study).first)
         run(study, directory / "run")
     return directory / "run" / "rep-000"
 
@@ -81,8 +81,8 @@ def frames(capture: Path) -> list[tuple[int, int, bytes]]:
     while rest:
         kind, length = struct.unpack_from("<II", rest)
         if kind == 6:
-            _, high, low, kept, original = struct.unpack_from("<IIIII", rest, 8)
-            found.append(((high << 32) | low, original, rest[28 : 28 + kept]))
+            _, high, low, captured_bytes, original = struct.unpack_from("<IIIII", rest, 8)
+            found.append(((high << 32) | low, original, rest[28 : 28 + captured_bytes]))
         rest = rest[length:]
     return found
 
@@ -97,7 +97,7 @@ def test_outages_count_from_the_beginning_of_the_workload(repetition: Path) -> N
         if row["pipe"] == "b.up" and row["departed_ns"] is not None
     ]
     lost = [row for row in sent if row["fate"] == "outage"]
-    with unless_it_stood(repetition):
+    with unless_stalled(repetition):
         assert len(lost) > 10
     packet_ns = (
         1514 * 8 * 50
@@ -107,7 +107,7 @@ def test_outages_count_from_the_beginning_of_the_workload(repetition: Path) -> N
     assert all(row["fate"] == "outage" for row in sent if dark < row["departed_ns"] < lit)
     stopped, gone_on = begun + 900 * MILLISECOND, begun + 950 * MILLISECOND
     assert not [row for row in sent if stopped < row["departed_ns"] < gone_on]
-    with unless_it_stood(repetition):
+    with unless_stalled(repetition):
         assert [row for row in sent if gone_on <= row["departed_ns"] < gone_on + 20 * MILLISECOND]
     assert [row for row in sent if row["departed_ns"] < begun], "background flows before"
     dropped = {pipe["name"]: pipe["dropped"] for pipe in record["emulator"]["pipes"]}
@@ -128,8 +128,12 @@ def test_a_capture_at_a_router_is_what_passed_it_and_when(repetition: Path) -> N
     assert not before & {row["packet"] for row in passed}, "what is lost before it is not seen"
     assert behind <= {row["packet"] for row in passed}, "what is lost behind it is"
     record = json.loads((repetition / "repetition.json").read_text())
-    (told,) = [one["report"] for one in record["captures"] if one["point"] == "first"]
-    assert (told["frames"], told["dropped_frames"], told["complete"]) == (len(captured), 0, True)
+    (report,) = [one["report"] for one in record["captures"] if one["point"] == "first"]
+    assert (report["frames"], report["dropped_frames"], report["complete"]) == (
+        len(captured),
+        0,
+        True,
+    )
     assert all(
         len(content) == min(128, length) and content[12:14] == b"\x08\x00"
         for _, length, content in captured
@@ -145,8 +149,8 @@ def test_it_is_judged_as_a_capture_in_the_middle(repetition: Path) -> None:
     )
 
 
-def test_it_says_by_itself_where_it_was_taken(repetition: Path) -> None:
-    """Nothing is told here but the file: 4 ms lie before the router and 6 behind it."""
+def test_the_capture_point_is_inferred(repetition: Path) -> None:
+    """The capture point is inferred from the file: 4 ms before the router and 6 ms behind it."""
     transfers = analyze(
         str(repetition / "captures" / "first.pcapng"), workers=1
     ).transfers.to_pylist()

@@ -1,4 +1,4 @@
-"""A manifest says what the run is, and only the same run is continued."""
+"""A manifest describes a run, and only the same run is continued."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def study(tmp_path: Path) -> ScenarioFile:
 
 
 def described(study: ScenarioFile) -> dict[str, object]:
-    asked = order(study.cells, repetitions=2, seed=3)
-    found = manifest.describe(study, asked, session=SESSION)
+    planned = order(study.cells, repetitions=2, seed=3)
+    found = manifest.describe(study, planned, session=SESSION)
     return json.loads(msgspec.json.encode(found))  # type: ignore[no-any-return]
 
 
@@ -60,11 +60,11 @@ def check(
     directory = RunDirectory(path / "run")
     directory.path.mkdir(exist_ok=True)
     directory.write_manifest(earlier)
-    asked = order(study.cells, repetitions=repetitions, seed=3)
-    manifest.check_same(manifest.read(directory), study, asked, directory.path)
+    planned = order(study.cells, repetitions=repetitions, seed=3)
+    manifest.check_same(manifest.read(directory), study, planned, directory.path)
 
 
-def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> None:
+def test_it_has_the_planned_repetitions_with_their_seeds(study: ScenarioFile) -> None:
     found = described(study)
     assert found["scenario"] == {
         "name": "study",
@@ -89,9 +89,9 @@ def test_it_says_what_was_asked_and_with_which_seeds(study: ScenarioFile) -> Non
 
 def test_every_session_is_remembered(study: ScenarioFile) -> None:
     later = {**SESSION, "started": "2026-01-02T00:00:00Z"}
-    asked = order(study.cells, repetitions=2, seed=3)
-    first = manifest.describe(study, asked, session=SESSION)
-    again = manifest.describe(study, asked, session=later, earlier=first)
+    planned = order(study.cells, repetitions=2, seed=3)
+    first = manifest.describe(study, planned, session=SESSION)
+    again = manifest.describe(study, planned, session=later, earlier=first)
     assert again.sessions == (SESSION, later)
 
 
@@ -137,7 +137,7 @@ def test_repetitions_that_would_be_of_other_cells_are_not_taken_for_those_that_a
 
 
 @pytest.mark.parametrize("key", ["scenario", "inputs", "order"])
-def test_a_manifest_that_lacks_something_says_so(
+def test_an_incomplete_manifest_is_reported(
     study: ScenarioFile, tmp_path: Path, key: str, refuses: Refuses
 ) -> None:
     earlier = described(study)

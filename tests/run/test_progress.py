@@ -7,7 +7,7 @@ import pytest
 from trustbed.run.execution.progress import Forecast
 
 
-def test_before_anything_is_measured_the_scenario_says_it() -> None:
+def test_before_anything_is_measured_the_forecast_is_the_scenarios() -> None:
     forecast = Forecast([10.0, 20.0])
     assert (forecast.total, forecast.finished) == (2, 0)
     assert forecast.left_seconds == pytest.approx(10 + 4 + 20 + 4)

@@ -1,4 +1,4 @@
-"""What workloads did becomes tables of one shape, whoever did the work."""
+"""The results of all kinds of workloads become tables with the same columns."""
 
 from __future__ import annotations
 

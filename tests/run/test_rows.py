@@ -31,8 +31,8 @@ KINDS = st.lists(st.sampled_from(sorted(FORMATS)), min_size=1, max_size=6)
 
 def written(path: Path, kinds: list[str], records: list[list[int]], cut: bytes = b"") -> Path:
     columns = [
-        {"name": f"c{place}", "type": kind, "unit": "ns", "meaning": f"the {place}."}
-        for place, kind in enumerate(kinds)
+        {"name": f"c{index}", "type": kind, "unit": "ns", "meaning": f"the {index}."}
+        for index, kind in enumerate(kinds)
     ]
     packed = struct.Struct("<" + "".join(FORMATS[kind] for kind in kinds))
     header = {"columns": columns, "byte_order": "little", "record_bytes": packed.size}
@@ -72,7 +72,7 @@ def test_every_number_arrives(tmp_path: Path, kinds: list[str], data: st.DataObj
 def test_rows_in_several_pieces_stay_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "_PIECE", 7)
+    monkeypatch.setattr(rows, "_BLOCK_ROWS", 7)
     source = written(
         tmp_path / "rows", ["u32", "u8"], [[number, number % 3] for number in range(100)]
     )

@@ -1,7 +1,4 @@
-"""A run from call to call, with repetitions that are carried out by nobody.
-
-What is checked, kept, continued, and left alone.
-"""
+"""Sessions of a run, with faked repetitions: what is checked, continued and left unchanged."""
 
 from __future__ import annotations
 
@@ -61,7 +58,7 @@ class Execution:
 
     more: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, bed: object, scenario: object, repetition: Any, **_: object) -> None:  # noqa: ANN401 - as the real one's
+    def __init__(self, testbed: object, scenario: object, repetition: Any, **_: object) -> None:  # noqa: ANN401 - as the real one's
         self.number = repetition.number
 
     def carry_out(self) -> RepetitionRecord:
@@ -93,8 +90,8 @@ class Execution:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the machine was asked for before a run."""
+def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The checks of the machine before a run, in order."""
     found: list[str] = []
     monkeypatch.setattr(session, "prepare", lambda: None)
     monkeypatch.setattr(session, "agent", SimpleNamespace(binary=lambda: found.append("agent")))
@@ -107,7 +104,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, asked: list[str]) -> Run:
+def run(tmp_path: Path, checks: list[str]) -> Run:
     """Calls ``trustbed run``."""
 
     def call(text: str = TEXT, **options: Any) -> None:  # noqa: ANN401 - those of Session
@@ -198,12 +195,12 @@ def test_rounds_that_were_never_begun_may_be_given_up(run: Run, tmp_path: Path) 
 
 
 def test_a_second_call_in_the_same_directory_does_not_disturb_the_first(
-    run: Run, tmp_path: Path, asked: list[str], refuses: Refuses
+    run: Run, tmp_path: Path, checks: list[str], refuses: Refuses
 ) -> None:
     with RunDirectory(tmp_path / "run").locked():
         with refuses(RunDirectoryError):
             run()
-        assert "ceiling" not in asked, "a flood beside somebody else's measurement"
+        assert "ceiling" not in checks, "a flood during another run's measurement"
 
 
 def test_what_another_call_has_begun_meanwhile_is_not_mixed_with_this_one(
@@ -227,7 +224,7 @@ def test_what_is_refused_leaves_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     def refuse(scenarios: object) -> None:
-        raise RunError("too much", "ask for less")
+        raise RunError("too much", "demand less")
 
     monkeypatch.setattr(session.ceiling, "refuse_too_much", refuse)
     with refuses(RunError):
@@ -236,4 +233,4 @@ def test_what_is_refused_leaves_nothing(
     (tmp_path / "run").mkdir()
     with refuses(RunError):
         run()
-    assert (tmp_path / "run").is_dir(), "which somebody made"
+    assert (tmp_path / "run").is_dir(), "it existed before"

@@ -1,4 +1,4 @@
-"""Every scenario error names file, line and key, and its hint says what to write instead."""
+"""Every scenario error names file, line and key, with a hint at what to write instead."""
 
 from __future__ import annotations
 
@@ -146,19 +146,19 @@ def test_a_wrong_scenario_is_refused_with_line_key_and_hint(
     assert refusals(read, WRONG, tmp_path) == snapshot
 
 
-def test_a_name_that_stands_twice_is_found_with_its_line(written: Write) -> None:
+def test_a_duplicate_name_is_an_error_with_its_line(written: Write) -> None:
     with pytest.raises(ScenarioError, match="line 4") as caught:
         load(written(SMALL.replace("[hosts.server]", "[hosts.server]\n[hosts.client]")))
     assert "twice" in caught.value.message or "overwrite" in caught.value.message
 
 
-def test_what_is_no_toml_says_so(written: Write) -> None:
+def test_invalid_toml_is_an_error(written: Write) -> None:
     with pytest.raises(ScenarioError, match=r"study\.toml, line 2: ") as caught:
         load(written("[hosts.client]\nrate = 20Mbit/s\n"))
     assert "in quotes" in caught.value.hint
 
 
-def test_a_file_that_is_not_there_names_its_neighbour(written: Write) -> None:
+def test_a_missing_file_error_names_the_nearest_file(written: Write) -> None:
     path = written(SMALL)
     with pytest.raises(ScenarioError, match="no such file") as caught:
         load(path.with_name("studdy.toml"))
@@ -167,9 +167,9 @@ def test_a_file_that_is_not_there_names_its_neighbour(written: Write) -> None:
 
 @pytest.mark.parametrize(
     ("octets", "message"),
-    [(b"\xd4\xc3\xb2\xa1", "no UTF-8"), (b"\0" * (5 << 20), "is no scenario")],
+    [(b"\xd4\xc3\xb2\xa1", "not UTF-8"), (b"\0" * (5 << 20), "too large for a scenario")],
 )
-def test_a_capture_is_no_scenario(tmp_path: Path, octets: bytes, message: str) -> None:
+def test_a_capture_is_not_a_scenario(tmp_path: Path, octets: bytes, message: str) -> None:
     path = tmp_path / "x.toml"
     path.write_bytes(octets)
     with pytest.raises(ScenarioError, match=message) as caught:
@@ -177,7 +177,7 @@ def test_a_capture_is_no_scenario(tmp_path: Path, octets: bytes, message: str) -
     assert "trustbed analyze" in caught.value.hint
 
 
-def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
+def test_a_directory_is_not_a_scenario(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read"):
         load(tmp_path)
 
@@ -200,7 +200,7 @@ WITH_RECORDINGS = [
 ]
 
 
-def test_recordings_that_make_no_sense_are_refused_with_the_line_in_them(
+def test_invalid_recordings_are_refused_with_their_line(
     read: Read, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     for name, text in RECORDINGS.items():
@@ -208,11 +208,12 @@ def test_recordings_that_make_no_sense_are_refused_with_the_line_in_them(
     assert refusals(read, WITH_RECORDINGS, tmp_path) == snapshot
 
 
-def test_the_port_of_a_transfer_in_reverse_is_free_where_it_is_asked_for(read: Read) -> None:
-    read(
+def test_a_reverse_transfer_leaves_its_port_free_on_the_other_host(read: Read) -> None:
+    scenario = read(
         SMALL
         + 'direction = "reverse"\n[services.web]\nhost = "server"\ncommand = "nginx"\nport = 5001\n'
-    )
+    ).first
+    assert [(service.host, service.port) for service in scenario.services] == [("server", 5001)]
 
 
 def test_more_hosts_than_the_emulator_has_routes_for_are_refused(read: Read) -> None:

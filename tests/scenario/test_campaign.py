@@ -73,7 +73,7 @@ def test_the_defaults_are_plain_bulk(tmp_path: Path) -> None:
     assert campaign.wanted == Wanted(level=0.95, half_width=0.05)
 
 
-def test_the_documented_campaign_means_what_it_says(tmp_path: Path) -> None:
+def test_the_documented_campaign_is_read(tmp_path: Path) -> None:
     (tmp_path / "hosts.toml").write_text(HOSTS + "[hosts.idle]\n", encoding="utf-8")
     example = re.search(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert example is not None
@@ -100,13 +100,13 @@ def test_the_documented_campaign_means_what_it_says(tmp_path: Path) -> None:
 
 def test_hosts_can_be_written_into_the_campaign(tmp_path: Path) -> None:
     campaign = read(tmp_path, '[defaults]\nuser = "alice"\n' + SMALL + '[groups]\nfar = ["beta"]\n')
-    assert [host.way for host in campaign.hosts] == [
+    assert [host.transport for host in campaign.hosts] == [
         Ssh(address=name, user="alice") for name in ("alpha", "beta")
     ]
     assert campaign.inventory.groups == (("far", ("beta",)),)
 
 
-def test_a_table_of_one_s_own_has_sizes_and_names(tmp_path: Path) -> None:
+def test_a_custom_table_has_sizes_and_names(tmp_path: Path) -> None:
     table = """table = [
         { probe = "16KiB", data = "8MiB" },
         { name = "long", probe = "1500B", data = "1.5MiB" },
@@ -126,7 +126,7 @@ def test_sizes_are_those_of_scenarios(tmp_path: Path) -> None:
     assert (rounds.probe_window_bytes, rounds.data_window_bytes) == (64_000, 65_536)
 
 
-def test_every_key_of_rounds_is_heard(tmp_path: Path) -> None:
+def test_every_key_of_rounds_has_an_effect(tmp_path: Path) -> None:
     keys = """[rounds]
     count = 7
     period = "40s"
@@ -245,13 +245,13 @@ def test_a_wrong_campaign_is_refused_with_line_key_and_hint(
     assert refusals(lambda text: read(tmp_path, text), WRONG, tmp_path) == snapshot
 
 
-def test_text_that_is_no_toml_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_invalid_toml_is_refused_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         read(tmp_path, SMALL + "[more\n")
     assert (caught.value.line, caught.value.key) == (8, "")
 
 
-def test_what_is_wrong_with_the_inventory_names_the_inventory(tmp_path: Path) -> None:
+def test_an_error_in_the_inventory_names_the_inventory(tmp_path: Path) -> None:
     (tmp_path / "hosts.toml").write_text("[hosts.alpha]\nprot = 1\n", encoding="utf-8")
     with pytest.raises(ScenarioError, match="no such key, prot") as caught:
         read(tmp_path, 'inventory = "hosts.toml"\n' + PAIR + LASTS)
@@ -272,9 +272,9 @@ def test_a_host_of_too_many_pairs_cannot_even_ping_all_of_them(tmp_path: Path) -
     assert len(read(tmp_path, hosts + pairs + LASTS + 'period = "310s"\n').pairs) == 31
 
 
-def test_a_capture_is_no_campaign(tmp_path: Path) -> None:
+def test_a_capture_is_not_a_campaign(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(b"\xd4\xc3\xb2\xa1\xff\xff")
-    with pytest.raises(ScenarioError, match="no UTF-8 text") as caught:
+    with pytest.raises(ScenarioError, match="not UTF-8 text") as caught:
         load(tmp_path / "a.pcap")
     assert "a capture to trustbed analyze" in caught.value.hint
 
@@ -283,7 +283,7 @@ def test_a_capture_is_no_campaign(tmp_path: Path) -> None:
     st.text(max_size=60),
     st.sampled_from(["rounds", "pairs", "report", "recording", "seed", "inventory", "hosts"]),
 )
-def test_whatever_stands_in_a_file_is_read_or_refused_with_a_hint(
+def test_any_file_is_read_or_refused_with_a_hint(
     tmp_path_factory: pytest.TempPathFactory, text: str, key: str
 ) -> None:
     directory = tmp_path_factory.mktemp("any")

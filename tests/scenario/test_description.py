@@ -1,4 +1,4 @@
-"""The agents are told what the scenario says, in their own words."""
+"""The agents' configurations follow from the scenario."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_link_of_one_direction_is_one_pipe(read: Read, small: str) -> None:
     assert [pipe["name"] for pipe in found["pipes"]] == ["there", "back"]
 
 
-def test_background_in_the_generators_words(read: Read, small: str, tmp_path: Path) -> None:
+def test_background_as_the_generators_configure_it(read: Read, small: str, tmp_path: Path) -> None:
     (tmp_path / "t.pcap").write_bytes(b"")
     text = """
 [background.constant]

@@ -1,6 +1,6 @@
-"""The pages on files tell the truth.
+"""The pages on file formats are correct.
 
-The examples of scenarios are read, and every key that the readers know stands on one of them.
+The examples of scenarios are read, and every key that the readers know is on one of the pages.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def test_the_receiver_has_until_the_time_limit_to_take_the_rest(read: Read) -> N
         ('write = { burst = "1KB", pause = "1s" }\njudge_as = "bulk"\n', "bulk"),
     ],
 )
-def test_a_pausing_sender_is_no_bulk_sender_unless_declared(
+def test_a_pausing_sender_is_not_a_bulk_sender_unless_declared(
     read: Read, keys: str, judged: str | None
 ) -> None:
     (workload,) = read(SMALL + keys).first.workloads
@@ -87,7 +87,7 @@ WRONG = [
 ]
 
 
-def test_what_cannot_be_is_refused_with_line_key_and_hint(
+def test_invalid_keys_are_refused_with_line_key_and_hint(
     read: Read, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     assert refusals(lambda keys: read(SMALL + keys), WRONG, tmp_path) == snapshot

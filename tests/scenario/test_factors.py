@@ -1,4 +1,4 @@
-"""A cell is what the file would say if the factor's value stood in it."""
+"""A cell is the scenario with the factors' values written into the file."""
 
 from __future__ import annotations
 
@@ -123,9 +123,7 @@ def test_a_rate_of_zero_is_no_background(read: Read, small: str) -> None:
     assert baselines(cells) == {0: 0, 1: 0}
 
 
-def test_every_cell_is_held_against_the_one_that_only_lacks_its_background(
-    read: Read, small: str
-) -> None:
+def test_every_cell_has_the_one_without_background_as_its_baseline(read: Read, small: str) -> None:
     factors = (
         '[factors]\nlink.rate = ["5Mbit/s", "20Mbit/s"]\nbackground.noise.model = ["cbr", '
         '"none", "poisson"]\n'

@@ -1,4 +1,4 @@
-"""What a scenario says of faults.
+"""The faults of a scenario.
 
 Read with its units, varied like any key, refused with file, line and key.
 """
@@ -69,7 +69,7 @@ def test_each_kind_is_read(read: Read, text: str, wanted: Fault) -> None:
     assert read(SMALL + text).first.faults == (wanted,)
 
 
-def test_what_is_switched_off_is_not_there(read: Read) -> None:
+def test_a_disabled_fault_is_left_out(read: Read) -> None:
     everything = (
         'share = "1%"\nbusy = "1ms"\nevery = "1ms"\nstopped = "9s"\npolicy = '
         '"realtime"\nstart = "1s"\nduration = "2s"\nperiod = "9s"\n'
@@ -80,7 +80,7 @@ def test_what_is_switched_off_is_not_there(read: Read) -> None:
     )
 
 
-def test_intensities_are_a_factor_and_the_undisturbed_cell_stands_once(read: Read) -> None:
+def test_intensities_are_a_factor_and_the_undisturbed_cell_occurs_once(read: Read) -> None:
     factors = (
         '[factors]\nfaults.slow.kind = ["none", "freeze"]\nfaults.slow.stopped = ["5ms", "35ms"]\n'
     )
@@ -120,13 +120,13 @@ WRONG = [
 ]
 
 
-def test_what_cannot_be_is_refused_with_line_key_and_hint(
+def test_invalid_keys_are_refused_with_line_key_and_hint(
     read: Read, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     assert refusals(lambda text: read(SMALL + text), WRONG, tmp_path) == snapshot
 
 
-def test_a_host_on_which_nothing_runs_cannot_be_disturbed(read: Read) -> None:
+def test_a_host_without_processes_cannot_have_faults(read: Read) -> None:
     plain = SMALL.replace('"bulk"', '"command"').replace('to = "server"', 'command = "true"')
     with pytest.raises(ScenarioError, match="nothing runs on server") as caught:
         read(plain + SPINNER)

@@ -1,4 +1,4 @@
-"""Hosts that are guests, as a scenario says it."""
+"""The guests of a scenario."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scenario(directory: Path, host: str, rest: str = REST) -> Scenario:
     return load(file).first
 
 
-def test_a_host_is_no_guest_unless_it_says_so(tmp_path: Path) -> None:
+def test_a_host_is_a_guest_only_if_declared(tmp_path: Path) -> None:
     assert scenario(tmp_path, "[hosts.client]").host("client").guest is None
 
 
@@ -38,7 +38,7 @@ def test_a_guest_is_named_by_its_card(tmp_path: Path) -> None:
     assert found.host("server").guest is None
 
 
-def test_a_table_says_more(tmp_path: Path) -> None:
+def test_a_guest_table_sets_every_option(tmp_path: Path) -> None:
     text = (
         '[hosts.client]\nguest = { nic = "vmxnet3", cpus = 2, memory = "512MiB", offloads = '
         'false, accelerator = "tcg" }'

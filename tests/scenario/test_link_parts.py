@@ -86,7 +86,7 @@ def test_a_direction_can_do_without_what_both_have(read: Read) -> None:
     assert (link.forward.delay_ns, link.forward.delay_steps) == (3_000_000, None)
 
 
-def test_they_are_described(read: Read, snapshot: SnapshotAssertion) -> None:
+def test_link_parts_are_described(read: Read, snapshot: SnapshotAssertion) -> None:
     link = read(LINK).first.links[0]
     assert link.backward is not None
     assert [link_words.direction(one) for one in (link.forward, link.backward)] == snapshot
@@ -127,7 +127,7 @@ def test_wrong_parts_are_refused_with_line_key_and_hint(
     assert refusals(read, WRONG, tmp_path) == snapshot
 
 
-def test_routers_are_points_of_capture(read: Read) -> None:
+def test_routers_are_capture_points(read: Read) -> None:
     chain = (
         '[topology]\nshape = "chain"\npath = ["client", "first", "server"]\n[links.a]\n[links.b]\n'
     )

@@ -1,4 +1,4 @@
-"""The scanner finds exactly the keys that tomllib finds, on the lines where they stand."""
+"""The scanner finds exactly the keys that tomllib finds, with their lines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Writer:
         self.text = ""
 
     def document(self, document: dict[str, Any]) -> str:
-        tables = {name: value for name, value in document.items() if self._stands_alone(value)}
+        tables = {name: value for name, value in document.items() if self._is_own_table(value)}
         for name, value in document.items():
             if name not in tables:
                 self.text += f"{key(name)} = {self._value(value)}{self._end()}"
@@ -58,7 +58,7 @@ class Writer:
                     self.text += f"  {key(inner)}={self._value(held)}{self._end()}"
         return self.text
 
-    def _stands_alone(self, value: object) -> bool:
+    def _is_own_table(self, value: object) -> bool:
         tabular = isinstance(value, dict) or (
             isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
         )

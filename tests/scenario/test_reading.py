@@ -1,4 +1,4 @@
-"""What a scenario says is what the model holds."""
+"""The model holds what a scenario file states."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_recorded_numbers_come_from_files_beside_the_scenario(read: Read, tmp_pa
     ]
 
 
-def test_a_thousand_hosts_get_addresses_that_nobody_chose(read: Read, small: str) -> None:
+def test_a_thousand_hosts_get_default_addresses(read: Read, small: str) -> None:
     text = small.replace(
         "[hosts.client]",
         (
@@ -224,7 +224,7 @@ def test_a_chain_joins_its_nodes_in_order(read: Read, small: str) -> None:
     ]
 
 
-def test_a_graph_may_be_of_links_of_one_direction(read: Read, small: str) -> None:
+def test_a_graph_may_have_unidirectional_links(read: Read, small: str) -> None:
     pipes = (
         '[links.there]\nfrom = "client"\nto = "server"\n[links.back]\nfrom = "server"\nto = '
         '"client"\n'
@@ -266,7 +266,7 @@ def test_pages_come_from_the_built_in_server_or_from_a_service(read: Read, small
     )
 
 
-def test_packets_are_recorded_beside_whoever_sends_the_data(read: Read, small: str) -> None:
+def test_packets_are_captured_at_the_sender_of_the_data(read: Read, small: str) -> None:
     assert read(small).first.capture.points == ("client",)
     assert read(small.replace('"bulk"', '"http"') + 'object = "1MB"\n').first.capture.points == (
         "server",
@@ -285,5 +285,5 @@ def test_a_scenario_is_a_value(read: Read, small: str) -> None:
         first.seed = 2  # type: ignore[misc]
 
 
-def test_a_mark_that_editors_put_before_a_text_is_no_part_of_it(read: Read, small: str) -> None:
+def test_a_byte_order_mark_is_ignored(read: Read, small: str) -> None:
     assert read("\ufeff" + small).sha256 == read(small).sha256

@@ -27,23 +27,25 @@ to = "server"
 """
 
 
-def outages(way: dict[str, object]) -> object:
-    """When nothing passes, in milliseconds, and whether it is kept."""
-    found = way.get("outages", [])
+def outages(pipe: dict[str, object]) -> object:
+    """Start and duration of the outages in milliseconds, and whether packets are held."""
+    found = pipe.get("outages", [])
     assert isinstance(found, list)
     return [(one["at_ns"] // MS, one["lasts_ns"] // MS, one["keeps"]) for one in found]
 
 
-def test_both_directions_of_the_only_link_stand_still(read: Read) -> None:
+def test_both_directions_of_the_only_link_stall(read: Read) -> None:
     pipes = topology(read(SMALL + STALL).first)["pipes"]
     assert [outages(pipe) for pipe in pipes] == [[(1000, 500, False)]] * 2
 
 
-def test_of_a_host_behind_a_link_of_its_own_that_link_does(read: Read) -> None:
+def test_the_access_link_of_a_host_stalls(read: Read) -> None:
     described = topology(read(DUMBBELL + STALL).first)
     access = {host["name"]: host["access"] for host in described["hosts"]}
-    assert [outages(access["client"][way]) for way in ("up", "down")] == [[(1000, 500, False)]] * 2
-    assert [outages(access["other"][way]) for way in ("up", "down")] == [[], []]
+    assert [outages(access["client"][name]) for name in ("up", "down")] == [
+        [(1000, 500, False)]
+    ] * 2
+    assert [outages(access["other"][name]) for name in ("up", "down")] == [[], []]
     assert [outages(pipe) for pipe in described["pipes"]] == [[], []]
 
 
@@ -59,7 +61,7 @@ def test_of_a_host_behind_a_link_of_its_own_that_link_does(read: Read) -> None:
         ('{ at = "1100ms", lasts = "100ms", keeps = true }', [(1000, 500, False)]),
     ],
 )
-def test_it_is_joined_with_the_outages_of_the_link(
+def test_stalls_are_merged_with_the_outages_of_the_link(
     read: Read, own: str, wanted: list[tuple[int, int, bool]]
 ) -> None:
     text = SMALL.replace("[link]", f"[link]\nup.outages = [ {own} ]")

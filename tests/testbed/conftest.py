@@ -1,6 +1,6 @@
 """A machine of the tests' own.
 
-A network and a /run that nobody else sees, in which testbeds can be made, killed and counted.
+A network and a /run of their own, in which testbeds can be made, killed and counted.
 
 Nothing outside is touched. Where that is not permitted the tests are skipped with the reason; in CI
 that is a failure.
@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from tests.patience import PATIENCE
-from trustbed.agent.client import AgentError, binary
+from trustbed.agent.client import binary
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
@@ -46,7 +46,7 @@ _AS_USER = ("--user", "--map-user=1000", "--map-group=1000")
 class Machine:
     """A host of its own.
 
-    ``user`` is somebody without any capability, for whom it looks like any machine.
+    ``user`` is a user without any capability, for whom it looks like any machine.
     """
 
     holder: subprocess.Popen[str]
@@ -63,7 +63,7 @@ class Machine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Without marks of whoever runs the tests."""
+        """Without variables of the user who runs the tests."""
         clean = {key: value for key, value in os.environ.items() if not key.startswith("TRUSTBED_")}
         return {**clean, "XDG_RUNTIME_DIR": str(self.runtime), "SHELL": "/bin/sh"}
 
@@ -140,11 +140,8 @@ def commands_with(mark: str) -> dict[int, str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def agent() -> Path:
-    """The agent's program."""
-    try:
-        return binary()
-    except AgentError as error:
-        pytest.skip(f"{error.message}: {error.hint}")
+    """The agent's program, which ``make`` has built."""
+    return binary()
 
 
 @pytest.fixture
@@ -220,7 +217,7 @@ class Terminal:
         os.write(self._file, text.encode())
 
     def until(self, pattern: str) -> re.Match[str]:
-        """Reads until the pattern is there; what stands before it is forgotten."""
+        """Reads until the pattern appears; drops everything before it."""
         while (found := re.search(pattern, self.seen)) is None:
             assert self._read(), f"ended without {pattern!r}: {self.seen}"
         self.seen = self.seen[found.end() :]

@@ -1,10 +1,9 @@
 """A real sshd for tests.
 
-On loopback or in a namespace, with keys and a configuration of its own, and mounts that nobody else
-sees.
+On loopback or in a namespace, with keys and a configuration of its own, and with mounts of its own.
 
-The user is whoever runs the tests, who must be root; nothing of this machine's own SSH is read or
-written: not its keys, not its home.
+It serves the user who runs the tests, who must be root; nothing of this machine's own SSH is read
+or written: not its keys, not its home.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path
 
 @dataclass
 class Server:
-    """An sshd. ``home`` is where it keeps what is ours; ``log`` what it says."""
+    """An sshd. ``home`` is the user's home there; ``log`` its log."""
 
     directory: Path
     address: str
@@ -64,12 +63,12 @@ class Server:
 
     @property
     def home(self) -> Path:
-        """The cache of whoever logs in."""
+        """The cache of the user."""
         return self.directory / "cache"
 
     @property
     def log(self) -> str:
-        """What it says."""
+        """Its log."""
         return (self.directory / "log").read_text(encoding="utf-8", errors="replace")
 
     def known(self, key: Path | None = None) -> str:
@@ -99,7 +98,7 @@ class Server:
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """A port on which nobody listens."""
+    """A port without a listener."""
     with socket.socket() as one:
         one.bind((address, 0))
         return int(one.getsockname()[1])
@@ -135,7 +134,7 @@ def configuration(
 def words(config: Path, log: Path, mounts: str = "") -> list[str]:
     """The command line that runs it in the foreground.
 
-    ``mounts`` is what a shell does before, where nobody else sees the mounts.
+    ``mounts`` are shell commands that run first, in a mount namespace of its own.
     """
     script = (
         f"mount -t tmpfs -o mode=755 tmpfs /run && mkdir /run/sshd && {mounts or 'true'} && "

@@ -1,6 +1,6 @@
 """The conversation with an agent, against programs that play one.
 
-What they say, refuse, forget, and how they die.
+Their events, refusals and ends.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Plays = Callable[[str], None]
 def plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plays:
     """Makes a program the agent.
 
-    It has `config`, and `say(**event)`, `order()` for the conversation.
+    It has `config`, and `emit(**event)`, `order()` for the exchange of messages.
     """
 
     def play(part: str) -> None:
         head = f"#!{sys.executable}\nimport json, os, sys, time\n"
         tools = """
-        def say(**event): print(json.dumps(event), flush=True)
+        def emit(**event): print(json.dumps(event), flush=True)
         def order():
             line = sys.stdin.readline()
             return json.loads(line) if line else None
@@ -48,22 +48,24 @@ def plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plays:
 
 def test_a_conversation_from_beginning_to_end(plays: Plays) -> None:
     plays("""
-    say(event="ready", verb=sys.argv[1], asked=config["asked"])
-    say(event="started", order=order())
-    say(event="progress", percent=50)
-    say(event="report", order=order())
+    emit(event="ready", verb=sys.argv[1], rate=config["rate"])
+    emit(event="started", order=order())
+    emit(event="progress", percent=50)
+    emit(event="report", order=order())
     """)
-    with Agent.start("send", {"asked": "much"}) as one:
-        assert one.ready == {"event": "ready", "verb": "send", "asked": "much"}
+    with Agent.start("send", {"rate": "much"}) as one:
+        assert one.ready == {"event": "ready", "verb": "send", "rate": "much"}
         assert one.begin(at_ns=5)["order"] == {"do": "start", "at_ns": 5}
         assert one.stop()["order"] == {"do": "stop"}
-        assert one.poll() == {"event": "progress", "percent": 50}, "what nobody waited for is kept"
+        assert one.poll() == {"event": "progress", "percent": 50}, (
+            "events that were not awaited are stored"
+        )
 
 
 def test_what_it_refuses_is_raised_with_its_hint_and_its_name(
     plays: Plays, refuses: Refuses
 ) -> None:
-    plays("""say(event="error", message="no such host", hint="try another"); sys.exit(2)""")
+    plays("""emit(event="error", message="no such host", hint="try another"); sys.exit(2)""")
     with refuses(AgentError) as caught:
         Agent.start("send", {}, name="send on client")
     assert (caught.value.hint, caught.value.code) == ("try another", 2)
@@ -81,8 +83,8 @@ def test_a_malformed_answer_is_an_error(plays: Plays, line: str, refuses: Refuse
 def test_an_error_in_between_is_raised_at_the_next_read(plays: Plays, refuses: Refuses) -> None:
     plays(
         """
-        say(event="ready"); say(event="started"); order()
-        say(event="error", message="disk full", hint="make room"); sys.exit(1)
+        emit(event="ready"); emit(event="started"); order()
+        emit(event="error", message="disk full", hint="make room"); sys.exit(1)
         """
     )
     with Agent.start("send", {}) as one:
@@ -94,8 +96,8 @@ def test_an_error_in_between_is_raised_at_the_next_read(plays: Plays, refuses: R
 def test_its_last_error_is_raised_when_it_has_to_stop(plays: Plays, refuses: Refuses) -> None:
     plays(
         """
-        say(event="ready")
-        say(event="error", message="disk full", hint="make room"); sys.exit(1)
+        emit(event="ready")
+        emit(event="error", message="disk full", hint="make room"); sys.exit(1)
         """
     )
     with Agent.start("send", {}) as one:
@@ -110,7 +112,7 @@ def test_its_last_error_is_raised_when_it_has_to_stop(plays: Plays, refuses: Ref
 def test_a_death_without_an_error_is_reported_with_what_is_known(
     plays: Plays, end: str, refuses: Refuses
 ) -> None:
-    plays(f"say(event='ready'); {end}")
+    plays(f"emit(event='ready'); {end}")
     with Agent.start("emulate", {}) as one, refuses(AgentError):
         one.report(PATIENCE)
 
@@ -118,18 +120,18 @@ def test_a_death_without_an_error_is_reported_with_what_is_known(
 def test_one_that_dies_before_it_has_read_its_configuration_is_reported(
     plays: Plays, refuses: Refuses
 ) -> None:
-    plays("say(event='error', message='too much', hint='less'); sys.exit(1)")
+    plays("emit(event='error', message='too much', hint='less'); sys.exit(1)")
     with refuses(AgentError):
         Agent.start("emulate", {"text": "x" * 10_000_000})
 
 
 def test_a_configuration_longer_than_the_pipe_arrives_whole(plays: Plays) -> None:
-    plays("say(event='ready', length=len(config['text']))")
+    plays("emit(event='ready', length=len(config['text']))")
     with Agent.start("emulate", {"text": "x" * 10_000_000}) as one:
         assert one.ready["length"] == 10_000_000
 
 
-def test_one_that_says_nothing_is_not_waited_for_for_ever(
+def test_a_silent_agent_is_not_waited_for_forever(
     plays: Plays, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     started: list[int] = []
@@ -149,7 +151,7 @@ def test_one_that_says_nothing_is_not_waited_for_for_ever(
 
 def test_closing_ends_one_that_does_not_want_to(plays: Plays) -> None:
     plays(
-        "say(event='ready'); import signal; signal.signal(15, signal.SIG_IGN)\nwhile "
+        "emit(event='ready'); import signal; signal.signal(15, signal.SIG_IGN)\nwhile "
         "True: time.sleep(1)"
     )
     one = Agent.start("emulate", {})
@@ -158,8 +160,8 @@ def test_closing_ends_one_that_does_not_want_to(plays: Plays) -> None:
     assert not Path("/proc", str(one.pid)).exists()
 
 
-def test_it_ends_by_itself_when_nobody_is_there_any_more(plays: Plays) -> None:
-    plays("say(event='ready')\nwhile order(): pass\nsys.exit(0)")
+def test_it_ends_by_itself_without_a_controller(plays: Plays) -> None:
+    plays("emit(event='ready')\nwhile order(): pass\nsys.exit(0)")
     one = Agent.start("emulate", {})
     one.close(seconds=PATIENCE)
     assert one._process.returncode == 0
@@ -181,7 +183,7 @@ def test_lines_that_come_in_pieces_are_put_together(plays: Plays) -> None:
         assert one.poll() is None
 
 
-def test_without_the_program_it_says_where_it_should_be(
+def test_without_the_program_the_error_names_where_it_should_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     monkeypatch.setenv("TRUSTBED_AGENT", str(tmp_path / "none"))

@@ -1,4 +1,4 @@
-"""A testbed as it stands.
+"""A testbed while it exists.
 
 Interfaces, offloads, addresses, neighbours, routes; and what is left when it is gone.
 """
@@ -10,8 +10,8 @@ import pytest
 from tests.testbed.conftest import Machine
 
 SHOW = """
-def show(bed, host, *words):
-    return json.loads(bed.run(host, ["ip", "-json", "-details", *words], seconds=100).stdout)
+def show(testbed, host, *words):
+    return json.loads(testbed.run(host, ["ip", "-json", "-details", *words], seconds=100).stdout)
 """
 
 
@@ -26,9 +26,9 @@ def test_a_host_has_a_cable_and_nothing_to_ask_on_it(either: Machine) -> None:
     found = either.python(
         SHOW
         + """
-with Testbed(plan(PAIR, mtu=1400)) as bed:
+with Testbed(plan(PAIR, mtu=1400)) as testbed:
     kinds = ("link", "address", "route", "neighbour")
-    print(json.dumps({what: show(bed, "near", *what.split()) for what in kinds}))
+    print(json.dumps({what: show(testbed, "near", *what.split()) for what in kinds}))
 """
     )
     loopback, veth = found["link"]
@@ -39,7 +39,7 @@ with Testbed(plan(PAIR, mtu=1400)) as bed:
         "inet",
         "10.77.0.1",
         32,
-    ), "no IPv6 unless asked for"
+    ), "no IPv6 unless configured"
     (route,) = found["route"]
     assert (route["dst"], route["gateway"], route["prefsrc"]) == (
         "10.77.0.2",
@@ -60,9 +60,9 @@ from trustbed.testbed.netns import namespaces
 from trustbed.testbed.netns.plan import OFFLOADS_OFF
 from pyroute2.ethtool.ioctl import IoctlEthtool
 state = {}
-with Testbed(plan(PAIR)) as bed:
+with Testbed(plan(PAIR)) as testbed:
     for where, interface in (("near", "eth0"), ("far", "eth0"), ("net", "p0"), ("net", "p1")):
-        with namespaces.inside(bed.namespace(where)):
+        with namespaces.inside(testbed.namespace(where)):
             driver = IoctlEthtool(interface)
             flags = driver.get_offload_flags()
             driver.close()
@@ -78,9 +78,9 @@ def test_thousands_of_addresses_and_routes_that_cannot_be_joined(either: Machine
         + """
 import ipaddress
 many = tuple(str(ipaddress.ip_address("10.78.0.0") + 2 * number) for number in range(3000))
-with Testbed(plan([PAIR[0], Host(name="crowd", addresses=many)])) as bed:
-    addresses = show(bed, "crowd", "-4", "address", "show", "eth0")[0]["addr_info"]
-    routes = show(bed, "near", "-4", "route")
+with Testbed(plan([PAIR[0], Host(name="crowd", addresses=many)])) as testbed:
+    addresses = show(testbed, "crowd", "-4", "address", "show", "eth0")[0]["addr_info"]
+    routes = show(testbed, "near", "-4", "route")
 print(json.dumps([
     [one["local"] for one in addresses] == list(many),
     sorted(one["dst"] for one in routes) == sorted(many),
@@ -90,14 +90,14 @@ print(json.dumps([
     assert found == [True, True]
 
 
-def test_ipv6_is_static_where_it_is_asked_for(either: Machine) -> None:
+def test_ipv6_is_static_where_configured(either: Machine) -> None:
     found = either.python(
         SHOW
         + """
 hosts = [Host(name="a", addresses=("fd00::1", "10.0.0.1")), Host(name="b", addresses=("fd00::2",))]
-with Testbed(plan(hosts)) as bed:
+with Testbed(plan(hosts)) as testbed:
     kinds = ("address show eth0", "neighbour", "route show dev eth0")
-    print(json.dumps({what: show(bed, "a", "-6", *what.split()) for what in kinds}))
+    print(json.dumps({what: show(testbed, "a", "-6", *what.split()) for what in kinds}))
 """
     )
     (address,) = found["address show eth0"][0]["addr_info"]
@@ -114,7 +114,7 @@ with Testbed(plan(hosts)) as bed:
     ]
 
 
-def test_congestion_control_is_the_one_that_was_asked_for(either: Machine) -> None:
+def test_congestion_control_is_the_requested_one(either: Machine) -> None:
     found = either.python(
         SHOW
         + """
@@ -122,8 +122,8 @@ from dataclasses import replace
 names = open("/proc/sys/net/ipv4/tcp_available_congestion_control").read().split()
 used = {}
 for name in names:
-    with Testbed(plan([replace(PAIR[0], congestion_control=name), PAIR[1]])) as bed:
-        used[name] = [route["metrics"][0]["congestion"] for route in show(bed, "near", "route")]
+    with Testbed(plan([replace(PAIR[0], congestion_control=name), PAIR[1]])) as testbed:
+        used[name] = [route["metrics"][0]["congestion"] for route in show(testbed, "near", "route")]
 try:
     Testbed(plan([replace(PAIR[0], congestion_control="carrier-pigeon")])).__enter__()
 except TestbedError as error:
@@ -140,9 +140,9 @@ print(json.dumps(used))
 def test_only_the_testbed_can_be_reached(machine: Machine) -> None:
     machine.run("ip", "address", "add", "192.0.2.1/24", "dev", "lo")
     code = """
-with Testbed(plan(PAIR)) as bed:
+with Testbed(plan(PAIR)) as testbed:
     print(json.dumps([
-        bed.run("near", ["ping", "-c1", "-W1", where], seconds=100).returncode
+        testbed.run("near", ["ping", "-c1", "-W1", where], seconds=100).returncode
         for where in ("192.0.2.1", "10.77.0.1")
     ]))
 """
@@ -154,12 +154,12 @@ with Testbed(plan(PAIR)) as bed:
 def test_nothing_is_left_after_the_block_whatever_happened_in_it(machine: Machine) -> None:
     before = machine.run("ip", "-brief", "link").stdout
     machine.python("""
-with Testbed(plan(PAIR)) as bed:
-    assert bed.namespace("near").exists()
-    bed.start("near", ["sleep", "1234567"])
+with Testbed(plan(PAIR)) as testbed:
+    assert testbed.namespace("near").exists()
+    testbed.start("near", ["sleep", "1234567"])
 try:
-    with Testbed(plan(PAIR)) as bed:
-        bed.start("far", ["sleep", "1234567"])
+    with Testbed(plan(PAIR)) as testbed:
+        testbed.start("far", ["sleep", "1234567"])
         raise ValueError
 except ValueError:
     pass
@@ -171,7 +171,7 @@ print("[]")
     assert machine.run("ip", "-brief", "link").stdout == before
 
 
-def test_a_step_that_fails_leaves_nothing_and_says_which(machine: Machine) -> None:
+def test_a_failed_step_leaves_nothing_and_is_named(machine: Machine) -> None:
     message, hint = machine.python("""
 from trustbed.testbed.netns import apply
 def fails(interface):
@@ -197,9 +197,9 @@ with Testbed(plan(PAIR)) as one, Testbed(plan(PAIR)) as other:
     while not one.listens("near", 8000):
         time.sleep(0.02)
     fetch = ["curl", "-s", "-o", "/dev/null", "--max-time", "100", "http://10.77.0.1:8000/"]
-    heard = [bed.run("near", fetch, seconds=100).returncode for bed in (one, other)]
+    codes = [testbed.run("near", fetch, seconds=100).returncode for testbed in (one, other)]
     names = sorted(path.name for path in namespaces.DIRECTORY.iterdir())
-print(json.dumps([*heard, names]))
+print(json.dumps([*codes, names]))
 """)
-    assert (first, second) == (0, 7), "in the other one nobody listens (curl: 7)"
+    assert (first, second) == (0, 7), "the other one has no listener (curl: 7)"
     assert len(names) == 6

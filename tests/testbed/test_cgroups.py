@@ -70,13 +70,13 @@ def test_groups_are_made_below_the_nearest_that_hands_the_controller_on(tmp_path
     assert cgroups.above([Hierarchy(2, tmp_path, tmp_path / "a" / "own")])[1] == tmp_path / "a"
 
 
-def test_one_that_has_the_controller_is_asked_to_hand_it_on(tmp_path: Path) -> None:
+def test_a_hierarchy_with_the_controller_is_to_delegate_it(tmp_path: Path) -> None:
     tree(tmp_path, "cpu", "")
     assert cgroups.above([Hierarchy(2, tmp_path, tmp_path)])[1] == tmp_path
     assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu"
 
 
-def test_without_the_controller_it_says_so(tmp_path: Path, refuses: Refuses) -> None:
+def test_without_the_controller_it_is_an_error(tmp_path: Path, refuses: Refuses) -> None:
     tree(tmp_path, "memory", "memory")
     with refuses(TestbedError):
         cgroups.above([Hierarchy(2, tmp_path, tmp_path)])
@@ -84,7 +84,7 @@ def test_without_the_controller_it_says_so(tmp_path: Path, refuses: Refuses) -> 
         cgroups.above([])
 
 
-def test_where_none_may_be_made_it_says_so(tmp_path: Path, refuses: Refuses) -> None:
+def test_where_none_may_be_made_it_is_an_error(tmp_path: Path, refuses: Refuses) -> None:
     (tmp_path / "file").write_text("")
     with refuses(TestbedError):
         cgroups.make("x", (Hierarchy(1, tmp_path, tmp_path), tmp_path / "file"))

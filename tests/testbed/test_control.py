@@ -42,7 +42,7 @@ PEER = Peer(
 
 @pytest.fixture
 def control() -> Iterator[Control]:
-    """A channel to the agent's end, which says hello."""
+    """A channel to the agent's end, which sends its hello."""
     port, its = os.openpty()
     tty.setraw(its)
     ours, behind = socket.socketpair()
@@ -100,7 +100,7 @@ def run(
         return process.poll(), out, err
 
 
-def test_the_host_says_what_it_is(control: Control) -> None:
+def test_the_host_reports_its_facts(control: Control) -> None:
     assert control.hello is not None
     assert control.hello["kernel"] == os.uname().release
     assert control.hello["directory"] == str(Path.cwd())
@@ -137,7 +137,7 @@ def test_streams_longer_than_the_window_arrive_whole(control: Control) -> None:
         assert process.wait(PATIENCE) == 0
 
 
-def test_who_does_not_read_does_not_hold_up_others(control: Control) -> None:
+def test_a_slow_reader_does_not_delay_others(control: Control) -> None:
     with started(control, "yes") as endless:
         assert run(control, "echo", "here") == (0, b"here\n", b"")
         assert endless.poll() is None
@@ -157,10 +157,10 @@ def test_whose_output_is_closed_ends(control: Control) -> None:
 def test_output_goes_into_files(control: Control, tmp_path: Path) -> None:
     with (
         (tmp_path / "out").open("wb") as file,
-        ControlledProcess.start(control, ["echo", "kept"], stdout=file) as process,
+        ControlledProcess.start(control, ["echo", "output"], stdout=file) as process,
     ):
         assert process.wait(PATIENCE) == 0
-    assert (tmp_path / "out").read_bytes() == b"kept\n"
+    assert (tmp_path / "out").read_bytes() == b"output\n"
 
 
 def test_a_terminal_is_passed_through(control: Control) -> None:
@@ -221,7 +221,7 @@ def gone(control: Control) -> None:
     assert control.is_gone
 
 
-def test_who_speaks_to_a_host_that_is_gone_writes_into_no_other_file(
+def test_writing_to_a_host_that_is_gone_reaches_no_other_file(
     control: Control, tmp_path: Path
 ) -> None:
     wake = control._wake
@@ -298,7 +298,7 @@ def test_of_every_verb_it_is_known_which_files_it_writes() -> None:
 
 @pytest.fixture
 def hung() -> Iterator[Control]:
-    """A channel to a host that starts whatever is asked for, and does nothing else any more."""
+    """A channel to a host that starts every command, and does nothing else any more."""
     ours, its = socket.socketpair()
     with its:
         answering = threading.Thread(
@@ -324,7 +324,7 @@ def test_an_agent_on_a_host_that_hangs_is_given_up(
 
 
 def sampler(control: Control, directory: Path, fetch: Callable[[], None]) -> ControlledAgent:
-    """An agent that has not been told what to do."""
+    """An agent that has no configuration yet."""
     process = started(
         control, str(binary()), "sample", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -341,8 +341,8 @@ def test_a_host_that_is_silent_is_gone_and_one_that_answers_is_not(
         with refuses(TestbedError):
             silent.wait(lambda: False, PATIENCE)
         silent.close()
-        asked = bytearray(its.recv(1 << 16))
-        assert [frame.kind for frame in frames.unpack(asked)] == [Kind.CLOCK] * SIGNS
+        requests = bytearray(its.recv(1 << 16))
+        assert [frame.kind for frame in frames.unpack(requests)] == [Kind.CLOCK] * SIGNS
     # The same questions, to an end that answers them; it has time, or a busy machine would be taken
     # for a silent one.
     control.peer = replace(PEER, silence_seconds=PATIENCE)
@@ -368,7 +368,9 @@ def test_an_agent_converses(control: Control, tmp_path: Path) -> None:
         assert fetched == ["all"]
 
 
-def test_an_agent_that_refuses_says_why(control: Control, tmp_path: Path, refuses: Refuses) -> None:
+def test_an_agent_that_refuses_gives_the_reason(
+    control: Control, tmp_path: Path, refuses: Refuses
+) -> None:
     agent = sampler(control, tmp_path, lambda: None)
     with refuses(AgentError):
         agent.configure({"paths": "odd"}, PATIENCE)
@@ -389,11 +391,11 @@ def test_files_of_an_agent_have_the_names_that_its_host_gives_them(
 
 def test_frames_are_read_as_they_were_written() -> None:
     buffer = bytearray(
-        frames.pack(7, Kind.OUTPUT, b"said")
+        frames.pack(7, Kind.OUTPUT, b"out")
         + frames.pack(0, Kind.HELLO)
         + frames.pack(1, Kind.ENDED, b"cut")[:-1]
     )
-    assert list(frames.unpack(buffer)) == [(7, Kind.OUTPUT, b"said"), (0, Kind.HELLO, b"")]
+    assert list(frames.unpack(buffer)) == [(7, Kind.OUTPUT, b"out"), (0, Kind.HELLO, b"")]
     assert buffer == frames.pack(1, Kind.ENDED, b"cut")[:-1]
     buffer += b"t"
     assert list(frames.unpack(buffer)) == [(1, Kind.ENDED, b"cut")]

@@ -1,6 +1,6 @@
-"""A control channel whose way is lost again and again.
+"""A control channel whose transport is lost again and again.
 
-The agent's end listens on a socket, and what leads there is killed.
+The agent's end listens on a socket, and the process that connects to it is killed.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from trustbed.testbed import TestbedError
 
 @dataclass
 class Session:
-    """The agent's end, and the ways there."""
+    """The agent's end, and the transports to it."""
 
     directory: Path
     agent: subprocess.Popen[bytes]
-    ways: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    transports: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def way(self) -> socket.socket:
-        """A new one."""
+    def connect(self) -> socket.socket:
+        """A new transport."""
         ours, its = socket.socketpair()
         with its:
-            self.ways.append(
+            self.transports.append(
                 subprocess.Popen(
                     [binary(), "control", str(self.directory / "link"), "--attach"],
                     stdin=its,
@@ -50,19 +50,19 @@ class Session:
         return ours
 
     def channel(self, peer: Peer = PEER, keep_seconds: float = PATIENCE) -> Control:
-        """A control channel over a first way."""
-        control = Control(self.way(), peer, keep_seconds=keep_seconds)
+        """A control channel over a first transport."""
+        control = Control(self.connect(), peer, keep_seconds=keep_seconds)
         assert control.wait(lambda: control.hello is not None, PATIENCE), "no hello"
         return control
 
     def cut(self) -> None:
-        """The way of the moment is lost."""
-        self.ways[-1].kill()
+        """Loses the current transport."""
+        self.transports[-1].kill()
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    """One that hears nothing for longer than any test waits."""
+    """A session whose silence is longer than any test waits."""
     words = [
         binary(),
         "exec",
@@ -81,15 +81,15 @@ def session(tmp_path: Path) -> Iterator[Session]:
             yield made
         finally:
             agent.terminate()
-            for way in made.ways:
-                way.kill()
-                way.wait()
+            for transport in made.transports:
+                transport.kill()
+                transport.wait()
 
 
 def resumed(control: Control, session: Session) -> None:
-    """Goes on over a new way as soon as the loss of the last one is known."""
-    wait_until(lambda: control.is_away, "the loss of the way")
-    assert control.resume(session.way(), str, PATIENCE)
+    """Goes on over a new transport as soon as the loss of the last one is known."""
+    wait_until(lambda: control.is_away, "the loss of the transport")
+    assert control.resume(session.connect(), str, PATIENCE)
 
 
 def test_streams_arrive_whole_however_often_the_transport_is_lost(session: Session) -> None:
@@ -105,22 +105,22 @@ def test_streams_arrive_whole_however_often_the_transport_is_lost(session: Sessi
         found = b""
         while piece := process.stdout.read(1 << 17):
             found += piece
-            if len(found) // frames.WINDOW_BYTES >= len(session.ways):
+            if len(found) // frames.WINDOW_BYTES >= len(session.transports):
                 session.cut()
                 resumed(control, session)
         feeder.join()
         assert hashlib.sha256(found).digest() == hashlib.sha256(content).digest()
         assert process.wait(PATIENCE) == 0
-    assert len(control.losses) == len(session.ways) - 1 > 5
+    assert len(control.losses) == len(session.transports) - 1 > 5
     assert all(
         loss.until_ns is not None and loss.from_ns <= loss.until_ns for loss in control.losses
     )
-    assert len(control._link._replay) < 2 * EVERY, "what has come is not kept"
+    assert len(control._link._replay) < 2 * EVERY, "received frames are not stored"
     control.close()
-    assert session.agent.wait(PATIENCE) == 0, "it was told that nobody comes back"
+    assert session.agent.wait(PATIENCE) == 0, "it knows that the session is over"
 
 
-def test_a_command_ends_while_nobody_is_there_and_tells_it_afterwards(
+def test_a_command_that_ends_without_a_transport_reports_it_afterwards(
     session: Session, tmp_path: Path
 ) -> None:
     control = session.channel()
@@ -128,37 +128,37 @@ def test_a_command_ends_while_nobody_is_there_and_tells_it_afterwards(
         control,
         "sh",
         "-c",
-        f"read go; echo done > {tmp_path}/done; echo said; exit 7",
+        f"read go; echo done > {tmp_path}/done; echo output; exit 7",
         stdin=subprocess.PIPE,
     ) as process:
         session.cut()
-        wait_until(lambda: control.is_away, "the loss of the way")
+        wait_until(lambda: control.is_away, "the loss of the transport")
         assert process.stdin is not None
-        process.stdin.write(b"go\n")  # it is told when there is a way again
+        process.stdin.write(b"go\n")  # it is sent when there is a transport again
         assert process.poll() is None
         assert not (tmp_path / "done").exists()
-        assert control.resume(session.way(), str, PATIENCE)
-        wait_until((tmp_path / "done").exists, "what it does")
+        assert control.resume(session.connect(), str, PATIENCE)
+        wait_until((tmp_path / "done").exists, "its file")
         session.cut()
-        wait_until(lambda: control.is_away, "the loss of the way")
-        assert control.resume(session.way(), str, PATIENCE)
-        assert process.output(PATIENCE) == (b"said\n", b"")
+        wait_until(lambda: control.is_away, "the loss of the transport")
+        assert control.resume(session.connect(), str, PATIENCE)
+        assert process.output(PATIENCE) == (b"output\n", b"")
         assert process.poll() == 7
     assert run(control, "echo", "again") == (0, b"again\n", b"")
     control.close()
 
 
 def test_a_transport_that_is_cut_in_silence_makes_room_for_the_next(session: Session) -> None:
-    """Nothing is closed: neither side hears of it, and what led there is still connected."""
+    """Nothing is closed: neither side notices, and the old transport is still connected."""
     control = session.channel(replace(PEER, silence_seconds=2.0))
-    session.ways[0].send_signal(signal.SIGSTOP)
+    session.transports[0].send_signal(signal.SIGSTOP)
     wait_until(lambda: control.is_away, "doubt")
     assert "silent" in control.losses[0].why
     control.peer = PEER  # a busy machine may be as silent
-    assert control.resume(session.way(), str, PATIENCE)
+    assert control.resume(session.connect(), str, PATIENCE)
     assert run(control, "echo", "here") == (0, b"here\n", b"")
-    session.ways[0].send_signal(signal.SIGCONT)
-    assert session.ways[0].wait(PATIENCE) == 5, "the session goes on without it"
+    session.transports[0].send_signal(signal.SIGCONT)
+    assert session.transports[0].wait(PATIENCE) == 5, "the session goes on without it"
     assert run(control, "echo", "here") == (0, b"here\n", b"")
     control.close()
 
@@ -166,19 +166,19 @@ def test_a_transport_that_is_cut_in_silence_makes_room_for_the_next(session: Ses
 def test_a_wait_has_its_time_anew_when_the_transport_is_back(session: Session) -> None:
     control = session.channel()
     session.cut()
-    wait_until(lambda: control.is_away, "the loss of the way")
+    wait_until(lambda: control.is_away, "the loss of the transport")
     come = threading.Event()
     asking = threading.Thread(target=lambda: control.wait(come.is_set, 0.01))
     asking.start()
     asking.join(0.2)
     assert asking.is_alive(), "though the time that it was given is over"
-    assert control.resume(session.way(), str, PATIENCE)
+    assert control.resume(session.connect(), str, PATIENCE)
     asking.join(PATIENCE)
     assert not asking.is_alive()
     control.close()
 
 
-def test_an_end_to_which_nobody_leads_any_more_is_gone_in_the_end(session: Session) -> None:
+def test_a_host_without_a_transport_is_gone_in_the_end(session: Session) -> None:
     control = session.channel(keep_seconds=0.5)
     session.cut()
     with pytest.raises(
@@ -187,16 +187,16 @@ def test_an_end_to_which_nobody_leads_any_more_is_gone_in_the_end(session: Sessi
     ):
         control.wait(lambda: False, PATIENCE)
     with pytest.raises(TestbedError, match="is gone"):
-        control.resume(session.way(), str, PATIENCE)
+        control.resume(session.connect(), str, PATIENCE)
     control.close()
 
 
-def test_who_knows_that_nobody_is_there_gives_up(session: Session) -> None:
+def test_a_caller_that_knows_the_host_is_gone_gives_up(session: Session) -> None:
     control = session.channel()
     session.cut()
-    wait_until(lambda: control.is_away, "the loss of the way")
-    control.give_up("somebody has looked")
-    with pytest.raises(TestbedError, match="the host test is gone: somebody has looked"):
+    wait_until(lambda: control.is_away, "the loss of the transport")
+    control.give_up("the user has checked")
+    with pytest.raises(TestbedError, match="the host test is gone: the user has checked"):
         control.wait(lambda: False, PATIENCE)
 
 
@@ -211,7 +211,7 @@ def test_where_no_session_is_nothing_is_attached(tmp_path: Path) -> None:
     assert b"the session has ended" in ended.stderr
 
 
-def test_a_session_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_silent_session_ends_with_all_that_it_started(tmp_path: Path) -> None:
     words = [binary(), "exec", "--", binary(), "control", "link", "--listen", "--silence", "5"]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE) as agent:
         wait_until((tmp_path / "link").exists, "its socket")
@@ -221,7 +221,7 @@ def test_a_session_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Pa
         session.cut()
         assert agent.wait(PATIENCE) == 4
     assert processes_with("sleep\x00673") == []
-    session.ways[0].wait()
+    session.transports[0].wait()
     control.close()
 
 

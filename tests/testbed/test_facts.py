@@ -1,4 +1,4 @@
-"""What the agent tells of a host.
+"""The agent's facts about a host.
 
 Of this machine, of a network namespace, as an ordinary user; and the few seconds of trying.
 """
@@ -24,8 +24,8 @@ from trustbed.host_check.check import judge_host
 SHORT = {"sleeping_ns": 60_000_000, "spinning_ns": 20_000_000, "packets": 50}
 
 
-def facts(**asked: Any) -> dict[str, Any]:  # noqa: ANN401 - as the verb's configuration
-    with Agent.start("facts", asked) as agent:
+def facts(**options: Any) -> dict[str, Any]:  # noqa: ANN401 - as the verb's configuration
+    with Agent.start("facts", options) as agent:
         agent.begin()
         return agent.report(PATIENCE)
 
@@ -73,22 +73,24 @@ NOTHING |= {
     "swap_used_bytes",
 }
 NOTHING |= {"capture_refused", "realtime_refused", "namespaces_refused"}
-"""Of these null says that there is none."""
+"""For these, null means that there is none."""
 
 
-def test_what_is_null_is_explained_unless_null_says_that_there_is_none() -> None:
+def test_every_null_is_explained_unless_it_means_none() -> None:
     found = facts()
     noted = {note["what"] for note in found["unavailable"]}
     assert all(note["why"] for note in found["unavailable"])
 
-    def unexplained(place: str, value: object) -> list[str]:
-        if place in noted or place.rpartition(".")[2] in NOTHING:
+    def unexplained(key_path: str, value: object) -> list[str]:
+        if key_path in noted or key_path.rpartition(".")[2] in NOTHING:
             return []
         if isinstance(value, dict):
             return [
-                one for key, inner in value.items() for one in unexplained(f"{place}.{key}", inner)
+                one
+                for key, inner in value.items()
+                for one in unexplained(f"{key_path}.{key}", inner)
             ]
-        return [place] if value is None else []
+        return [key_path] if value is None else []
 
     parts = [part for part in found if part not in ("interfaces", "live")]
     assert [one for part in parts for one in unexplained(part, found[part])] == []
@@ -124,7 +126,7 @@ def test_stopped_early_it_reports_what_it_has() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         {"live": {**SHORT, "spinning_ns": 60_000_000_001}},
         {"live": {**SHORT, "packets": 100_001}},
@@ -132,15 +134,15 @@ def test_stopped_early_it_reports_what_it_has() -> None:
         {"rot": "/"},
     ],
 )
-def test_what_cannot_be_asked_is_refused(asked: dict[str, Any], refuses: Refuses) -> None:
+def test_impossible_options_are_refused(options: dict[str, Any], refuses: Refuses) -> None:
     with refuses(AgentError):
-        Agent.start("facts", asked)
+        Agent.start("facts", options)
 
 
 def test_files_of_another_root_are_reported(tmp_path: Path) -> None:
-    place = tmp_path / "sys/devices/system/clocksource/clocksource0"
-    place.mkdir(parents=True)
-    (place / "current_clocksource").write_text("hpet\n", encoding="utf-8")
+    directory = tmp_path / "sys/devices/system/clocksource/clocksource0"
+    directory.mkdir(parents=True)
+    (directory / "current_clocksource").write_text("hpet\n", encoding="utf-8")
     found = facts(root=str(tmp_path))
     assert found["clock"]["source"] == "hpet"
     assert found["clock"]["available"] is None
@@ -205,8 +207,8 @@ def test_what_an_ordinary_user_may_not_do_is_reported(user: Machine) -> None:
 
 
 def test_the_whole_command_answers_in_a_namespace(machine: Machine) -> None:
-    said = machine.trustbed("doctor", "--quick", "--json")
-    written = json.loads(said.stdout)
+    ended = machine.trustbed("doctor", "--quick", "--json")
+    written = json.loads(ended.stdout)
     assert written["summary"]["hosts"] == 1
     assert written["hosts"][0]["facts"]["facts_version"] == 1
     assert written["hosts"][0]["facts"]["live"] is None

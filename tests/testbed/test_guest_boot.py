@@ -35,18 +35,18 @@ def planned(nic="virtio-net", **more):
     client = Host(name="client", addresses=("10.77.0.1",), congestion_control="reno", guest=guest)
     return plan([client, Host(name="server", addresses=("10.77.0.2",))])
 
-def emulated(bed):
+def emulated(testbed):
     hosts = [
         {"name": veth.host.name, "addresses": list(veth.host.addresses)}
-        for veth in bed.plan.veths
+        for veth in testbed.plan.veths
     ]
     link = {"rate_bits_per_second": 50_000_000, "delay_ns": 5_000_000}
     pipes = [
         {"name": "up", "from": "client", "to": "server", **link},
         {"name": "down", "from": "server", "to": "client", **link},
     ]
-    links = bed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1)
-    agent = bed.start_agent("emulate", links, where="net")
+    links = testbed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1)
+    agent = testbed.start_agent("emulate", links, where="net")
     agent.begin()
     return agent
 """
@@ -57,50 +57,52 @@ TRANSFER = (
     GUEST
     + """
 nic, directory = sys.argv[1:]
-with Testbed(planned(nic), consoles=__import__("pathlib").Path(directory)) as bed:
-    emulator = emulated(bed)
+with Testbed(planned(nic), consoles=__import__("pathlib").Path(directory)) as testbed:
+    emulator = emulated(testbed)
     def capture(name, interface, where):
         path = f"{directory}/{name}.pcapng"
         options = {"interface": interface, "path": path, "snap_length": 100}
-        return bed.start_agent("capture", options, where=where)
+        return testbed.start_agent("capture", options, where=where)
     inside = capture("inside", "eth0", "client")
-    outside = capture("outside", bed.plan.veth("client").port, "net")
+    outside = capture("outside", testbed.plan.veth("client").port, "net")
     receiving = {"role": "receive", "listen": ["10.77.0.2:5001"]}
-    receiver = bed.start_agent("bulk", receiving, where="server")
+    receiver = testbed.start_agent("bulk", receiving, where="server")
     for agent in (inside, outside, receiver):
         agent.begin()
     sending = {
         "role": "send", "to": "10.77.0.2:5001", "bytes": 1_000_000,
         "tcp": {"congestion_control": None},
     }
-    sender = bed.start_agent("bulk", sending, where="client")
+    sender = testbed.start_agent("bulk", sending, where="client")
     sender.begin(at_ns=time.time_ns() + 50_000_000)
     report = sender.report(100)
     captured = [agent.stop() for agent in (inside, outside)]
-    told = emulator.stop()
+    links_report = emulator.stop()
     missing = None
     try:
-        bed.run("client", ["nginx"], seconds=100)
+        testbed.run("client", ["nginx"], seconds=100)
     except TestbedError as error:
         missing = [error.message, error.hint]
     failed = None
     try:
         options = {"interface": "eth9", "path": f"{directory}/none.pcapng"}
-        bed.start_agent("capture", options, where="client")
+        testbed.start_agent("capture", options, where="client")
     except AgentError as error:
         failed = error.message
     print(json.dumps({
         "transfer": report["transfers"][0],
         "frames": [capture["frames"] for capture in captured],
-        "dropped": [pipe["dropped"] for pipe in told["pipes"]],
-        "facts": bed.guest("client").facts(),
+        "dropped": [pipe["dropped"] for pipe in links_report["pipes"]],
+        "facts": testbed.guest("client").facts(),
         "codes": [
-            bed.run("client", ["sh", "-c", f"exit {code}"], seconds=100).returncode
+            testbed.run("client", ["sh", "-c", f"exit {code}"], seconds=100).returncode
             for code in (0, 3)
         ],
-        "system": bed.run("client", ["uname", "-r"], seconds=100).stdout.strip(),
-        "mtu": bed.run("client", ["cat", "/sys/class/net/eth0/mtu"], seconds=100).stdout.strip(),
-        "listens": [bed.listens("client", 99), bed.listens("server", 5001)],
+        "system": testbed.run("client", ["uname", "-r"], seconds=100).stdout.strip(),
+        "mtu": testbed.run(
+            "client", ["cat", "/sys/class/net/eth0/mtu"], seconds=100
+        ).stdout.strip(),
+        "listens": [testbed.listens("client", 99), testbed.listens("server", 5001)],
         "missing": missing,
         "failed": failed,
     }))
@@ -133,7 +135,7 @@ def test_a_transfer_out_of_a_guest(
 ) -> None:
     found: dict[str, Any] = runner.python(TRANSFER, nic, str(tmp_path))
     assert found["transfer"]["outcome"] == "complete"
-    assert found["transfer"]["congestion_control"] == "reno", "as the route says"
+    assert found["transfer"]["congestion_control"] == "reno", "as the route sets it"
     # A guest whose processor is withheld may take a packet for lost; what is lost is known to the
     # emulator.
     assert all(dropped.keys() <= {"inside"} for dropped in found["dropped"]), found["dropped"]
@@ -173,7 +175,7 @@ def _longest(file: Path) -> int:
 
 
 def _console(hint: str) -> Path:
-    """The log of a console that was kept."""
+    """The stored log of a console."""
     _, label, name = hint.partition("its console's log: ")
     assert label
     return Path(name)
@@ -186,10 +188,11 @@ guests = [
     Host(name="client", addresses=("10.77.0.1",), guest=guest),
     Host(name="server", addresses=("10.77.0.2",), guest=guest),
 ]
-with Testbed(plan(guests)) as bed:
-    emulator = emulated(bed)
-    code = bed.run("client", ["ping", "-c", "1", "-W", "100", "10.77.0.2"], seconds=120).returncode
-    print(json.dumps([code, bed.guest("client").pid, bed.guest("server").pid]), flush=True)
+with Testbed(plan(guests)) as testbed:
+    emulator = emulated(testbed)
+    ping = ["ping", "-c", "1", "-W", "100", "10.77.0.2"]
+    code = testbed.run("client", ping, seconds=120).returncode
+    print(json.dumps([code, testbed.guest("client").pid, testbed.guest("server").pid]), flush=True)
     time.sleep(600)
 """
     owner = runner.start(sys.executable, "-c", GUEST + code)
@@ -216,7 +219,7 @@ def test_a_kernel_that_does_not_boot_is_an_error_with_its_console(
     code = f"""
 os.environ["XDG_CACHE_HOME"] = {str(tmp_path)!r}
 try:
-    with Testbed(planned()) as bed:
+    with Testbed(planned()) as testbed:
         pass
 except TestbedError as error:
     print(json.dumps([error.message, error.hint]))
@@ -237,7 +240,7 @@ def impatient(guest):
     wait(guest, 1.0)
 qemu.Guest.wait_until_ready = impatient
 try:
-    with Testbed(planned()) as bed:
+    with Testbed(planned()) as testbed:
         pass
 except TestbedError as error:
     print(json.dumps([error.message, error.hint, *pids]))

@@ -66,7 +66,7 @@ def test_every_model_has_a_device_and_a_driver() -> None:
         assert modules.is_needed(f"lib/modules/6.1/kernel/drivers/net/{driver}.ko")
 
 
-def test_a_machine_without_qemu_says_so(
+def test_a_machine_without_qemu_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -91,7 +91,7 @@ def test_kvm_is_not_taken_on_trust(monkeypatch: pytest.MonkeyPatch, refuses: Ref
     refused = accelerator.Choice(name="tcg", reason="there is no /dev/kvm")
     monkeypatch.setattr(accelerator, "_kvm", lambda: refused)
     assert accelerator.choose("auto") == refused
-    assert accelerator.choose("tcg").reason == "asked for"
+    assert accelerator.choose("tcg").reason == "requested"
     with refuses(TestbedError):
         accelerator.choose("kvm")
 

@@ -29,8 +29,8 @@ def debian(directory: Path, files: dict[str, bytes], *, name: str = "made_1_amd6
             member = tarfile.TarInfo(f"./{path}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    place = directory / name
-    with place.open("wb") as file:
+    file_path = directory / name
+    with file_path.open("wb") as file:
         file.write(b"!<arch>\n")
         for member_name, content in (
             ("debian-binary", b"2.0\n"),
@@ -41,7 +41,7 @@ def debian(directory: Path, files: dict[str, bytes], *, name: str = "made_1_amd6
                 f"{member_name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode()
             )
             file.write(content + b"\n" * (len(content) % 2))
-    return place
+    return file_path
 
 
 def image(payload: bytes) -> bytes:
@@ -88,11 +88,11 @@ def test_packages_that_lie_in_the_cache_become_a_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    place = kernel.cache()
-    place.mkdir(parents=True)
+    cache = kernel.cache()
+    cache.mkdir(parents=True)
     drivers = "lib/modules/9.9.1-odd/kernel/drivers"
     debian(
-        place,
+        cache,
         {
             "boot/vmlinuz-9.9.1-odd": image(lzma.compress(PLAIN)),
             f"{drivers}/virtio/virtio_pci.ko": module("virtio") + SIGNATURE,
@@ -101,16 +101,16 @@ def test_packages_that_lie_in_the_cache_become_a_kernel(
         },
         name="linux-image-9.9.1-odd_1_amd64.deb",
     )
-    debian(place, {"bin/busybox": b"busybox"}, name="busybox-static_1_amd64.deb")
+    debian(cache, {"bin/busybox": b"busybox"}, name="busybox-static_1_amd64.deb")
     found = kernel.ready()
     assert found.release == "9.9.1-odd"
     assert found.image.read_bytes() == PLAIN
     assert found.busybox.read_bytes() == b"busybox"
     assert found.needed == {"virtio_pci": ("virtio",), "virtio": ()}
     assert found.module("virtio_pci") == module("virtio")
-    for left in place.glob("*.deb"):
+    for left in cache.glob("*.deb"):
         left.unlink()
-    assert kernel.ready() == found, "it is kept"
+    assert kernel.ready() == found, "it is cached"
 
 
 def test_a_machine_without_apt_is_refused(
@@ -160,7 +160,7 @@ def test_modules_are_loaded_behind_what_they_need(refuses: Refuses) -> None:
         modules.order(["8139cp"], {"8139cp": ("mii",)})
 
 
-def test_a_module_says_what_it_needs() -> None:
+def test_a_module_states_what_it_needs() -> None:
     assert modules.needs(module("net_failover,virtio-ring")) == ("net_failover", "virtio_ring")
     assert modules.needs(module("")) == ()
     assert modules.bare(module("mii") + SIGNATURE) == module("mii")

@@ -28,5 +28,5 @@ def test_only_the_answer_is_one() -> None:
     frame = greeting.echo_request("02:74:62:00:00:01", HERE, THERE, 3)
     assert greeting.answered(answer(frame), THERE.packed) == 3
     assert greeting.answered(frame, HERE.packed) is None, "our own"
-    assert greeting.answered(answer(frame), HERE.packed) is None, "somebody else's"
+    assert greeting.answered(answer(frame), HERE.packed) is None, "of another host"
     assert greeting.answered(answer(frame)[:40], THERE.packed) is None, "cut"

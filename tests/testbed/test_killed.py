@@ -1,4 +1,4 @@
-"""Whoever made a testbed is killed without a word.
+"""The owner of a testbed is killed without warning.
 
 Nothing it left hinders the next one, and `clean` removes it all.
 """
@@ -22,19 +22,19 @@ BUSY = (
     + """
 mark = sys.argv[1]
 while True:
-    with Testbed(plan(PAIR), purpose=mark) as bed:
-        print(bed.id, flush=True)
+    with Testbed(plan(PAIR), purpose=mark) as testbed:
+        print(testbed.id, flush=True)
         pipes = [
             {"name": "up", "from": "near", "to": "far"},
             {"name": "down", "from": "far", "to": "near"},
         ]
         hosts = [{"name": host.name, "addresses": list(host.addresses)} for host in PAIR]
-        links = bed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1)
-        agent = bed.start_agent("emulate", links, where="net")
+        links = testbed.plan.emulator({"hosts": hosts, "pipes": pipes}, seed=1)
+        agent = testbed.start_agent("emulate", links, where="net")
         agent.begin()
         stubborn = f"trap '' TERM; (setsid sleep 600.{mark} &); sleep 600.{mark}"
-        bed.start("near", ["sh", "-c", stubborn])
-        bed.start("far", ["sleep", f"600.{mark}"])
+        testbed.start("near", ["sh", "-c", stubborn])
+        testbed.start("far", ["sleep", f"600.{mark}"])
         time.sleep(0.05)
 """
 )
@@ -58,7 +58,7 @@ def test_at_any_moment(machine: Machine, seed: int) -> None:
 
 
 def _python(child: subprocess.Popen[str]) -> int:
-    """The process that was asked for: nsenter and unshare have become it."""
+    """The requested process: nsenter and unshare have become it."""
     return child.pid
 
 
@@ -70,8 +70,8 @@ def test_the_next_testbed_removes_what_was_left(machine: Machine) -> None:
     owner.communicate()
     assert any(first in name for name in machine.namespaces())
     second = machine.python("""
-with Testbed(plan(PAIR)) as bed:
-    print(json.dumps([bed.id, [record.id for record in registry.records()]]))
+with Testbed(plan(PAIR)) as testbed:
+    print(json.dumps([testbed.id, [record.id for record in registry.records()]]))
 """)
     assert second[1] == [second[0]]
     assert machine.namespaces() == []
@@ -81,10 +81,10 @@ def test_a_testbed_whose_owner_lives_is_left_alone(machine: Machine) -> None:
     code = (
         BEGIN
         + """
-with Testbed(plan(PAIR), purpose="alive") as bed:
-    print(bed.id, flush=True)
+with Testbed(plan(PAIR), purpose="alive") as testbed:
+    print(testbed.id, flush=True)
     sys.stdin.readline()
-    print(bed.run("near", ["true"], seconds=100).returncode, flush=True)
+    print(testbed.run("near", ["true"], seconds=100).returncode, flush=True)
 """
     )
     owner = machine.start(sys.executable, "-c", code, stdin=subprocess.PIPE)
@@ -103,7 +103,7 @@ with Testbed(plan(PAIR), purpose="alive") as bed:
     assert out == "0\n", err
 
 
-def test_clean_says_what_it_removed(machine: Machine) -> None:
+def test_clean_lists_what_it_removed(machine: Machine) -> None:
     owner = machine.start(sys.executable, "-c", BUSY, "7654567")
     assert owner.stdout is not None
     name = owner.stdout.readline().strip()
@@ -171,8 +171,8 @@ def test_a_kind_kill_before_the_command_runs_leaves_nothing(machine: Machine) ->
 
 def test_a_command_whose_attendant_is_killed_was_killed(machine: Machine) -> None:
     ended = machine.python("""
-with Testbed(plan(PAIR)) as bed:
-    process = bed.start("near", ["sleep", "600"])
+with Testbed(plan(PAIR)) as testbed:
+    process = testbed.start("near", ["sleep", "600"])
     attendant = int(open(f"/proc/{process.pid}/stat").read().rsplit(")", 1)[1].split()[1])
     os.kill(attendant, 9)
     code = process.wait(100)
@@ -181,7 +181,7 @@ print(json.dumps([code, process.poll()]))
     assert ended == [137, 137]
 
 
-def test_a_shell_whose_emulator_is_killed_ends_and_says_so(machine: Machine) -> None:
+def test_a_shell_whose_emulator_is_killed_ends_with_an_error(machine: Machine) -> None:
     child = machine.start(
         TRUSTBED,
         "shell",

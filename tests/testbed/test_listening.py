@@ -38,7 +38,7 @@ def test_a_udp_socket_that_talks_to_one_peer_does_not_wait() -> None:
     assert listening.parse(table, "udp") == {53}
 
 
-def test_it_is_what_the_kernel_says() -> None:
+def test_it_agrees_with_the_kernel() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as door,
         socket.socket(type=socket.SOCK_DGRAM) as box,

@@ -46,7 +46,7 @@ def world(machine: Machine) -> Machine:
         "203.0.113.5",
     )
     assert server.stdout is not None
-    server.stdout.readline()  # it says that it listens
+    server.stdout.readline()  # it reports that it listens
     return machine
 
 
@@ -107,7 +107,7 @@ def test_root_reaches_the_world_and_leaves_nothing(world: Machine) -> None:
 
 def test_without_it_the_world_cannot_be_reached(world: Machine) -> None:
     ended = world.trustbed("shell", "--", "sh", "-c", FETCH, check=False)
-    assert ended.returncode == 7, "curl: no way to the host"
+    assert ended.returncode == 7, "curl: no route to the host"
     assert ended.stdout == "000"
 
 
@@ -125,7 +125,7 @@ def test_two_at_once_do_not_take_each_other_s_subnet(world: Machine) -> None:
     assert state(world) == before
 
 
-def test_one_that_has_taken_its_way_back_is_no_other_any_more(
+def test_a_network_that_has_its_route_back_counts_as_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of two that end at once each has its file still, when the other looks.
@@ -257,7 +257,7 @@ def test_a_network_with_the_number_of_one_that_is_gone_is_left_alone(machine: Ma
     with standing(machine):
         pass
     (name,) = (name.removesuffix(".json") for name in machine.records())
-    # As in a new network whose router somebody else has switched on since.
+    # As in a new network whose router was switched on since.
     machine.python(
         (
             "from pyroute2.nftables.main import NFTables; "
@@ -279,7 +279,7 @@ def test_anybody_reaches_it_through_pasta(world: Machine) -> None:
 
 
 def test_behind_pasta_it_is_left_alone_by_others(world: Machine) -> None:
-    """There it has another number, by which nobody outside can tell that it lives."""
+    """There it has another process id, so that it cannot be checked from outside."""
     if shutil.which("pasta") is None:
         pytest.skip("no pasta (Debian: passt)")
     user = Machine(world.holder, world.runtime, user=True, started=world.started)
@@ -308,7 +308,7 @@ def test_through_pasta_ping_is_answered_where_users_may_send_echoes(
     assert ended.stdout.split() == ["1", "1" if answered else "0"]
 
 
-def test_without_pasta_it_says_so(world: Machine) -> None:
+def test_without_pasta_it_is_an_error(world: Machine) -> None:
     user = Machine(world.holder, world.runtime, user=True, started=world.started)
     ended = user.run(
         "env", "PATH=/nowhere", TRUSTBED, "shell", "--outside", "--", "true", check=False

@@ -126,6 +126,6 @@ def test_an_mtu_that_cannot_be_is_refused(refuses: Refuses) -> None:
         plan(PAIR, mtu=100)
 
 
-def test_a_host_that_does_not_exist_is_asked_for(refuses: Refuses) -> None:
+def test_an_unknown_host_is_an_error(refuses: Refuses) -> None:
     with refuses(TestbedError):
         plan(PAIR).veth("middle")

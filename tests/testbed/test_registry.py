@@ -1,4 +1,4 @@
-"""What is written down about testbeds, and what of it may be removed."""
+"""The records of testbeds, and which of them may be removed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reserve() -> registry.Entry:
 
 
 def orphan(entry: registry.Entry, owner: Owner | None = None) -> Record:
-    """As if the owner had been another process, which has ended: nobody holds the file any more."""
+    """As if the owner had been another process, which has ended: the file is no longer locked."""
     elsewhere(entry, owner)
     content = entry.path.read_bytes()
     entry.path.unlink()
@@ -72,12 +72,12 @@ def test_a_number_that_another_process_has_now_is_no_owner(directory: Path) -> N
     assert not replace(mine, pid=ended.pid).lives()
 
 
-def test_only_what_nobody_owns_is_removed(directory: Path) -> None:
-    kept, gone = reserve(), reserve()
+def test_only_unowned_testbeds_are_removed(directory: Path) -> None:
+    owned, gone = reserve(), reserve()
     orphan(gone)
     (removed,) = registry.clean()
     assert removed.record.id == gone.record.id
-    assert [record.id for record in registry.records()] == [kept.record.id]
+    assert [record.id for record in registry.records()] == [owned.record.id]
     assert registry.clean() == []
 
 
@@ -204,7 +204,7 @@ OUTSIDE = {
         pytest.param({"hosts": ["../near"]}, id="a host's name that is a path"),
         pytest.param({"namespaces": ["../../proc/1/ns/net"]}, id="the machine's own processes"),
         pytest.param({"namespaces": ["tb-ID-/../../../proc/1/ns/net"]}, id="behind the prefix"),
-        pytest.param({"namespaces": ["mine"]}, id="the namespace of somebody else"),
+        pytest.param({"namespaces": ["mine"]}, id="a foreign namespace"),
         pytest.param({"cgroups": ["VICTIM"]}, id="a directory that is no control group"),
         pytest.param({"cgroups": ["/sys/fs/cgroup/system.slice"]}, id="another's control group"),
         pytest.param({"cgroups": ["/sys/fs/cgroup/../trustbed-ID-x"]}, id="out of the mount"),
@@ -284,7 +284,7 @@ def test_a_directory_that_cannot_be_made_is_named(
         reserve()
 
 
-def test_records_are_kept_where_the_user_s_things_are(
+def test_records_are_stored_in_the_user_s_runtime_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRUSTBED_RUNTIME", raising=False)

@@ -99,10 +99,10 @@ def sessions(cache: Path) -> list[Path]:
 def test_a_host_runs_commands_in_a_directory_of_its_own(
     hosts: Hosts, cache: Path, name: str, refuses: Refuses
 ) -> None:
-    done = hosts[name].run(
+    ended = hosts[name].run(
         ["sh", "-c", "pwd; echo $GIVEN"], seconds=PATIENCE, environment={"GIVEN": "more"}
     )
-    assert done.stdout.splitlines() == [hosts[name].directory, "more"]
+    assert ended.stdout.splitlines() == [hosts[name].directory, "more"]
     assert Path(hosts[name].directory) in sessions(cache)
     with refuses(TestbedError):
         hosts[name].start_command(["no-such-program"])
@@ -140,7 +140,7 @@ def test_what_was_copied_is_removed_on_request(hosts: Hosts, cache: Path) -> Non
     assert binary().exists(), "the one of this machine stays"
 
 
-def test_what_somebody_else_still_needs_is_not_removed(
+def test_files_in_use_by_another_session_are_not_removed(
     hosts: Hosts, tmp_path: Path, cache: Path
 ) -> None:
     with Hosts(described(tmp_path, prefix("other", THROUGH_SHELL))) as others:
@@ -197,14 +197,14 @@ LISTEN = (
 def test_nothing_runs_and_nothing_lies_there_when_it_has_ended(tmp_path: Path, cache: Path) -> None:
     with Hosts(described(tmp_path, prefix("web", THROUGH_SHELL))) as made:
         made.connect()
-        made["web"].start_command(["sh", "-c", "sleep 617 & echo kept > file; wait"])
+        made["web"].start_command(["sh", "-c", "sleep 617 & echo text > file; wait"])
         wait_until(lambda: processes_with("sleep\x00617"), "what the command has started")
     assert processes_with("sleep\x00617") == []
     assert processes_with(str(cache)) == []
     assert sessions(cache) == []
 
 
-def test_who_is_killed_leaves_nothing_running(tmp_path: Path, cache: Path) -> None:
+def test_a_killed_owner_leaves_nothing_running(tmp_path: Path, cache: Path) -> None:
     about = described(tmp_path, prefix("web", THROUGH_SHELL), "[hosts.here]\nlocal = true\n")
     owner = textwrap.dedent("""
         import sys, time
@@ -229,7 +229,7 @@ def test_who_is_killed_leaves_nothing_running(tmp_path: Path, cache: Path) -> No
     wait_until(lambda: not sessions(cache), "the end of what lay there")
 
 
-def test_an_agent_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_silent_agent_ends_with_all_that_it_started(tmp_path: Path) -> None:
     words = [str(binary()), "exec", "--", str(binary()), "control", "-", "--silence", "10"]
     order = frames.pack(
         1,
@@ -246,11 +246,11 @@ def test_an_agent_that_hears_nothing_ends_with_all_that_it_started(tmp_path: Pat
         assert control.stderr is not None
         control.stdin.write(order)
         control.stdin.flush()  # and nothing more, though the stream stays open
-        said = bytearray()
-        while Kind.STARTED not in [frame.kind for frame in frames.unpack(bytearray(said))]:
+        received = bytearray()
+        while Kind.STARTED not in [frame.kind for frame in frames.unpack(bytearray(received))]:
             piece = os.read(control.stdout.fileno(), 4096)
             assert piece, "it ended before it had started anything"
-            said += piece
+            received += piece
         assert control.wait(PATIENCE) == 4
         assert b"silent for 10 s" in control.stderr.read()
     assert processes_with("sleep\x00621") == []
@@ -301,7 +301,7 @@ def test_a_bad_host_does_not_stop_others_and_is_tried_again(
         assert made["here"] is before, "who is connected stays so"
 
 
-def test_who_interrupts_connecting_does_not_wait_for_what_hangs(
+def test_an_interrupt_while_connecting_does_not_wait_for_hanging_hosts(
     tmp_path: Path, cache: Path
 ) -> None:
     def interrupt() -> None:
@@ -323,7 +323,7 @@ def test_who_interrupts_connecting_does_not_wait_for_what_hangs(
 def test_hosts_that_are_closed_give_up_connecting(tmp_path: Path, cache: Path, hangs: str) -> None:
     """At the look as well as at the agent that does not answer.
 
-    Whoever connects is told so, and nobody waits for it.
+    Connecting reports it, and does not wait for it.
     """
     made = Hosts(described(tmp_path, prefix("web", ("sh", "-c", hangs, "sh"))))
     with ThreadPoolExecutor(1) as pool:
@@ -405,9 +405,9 @@ from pathlib import Path
 from trustbed.scenario import inventory
 from trustbed.testbed.remote import Hosts
 LINE = '[hosts.{0}]\\nnamespace = "{1}"\\n'
-with Testbed(plan(PAIR)) as bed:
+with Testbed(plan(PAIR)) as testbed:
     file = Path(sys.argv[1], "hosts.toml")
-    named = {name: bed.namespace(name).name for name in ("near", "far")}
+    named = {name: testbed.namespace(name).name for name in ("near", "far")}
     file.write_text("".join(LINE.format(*one) for one in named.items()))
     with Hosts(inventory.load(file)) as hosts:
         assert hosts.connect() == {}, hosts.connect()
@@ -427,9 +427,9 @@ print(json.dumps([addresses, facts["way"]]))
 def test_a_host_that_never_stops_talking_is_not_listened_to(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
-    """As with a shell that says something for ever before it runs what it is told."""
-    for place in ("trustbed.testbed.remote.transport", "trustbed.agent.control.commands"):
-        monkeypatch.setattr(f"{place}.MOST_BYTES", 1 << 20)
+    """As with a shell that prints without end before it runs a command."""
+    for module in ("trustbed.testbed.remote.transport", "trustbed.agent.control.commands"):
+        monkeypatch.setattr(f"{module}.MOST_BYTES", 1 << 20)
     with Hosts(
         described(
             tmp_path, "[hosts.here]\nlocal = true\n", prefix("web", ("sh", "-c", "yes", "sh"))
@@ -442,7 +442,7 @@ def test_a_host_that_never_stops_talking_is_not_listened_to(
         assert made["here"].run(["echo", "on"], seconds=PATIENCE).stdout == "on\n"
 
 
-def test_who_cannot_be_killed_and_talks_on_ends_with_our_streams(
+def test_an_unkillable_writer_ends_with_our_streams(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As what sudo runs; here it has left the group that is killed."""
@@ -452,4 +452,6 @@ def test_who_cannot_be_killed_and_talks_on_ends_with_our_streams(
         described(tmp_path, prefix("web", ("sh", "-c", f"setsid yes '{talks}' & wait", "sh")))
     ) as made:
         assert made.connect()["web"].message.startswith("sh for the host web wrote more than")
-        wait_until(lambda: not processes_with(f"yes\x00{talks}"), "the end of who writes to nobody")
+        wait_until(
+            lambda: not processes_with(f"yes\x00{talks}"), "the end of the writer without a reader"
+        )

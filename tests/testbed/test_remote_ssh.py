@@ -30,7 +30,7 @@ Serves = Callable[..., Server]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of somebody who uses SSH, with a key and nothing else; no agent."""
+    """The home of a user of SSH, with a key and nothing else; no agent."""
     sshd.check()
     directory = tmp_path / "home"
     (directory / ".ssh").mkdir(parents=True, mode=0o700)
@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def serves(tmp_path: Path, home: Path) -> Iterator[Serves]:
-    """Starts servers that let the key in; whoever uses SSH knows them unless said otherwise."""
+    """Starts servers that accept the key; they are known hosts by default."""
     with contextlib.ExitStack() as stack:
         count = 0
 
@@ -99,8 +99,8 @@ def test_a_host_is_used_and_left_as_it_was(home: Path, serves: Serves, tmp_path:
     cache = server.home / "trustbed"
     with connected(home, host(server, more='measure = "127.0.0.1"')) as hosts:
         alpha = hosts["alpha"]
-        done = alpha.run(["sh", "-c", "pwd; echo $XDG_CACHE_HOME"], seconds=PATIENCE)
-        assert done.stdout.splitlines() == [alpha.directory, str(server.home)]
+        ended = alpha.run(["sh", "-c", "pwd; echo $XDG_CACHE_HOME"], seconds=PATIENCE)
+        assert ended.stdout.splitlines() == [alpha.directory, str(server.home)]
         (copy,) = cache.glob("agent-*")
         assert (copy.read_bytes(), stat.S_IMODE(copy.stat().st_mode)) == (
             binary().read_bytes(),
@@ -143,7 +143,7 @@ def test_streams_longer_than_any_buffer_arrive_whole(
         assert not (tmp_path / "there").exists()
 
 
-def test_a_host_key_that_nobody_knows_is_refused(home: Path, serves: Serves) -> None:
+def test_an_unknown_host_key_is_refused(home: Path, serves: Serves) -> None:
     server = serves(known=False)
     error = failure(home, host(server))
     assert error.message.startswith(
@@ -241,7 +241,9 @@ def run(words: Sequence[str], **environment: str) -> None:
     )
 
 
-def test_openssh_configuration_says_what_the_inventory_does_not(home: Path, serves: Serves) -> None:
+def test_openssh_configuration_decides_what_the_inventory_leaves_out(
+    home: Path, serves: Serves
+) -> None:
     server = serves(known=False)
     (home / ".ssh" / "id_ed25519").rename(home / ".ssh" / "lab")
     (home / ".ssh" / "lab_hosts").write_text(
@@ -319,7 +321,7 @@ def test_a_connection_that_breaks_is_noticed_leaves_nothing_running_and_is_made_
         assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
 
 
-def test_what_was_under_way_when_a_connection_breaks_is_not_taken_for_the_whole(
+def test_data_in_flight_when_a_connection_breaks_is_not_mistaken_for_all(
     home: Path, serves: Serves
 ) -> None:
     server = serves()
@@ -385,13 +387,13 @@ ip -n far address add 10.9.1.2/24 dev eth0 && ip -n far link set eth0 up && ip -
 """
 """Two networks behind one another.
 
-Nothing is passed on between them but by whoever logs in at the gate.
+Only a login at the gate connects them.
 """
 
 
-@pytest.mark.parametrize("says", ["inventory", "configuration"])
+@pytest.mark.parametrize("source", ["inventory", "configuration"])
 def test_a_host_behind_another_is_reached_through_it(
-    machine: Machine, home: Path, says: str
+    machine: Machine, home: Path, source: str
 ) -> None:
     machine.run("sh", "-c", CHAIN)
     key = home / ".ssh" / "id_ed25519.pub"
@@ -405,8 +407,8 @@ def test_a_host_behind_another_is_reached_through_it(
             lambda directory=directory: "listening" in log_of(directory),
             f"sshd at the {name}: {log_of(directory)}",
         )
-    jump = 'jump = "root@10.9.0.2"\n' if says == "inventory" else ""
-    if says == "configuration":
+    jump = 'jump = "root@10.9.0.2"\n' if source == "inventory" else ""
+    if source == "configuration":
         (home / ".ssh" / "config").write_text(
             "Host 10.9.1.*\n  ProxyJump root@10.9.0.2\n", encoding="utf-8"
         )
@@ -432,6 +434,6 @@ print(json.dumps([seen, {name: error.message for name, error in failed.items()}]
 
 
 def log_of(directory: Path) -> str:
-    """What an sshd has said."""
+    """The log of an sshd."""
     file = directory / "log"
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""

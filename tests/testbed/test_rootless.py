@@ -1,4 +1,4 @@
-"""Without root: what is made where, and what is said where nothing can be made."""
+"""Without root: what is made where, and the errors where nothing can be made."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def test_an_ordinary_user_gets_a_network_and_keeps_the_working_directory(user: M
     found = user.python("""
 import socket
 before = sorted(os.listdir("/run"))
-with Testbed(plan(PAIR)) as bed:
+with Testbed(plan(PAIR)) as testbed:
     names = sorted(os.listdir("/run/netns"))
     print(json.dumps({
-        "namespaces": [name.removeprefix(f"tb-{bed.id}-") for name in names],
-        "rootless": bed.entry.record.rootless,
-        "directory": str(bed.entry.path.parent),
-        "user": bed.run("near", ["id", "-u"], seconds=100).stdout.strip(),
+        "namespaces": [name.removeprefix(f"tb-{testbed.id}-") for name in names],
+        "rootless": testbed.entry.record.rootless,
+        "directory": str(testbed.entry.path.parent),
+        "user": testbed.run("near", ["id", "-u"], seconds=100).stdout.strip(),
         "again": prepare(),
     }))
 """)
@@ -53,11 +53,11 @@ with open("/run/link/c") as one, open("/run/file") as two:
 """)
     assert found == ["text\n", "one\n", "nowhere", ["a", "broken", "file", "link", "netns"]]
     assert machine.run("ls", "/run").stdout.split() == ["a", "broken", "file", "link"], (
-        "nobody else sees the directory"
+        "no other process sees the directory"
     )
 
 
-def test_root_in_a_container_of_somebody_else_s_keeps_its_network(machine: Machine) -> None:
+def test_root_in_a_foreign_container_keeps_its_network(machine: Machine) -> None:
     code = """
 import os
 from trustbed.testbed import prepare
@@ -80,7 +80,7 @@ print(prepare(), sorted(name for name in os.listdir("/proc/self/net/dev_snmp6") 
     assert ended.stdout == "True ['x', 'y']\n", ended.stderr
 
 
-def test_with_neither_capabilities_nor_user_namespaces_it_says_what_forbids_it(
+def test_with_neither_capabilities_nor_user_namespaces_the_error_names_the_reason(
     machine: Machine,
 ) -> None:
     script = (

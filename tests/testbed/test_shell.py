@@ -64,7 +64,7 @@ def test_up_and_down_can_differ(either: Machine) -> None:
     ended = either.trustbed(
         "shell", *words, "ping", "-c3", "-i0.1", "-W0.2", "-q", "10.77.0.2", check=False
     )
-    assert ended.returncode == 1, "ping heard nothing"
+    assert ended.returncode == 1, "ping received nothing"
     up, down = json.loads(ended.stdout.splitlines()[-1])["emulator"]["pipes"]
     assert (up["dropped"], down["packets"]) == ({"lost": 3}, 0)
     assert "3 of 3 packets dropped (3 on the wire)" in ended.stderr
@@ -163,7 +163,7 @@ def test_the_ledger_has_a_row_for_every_packet_on_each_pipe(
     assert list(tmp_path.glob(".trustbed*")) == []
 
 
-def test_quiet_says_nothing(machine: Machine) -> None:
+def test_quiet_prints_nothing(machine: Machine) -> None:
     ended = machine.trustbed("shell", "-q", "--", "true")
     assert (ended.stdout, ended.stderr) == ("", "")
 
@@ -213,7 +213,7 @@ def test_keys_reach_the_command_alone(machine: Machine, terminal: Opens) -> None
     assert opened.end() == 0
 
 
-def test_a_command_on_its_own_hears_ctrl_c_and_its_code_is_ours(
+def test_a_command_of_its_own_receives_ctrl_c_and_its_code_is_returned(
     machine: Machine, terminal: Opens
 ) -> None:
     opened = terminal(machine, [TRUSTBED, "shell", "--", "sleep", "600"])

@@ -35,13 +35,12 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return traces
 
 
-def test_the_page_tells_of_every_capture(directory: Path, tmp_path: Path) -> None:
+def test_the_page_lists_every_capture(directory: Path, tmp_path: Path) -> None:
     page = tmp_path / "validation.md"
     assert main(["--only", "traces/*", "--output", str(page), "--workers", "1"]) == 0
     text = page.read_text(encoding="utf-8")
     assert (
-        "2 directions of 1 connections in 1 captures: 100.00% equal or explained (wanted: "
-        "99%, kept)"
+        "2 directions of 1 connections in 1 captures: 100.00% equal or explained (wanted: 99%, met)"
     ) in text
     assert "| traces/good.pcap | 1 | 2 |" in text
     assert "| traces/damaged.pcap | damaged: record cut short after record 4 |" in text
@@ -52,7 +51,7 @@ def test_the_page_tells_of_every_capture(directory: Path, tmp_path: Path) -> Non
     assert "`tcptrace.no_payload`" in text
 
 
-def test_it_prints_when_only_some_are_asked_for(
+def test_it_prints_when_only_some_are_selected(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--only", "good", "--workers", "1"]) == 0
@@ -130,6 +129,6 @@ def test_a_handful_of_real_captures(traces: Path, tmp_path: Path) -> None:
     assert len(names) == len(
         [s for s in captures.sources() if any(name in s.name for name in names)]
     )
-    asked = [word for name in names for word in ("--only", name)]
-    assert main([*asked, "--output", str(page), "--workers", "2"]) == 0
+    options = [word for name in names for word in ("--only", name)]
+    assert main([*options, "--output", str(page), "--workers", "2"]) == 0
     assert "100.00% equal or explained" in page.read_text(encoding="utf-8")

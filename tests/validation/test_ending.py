@@ -1,4 +1,4 @@
-"""Commands that make transfers: how they end when they are asked to."""
+"""Commands that make transfers end in order at SIGTERM."""
 
 from __future__ import annotations
 

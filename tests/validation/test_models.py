@@ -25,7 +25,7 @@ SEEDS = range(1, 9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_models_of_the_tools_say_what_the_tools_say(
+def test_the_models_of_the_tools_agree_with_the_tools(
     seed: int, compared: Callable[..., Comparison]
 ) -> None:
     comparison = compared(chatter(seed, second_handshakes=True))
@@ -42,7 +42,7 @@ def test_the_models_of_the_tools_say_what_the_tools_say(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_trustbed_says_what_its_slow_twin_says(seed: int, tmp_path: Path) -> None:
+def test_trustbed_agrees_with_its_slow_twin(seed: int, tmp_path: Path) -> None:
     path = chatter(seed).write(tmp_path / "chatter.pcap")
     found = connections.cut(arrivals.read(records(contents(path))).arrivals)
     report = trustbed_side.run(path)

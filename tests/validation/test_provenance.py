@@ -26,7 +26,7 @@ commit 267daab8: small probes |
 THERE = ["bulk/one.pcap", "corrupt/derived/x.pcap", "corrupt/derived/y.pcap"]
 
 
-def test_a_row_says_origin_revision_licence_and_what_was_changed() -> None:
+def test_a_row_states_origin_revision_licence_and_changes() -> None:
     one, derived, pair = provenance.origins(CATALOGUE)
     assert (one.pattern, one.revision, one.licence) == ("bulk/one.pcap", "29f1f67adec6", "BSD-3")
     assert one.changed == "cut to 128 B/packet with editcap"

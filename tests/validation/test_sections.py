@@ -18,7 +18,7 @@ from validation.run import Outcome
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 
 
-def test_a_section_is_replaced_where_it_stands(tmp_path: Path) -> None:
+def test_a_section_is_replaced_in_place(tmp_path: Path) -> None:
     page = tmp_path / "validation.md"
     for name in ("one", "two"):
         sections.write(page, name, f"make {name}", f"## The {name}\n\nold")
@@ -42,7 +42,7 @@ def test_a_page_that_is_not_there_is_begun_and_writing_twice_changes_nothing(
     assert page.read_text(encoding="utf-8") == once
 
 
-def test_sections_are_listed_with_their_commands_in_one_order_whoever_wrote_first(
+def test_sections_are_listed_with_their_commands_in_a_fixed_order(
     tmp_path: Path,
 ) -> None:
     page = tmp_path / "validation.md"

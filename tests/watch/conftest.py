@@ -72,7 +72,7 @@ class Network:
         return child
 
     def bursts(self, number: int = 60, size: int = 300) -> None:
-        """Datagrams both ways, in bursts of different lengths."""
+        """Datagrams in both directions, in bursts of different lengths."""
         sender = self.far.start(
             sys.executable, "-c", DATAGRAMS, "10.0.0.1", str(number // 2), str(size)
         )
@@ -81,7 +81,7 @@ class Network:
         sender.communicate(timeout=PATIENCE)
 
     def transfer(self, size: int) -> None:
-        """A TCP transfer: super-packets that way, acknowledgements this way."""
+        """A TCP transfer: super-packets there, acknowledgements back."""
         server = self.far.start(sys.executable, "-c", SERVER)
         self.started.append(server)
         assert server.stdout is not None

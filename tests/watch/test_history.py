@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from syrupy.assertion import SnapshotAssertion
 
 from trustbed.report.paint import Paint
 from trustbed.watch import History, openmetrics, view
@@ -108,7 +110,7 @@ def test_an_unknown_queue_is_in_no_mean() -> None:
     assert history(window(0, None)).all.max_q_max is None
 
 
-def test_the_worst_windows_are_kept_the_worst_first() -> None:
+def test_the_worst_windows_are_stored_worst_first() -> None:
     one = history(*(window(number, float(number * 37 % 101)) for number in range(101))).all
     assert [held["max_q_bytes"] for held in one.worst] == [
         float(height) for height in range(100, 90, -1)
@@ -169,7 +171,7 @@ def test_a_page_is_never_larger_than_the_terminal(
     assert page[0].startswith('e"th\\0 · watched for 1:02:05')
 
 
-def test_a_page_says_what_matters_in_any_size() -> None:
+def test_a_page_shows_what_matters_in_any_size(snapshot: SnapshotAssertion) -> None:
     made = history(
         *(
             window(number, 2048.0, direction=name)
@@ -180,10 +182,10 @@ def test_a_page_says_what_matters_in_any_size() -> None:
     for rows in (14, 20, 50):
         page = "\n".join(view.page(state(made), columns=80, rows=rows, paint=Paint()))
         assert "2.05 kB" in page
-        assert "1,234,567 frames received, 89 dropped (0.0072 %)" in page
-        assert "/somewhere/left.pcapng: 9 frames, 12 B" in page
-    assert "worst windows" in page
-    assert "trains (gaps up to 100 µs)" in page
+        assert "89 dropped" in page
+        assert "/somewhere/left.pcapng" in page
+    # Moments are of the local time.
+    assert re.sub(r"\d\d:\d\d(:\d\d\.\d{3})", r"HH:MM\1", page) == snapshot
     coloured = view.page(state(made), columns=80, rows=50, paint=Paint(on=True))
     assert "\x1b[1;31m89 dropped" in "\n".join(coloured)
 
@@ -238,7 +240,7 @@ def test_before_the_first_window_everything_can_be_shown() -> None:
         ("localhost:3", ("localhost", 3)),
     ],
 )
-def test_an_address_is_a_port_on_loopback_or_says_more(text: str, address: tuple[str, int]) -> None:
+def test_an_address_is_a_port_on_loopback_or_complete(text: str, address: tuple[str, int]) -> None:
     assert parse_address(text) == address
 
 

@@ -143,7 +143,9 @@ def test_a_line_per_window_and_direction(network: Network) -> None:
     assert err.count("windows of 100 ms") == 1, "the summary is on standard error"
 
 
-def test_only_what_the_filter_means_is_measured_and_kept(network: Network, tmp_path: Path) -> None:
+def test_only_what_matches_the_filter_is_measured_and_written(
+    network: Network, tmp_path: Path
+) -> None:
     path = tmp_path / "left.pcapng"
     child = network.watch(
         "--json", "--write", str(path), "--filter", "src host 10.0.0.2 and udp", "--by", "none"
@@ -198,7 +200,7 @@ def test_a_reader_that_goes_away_ends_it_and_the_file_is_whole(
     assert not measured.damage
 
 
-def test_a_full_disk_is_said_once_and_watching_goes_on(network: Network) -> None:
+def test_a_full_disk_is_reported_once_and_watching_goes_on(network: Network) -> None:
     network.near.run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/mnt")
     child = network.watch("--write", "/mnt/left.pcapng", "--json")
     network.bursts(400)
@@ -319,7 +321,7 @@ def test_without_a_terminal_there_is_a_line_per_second(network: Network) -> None
     assert end(child)[0] == 0
 
 
-def test_who_may_not_capture_is_told_what_to_do(network: Network) -> None:
+def test_a_user_without_permission_to_capture_gets_a_hint(network: Network) -> None:
     ended = network.near.run(
         "setpriv", "--bounding-set=-net_raw", TRUSTBED, "watch", "left", check=False
     )
@@ -328,7 +330,7 @@ def test_who_may_not_capture_is_told_what_to_do(network: Network) -> None:
     assert "hint: run it as root, or " in ended.stderr
 
 
-def test_what_cannot_be_watched_is_said(network: Network) -> None:
+def test_an_interface_that_cannot_be_watched_is_an_error(network: Network) -> None:
     ended = network.near.run(TRUSTBED, "watch", "nothing", check=False)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert re.fullmatch(

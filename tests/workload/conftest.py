@@ -12,5 +12,5 @@ FIXTURES = Path(__file__).resolve().parent / "fixtures"
 
 @pytest.fixture
 def output() -> Callable[[str], str]:
-    """Reads one of the kept outputs."""
+    """Reads a recorded output."""
     return lambda name: (FIXTURES / name).read_text(encoding="utf-8")

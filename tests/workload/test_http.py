@@ -83,7 +83,7 @@ def test_a_table_of_requests_counts_as_its_columns_do() -> None:
 def test_without_starts_only_everything_can_count() -> None:
     rows = requests([(None, 250_000_000), (None, None)])
     with pytest.raises(
-        ValueError, match="2 requests have no start: the first 5 s cannot be told from the rest"
+        ValueError, match="2 requests have no start: the first 5 s cannot be distinguished"
     ):
         steady_rows(rows)
     assert steady_rows(rows, warm_up=0) == Responses(seconds=(0.25,), failed=1, warm_up=0)

@@ -1,4 +1,4 @@
-"""Intervals: against tables of the literature, and how often they cover what they are made for."""
+"""Intervals: against tables of the literature, and how often they cover the true value."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_many_values_are_no_hindrance() -> None:
     assert found.high == pytest.approx(50_000 + half, abs=2)
 
 
-def test_intervals_cover_what_they_are_made_for_as_often_as_they_say() -> None:
+def test_intervals_cover_the_true_value_at_their_level() -> None:
     draw = random.Random(7)
     median = math.log(2)
     rounds, covered, means = 2000, 0, 0

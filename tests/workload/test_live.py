@@ -128,5 +128,5 @@ def wait_until_listening(port: int) -> None:
     wanted = f":{port:04X} 00000000:0000 0A"
     wait_until(
         lambda: wanted in Path("/proc/net/tcp").read_text(encoding="ascii"),
-        f"somebody who listens at port {port}",
+        f"a listener at port {port}",
     )

@@ -5,17 +5,17 @@ Transfers whose limiting cause is known because it was made, judged as anybody's
 The parts, in the order in which a transfer meets them:
 
 - `networks`: the undisturbed networks that everything happens on, and what limits a transfer there;
-- `kinds`, `disturbances`, `writers`: what can be done to a transfer, which verdicts are right then
-  (the table in docs/validation.md), how strongly it is done, and how that is written into a
+- `kinds`, `disturbances`, `writers`: the kinds of disturbance and which verdicts are right for each
+  (the table in docs/validation.md), their doses, and how they are written into a
   scenario;
 - `pools`, `plan`: which networks there are and which transfers are made, in which order, all of it
   decided by one seed;
 - `calm`, `progress`: waiting for a machine that is taken by others, and how far a run is;
 - `scenario`, `carry`, `measured`, `store`: a transfer made by `trustbed run`'s own parts, its
-  captures turned into rows, the rows kept;
-- `labels`: what is true of a transfer, given what was done to it and what that cost against its
+  captures turned into rows, the rows stored;
+- `labels`: the true cause of a transfer, given its disturbance and what that cost against its
   undisturbed twin;
-- `judged`: what the rules say about the kept rows; asked again whenever the rules have changed;
+- `judged`: the verdicts on the stored rows; computed again whenever the rules have changed;
 - `score`, `intervals`, `calibration`, `kernel`: how often they are right, and how sure of it one
   can be;
 - `text`, `page`, `pictures`, `command`: the result, shown.

@@ -1,4 +1,4 @@
-"""Whether a stated confidence means what it says.
+"""Whether the stated confidence is right.
 
 Of the answers given with confidence 0.8, are four in five right?
 
@@ -86,7 +86,7 @@ def calibrate(answers: Iterable[Answered]) -> Calibration:
     given = list(answers)
     inside: list[list[Answered]] = [[] for _ in range(BINS)]
     for answer in given:
-        inside[_place(answer.confidence)].append(answer)
+        inside[_index(answer.confidence)].append(answer)
     bins = tuple(_bin(index, found) for index, found in enumerate(inside) if found)
     error = (
         sum(each.answers * abs(each.stated - each.observed) for each in bins) / len(given)
@@ -96,7 +96,7 @@ def calibrate(answers: Iterable[Answered]) -> Calibration:
     return Calibration(bins=bins, error=error)
 
 
-def _place(confidence: float) -> int:
+def _index(confidence: float) -> int:
     # In whole hundredths, so that no rounding of a float moves an answer over an edge.
     return min(BINS - 1, round(100 * confidence) * BINS // 100)
 

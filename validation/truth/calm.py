@@ -1,18 +1,18 @@
-"""Waits until nobody else takes the machine.
+"""Waits until no one else uses the machine.
 
-A transfer that is made while others do is invalid, and its time wasted.
+A transfer that is made while others use it is invalid, and its time wasted.
 
-Before a transfer a short spin looks at the clock again and again: where it finds nothing to have
-run for more than a millisecond, somebody else had the processor, the hypervisor or another process.
-That is the measure by which a repetition is discarded (`overdue_share` of the emulator: a hundredth
+Before a transfer a short spin reads the clock repeatedly: after a gap of more than a millisecond,
+something else had the processor, the hypervisor or another process. That is the measure by which a
+repetition is discarded (`overdue_share` of the emulator: a hundredth
 of the time over a millisecond late), taken beforehand. Of the transfers with odd seeds of a first
 run, 1 in 328 was invalid where the hypervisor stole less than a hundredth of the time, and 39 of 69
 where it stole more than a fiftieth.
 
 Does not choose among transfers: what is made after waiting is what would have been made before, and
-how long it waited is kept with it.
+the time that it waited is stored with it.
 
-Bias: it looks at one processor, and for a moment. A machine that is taken later spoils the transfer
+Bias: it samples one processor, for a moment. Other load that begins later invalidates the transfer
 all the same; the emulator's departure error, which is always recorded, decides. One that is never
 calm costs the allowance once, and is used as it is from then on.
 """
@@ -27,19 +27,19 @@ from typing import NamedTuple
 
 GAP_NS = 1_000_000
 MOST_LOST, MOST_STOLEN = 0.02, 0.05
-"""Alone, and beside others of ours.
+"""Alone, and beside other transfers of the same run.
 
 Of the odd seeds of that run 10 of 34 were invalid where 2 to 5 % were stolen, and 29 of 35 above.
 """
 GLANCE_SECONDS, LOOK_SECONDS = 0.2, 1.0
-"""Before a transfer, and once the machine was found to be taken.
+"""Before a transfer, and once the machine was found to be in use.
 
 Then it has to be calm for longer.
 """
 PAUSE_SECONDS = 4.0
 """Between two looks."""
 ALLOWANCE_SECONDS = 1800.0
-"""For a whole run, unless said otherwise."""
+"""Default for a whole run."""
 
 
 def lost_share(seconds: float, *, clock: Callable[[], int] = time.monotonic_ns) -> float:
@@ -56,12 +56,12 @@ def lost_share(seconds: float, *, clock: Callable[[], int] = time.monotonic_ns) 
 
 
 def stolen_share(seconds: float, *, processors: Callable[[], Processors] | None = None) -> float:
-    """The part of so many seconds that the hypervisor gave to others, by the kernel's account.
+    """The part of so many seconds that the hypervisor gave to others, by the kernel's counters.
 
-    0 where it keeps none.
+    0 if the kernel does not count it.
 
-    For a machine on which transfers of ours run already: a spin beside them would lose time to
-    those. Spins, because a processor that wants nothing is not refused anything.
+    For a machine on which other transfers of the run are active: a spin beside them would lose time
+    to those. Spins, because an idle processor is not denied any time.
     """
     look = processors or _processors
     before = look()
@@ -97,14 +97,14 @@ STEAL = 7
 class Senses:
     """How a machine is sampled, also while transfers run, how time passes, and who is notified.
 
-    ``say`` gets the share that was lost and the seconds that may still be waited; ``is_over`` says
-    that the run has no more time.
+    ``report`` gets the lost share and the remaining seconds of waiting; ``is_over`` is true
+    when the run has no more time.
     """
 
     look: Callable[[float], float] = lost_share
     look_beside: Callable[[float], float] = stolen_share
     sleep: Callable[[float], None] = time.sleep
-    say: Callable[[float, float], None]
+    report: Callable[[float, float], None]
     is_over: Callable[[], bool]
 
 
@@ -116,12 +116,12 @@ class Calm:
         self._senses = senses
 
     def wait(self, *, beside: bool = False) -> Mapping[str, float]:
-        """Returns when the machine is calm or nothing may be waited any more.
+        """Returns when the machine is calm or the allowance is used up.
 
-        What was seen last, and how long that took.
+        Returns the last lost share, and the time waited.
 
-        ``beside`` others of ours only what the hypervisor takes counts. Empty where waiting was
-        switched off, or is over: then nobody looks.
+        ``beside`` other transfers of the run, only what the hypervisor takes counts. Empty if
+        waiting is disabled or the allowance is used up: then there are no samples.
         """
         if not self._left:
             return {}
@@ -129,12 +129,12 @@ class Calm:
         lost, waited = look(GLANCE_SECONDS), 0.0
         most = MOST_STOLEN if beside else MOST_LOST
         while lost > most and self._left and not self._senses.is_over():
-            self._senses.say(lost, self._left)
+            self._senses.report(lost, self._left)
             pause = min(PAUSE_SECONDS + LOOK_SECONDS, self._left)
             self._senses.sleep(max(0.0, pause - LOOK_SECONDS))
             lost = look(LOOK_SECONDS)
             waited += pause
             self._left -= pause
         if not self._left:
-            self._senses.say(lost, 0.0)
+            self._senses.report(lost, 0.0)
         return {"lost_share": lost, "waited_seconds": waited}

@@ -1,8 +1,8 @@
-"""One planned transfer, made with the parts of `trustbed run`, and what is kept of it.
+"""One planned transfer, made with the parts of `trustbed run`, and its stored data.
 
-What cannot be made here is an answer, not an error: the outcome says *not made*, and why. A
-repetition in which the emulator or a generator was late is *invalid* and is made again once.
-What failed says why. None of the three counts for anything.
+What cannot be made here is a result, not an error: the outcome is *not made*, with the reason. A
+repetition in which the emulator or a generator was late is *invalid* and is made again once. A
+failure has a reason, too. None of the three is counted.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _INVALIDATING = frozenset(
     {"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"}
 )
 
-Kept = dict[str, Any]
+Stored = dict[str, Any]
 
 
-def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None = None) -> Kept:
+def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None = None) -> Stored:
     """Makes a transfer.
 
     ``keep`` is a subdirectory for its captures, ``calm`` waits for the machine before each attempt.
@@ -46,7 +46,7 @@ def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None =
     with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as subdirectory:
         file = Path(subdirectory) / "transfer.toml"
         file.write_text(planned.scenario(middle=captures_in_the_middle()), encoding="utf-8")
-        found: Kept = {}
+        found: Stored = {}
         for attempt in range(ATTEMPTS):
             before = dict(calm.wait()) if calm else {}
             found = {
@@ -60,8 +60,8 @@ def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None =
         return found
 
 
-def description(planned: Planned) -> Kept:
-    """What a transfer is, beside what came of it."""
+def description(planned: Planned) -> Stored:
+    """The description of a transfer, without its outcome."""
     return {
         "name": planned.name,
         "kind": planned.kind,
@@ -71,19 +71,22 @@ def description(planned: Planned) -> Kept:
     }
 
 
-def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
+def _attempt(file: Path, run: Path, keep: Path | None) -> Stored:
     try:
         study = load(file)
     except ScenarioError as error:
         where = f"{error.key}: " if error.key else ""
-        return {"outcome": NOT_MADE, "reason": f"scenarios do not know it: {where}{error.args[0]}"}
+        return {
+            "outcome": NOT_MADE,
+            "reason": f"not supported by scenarios: {where}{error.args[0]}",
+        }
     scenario_faults = tomllib.loads(study.text).get("faults", {})
     directory = RunDirectory(run)
     about: Mapping[str, object] = {"version": None, "command": None, "started": None}
-    found: Kept = {}
+    found: Stored = {}
 
     def judge(where: RunDirectory, subdirectory: str, scenario: Scenario) -> Mapping[str, Any]:
-        found.update(_kept(where, subdirectory, faults=len(scenario_faults)))
+        found.update(_stored_data(where, subdirectory, faults=len(scenario_faults)))
         if keep is not None and found["outcome"] == MADE:
             _keep(where.repetition(subdirectory) / "captures", keep)
         where.write_findings(subdirectory, {})
@@ -96,10 +99,10 @@ def _attempt(file: Path, run: Path, keep: Path | None) -> Kept:
     return found
 
 
-def _kept(directory: RunDirectory, subdirectory: str, *, faults: int) -> Kept:
-    """A run whose record does not say that every fault was made counts for nothing.
+def _stored_data(directory: RunDirectory, subdirectory: str, *, faults: int) -> Stored:
+    """The stored data of a run; without a record of every fault it is not counted.
 
-    It would be taken for a transfer that felt nothing.
+    It would be mistaken for a transfer on which the fault had no effect.
     """
     record = directory.record(subdirectory)
     reasons = [
@@ -114,7 +117,7 @@ def _kept(directory: RunDirectory, subdirectory: str, *, faults: int) -> Kept:
         return {
             "outcome": NOT_MADE,
             "reason": "; ".join(dict.fromkeys(reasons))
-            or "the record does not say that the fault was made",
+            or "the record does not show that the fault was made",
         }
     findings = run_findings(record)
     late = [
@@ -132,19 +135,19 @@ def _kept(directory: RunDirectory, subdirectory: str, *, faults: int) -> Kept:
     }
 
 
-def _keep(captures: Path, place: Path) -> None:
-    place.mkdir(parents=True, exist_ok=True)
+def _keep(captures: Path, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
     for file in captures.glob("*.pcapng"):
         with (
             file.open("rb") as source,
-            gzip.open(place / f"{file.name}.gz", "wb", compresslevel=1) as target,
+            gzip.open(target / f"{file.name}.gz", "wb", compresslevel=1) as copy,
         ):
-            shutil.copyfileobj(source, target, 1 << 20)
+            shutil.copyfileobj(source, copy, 1 << 20)
 
 
 @cache
 def captures_in_the_middle() -> bool:
-    """Whether scenarios can name a router as a place of capture."""
+    """Whether scenarios can name a router as a capture point."""
     network = Network(
         rate_megabits=10, round_trip_ms=10, limit="link", congestion_control="cubic", seconds=1
     )

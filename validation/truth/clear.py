@@ -1,6 +1,6 @@
 """One transfer of every cause that is as clear as it can be made, far from every border.
 
-Every test run carries them out, to see that faults are applied and captured; what the rules say of
+Every test run makes them, to check that faults are applied and captured; what the rules answer for
 such transfers is tested on recorded packets (tests/cases).
 """
 

@@ -1,14 +1,12 @@
-"""`python -m validation truth`.
+"""`python -m validation truth`: transfers of known cause, and how often their verdict is right.
 
-Makes transfers whose cause is known, has them judged, and says how often the verdict is right.
-
-python -m validation truth                     the whole of it, at most three hours; interrupted, it
-goes on where it was python -m validation truth --minutes 10        a part that holds all kinds in
-proportion python -m validation truth --retry             what was invalid, once more python -m
-validation truth --only loss         kinds whose name contains this python -m validation truth
---score-only        no new transfers: the rules as they are now, asked about those that were made
-python -m validation truth --fit               no new transfers: what a score is worth, fitted to
-odd seeds and written into the package
+python -m validation truth               all of it, at most three hours; resumes where it stopped
+python -m validation truth --minutes 10  a part that has all kinds in proportion
+python -m validation truth --retry       repeat what was invalid
+python -m validation truth --only loss   kinds whose name contains this
+python -m validation truth --score-only  no new transfers: judge the stored ones with today's rules
+python -m validation truth --fit         no new transfers: fit the confidence of each score to odd
+                                         seeds and write it into the package
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from validation import captures, sections
 from validation.ending import ending_in_order
 from validation.truth import fit, page, pictures, text
 from validation.truth.calm import ALLOWANCE_SECONDS, Calm, Senses
-from validation.truth.carry import FAILED, MADE, NOT_MADE, Kept, carry_out
+from validation.truth.carry import FAILED, MADE, NOT_MADE, Stored, carry_out
 from validation.truth.kinds import KINDS
 from validation.truth.measured import again
 from validation.truth.plan import ROUNDS, Plan, Planned
@@ -86,16 +84,16 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         "--directory",
         type=Path,
         default=captures.project() / "truth-data",
-        help="where the transfers of one plan are kept",
+        help="directory of the transfers of one plan",
     )
     parser.add_argument(
         "--seed",
         type=int,
         default=UNSEEN,
-        help="decides every transfer; a directory holds those of one (default: %(default)s)",
+        help="seed of all transfers; a directory holds those of one seed (default: %(default)s)",
     )
     parser.add_argument(
-        "--seeds", choices=("odd", "even", "all"), default="all", help="which transfers are made"
+        "--seeds", choices=("odd", "even", "all"), default="all", help="which transfers to make"
     )
     parser.add_argument(
         "--only",
@@ -103,13 +101,13 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         metavar="KIND",
         help="kinds whose name contains this (repeatable)",
     )
-    parser.add_argument("--minutes", type=float, help="stop when so many have passed")
-    parser.add_argument("--limit", type=int, help="make at most so many transfers")
+    parser.add_argument("--minutes", type=float, help="stop after this many minutes")
+    parser.add_argument("--limit", type=int, help="make at most this many transfers")
     parser.add_argument(
         "--jobs",
         type=int,
         default=1,
-        help="so many transfers over slow links side by side: quicker, and noisier (default: 1)",
+        help="number of parallel transfers over slow links: faster, and noisier (default: 1)",
     )
     parser.add_argument(
         "--wait",
@@ -117,41 +115,41 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         default=ALLOWANCE_SECONDS,
         metavar="SECONDS",
         help=(
-            "while others take the machine, wait before the next transfer; at most so long in "
+            "while others use the machine, wait before the next transfer; at most this long in "
             "a run, 0: never (default: %(default)g)"
         ),
     )
     parser.add_argument(
-        "--keep", action="store_true", help="keep the captures too, for changes of what is measured"
+        "--keep", action="store_true", help="store the captures as well, to measure them again"
     )
     parser.add_argument(
         "--retry",
         action="store_true",
-        help="try again what could not be made, failed or was invalid",
+        help="retry what could not be made, failed or was invalid",
     )
     parser.add_argument(
-        "--score-only", action="store_true", help="make nothing: judge again what was made"
+        "--score-only", action="store_true", help="make nothing: judge stored transfers again"
     )
     parser.add_argument(
-        "--again", action="store_true", help="measure the captures that were kept anew, then judge"
+        "--again", action="store_true", help="measure stored captures again, then judge"
     )
     parser.add_argument(
         "--fit",
         action="store_true",
-        help="make nothing: fit what a score is worth to odd seeds, and write it down",
+        help="make nothing: fit the confidence of each score to odd seeds, and write it",
     )
     parser.add_argument(
         "--seen",
         action="append",
         type=Path,
         metavar="DIRECTORY",
-        help="leave out of the fit what rules were developed on (repeatable)",
+        help="leave transfers that rules were developed on out of the fit (repeatable)",
     )
     parser.add_argument(
         "--report",
         choices=("odd", "even", "all"),
         default="even",
-        help="which transfers are scored (default: even)",
+        help="which transfers to score (default: even)",
     )
     parser.add_argument(
         "--document", action="store_true", help="write the result into docs/validation.md"
@@ -159,7 +157,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--table",
         action="store_true",
-        help="write only the table of what is accepted into docs/validation.md",
+        help="write only the table of accepted answers into docs/validation.md",
     )
     parser.add_argument(
         "--wrong", type=Path, metavar="FILE", help="write every wrong answer with its numbers"
@@ -190,7 +188,7 @@ def _chosen(plan: Plan, options: argparse.Namespace) -> Iterator[Planned]:
 class _Making:
     """Transfers while they are made.
 
-    How far it is, whether there is time for more, and whether the machine is ours.
+    Progress, time left, and whether others use the machine.
     """
 
     def __init__(self, store: Store, progress: Progress, options: argparse.Namespace) -> None:
@@ -200,30 +198,30 @@ class _Making:
         self._keep: bool = options.keep
         self._begun = time.monotonic()
         self.calm = Calm(
-            options.wait, Senses(say=progress.on_waiting, is_over=lambda: self.is_over)
+            options.wait, Senses(report=progress.on_waiting, is_over=lambda: self.is_over)
         )
         self.failed = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether the time that was asked for has passed."""
+        """Whether the time limit has passed."""
         return (
             self._minutes is not None and time.monotonic() - self._begun >= self._minutes * MINUTE
         )
 
-    def place(self, planned: Planned) -> Path | None:
-        """Where the captures of a transfer are kept, if they are."""
+    def captures_of(self, planned: Planned) -> Path | None:
+        """The directory for the captures of a transfer, if they are stored."""
         return self._store.captures(planned.name) if self._keep else None
 
-    def on_made(self, kept: Kept) -> None:
-        """A transfer more."""
-        self._store.write(kept)
-        self.failed += kept["outcome"] == FAILED
-        self._progress.on_made(kept, passed=time.monotonic() - self._begun)
+    def on_made(self, stored: Stored) -> None:
+        """Stores another transfer."""
+        self._store.write(stored)
+        self.failed += stored["outcome"] == FAILED
+        self._progress.on_made(stored, passed=time.monotonic() - self._begun)
 
 
 def _make(plan: Plan, store: Store, options: argparse.Namespace) -> int:
-    """Makes what is missing; how many failed."""
+    """Makes missing transfers; returns the number of failures."""
     store.belong_to(plan.identity)
     planned = list(_chosen(plan, options))
     settled = {
@@ -251,23 +249,23 @@ def _alone(planned: Sequence[Planned], making: _Making) -> None:
     for one in planned:
         if making.is_over:
             break
-        making.on_made(carry_out(one, keep=making.place(one), calm=making.calm))
+        making.on_made(carry_out(one, keep=making.captures_of(one), calm=making.calm))
 
 
 def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
     """Several at once, as long as there is time.
 
-    The next begins as soon as one has ended and the hypervisor leaves the machine to us.
+    The next begins as soon as one has ended and the hypervisor takes no CPU time.
     """
     if not light:
         return
     waiting = iter(light)
     with ProcessPoolExecutor(max_workers=jobs) as pool:
-        running: set[Future[Kept]] = set()
+        running: set[Future[Stored]] = set()
         while True:
             for one in itertools.islice(waiting, 0 if making.is_over else jobs - len(running)):
                 making.calm.wait(beside=True)
-                running.add(pool.submit(carry_out, one, keep=making.place(one)))
+                running.add(pool.submit(carry_out, one, keep=making.captures_of(one)))
             if not running:
                 return
             ended, running = wait(running, return_when=FIRST_COMPLETED)
@@ -276,9 +274,9 @@ def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
 
 
 def _settled(store: Store, planned: Planned, *, retry: bool) -> str | None:
-    """What came of a transfer; ``None`` if something is left to do about it.
+    """The outcome of a transfer; ``None`` if it is to be made.
 
-    What could not be made may be possible by now.
+    With ``retry``, what could not be made before may be possible by now.
     """
     if not store.holds(planned.name):
         return None
@@ -287,15 +285,15 @@ def _settled(store: Store, planned: Planned, *, retry: bool) -> str | None:
 
 
 def _measure_again(store: Store) -> None:
-    for kept in list(store):
-        directory = store.captures(kept["name"])
-        if kept["outcome"] == "made" and directory.is_dir():
-            store.write({**kept, "captures": again(directory)})
+    for stored in list(store):
+        directory = store.captures(stored["name"])
+        if stored["outcome"] == "made" and directory.is_dir():
+            store.write({**stored, "captures": again(directory)})
 
 
 def _fit(result: Result, seen: Sequence[Path]) -> int:
     given, words = fit.unseen(
-        fit.samples(result), {kept["name"] for directory in seen for kept in Store(directory)}
+        fit.samples(result), {stored["name"] for directory in seen for stored in Store(directory)}
     )
     sys.stdout.write(f"{words}\n")
     if not given:
@@ -308,7 +306,7 @@ def _fit(result: Result, seen: Sequence[Path]) -> int:
     sys.stdout.write(fit.report(given))
     fit.write(given)
     print(
-        f"written: {fit.TABLE}; what is judged from now on states its confidence by it",
+        f"written: {fit.TABLE}; the stated confidence now follows it",
         file=sys.stderr,
     )
     return 0
@@ -327,9 +325,12 @@ def _show(result: Result, options: argparse.Namespace) -> None:
         pictures.write(
             pictures.pictures(result, page.REPORTED), _document().parent / page.DIRECTORY
         )
-    not_made = sum(kept["outcome"] == NOT_MADE for kept in result.transfers)
+    not_made = sum(stored["outcome"] == NOT_MADE for stored in result.transfers)
     if not_made:
-        print(f"{not_made} transfers could not be made here; the result says why", file=sys.stderr)
+        print(
+            f"{not_made} transfers could not be made here; the result gives the reasons",
+            file=sys.stderr,
+        )
 
 
 def _document() -> Path:

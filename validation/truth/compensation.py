@@ -34,7 +34,7 @@ ENDS = frozenset(
         *("slow-reader", "bursty-writer", "send-buffer"),
     }
 )
-"""Kinds that leave the path as it is: their twins say what it would have given."""
+"""Kinds that leave the path unchanged: their twins show what it would have given."""
 CENTRAL = 0.95
 
 
@@ -115,10 +115,10 @@ def _guess(one: Judged, answer: Answer) -> Guess | None:
 
 
 def _given(one: Judged) -> float | None:
-    rate, cost = throughput(one.kept), one.label.cost
+    rate, cost = throughput(one.stored), one.label.cost
     return (
         rate / 8 / (1 - cost)
-        if rate is not None and cost is not None and one.kept["kind"] in ENDS
+        if rate is not None and cost is not None and one.stored["kind"] in ENDS
         else None
     )
 

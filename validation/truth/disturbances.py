@@ -1,8 +1,8 @@
-"""How strongly each kind of disturbance is done.
+"""The doses of each kind of disturbance.
 
 From what stops a transfer down to what it does not feel, and how often in a whole run.
 
-A dose is one setting of one kind; `writers` says what it does to a scenario. Doses of what must be
+A dose is one setting of one kind; `writers` applies it to a scenario. Doses of what must be
 discarded are chosen so that most of them cost well over 15 %: a missed discard is the worst
 mistake, so it is the one that needs the most cases. Every other kind has a dose that costs little
 or nothing, except what cannot be done a little: others' greedy transfers, a stalled interface, two
@@ -37,7 +37,7 @@ class Disturbance:
     small_buffer: bool = False
     """Whether the sender's buffer is to be small.
 
-    Else a kernel carries its process through every pause.
+    Otherwise the kernel keeps sending through every pause of its process.
     """
     tiny_window: bool = False
     """Whether the window is to hold a few segments only."""

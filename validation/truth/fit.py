@@ -3,7 +3,7 @@
 From the answers about transfers of odd seeds to the table that the package states its confidence
 by.
 
-For each place of a capture two things are fitted. The *curve*: the share of right answers at each
+For each capture point two things are fitted. The *curve*: the share of right answers at each
 score, whatever their kind, drawn towards the score itself and made to rise with it (isotonic
 regression by pooling adjacent violators: Ayer, Brunk, Ewing, Reid, Silverman, *An Empirical
 Distribution Function for Sampling with Incomplete Information*, Annals of Mathematical Statistics
@@ -17,7 +17,7 @@ The rules were developed with transfers of odd seeds in view, and are right abou
 than about others. So transfers that were looked at can be left out (`--seen`); what is stated is
 rather too high where they are not.
 
-Whether the table says more than chance is tried within the odd seeds: a fifth of the networks at a
+Whether the table is better than chance is tested within the odd seeds: a fifth of the networks at a
 time is left out, the table is fitted to the others, and what it states about those left out is
 compared with what became of them. Transfers of one network stay together, because they are alike.
 This tells chance from knowledge, not how much the rules were made to fit. How many answers the
@@ -65,7 +65,7 @@ class Sample:
 
     name: str
     network: str
-    place: CapturePoint
+    point: CapturePoint
     kind: str
     score: int
     is_right: bool
@@ -83,12 +83,12 @@ def samples(result: Result) -> list[Sample]:
 
 def _sample(one: Judged, view: View) -> Sample | None:
     case, answer = one.case(view), one.answers.get(view.name)
-    if case is None or answer is None or answer.place is None or not counted([case]):
+    if case is None or answer is None or answer.point is None or not counted([case]):
         return None
     return Sample(
         name=case.name,
-        network=network_of(one.kept).name,
-        place=answer.place,
+        network=network_of(one.stored).name,
+        point=answer.point,
         kind=kind_of(answer.rule, (flag for flag in answer.flags if flag in _LIMITS)),
         score=round(100 * answer.score),
         is_right=case.is_right,
@@ -99,8 +99,8 @@ def unseen(given: Sequence[Sample], seen: Collection[str]) -> tuple[list[Sample]
     """Verdicts on transfers that the rules were not developed on, in words."""
     new = [sample for sample in given if sample.name not in seen]
     if not seen:
-        return new, "no transfer is left out as seen: the rules may fit these better than others\n"
-    parts = {"seen, left out": [sample for sample in given if sample.name in seen], "not seen": new}
+        return new, "no transfer is left out as known: the rules may fit these better than others\n"
+    parts = {"known, left out": [sample for sample in given if sample.name in seen], "new": new}
     rows = [("", "transfers", "answers", "right")]
     for words, part in parts.items():
         right = f"{sum(sample.is_right for sample in part) / len(part):.1%}" if part else "–"
@@ -109,14 +109,14 @@ def unseen(given: Sequence[Sample], seen: Collection[str]) -> tuple[list[Sample]
 
 
 def fit(given: Iterable[Sample]) -> Calibration:
-    """The table; places without an answer are not in it."""
+    """The table; capture points without an answer are left out."""
     by_capture_point: dict[CapturePoint, list[Sample]] = defaultdict(list)
     for sample in given:
-        by_capture_point[sample.place].append(sample)
+        by_capture_point[sample.point].append(sample)
     return {
-        place: Fitted(curve=_curve(found), answers=_answers(found))
-        for place in get_args(CapturePoint)
-        if (found := by_capture_point.get(place))
+        point: Fitted(curve=_curve(found), answers=_answers(found))
+        for point in get_args(CapturePoint)
+        if (found := by_capture_point.get(point))
     }
 
 
@@ -131,7 +131,7 @@ def _curve(given: Sequence[Sample]) -> dict[int, float]:
         )
         for score in scores
     ]
-    # No confidence says more than that, and a rounded 1 would.
+    # No confidence is higher than that, and a rounded 1 would be.
     return {
         score: min(HIGHEST / 100, max(LOWEST / 100, round(share, 3)))
         for score, share in zip(scores, isotonic(drawn), strict=True)
@@ -173,7 +173,7 @@ def confidences(calibration: Calibration, given: Iterable[Sample]) -> list[State
     """What a table states about answers; the score where it knows nothing."""
     answers = []
     for sample in given:
-        known = stated(calibration, sample.place, sample.kind, sample.score)
+        known = stated(calibration, sample.point, sample.kind, sample.score)
         answers.append(
             StatedConfidence((known.hundredths if known else sample.score) / 100, sample.is_right)
         )
@@ -245,8 +245,8 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
         yield "CALIBRATION: Calibration = {}"
         return
     yield "CALIBRATION: Calibration = {"
-    for place, fitted in calibration.items():
-        yield f'    "{place}": Fitted('
+    for point, fitted in calibration.items():
+        yield f'    "{point}": Fitted('
         yield "        curve={"
         yield from (f"            {score}: {share!r}," for score, share in fitted.curve.items())
         yield "        },"
@@ -266,11 +266,11 @@ def report(given: Sequence[Sample]) -> str:
     rows: list[tuple[str, ...]] = [
         ("", "answers", "right", "stated", "calibration error", "Brier score", "bins that hold")
     ]
-    for place in table:
-        here = [sample for sample in given if sample.place == place]
+    for point in table:
+        here = [sample for sample in given if sample.point == point]
         rows.append(
             (
-                place.replace("_", " "),
+                point.replace("_", " "),
                 str(len(here)),
                 f"{sum(sample.is_right for sample in here) / len(here):.3f}",
                 "",
@@ -284,12 +284,15 @@ def report(given: Sequence[Sample]) -> str:
         rows.append(
             _row(
                 "  fitted without the network",
-                [answer for sample, answer in crossed if sample.place == place],
+                [answer for sample, answer in crossed if sample.point == point],
             )
         )
     bins = text.reliability(calibrate(answer for _, answer in crossed))
     return (
-        "\n".join([*text.columns(rows), "", "ALL PLACES, FITTED WITHOUT THE NETWORK", *bins]) + "\n"
+        "\n".join(
+            [*text.columns(rows), "", "ALL CAPTURE POINTS, FITTED WITHOUT THE NETWORK", *bins]
+        )
+        + "\n"
     )
 
 

@@ -1,9 +1,9 @@
-"""What the rules say about a transfer that was kept: asked anew each time, of the same numbers.
+"""Judges stored transfers: anew each time, from the same numbers.
 
-Three captures are judged, each alone: beside the sender, beside the receiver, in the middle. Of the
-capture alone nothing is declared. With what the run knows, the sender's capture is judged as
-`trustbed run` judges it, with the declared workload, the sending kernel's account of the socket and
-samples of the sending host.
+Three captures are judged, each alone: at the sender, at the receiver, in the middle. For the
+capture alone nothing is declared. With the knowledge of the run, the sender's capture is judged as
+`trustbed run` judges it, with the declared workload, the sending kernel's counters of the socket
+and samples of the sending host.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of, wit
 from trustbed.diagnose.quality import CaptureQuality, Quality
 from trustbed.diagnose.thresholds import THRESHOLDS
 
-Kept = Mapping[str, Any]
+Stored = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What was said, and of which numbers.
+    """An answer with its evidence.
 
-    ``place`` is the one whose validated transfers stand behind the confidence.
+    ``point`` is the capture point whose validated transfers the confidence is based on.
 
-    ``estimate`` is made of whatever is discarded for stalls of its host, also where it is not good
-    enough to be shown.
+    ``estimate`` exists for every transfer that is discarded for stalls of its host, even if it is
+    not good enough to be shown.
     """
 
     cause: str
@@ -42,21 +42,21 @@ class Answer:
     flags: tuple[str, ...]
     evidence: Mapping[str, Any]
     alternatives: tuple[str, ...]
-    place: CapturePoint | None
+    point: CapturePoint | None
     estimate: Compensation | None = None
 
 
-def judge(kept: Kept, place: str, *, known: bool = False) -> Answer | None:
+def judge(stored: Stored, point: str, *, known: bool = False) -> Answer | None:
     """The answer for one capture; ``None`` where it was not taken or the transfer is not in it."""
-    capture = kept.get("captures", {}).get(place)
+    capture = stored.get("captures", {}).get(point)
     if capture is None or capture["row"] is None:
         return None
     row = capture["row"]
     quality = Quality.of(row, CaptureQuality.of(capture["facts"]))
-    evidence = Evidence.from_transfer(row, workload=_workload(kept) if known else "unknown")
+    evidence = Evidence.from_transfer(row, workload=_workload(stored) if known else "unknown")
     flags: tuple[str, ...] = ()
     if known:
-        evidence, flags = _with_host(evidence, kept)
+        evidence, flags = _with_host(evidence, stored)
     return _answer(
         diagnose(evidence, quality=quality, flags=flags, shares=Shares.from_transfer(row)),
         evidence,
@@ -64,19 +64,21 @@ def judge(kept: Kept, place: str, *, known: bool = False) -> Answer | None:
     )
 
 
-def _workload(kept: Kept) -> Any:  # noqa: ANN401 - a literal
-    """What an experimenter says of the sender.
+def _workload(stored: Stored) -> Any:  # noqa: ANN401 - a literal
+    """The declared workload.
 
     A program with pauses of its own is not declared at all.
     """
-    return "unknown" if kept["kind"] == "bursty-writer" else "bulk"
+    return "unknown" if stored["kind"] == "bursty-writer" else "bulk"
 
 
-def _with_host(evidence: Evidence, kept: Kept) -> tuple[Evidence, tuple[str, ...]]:
-    """As `trustbed run` does it."""
-    kernel, samples = kept.get("kernel") or {}, kept.get("samples") or {}
+def _with_host(evidence: Evidence, stored: Stored) -> tuple[Evidence, tuple[str, ...]]:
+    """Adds evidence of the host, as `trustbed run` does."""
+    kernel, samples = stored.get("kernel") or {}, stored.get("samples") or {}
     host: HostEvidence = processor_of(_rows(samples, "processes"), _rows(samples, "cgroups"))
-    fixed = kept["kind"] == "send-buffer" or kept["network"].get("send_buffer_bytes") is not None
+    fixed = (
+        stored["kind"] == "send-buffer" or stored["network"].get("send_buffer_bytes") is not None
+    )
     times = kernel_times(kernel, send_buffer_bytes=kernel.get("send_buffer_bytes"), declared=fixed)
     return with_host(evidence, replace(host, kernel=times))
 
@@ -96,7 +98,7 @@ def _answer(diagnosis: Diagnosis, evidence: Evidence, quality: Quality) -> Answe
         flags=diagnosis.flags,
         evidence=asdict(evidence),
         alternatives=tuple(other.cause for other in diagnosis.alternatives),
-        place=diagnosis.capture_point,
+        point=diagnosis.capture_point,
         estimate=estimated(Case.of(evidence, THRESHOLDS), diagnosis.cause, quality)
         if stalled
         else None,

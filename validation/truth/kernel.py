@@ -3,8 +3,8 @@
 Linux counts per connection how long data was outstanding or queued, and how much of that time the
 receive window or the send buffer held it up (``tcp_info``). The capture estimates the same from
 packets. Compared are: idle time (1 − busy / duration) with ``app_limited_fraction``, and time
-limited by the window (of busy time) with ``rwnd_limited``. What limits by the send buffer, the
-capture does not show at all; told is how often the kernel saw it. Pure.
+limited by the window (of busy time) with ``rwnd_limited``. Limits by the send buffer do not show
+in the capture; reported is how often the kernel saw them. Pure.
 
 Bias: the kernel calls a window a limit only when a segment waits for it, and looks when it sends;
 the capture allows a margin of one segment.
@@ -30,25 +30,27 @@ class Agreement:
     median_difference: float | None
     near: int
     same_side: int
-    """Transfers for which both, or neither, say that it was at least half of the time."""
+    """Transfers for which both shares, or neither, are at least one half."""
 
 
 def agreements(transfers: Iterable[Mapping[str, Any]]) -> tuple[Agreement, ...]:
-    """Of transfers that were made and whose sender's capture and kernel are known."""
+    """Over transfers that were made and whose sender's capture and kernel are known."""
     idle, window = [], []
-    for kept in transfers:
-        row = ((kept.get("captures") or {}).get("sender") or {}).get("row")
-        told = kept.get("kernel") or {}
-        busy, duration = told.get("busy_ns"), (row or {}).get("duration_ns")
+    for stored in transfers:
+        row = ((stored.get("captures") or {}).get("sender") or {}).get("row")
+        counters = stored.get("kernel") or {}
+        busy, duration = counters.get("busy_ns"), (row or {}).get("duration_ns")
         if row is None or not busy or not duration:
             continue
         if row.get("app_limited_fraction") is not None:
             idle.append((row["app_limited_fraction"], min(1.0, max(0.0, 1 - busy / duration))))
         if (
             row.get("rwnd_limited") is not None
-            and told.get("receive_window_limited_ns") is not None
+            and counters.get("receive_window_limited_ns") is not None
         ):
-            window.append((row["rwnd_limited"], min(1.0, told["receive_window_limited_ns"] / busy)))
+            window.append(
+                (row["rwnd_limited"], min(1.0, counters["receive_window_limited_ns"] / busy))
+            )
     return (
         _agreement("idle: nothing to send", idle),
         _agreement("limited by the receiver's window", window),
@@ -58,10 +60,10 @@ def agreements(transfers: Iterable[Mapping[str, Any]]) -> tuple[Agreement, ...]:
 def buffer_limited(transfers: Iterable[Mapping[str, Any]]) -> int:
     """Transfers limited by their send buffer for half of their busy time, by the kernel."""
     shares = [
-        (told["send_buffer_limited_ns"] / told["busy_ns"])
-        for kept in transfers
-        if (told := kept.get("kernel") or {}).get("busy_ns")
-        and told.get("send_buffer_limited_ns") is not None
+        (counters["send_buffer_limited_ns"] / counters["busy_ns"])
+        for stored in transfers
+        if (counters := stored.get("kernel") or {}).get("busy_ns")
+        and counters.get("send_buffer_limited_ns") is not None
     ]
     return sum(share >= HALF for share in shares)
 

@@ -1,15 +1,15 @@
-"""What can be done to a transfer, and what is true of it then.
+"""The kinds of disturbance, and the answers that are right for each.
 
-Accepted causes and wanted verdicts, by what the judge knows.
+Accepted causes and wanted verdicts, by what the judgement knows.
 
-A *set* of causes is accepted where the packets leave more than one reading. `capture` holds for a
-capture beside the sender and nothing else; `known` for the same capture with what a run knows
-besides (the declared workload, samples of the host, the kernel's account of the socket); `away` for
-captures beside the receiver and in the middle. The first cause of `known` is the one that was made:
-it names the row of the confusion matrix. The table in docs/validation.md is printed from this one.
+A *set* of causes is accepted where the packets allow more than one interpretation. `capture` holds
+for a capture at the sender and nothing else; `known` for the same capture with the knowledge of a
+run (the declared workload, samples of the host, the kernel's counters of the socket); `away` for
+captures at the receiver and in the middle. The first cause of `known` is the injected one: it names
+the row of the confusion matrix. The table in docs/validation.md is printed from this one.
 
-Holds no numbers: how strongly a thing is done is said in `disturbances`. What a transfer is in the
-end depends on what it cost: see `labels`.
+Holds no numbers: doses are in `disturbances`. How a transfer is labelled in the end depends on what
+the disturbance cost: see `labels`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TRUST, REVIEW, DISCARD, NOT_JUDGED = "trust", "review", "discard", "not_judged"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What may be answered, for one amount of knowledge."""
+    """Accepted answers, for one amount of knowledge."""
 
     causes: tuple[str, ...]
     verdicts: tuple[str, ...]
@@ -32,13 +32,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A thing that can be done to a transfer.
+    """A kind of disturbance of a transfer.
 
-    ``costs``: by its twin, or nothing is done at all, or it is done most of the time.
+    ``costs``: measured against its twin; nothing, if there is no disturbance; or most, if it acts
+    most of the time.
     """
 
     name: str
-    done: str
+    disturbance: str
     capture: Wanted
     known: Wanted
     away: Wanted
@@ -47,13 +48,13 @@ class Kind:
 
     @property
     def cause(self) -> str:
-        """The cause that was made."""
+        """The injected cause."""
         return self.known.causes[0]
 
 
 def _kind(
     name: str,
-    done: str,
+    disturbance: str,
     causes: tuple[str, ...],
     verdicts: tuple[str, ...],
     why: str,
@@ -65,7 +66,7 @@ def _kind(
     capture = Wanted(causes=causes, verdicts=verdicts)
     return Kind(
         name=name,
-        done=done,
+        disturbance=disturbance,
         capture=capture,
         known=known or capture,
         away=away or capture,
@@ -74,11 +75,13 @@ def _kind(
     )
 
 
-def _host(name: str, done: str, why: str, capture: Wanted) -> Kind:
-    """A starved sender: with what is known of the host there is one answer."""
+def _host(name: str, disturbance: str, why: str, capture: Wanted) -> Kind:
+    """A starved sender: with knowledge of the host there is one answer."""
     known = Wanted(causes=("host_scheduling",), verdicts=(DISCARD,))
     away = Wanted(causes=capture.causes, verdicts=(REVIEW, DISCARD))
-    return Kind(name=name, done=done, capture=capture, known=known, away=away, why=why)
+    return Kind(
+        name=name, disturbance=disturbance, capture=capture, known=known, away=away, why=why
+    )
 
 
 _PROCESS = Wanted(
@@ -86,39 +89,39 @@ _PROCESS = Wanted(
 )
 _MACHINE = Wanted(causes=("host_scheduling",), verdicts=(DISCARD,))
 _MACHINE_WORDS = (
-    "everything in the machine stops, its answers to ACKs too: no application does that"
+    "the whole machine stops, including its responses to ACKs: no application causes that"
 )
 _PROCESS_WORDS = (
-    "a process that is kept from running leaves the same packets as one that pauses; the "
-    "host's samples tell"
+    "a descheduled process leaves the same packets as one that pauses; the host's samples "
+    "distinguish them"
 )
 
 _KINDS: tuple[Kind, ...] = (
     _kind(
         "undisturbed-window",
-        "nothing, on a network whose receiver has a small buffer",
+        "none; the receiver has a small buffer",
         ("window_limited",),
         (TRUST,),
-        "window over RTT is what this network gives to this receiver",
+        "window over RTT is what this network delivers to this receiver",
         costs="nothing",
     ),
     _kind(
         "undisturbed-link",
-        "nothing, on a network whose link is the only limit",
+        "none; the link is the only limit",
         ("bandwidth_limited", "network_congestion"),
         (TRUST,),
         (
-            "a lone transfer that fills its link, and the queue that it makes there itself, "
-            "are the network's"
+            "a lone transfer that fills its link, and the queue that it builds there, are "
+            "properties of the network"
         ),
         costs="nothing",
     ),
     _kind(
         "short",
-        "nothing, and too few bytes for slow start to end on this path",
+        "none; too few bytes for slow start to end on this path",
         ("slow_start", "insufficient"),
         (TRUST, NOT_JUDGED),
-        "true of this network, though no steady rate; below ten round trips nothing is said",
+        "true of this network, though not a steady rate; below ten round trips there is no verdict",
         costs="nothing",
     ),
     _kind(
@@ -127,8 +130,8 @@ _KINDS: tuple[Kind, ...] = (
         ("network_loss",),
         (REVIEW,),
         (
-            "packets vanish: on the path under test or in the fabric of the testbed, which no "
-            "capture tells"
+            "packets are lost on the path under test or in the fabric of the testbed, which no "
+            "capture distinguishes"
         ),
     ),
     _kind(
@@ -143,18 +146,18 @@ _KINDS: tuple[Kind, ...] = (
         "one to six TCP transfers of another host share the narrow link",
         ("network_congestion",),
         (TRUST,),
-        "a queue on the path that others fill as well is what the network gives",
+        "a queue that others fill as well is part of what the network delivers",
     ),
     _kind(
         "cross-steady",
         "UDP of constant or Poisson rate shares the narrow link",
         ("network_congestion", "bandwidth_limited"),
         (TRUST,),
-        "what steady traffic leaves of a link is a smaller link: both names are right",
+        "the capacity that steady traffic leaves is a smaller link: both names are right",
     ),
     _kind(
         "reverse",
-        "the way of the acknowledgements is crowded",
+        "the path of the acknowledgements is congested",
         ("network_congestion",),
         (TRUST,),
         "acknowledgements wait in a queue of the path",
@@ -172,19 +175,19 @@ _KINDS: tuple[Kind, ...] = (
     _kind(
         "shaper-burst",
         (
-            "a token bucket delays what exceeds its rate, after a burst at the full rate that "
-            "is a good part of the transfer"
+            "a token bucket delays what exceeds its rate, after a burst at full rate that is a "
+            "large part of the transfer"
         ),
         ("shaped",),
         (TRUST,),
         (
             "the network's own limit; the mean over burst and rest depends on the transfer's "
-            "length, which the words must say"
+            "length, which the report must state"
         ),
     ),
     _kind(
         "shaper",
-        "the same with a burst too small to be seen",
+        "the same with a burst too small to be visible",
         ("bandwidth_limited", "shaped", "network_congestion"),
         (TRUST,),
         "without its burst a shaper is a slower link",
@@ -194,29 +197,29 @@ _KINDS: tuple[Kind, ...] = (
         "packets are held back and overtaken",
         ("reordering",),
         (TRUST,),
-        "the path reorders, and the sender takes it for loss: true of this network",
+        "the path reorders, and the sender mistakes it for loss: true of this network",
     ),
     _kind(
         "route-change",
         "the delay of the path changes once, midway",
         ("route_change",),
         (REVIEW,),
-        "two paths were measured, one after the other: the mean is of neither",
+        "two paths were measured, one after the other: the mean describes neither",
     ),
     _kind(
         "outage",
-        "the link of one host is dead for one to three seconds",
+        "the link of one host is down for one to three seconds",
         ("outage", "host_stall"),
         (REVIEW, DISCARD),
         (
-            "nothing came back for seconds; whether the path or the host was gone, the "
-            "packets do not tell"
+            "nothing came back for seconds; the packets do not show whether the path or the host "
+            "failed"
         ),
     ),
     _kind(
         "nic-stall",
         (
-            "the link of one host with several transfers is dead for 13 s or twice that, "
+            "the link of one host with several transfers is down for 13 s or twice that, "
             "while they retransmit"
         ),
         ("driver_stall",),
@@ -227,13 +230,11 @@ _KINDS: tuple[Kind, ...] = (
     ),
     _host(
         "quota",
-        "the sending process gets a share of a processor (cgroup)",
+        "the sending process is limited to a share of a CPU (cgroup)",
         _PROCESS_WORDS,
         _PROCESS,
     ),
-    _host(
-        "spinner", "another process competes for the sender's processor", _PROCESS_WORDS, _PROCESS
-    ),
+    _host("spinner", "another process competes for the sender's CPU", _PROCESS_WORDS, _PROCESS),
     _host(
         "freeze",
         "the sending process is stopped and continued periodically",
@@ -241,7 +242,10 @@ _KINDS: tuple[Kind, ...] = (
         _PROCESS,
     ),
     _host(
-        "guest-quota", "the sending machine gets a share of a processor", _MACHINE_WORDS, _MACHINE
+        "guest-quota",
+        "the sending machine is limited to a share of a CPU",
+        _MACHINE_WORDS,
+        _MACHINE,
     ),
     _host(
         "guest-spinner",
@@ -257,10 +261,10 @@ _KINDS: tuple[Kind, ...] = (
     ),
     _kind(
         "slow-reader",
-        "the receiving application reads slower than data come",
+        "the receiving application reads slower than data arrive",
         ("receiver_limited",),
         (REVIEW,),
-        "the receiver's program was measured; that may be wanted, so a human looks",
+        "the receiver's program was measured; that may be intended, so a person decides",
     ),
     _kind(
         "bursty-writer",
@@ -268,30 +272,30 @@ _KINDS: tuple[Kind, ...] = (
         ("sender_application_limited", "host_scheduling"),
         (REVIEW, DISCARD),
         (
-            "the sender's program was measured; from packets alone it looks like a process "
-            "that is kept from running"
+            "the sender's program was measured; from packets alone it looks like a descheduled "
+            "process"
         ),
         known=Wanted(causes=("sender_application_limited",), verdicts=(REVIEW,)),
     ),
     _kind(
         "send-buffer",
-        "the sender's buffer holds less than fits into the path",
+        "the sender's buffer is smaller than the bandwidth-delay product",
         ("window_limited", "send_buffer_limited", "sender_application_limited"),
         (TRUST, REVIEW),
         (
-            "buffer over RTT: the same law as for the receiver's window, set by the other "
-            "end, which no packet states"
+            "buffer over RTT: the same law as for the receiver's window, set at the other end, "
+            "which no packet reports"
         ),
         known=Wanted(causes=("window_limited", "send_buffer_limited"), verdicts=(TRUST, REVIEW)),
     ),
     _kind(
         "delayed-ack",
-        "the receiver delays its acknowledgements whenever it may",
+        "the receiver delays its acknowledgements whenever allowed",
         ("acknowledgements_delayed", "window_limited", "receiver_limited"),
         (TRUST, REVIEW),
         (
-            "the receiver's timer is part of the round trip; whether it is the network's is a "
-            "question of taste, so both verdicts stand"
+            "the receiver's timer is part of the round trip; whether it counts as the network's "
+            "is a matter of convention, so both verdicts are accepted"
         ),
     ),
     _kind(
@@ -306,14 +310,14 @@ _KINDS: tuple[Kind, ...] = (
         "the sending process is stopped periodically and packets are lost",
         ("host_scheduling", "sender_application_limited", "network_loss"),
         (REVIEW, DISCARD),
-        "either may have cost more; in no case is the number the network's alone",
+        "either may have cost more; in no case does the number describe the network alone",
     ),
     _kind(
         "guest-quota-and-loss",
-        "the sending machine gets a share of a processor and packets are lost",
+        "the sending machine is limited to a share of a CPU and packets are lost",
         ("host_scheduling", "network_loss"),
         (REVIEW, DISCARD),
-        "either may have cost more; in no case is the number the network's alone",
+        "either may have cost more; in no case does the number describe the network alone",
     ),
 )
 
@@ -321,18 +325,18 @@ KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
 """Every kind by its name, in the order of the table."""
 
 UNDISTURBED = {"window": "undisturbed-window", "link": "undisturbed-link", "short": "short"}
-"""What is true where nothing was done, by what limits the network."""
+"""The kind of an undisturbed transfer, by what limits the network."""
 
 
 def table() -> str:
     """The table as Markdown."""
     head = (
-        "| what is done | | sender's capture alone | with what the run knows | elsewhere | "
+        "| kind | disturbance | sender's capture alone | with host samples | elsewhere | "
         "why |\n|---|---|---|---|---|---|\n"
     )
     return head + "".join(
-        f"| `{kind.name}` | {kind.done} | {_cell(kind.capture)} | {_or_same(kind, kind.known)} | "
-        f"{_or_same(kind, kind.away)} | {kind.why} |\n"
+        f"| `{kind.name}` | {kind.disturbance} | {_cell(kind.capture)} | "
+        f"{_or_same(kind, kind.known)} | {_or_same(kind, kind.away)} | {kind.why} |\n"
         for kind in _KINDS
     )
 

@@ -1,6 +1,6 @@
 """What is true of a transfer.
 
-Decided by what was done to it *and* by what that cost against its undisturbed twin.
+Decided by its disturbance *and* by what that cost against its undisturbed twin.
 
 A disturbance that took less than 5 % of the throughput is *healthy*: the network's own limit is its
 cause. One that took 5 to 15 % is *slight* and scored apart, because either name is right. A
@@ -31,7 +31,7 @@ BUILT_SHARE, BUILT_SHARE_OF_GUEST = 0.7, 0.8
 """Something else limits an undisturbed transfer below this share of what its network can give; a
 guest's processor is emulated and soon does."""
 
-Kept = Mapping[str, Any]
+Stored = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +50,19 @@ class Label:
 class Twins:
     """What undisturbed transfers came to, by network."""
 
-    def __init__(self, transfers: Iterable[Kept]) -> None:
+    def __init__(self, transfers: Iterable[Stored]) -> None:
         found: dict[Network, list[float]] = {}
         windows: dict[Network, list[float]] = {}
-        for kept in transfers:
-            rate = throughput(kept)
+        for stored in transfers:
+            rate = throughput(stored)
             if (
-                kept["outcome"] == MADE
-                and KINDS[kept["kind"]].costs == "nothing"
+                stored["outcome"] == MADE
+                and KINDS[stored["kind"]].costs == "nothing"
                 and rate is not None
             ):
-                found.setdefault(network_of(kept), []).append(rate)
-                if (offered := window(kept)) is not None:
-                    windows.setdefault(network_of(kept), []).append(offered)
+                found.setdefault(network_of(stored), []).append(rate)
+                if (offered := window(stored)) is not None:
+                    windows.setdefault(network_of(stored), []).append(offered)
         self._rates = {network: median(rates) for network, rates in found.items()}
         self._windows = {network: median(sizes) for network, sizes in windows.items()}
 
@@ -93,7 +93,7 @@ class Twins:
 
 
 def _is_as_built(network: Network, rate: float, offered: float | None) -> bool:
-    """A receiver may offer another window than it was asked to.
+    """A receiver may offer another window than configured.
 
     Then that one is what the network gives.
     """
@@ -103,7 +103,7 @@ def _is_as_built(network: Network, rate: float, offered: float | None) -> bool:
     return network.limit == "short" or rate >= share * payload_megabits(network) * 1e6
 
 
-def _window_share(kept: Kept, twins: Twins) -> float:
+def _window_share(stored: Stored, twins: Twins) -> float:
     """The receiver's window was smaller than its twin's by chance.
 
     The kernel does not always let it grow to where it is held.
@@ -111,54 +111,54 @@ def _window_share(kept: Kept, twins: Twins) -> float:
     That part is not what the disturbance cost, unless it is what a disturbance of the receiver
     does.
     """
-    own, theirs = window(kept), twins.window(network_of(kept))
+    own, theirs = window(stored), twins.window(network_of(stored))
     if (
         own is None
         or theirs is None
-        or network_of(kept).limit != "window"
-        or "receiver_limited" in KINDS[kept["kind"]].capture.causes
+        or network_of(stored).limit != "window"
+        or "receiver_limited" in KINDS[stored["kind"]].capture.causes
     ):
         return 1.0
     return min(1.0, own / theirs)
 
 
-def window(kept: Kept) -> float | None:
+def window(stored: Stored) -> float | None:
     """The largest window that the receiver offered, in bytes."""
-    row = ((kept.get("captures") or {}).get("sender") or {}).get("row") or {}
+    row = ((stored.get("captures") or {}).get("sender") or {}).get("row") or {}
     size = row.get("window_max_bytes")
     return None if size is None else float(size)
 
 
-def throughput(kept: Kept) -> float | None:
+def throughput(stored: Stored) -> float | None:
     """Bits of payload per second, as the capture beside the sender shows them.
 
     The number that is judged.
     """
-    row = ((kept.get("captures") or {}).get("sender") or {}).get("row") or {}
+    row = ((stored.get("captures") or {}).get("sender") or {}).get("row") or {}
     rate = row.get("throughput_bytes_per_second")
     return None if rate is None else float(rate) * 8
 
 
-def network_of(kept: Kept) -> Network:
-    """The network of a transfer that was kept."""
-    return Network(**kept["network"])
+def network_of(stored: Stored) -> Network:
+    """The network of a stored transfer."""
+    return Network(**stored["network"])
 
 
-def label(kept: Kept, twins: Twins) -> Label:
+def label(stored: Stored, twins: Twins) -> Label:
     """What is true of a transfer that was made."""
-    kind, network, rate = KINDS[kept["kind"]], network_of(kept), throughput(kept)
+    kind, network, rate = KINDS[stored["kind"]], network_of(stored), throughput(stored)
     own: dict[Knowledge, Wanted] = {"capture": kind.capture, "known": kind.known, "away": kind.away}
     if kind.costs == "most":
         return Label(standing="disturbed", made=kind.cause, cost=None, wanted=own)
     if kind.costs == "nothing":
-        clear = rate is not None and _is_as_built(network, rate, window(kept))
+        clear = rate is not None and _is_as_built(network, rate, window(stored))
         return Label(
             standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own
         )
     twin = twins.rate(network)
     if twin is None or rate is None:
         return Label(standing="unclear", made=kind.cause, cost=None, wanted=own)
-    cost = 1 - rate / (twin * _window_share(kept, twins))
+    cost = 1 - rate / (twin * _window_share(stored, twins))
     if cost >= CLEAR:
         return Label(standing="disturbed", made=kind.cause, cost=cost, wanted=own)
     base = KINDS[UNDISTURBED[network.limit]]
@@ -174,7 +174,7 @@ def label(kept: Kept, twins: Twins) -> Label:
 
 
 def _healthy(undisturbed: Wanted, disturbed: Wanted) -> Wanted:
-    """The network's own limit; what was done may be named where that is the network's, too."""
+    """The network's own limit; the disturbance may be named if it is the network's, too."""
     more = disturbed.causes if disturbed.verdicts == (TRUST,) else ()
     return Wanted(causes=_union(undisturbed.causes, more), verdicts=undisturbed.verdicts)
 

@@ -1,10 +1,10 @@
-"""What is kept of a transfer.
+"""The stored data of a transfer.
 
 For each capture the row of its transfers table and the facts about the capture, and what the run
 knows.
 
-That is everything that the rules look at, so that changed rules can be asked again without another
-transfer. Judges nothing.
+That is all the input of the rules, so that changed rules can judge again without another transfer.
+Judges nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from trustbed import Capture, analyze
 from trustbed.report import columns, schemas
 from validation.truth.scenario import CLIENT, ROUTER, SERVER, TRANSFER
 
-PLACES = {CLIENT: "sender", SERVER: "receiver", ROUTER: "middle"}
+CAPTURE_POINTS = {CLIENT: "sender", SERVER: "receiver", ROUTER: "middle"}
 PORT = 5001
-"""Of the first workload."""
+"""The port of the first workload."""
 _ADDED = frozenset(field.name for field in schemas.VERDICT_FIELDS)
 _TIMES = ("busy_ns", "receive_window_limited_ns", "send_buffer_limited_ns")
 _FACTS_WITHOUT = frozenset({"first_ns", "last_ns"})
@@ -31,7 +31,7 @@ Values = dict[str, Any]
 
 
 def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
-    """Of a complete repetition."""
+    """The data of a complete repetition."""
     workload = next(one for one in record["workloads"] if one["name"] == TRANSFER)
     transfers = workload["report"]["transfers"]
     return {
@@ -50,11 +50,11 @@ def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
 
 
 def kernel(transfers: list[Mapping[str, Any]]) -> Values | None:
-    """The sending kernel's account of the largest transfer at its end."""
-    told = [one for one in transfers if one.get("tcp")]
-    if not told:
+    """The sending kernel's counters of the largest transfer at its end."""
+    reported = [one for one in transfers if one.get("tcp")]
+    if not reported:
         return None
-    largest = max(told, key=lambda one: one.get("payload_bytes") or 0)
+    largest = max(reported, key=lambda one: one.get("payload_bytes") or 0)
     tcp = largest["tcp"]
     return {
         **{name: tcp.get(name) for name in _TIMES},
@@ -79,7 +79,7 @@ def _without_moments(fault: Mapping[str, Any]) -> Values:
 
 
 def _samples(directory: Path) -> Values:
-    """What was seen of the machine, and of the sending host's quotas and processes."""
+    """Samples of the machine, and of the sending host's quotas and processes."""
     found: Values = {}
     for file in sorted(directory.glob("*.parquet")):
         if file.stem.split(".")[-1] in (
@@ -93,17 +93,17 @@ def _samples(directory: Path) -> Values:
 
 def _captures(directory: Path) -> Iterator[tuple[str, Values]]:
     for file in sorted(directory.glob("*.pcapng*")):
-        place = PLACES.get(file.name.partition(".")[0])
-        if place is not None:
-            yield place, _capture(file, place)
+        point = CAPTURE_POINTS.get(file.name.partition(".")[0])
+        if point is not None:
+            yield point, _capture(file, point)
 
 
-def _capture(file: Path, place: str) -> Values:
+def _capture(file: Path, point: str) -> Values:
     """The largest transfer of the workload in a capture.
 
     ``row`` is ``None`` where there is none.
     """
-    capture = analyze(file, at=place, workers=1)  # type: ignore[arg-type]
+    capture = analyze(file, at=point, workers=1)  # type: ignore[arg-type]
     rows = [row for row in _rows(capture) if PORT in (row["src_port"], row["dst_port"])]
     row = max(rows, key=lambda one: one["unique_bytes"] or 0, default=None)
     facts = {key: value for key, value in capture.facts.items() if key not in _FACTS_WITHOUT}
@@ -111,12 +111,12 @@ def _capture(file: Path, place: str) -> Values:
 
 
 def _rows(capture: Capture) -> Iterator[Values]:
-    """Rows as the table has them, without the verdicts: those are asked for anew each time."""
+    """Rows as the table has them, without the verdicts: those are computed anew each time."""
     for batch in capture.stream("transfers"):
         for row in columns.plain_rows(batch):
             yield {key: value for key, value in row.items() if key not in _ADDED}
 
 
 def again(captures: Path) -> Values:
-    """The captures of a transfer measured anew, where they were kept."""
+    """The stored captures of a transfer, measured again."""
     return dict(_captures(captures))

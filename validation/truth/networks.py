@@ -1,6 +1,6 @@
 """Undisturbed networks.
 
-Two links with a router between them, an end-to-end rate and delay, and what limits a lone transfer
+Two links with a router between them, an end-to-end rate and delay, and the limit of a lone transfer
 there.
 
 A network is built so that its limit is known by construction. *window*: the receiver's buffer holds
@@ -8,8 +8,8 @@ less than three quarters of what fits into the path. *link*: buffers are large, 
 least what fits into the path, and the transfer lasts long enough for slow start to be a small part
 of it. *short*: so few bytes that slow start cannot end before they are sent.
 
-Does not say what is done to it. The twin of a disturbed transfer is a transfer on the same network
-to which nothing is done.
+Disturbances are elsewhere. The twin of a disturbed transfer is a transfer on the same network
+without a disturbance.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ INITIAL_SEGMENTS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """Where a transfer happens. Hashable: transfers with equal networks share their twins."""
+    """The network of a transfer. Hashable: transfers with equal networks share their twins."""
 
     rate_megabits: float
     round_trip_ms: float
@@ -59,11 +59,11 @@ class Network:
     near_share: float = 0.5
     narrow: Literal["near", "far"] = "far"
     guest: str | None = None
-    """NIC of the sender where it is a machine of its own, else ``None``: a namespace."""
+    """NIC of the sender if it is a guest; ``None`` for a namespace."""
 
     @property
     def path_bytes(self) -> float:
-        """What fits into the path."""
+        """The bandwidth-delay product."""
         return self.rate_megabits * 1e6 / 8 * self.round_trip_ms / 1e3
 
     @property
@@ -75,14 +75,14 @@ class Network:
 
     @property
     def expected_megabits(self) -> float:
-        """What an undisturbed transfer should come to, roughly: disturbances are dosed by it."""
+        """The approximate rate of an undisturbed transfer: doses are relative to it."""
         if self.limit == "window" and self.window_bytes is not None:
             return min(self.rate_megabits, self.window_bytes * 8 / self.round_trip_ms / 1e3)
         return self.rate_megabits
 
     @property
     def name(self) -> str:
-        """Says all of it in one word."""
+        """All of it in one word."""
         parts = [
             f"{self.rate_megabits:g}M",
             f"{self.round_trip_ms:g}ms",

@@ -1,4 +1,4 @@
-"""The section of docs/validation.md: what is accepted, then what came out."""
+"""The section of docs/validation.md: accepted answers, then results."""
 
 from __future__ import annotations
 
@@ -18,71 +18,59 @@ from validation.truth.score import Score, Share
 REPORTED = "even"
 LETTERS = {"sender-known": "K", "sender": "S", "receiver": "R", "middle": "M"}
 DIRECTORY = "validation"
-"""Of the pictures, beside the page."""
+"""The directory of the pictures, beside the page."""
 _LOWEST = 3
-"""So many causes are named where a macro F1 is lower than was wanted."""
+"""Number of causes named where a macro F1 is lower than wanted."""
 
 _HEAD = """## How often the verdict is right
 
-`make truth` makes transfers whose limiting cause is known because it was made: on emulated networks
-that are themselves built to have one
-known limit, something is done to a transfer or nothing, in doses from what stops it down to what it
-does not feel. Each is captured
-beside the sender, beside the receiver and at the router between them; each capture is judged alone,
-the sender's once more with what the
-run knows besides.
+`make truth` makes transfers whose limiting cause is known because it was injected. They run on
+emulated networks that have one known limit by design, undisturbed or with one disturbance, in doses
+from one that stops the transfer down to one without effect. Each transfer is captured at the
+sender, at the receiver and at the router between them; each capture is judged alone, the sender's
+once more with the host's samples.
 
-A transfer is labelled by what was done *and* by what that cost against undisturbed transfers on the
-same network (its twins, of which
-each network has four): less than 5 % of the throughput counts as healthy, 5 to 15 % is scored
-apart. What a network gives is reckoned
-with the window that the receiver really offered, and a twin counts in proportion to it: a window
-that stayed small by chance is no cost
-of what was done. Undisturbed transfers that stay below 70 % of that (guests below 85 %, for their
-processor is emulated), and whatever
-has no twin, are unclear and count for nothing. Every transfer has a seed; rules are developed and
-the confidence that they state is
-fitted on odd seeds only, and what is stated here is of even seeds.
+A transfer is labelled by its disturbance *and* by what that cost against undisturbed transfers on
+the same network (its twins, of which each network has four): less than 5 % of the throughput counts
+as healthy, 5 to 15 % is scored separately. The rate of a network is calculated with the window that
+the receiver really offered, and a twin counts in proportion to it: a window that stayed small by
+chance is not a cost of the disturbance. Undisturbed transfers that stay below 70 % of that (guests
+below 85 %, because their processor is emulated), and transfers without a twin, are unclear and are
+not counted. Every transfer has a seed; rules are developed and their confidence is fitted on odd
+seeds only, and the results here are of even seeds.
 
-### What is accepted
+### Accepted answers
 
-Written down before the first score. Where several causes stand, the packets leave more than one
-reading; the first in the column of what
-the run knows is the one that was made. A healthy transfer must be trusted, and named after what
-limits its network; if what was done to it
-is the network's own, its name is right too.
+Fixed before the first score. Where several causes are listed, the packets allow more than one
+interpretation; the first in the column with host samples is the injected one. A healthy transfer
+must be trusted, and named after what limits its network; if the disturbance belongs to the network
+itself, its name is right, too.
 
 """
 
 _COMPENSATION = """\
 Of a transfer that is discarded because its host stalled, `trustbed.diagnose.compensation`
-estimates what the network would have given:
-the rate that its window allows, less slow start. Here it is held against the transfer's undisturbed
-twins. An estimate is made only under
-conditions that were fixed on odd seeds, as its interval was. Where the path was disturbed besides,
-or the link of the host was dead, there
-is nothing to compare with. *Silences removed* is what one would try first, bytes over the time in
-which the sender was not idle with an open window, for the same
-transfers. Even and odd transfers share their networks, and the networks of all of them limit by the
-window: of a stalled sender
-on a network that is limited by its link nothing is known, and nothing is estimated."""
+estimates what the network would have given: the rate that its window allows, less slow start. Here
+the estimate is compared with the transfer's undisturbed twins. An estimate is made only under
+conditions that were fixed on odd seeds, as its interval was. Where the path was disturbed as well,
+or the link of the host was down, there is nothing to compare with. *Silences removed* is the
+obvious alternative, bytes over the time in which the sender was not idle with an open window, for
+the same transfers. Even and odd transfers share their networks, and all of these networks are
+limited by the window: for a stalled sender on a network that is limited by its link nothing is
+known, and nothing is estimated."""
 
 _BEFORE = """\
-The rules were begun on the odd seeds of plan 1 (755 transfers). Its even ones have been scored
-twice and their mistakes read; the last
-time macro-F1 was 0.936, 0.932, 0.897 and 0.897, false alarms 0.0, 0.0, 1.6 and 1.1 %, missed
-discards 5.7 and 17.6 %. Plan 2 has other
-networks and other seeds. Rules were changed on odd transfers of its first third, and again on those
-of its first seven tenths (decisions
-0020 and 0021, and those whose thresholds say so). In between 206 of its even seeds were scored
-once: macro-F1 0.934, 0.929, 0.847 and
-0.857, false alarms 2.3, 2.3, 4.5 and 3.4 %, missed discards 0.0 and 3.7 %. Then all of them were:
-macro-F1 0.849, 0.909, 0.875 and
+The rules were first developed on the odd seeds of plan 1 (755 transfers). Its even ones have been
+scored twice and their mistakes read; the last time macro-F1 was 0.936, 0.932, 0.897 and 0.897,
+false alarms 0.0, 0.0, 1.6 and 1.1 %, missed discards 5.7 and 17.6 %. Plan 2 has other networks and
+other seeds. Rules were changed on odd transfers of its first third, and again on those of its first
+seven tenths (decisions 0020 and 0021, and the thresholds that cite them). In between 206 of its
+even seeds were scored once: macro-F1 0.934, 0.929, 0.847 and 0.857, false alarms 2.3, 2.3, 4.5 and
+3.4 %, missed discards 0.0 and 3.7 %. Then all of them were scored: macro-F1 0.849, 0.909, 0.875 and
 0.889, missed discards 3.7 and 5.9 %; with host samples both transfers of `acknowledgements_delayed`
-were unexplained, as were both of the
-odd seeds, on which one condition was changed for it. Nothing else was changed before they were
-scored here. The confidence is fitted on
-odd transfers that no rule was made on.
+were unexplained, as were both of the odd seeds, on which one condition was changed for them.
+Nothing else was changed before they were scored here. The confidence is fitted on odd transfers
+that no rule was developed on.
 
 """
 
@@ -111,10 +99,10 @@ def _table(rows: Sequence[Sequence[object]]) -> str:
 
 
 def _result(result: Result) -> str:
-    guests = sum(one.kept["network"]["guest"] is not None for one in result.made)
+    guests = sum(one.stored["network"]["guest"] is not None for one in result.made)
     even, odd = (len(result.chosen(seeds)) for seeds in (REPORTED, "odd"))
     text = (
-        f"\n### What came out\n\n{len(result.made)} transfers{_of_plan(result)}, {guests} "
+        f"\n### Results\n\n{len(result.made)} transfers{_of_plan(result)}, {guests} "
         f"of them from guests; {even} with even seeds, "
         f"which are scored here, and {odd} with odd ones. {_waited(result)}Intervals: 95 "
         f"%.\n\n{_BEFORE}"
@@ -151,16 +139,16 @@ def _result(result: Result) -> str:
 
 
 def _wanted(found: Score, view: View) -> str:
-    """The macro F1 that was asked for, and whether it is reached."""
+    """The wanted macro F1, and whether it is reached."""
     if found.macro_f1 is None:
         return f"{view.wanted_f1:.2f}"
-    return f"{view.wanted_f1:.2f}: {'kept' if found.macro_f1 >= view.wanted_f1 else '**missed**'}"
+    return f"{view.wanted_f1:.2f}: {'met' if found.macro_f1 >= view.wanted_f1 else '**missed**'}"
 
 
 def _short_of(result: Result) -> str:
-    """Of every view that misses what was asked for.
+    """The views that miss the wanted macro F1.
 
-    Which causes cost most, and whether it is worse than with less knowledge.
+    Names the causes that cost most, and views with less knowledge that do better.
     """
     text = ""
     scores = {view.name: result.score(view, REPORTED) for view in VIEWS}
@@ -180,7 +168,7 @@ def _short_of(result: Result) -> str:
             f"lowest are {named}.\n"
         )
         less = next(
-            (one for one in VIEWS if view.known and one.place == view.place and not one.known), None
+            (one for one in VIEWS if view.known and one.point == view.point and not one.known), None
         )
         alone = scores[less.name] if less is not None else None
         if (
@@ -197,7 +185,7 @@ def _short_of(result: Result) -> str:
 
 
 def _worse(found: Score, alone: Score) -> str:
-    """Causes that are found worse although more is known."""
+    """Causes that are recognised less well although more is known."""
     before = {one.cause: one.f1 for one in alone.causes}
     worse = [
         f"`{one.cause}`, {one.f1:.2f} instead of {earlier:.2f} (of {one.recall.of})"
@@ -210,10 +198,10 @@ def _worse(found: Score, alone: Score) -> str:
 
 
 def _of_plan(result: Result) -> str:
-    """What is missing of the plan is said; what is there holds all kinds in proportion."""
+    """States what is missing of the plan; the rest has all kinds in proportion."""
     missing = (result.planned or 0) - len(result.transfers)
     return (
-        f" of the {result.planned} that are planned (the rest is not made yet)"
+        f" of the {result.planned} planned (the rest is not made yet)"
         if result.planned and missing > 0
         else ""
     )
@@ -242,7 +230,7 @@ def _view(result: Result, view: View) -> str:
     found = result.score(view, REPORTED)
     if not found.cases:
         return f"\n#### {view.words.capitalize()}\n\nNo such capture was taken.\n"
-    rows: list[tuple[object, ...]] = [("cause that was made", "made", "precision", "recall", "F1")]
+    rows: list[tuple[object, ...]] = [("injected cause", "made", "precision", "recall", "F1")]
     for each in found.causes:
         interval = (
             f" ({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
@@ -252,7 +240,7 @@ def _view(result: Result, view: View) -> str:
             (f"`{each.cause}`", each.recall.of, _share(each.precision), _share(each.recall), value)
         )
     bins: list[tuple[object, ...]] = [
-        ("stated confidence", "answers", "mean", "right", "stated lies inside")
+        ("stated confidence", "answers", "mean", "right", "stated within interval")
     ]
     calibrated = result.calibration(view, REPORTED)
     for one in calibrated.bins:
@@ -276,24 +264,22 @@ def _view(result: Result, view: View) -> str:
 
 
 def _pooled(found: Calibration) -> str:
-    """What the reliability table comes to."""
+    """A summary of the reliability table."""
     held = [each.holds for each in found.bins if each.holds is not None]
-    kept = (
-        "" if found.error is None else ": kept" if found.error <= WANTED_ERROR else ": **missed**"
-    )
+    met = "" if found.error is None else ": met" if found.error <= WANTED_ERROR else ": **missed**"
     return (
         f"Pooled calibration error (bins weighted by their answers): "
         f"{text_of.error_words(found)}, wanted at most {WANTED_ERROR:.2f}"
-        f"{kept}. Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold.\n"
+        f"{met}. Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold.\n"
     )
 
 
 def _compensation(result: Result) -> str:
-    """Of transfers discarded for stalls of their host.
+    """Estimates for transfers that were discarded because their host stalled.
 
-    Only beside the sender anything is discarded for them.
+    Only captures at the sender are discarded for that.
     """
-    views = [view for view in VIEWS if view.place == "sender"]
+    views = [view for view in VIEWS if view.point == "sender"]
     rows: list[tuple[object, ...]] = [
         (
             "",
@@ -359,21 +345,21 @@ def _kernel(result: Result) -> str:
     for each in result.agreements(REPORTED):
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
         rows.append((each.what, each.transfers, middle, each.near, each.same_side))
-    told = (
-        f"Limited by the send buffer for half of the busy time, says the kernel: "
+    limited = (
+        f"Limited by the send buffer for half of the busy time, according to the kernel: "
         f"{result.buffer_limited(REPORTED)} transfers.\n"
     )
-    return f"\n#### The sender's capture against its kernel\n\n{_table(rows)}\n{told}"
+    return f"\n#### The sender's capture against its kernel\n\n{_table(rows)}\n{limited}"
 
 
 def _made(result: Result) -> str:
-    """What each kind came to, and what could not be made."""
+    """The labels of each kind, and what could not be made."""
     standings = result.standings(REPORTED)
     names = ("healthy", "slight", "disturbed", "unclear")
     rows: list[tuple[object, ...]] = [("kind", *names)]
     rows += [(f"`{kind}`", *(standings.get((kind, name), 0) for name in names)) for kind in KINDS]
     text = (
-        f"\n#### What was made\n\nTransfers of even seeds by what their disturbance "
+        f"\n#### Transfers by label\n\nTransfers of even seeds by what their disturbance "
         f"cost.\n\n{_table(rows)}"
     )
     if result.not_made:
@@ -382,9 +368,9 @@ def _made(result: Result) -> str:
         for (kind, how, why), n in result.not_made.items():
             alike[kind, how, _without_figures(why)] += n
         lost += [(f"`{kind}`", how, n, why) for (kind, how, why), n in sorted(alike.items())]
-        text += f"\nNot made, and counted for nothing:\n\n{_table(lost)}"
+        text += f"\nNot made, and not counted:\n\n{_table(lost)}"
     if result.twins.unlike:
-        text += "\nNetworks that did not give what they were built to give, left out:\n\n"
+        text += "\nNetworks that did not reach their designed rate, left out:\n\n"
         text += _table(
             [
                 ("network", "share"),
@@ -398,24 +384,24 @@ def _made(result: Result) -> str:
 
 
 def _waited(result: Result) -> str:
-    """How often a run looked whether the machine was its own, where it did."""
-    before = [kept["before"] for kept in result.transfers if kept.get("before")]
+    """How often a run checked whether others used the machine, where it did."""
+    before = [stored["before"] for stored in result.transfers if stored.get("before")]
     if not before:
         return ""
     waits = [one["waited_seconds"] for one in before if one["waited_seconds"]]
     return (
-        f"Before {len(waits)} of {len(before)} the run waited for others to leave the "
+        f"Before {len(waits)} of {len(before)} the run waited until others no longer used the "
         f"machine, {sum(waits) / 60:.0f} min in all. "
     )
 
 
 def _without_figures(why: str) -> str:
-    """What reasons of a kind have in common: each transfer was late by figures of its own."""
+    """The common part of reasons of one kind: each transfer has figures of its own."""
     return re.sub(r"^[\d.]+ % of ", "", why).split(", at most ")[0].split(" by ")[0]
 
 
 def _wrong(result: Result) -> str:
-    """Every wrong answer, by the class of mistake that it is."""
+    """Every wrong answer, by class of mistake."""
     by_class: dict[str, list[Mistake]] = {}
     for mistake in mistakes(result.chosen(REPORTED)):
         by_class.setdefault(class_of(mistake).name, []).append(mistake)
@@ -424,9 +410,8 @@ def _wrong(result: Result) -> str:
     text = (
         "\n#### Wrong verdicts\n\nEvery wrong cause and verdict of healthy and clearly "
         "disturbed transfers, by class; the condition of "
-        "each class is in `validation/truth/reasons.py`. Views: K with what the run "
-        "knows, S beside the sender, R beside the receiver, M "
-        "in the middle.\n"
+        "each class is in `validation/truth/reasons.py`. Views: K with host samples, S at the "
+        "sender, R at the receiver, M in the middle.\n"
     )
     for each in (*CLASSES, OPEN):
         if each.name in by_class:
@@ -442,13 +427,13 @@ def _mistakes(found: Sequence[Mistake]) -> str:
     for mistake in found:
         cost, answer = mistake.label.cost, mistake.answer
         key = (
-            mistake.one.kept["name"],
+            mistake.one.stored["name"],
             mistake.label.standing if cost is None else f"{cost:.0%}",
             answer.cause,
             f"{answer.verdict}, {answer.rule}",
         )
         lines[key] = lines.get(key, "") + LETTERS[mistake.view.name]
-    rows: list[tuple[object, ...]] = [("transfer", "cost", "said", "verdict and rule", "views")]
+    rows: list[tuple[object, ...]] = [("transfer", "cost", "answer", "verdict and rule", "views")]
     rows += [
         (f"`{name}`", cost, f"`{cause}`", verdict, views)
         for (name, cost, cause, verdict), views in lines.items()

@@ -1,8 +1,8 @@
-"""The pictures of the page, as Vega-Lite and from there SVG.
+"""The pictures of the page, as Vega-Lite, rendered to SVG.
 
-Confusion, confidence, doses, F1 by cause, the kernel's account.
+Confusion, confidence, doses, F1 by cause, the kernel's counters.
 
-Draws what `result` computed and nothing else.
+Draws only what `result` computed.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ def _chart(title: str, rows: list[dict[str, Any]], **more: Any) -> Specification
 
 
 def confusion(result: Result, view: View, seeds: str) -> Specification:
-    """Rows: what was made. Columns: what was said. Shade: the share of the row."""
+    """Rows: injected causes. Columns: answers. Shade: the share of the row."""
     found = result.score(view, seeds)
     made = [each.cause for each in found.causes]
-    said = [*made, *sorted({name for _, name in found.confusion} - set(made))]
+    answered = [*made, *sorted({name for _, name in found.confusion} - set(made))]
     of = {each.cause: each.recall.of for each in found.causes}
     rows = [
         {
-            "made": f"{_words(cause)} ({of[cause]})",
-            "said": _words(name),
+            "injected": f"{_words(cause)} ({of[cause]})",
+            "answered": _words(name),
             "transfers": count,
             "share": count / of[cause],
             "kind": "right" if cause == name else "wrong",
@@ -83,20 +83,20 @@ def confusion(result: Result, view: View, seeds: str) -> Specification:
     ]
     axes: Specification = {
         "x": {
-            "field": "said",
+            "field": "answered",
             "type": "nominal",
-            "sort": [_words(name) for name in said],
-            "title": "what was said",
+            "sort": [_words(name) for name in answered],
+            "title": "answer",
         },
         "y": {
-            "field": "made",
+            "field": "injected",
             "type": "nominal",
             "sort": [f"{_words(name)} ({of[name]})" for name in made],
-            "title": "what was made",
+            "title": "injected cause",
         },
     }
     axes["x"]["axis"] = {"labelAngle": -40, "orient": "top"}
-    axes["x"]["scale"] = {"domain": [_words(name) for name in said]}
+    axes["x"]["scale"] = {"domain": [_words(name) for name in answered]}
     shade = {
         "field": "share",
         "type": "quantitative",
@@ -124,7 +124,7 @@ def confusion(result: Result, view: View, seeds: str) -> Specification:
         },
     ]
     return _chart(
-        f"What was made, what was said: {view.words}",
+        f"Injected cause and answer: {view.words}",
         rows,
         layer=layers,
         width={"step": 34},
@@ -199,7 +199,7 @@ def confidence(result: Result, views: list[View], seeds: str) -> Specification:
     }
     specification = {"width": 190, "height": 190, "layer": layers}
     return _chart(
-        "Does a confidence mean what it says?", rows, facet=facet, columns=4, spec=specification
+        "Is the stated confidence right?", rows, facet=facet, columns=4, spec=specification
     )
 
 
@@ -250,7 +250,7 @@ def causes(result: Result, views: list[View], seeds: str) -> Specification:
 def doses(result: Result, seeds: str) -> Specification:
     """Every disturbed transfer by what it cost.
 
-    Where a cause stops mattering, and where it stops being found.
+    Where a cause stops mattering, and where it stops being recognised.
     """
     view = next(view for view in VIEWS if view.name == "sender-known")
     rows = [
@@ -299,12 +299,12 @@ def kernel(result: Result, seeds: str) -> Specification:
     """Shares of time by the capture against those by the sending kernel."""
     rows = []
     for one in result.chosen(seeds):
-        row = (one.kept["captures"].get("sender") or {}).get("row") or {}
-        told = one.kept.get("kernel") or {}
-        busy, duration = told.get("busy_ns"), row.get("duration_ns")
+        row = (one.stored["captures"].get("sender") or {}).get("row") or {}
+        counters = one.stored.get("kernel") or {}
+        busy, duration = counters.get("busy_ns"), row.get("duration_ns")
         if not busy or not duration:
             continue
-        window = told.get("receive_window_limited_ns")
+        window = counters.get("receive_window_limited_ns")
         if row.get("rwnd_limited") is not None and window is not None:
             rows.append(
                 {
@@ -322,13 +322,13 @@ def kernel(result: Result, seeds: str) -> Specification:
         "x": {
             "field": "kernel",
             "type": "quantitative",
-            "title": "share of time, says the kernel",
+            "title": "share of time, by the kernel",
             "scale": {"domain": [0, 1]},
         },
         "y": {
             "field": "capture",
             "type": "quantitative",
-            "title": "share of time, says the capture",
+            "title": "share of time, by the capture",
             "scale": {"domain": [0, 1]},
         },
     }

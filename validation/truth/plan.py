@@ -43,8 +43,7 @@ A look at it, networks, boot, captures read.
 class Planned:
     """A transfer that is to be made.
 
-    ``disturbance`` is ``None`` for one that nothing is done to; ``place`` is that in the run, 0
-    to 1.
+    ``disturbance`` is ``None`` for an undisturbed one; ``position`` is that in the run, 0 to 1.
     """
 
     name: str
@@ -52,11 +51,11 @@ class Planned:
     network: Network
     disturbance: Disturbance | None = None
     dose: tuple[tuple[str, Any], ...] = ()
-    place: float = 0.0
+    position: float = 0.0
 
     @property
     def kind(self) -> str:
-        """What is done."""
+        """The kind of disturbance."""
         return self.disturbance.kind if self.disturbance else UNDISTURBED[self.network.limit]
 
     @property
@@ -67,7 +66,7 @@ class Planned:
     @property
     def round(self) -> int:
         """The part of the run in which it is made, from 0."""
-        return int(self.place * ROUNDS)
+        return int(self.position * ROUNDS)
 
     @property
     def needs_twin(self) -> bool:
@@ -78,7 +77,7 @@ class Planned:
     def is_light(self) -> bool:
         """Whether others may be made beside it.
 
-        A slow link, and nobody's processor is disturbed.
+        A slow link, and no processor is disturbed.
         """
         return (
             self.network.rate_megabits <= LIGHT_MEGABITS
@@ -121,14 +120,14 @@ class Plan:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Differs when anything that would be done differs.
+        """Differs when any scenario differs.
 
-        What was made by another plan is no part of this one.
+        Transfers of another plan do not belong to this one.
         """
-        told = hashlib.sha256()
+        digest = hashlib.sha256()
         for one in self.transfers:
-            told.update(f"{one.name}\n{one.scenario(middle=True)}\n".encode())
-        return {"seed": self.seed, "scenarios": told.hexdigest()[:16]}
+            digest.update(f"{one.name}\n{one.scenario(middle=True)}\n".encode())
+        return {"seed": self.seed, "scenarios": digest.hexdigest()[:16]}
 
     def order(self, chosen: Sequence[Planned] | None = None) -> Iterator[Planned]:
         """The transfers in order, a pair of twins before what needs it."""
@@ -138,7 +137,7 @@ class Plan:
             if not one.needs_twin:
                 twins.setdefault(one.network, []).append(one)
         made: set[str] = set()
-        for one in sorted(transfers, key=lambda planned: (planned.place, planned.name)):
+        for one in sorted(transfers, key=lambda planned: (planned.position, planned.name)):
             first = twins[one.network][:_ODD_AND_EVEN] if one.needs_twin else []
             for each in (*first, one):
                 if each.name not in made:
@@ -152,7 +151,7 @@ class Plan:
             count = len(networks) * pairs
             for index, network in enumerate(networks):
                 for pair in range(pairs):
-                    place = (at + (pair * len(networks) + index + 0.5) / count) / ROUNDS
+                    position = (at + (pair * len(networks) + index + 0.5) / count) / ROUNDS
                     for number in _both(pair):
                         kind = UNDISTURBED[network.limit]
                         seed = self._seed(kind, network.name, number)
@@ -160,7 +159,7 @@ class Plan:
                             name=f"{kind}.{network.name}.{number}",
                             seed=seed,
                             network=network,
-                            place=place,
+                            position=position,
                         )
 
     def _shorts(self) -> Iterator[Planned]:
@@ -172,13 +171,13 @@ class Plan:
                     name=f"short.{number}",
                     seed=seed,
                     network=network,
-                    place=self._place("short", pair, SHORT),
+                    position=self._position("short", pair, SHORT),
                 )
 
     def _disturbed(self, disturbance: Disturbance) -> Iterator[Planned]:
         for pair in range(disturbance.transfers // _ODD_AND_EVEN):
-            place = self._place(disturbance.kind, pair, disturbance.transfers)
-            pool = self._pools.fit_for(disturbance, int(place * ROUNDS))
+            position = self._position(disturbance.kind, pair, disturbance.transfers)
+            pool = self._pools.fit_for(disturbance, int(position * ROUNDS))
             dose = tuple(disturbance.doses[pair % len(disturbance.doses)].items())
             for number in _both(pair):
                 seed = self._seed(disturbance.kind, "", number)
@@ -190,17 +189,17 @@ class Plan:
                     network=network,
                     disturbance=disturbance,
                     dose=dose,
-                    place=place,
+                    position=position,
                 )
 
-    def _place(self, kind: str, pair: int, transfers: int) -> float:
+    def _position(self, kind: str, pair: int, transfers: int) -> float:
         """Somewhere in this pair's part of the run."""
         return (
             (pair + Random(f"{self.seed} place {kind} {pair}").random()) * _ODD_AND_EVEN / transfers
         )
 
     def _seed(self, kind: str, network: str, number: int) -> int:
-        """A seed of 31 bits whose last says whether the transfer is one to develop on.
+        """A seed of 31 bits; it is odd if the transfer is one to develop on.
 
         The first of each pair is.
         """

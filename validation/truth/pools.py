@@ -2,7 +2,7 @@
 
 Those that a window limits, those that a link does, and what some disturbances ask for.
 
-Each network belongs to one round of the run. Does not say what happens on them: see `plan`.
+Each network belongs to one round of the run. What happens on them is in `plan`.
 
 Bias: where none of a round's networks can bear a disturbance, those of all rounds are used.
 """
@@ -62,24 +62,22 @@ class Pools:
         )
 
     def fit_for(self, disturbance: Disturbance, number: int) -> list[Network]:
-        """The networks of a round that this can be done on."""
+        """The networks of a round that suit a disturbance."""
         return self._fit(disturbance, number) or self._fit(disturbance, None)
 
     def _fit(self, disturbance: Disturbance, number: int | None) -> list[Network]:
-        place = slice(None) if number is None else slice(number, None, self._count)
+        part = slice(None) if number is None else slice(number, None, self._count)
         special = [
             name
-            for name, asked in (
+            for name, suits in (
                 ("guest", disturbance.guest),
                 ("small", disturbance.small_buffer),
                 ("tiny", disturbance.tiny_window),
             )
-            if asked
+            if suits
         ]
         among = [
-            network
-            for name in special or disturbance.limits
-            for network in self._pools[name][place]
+            network for name in special or disturbance.limits for network in self._pools[name][part]
         ]
         fit = [
             one

@@ -1,6 +1,6 @@
 """How far a run is.
 
-A line that says what was made last, how much is left, and what came of odd and even seeds.
+A line with the last transfer, what is left, and the outcomes of odd and even seeds.
 
 On a terminal the line replaces itself; elsewhere one in twenty is written, and every failure.
 Counts include what earlier runs left in the directory. The time left is that of a calm machine,
@@ -30,7 +30,7 @@ class Progress:
     ) -> None:
         self._expected = {one.name: one.seconds for one in missing}
         self._left_seconds = self._whole_seconds = sum(self._expected.values())
-        self._done = 0
+        self._made = 0
         self._minutes = minutes
         self._outcomes: Counter[tuple[bool, str]] = Counter()
         self._is_waiting = False
@@ -40,19 +40,19 @@ class Progress:
         """A transfer that was there before."""
         self._outcomes[is_odd, outcome] += 1
 
-    def on_made(self, kept: Mapping[str, Any], *, passed: float) -> None:
+    def on_made(self, stored: Mapping[str, Any], *, passed: float) -> None:
         """A transfer more, so many seconds after the beginning."""
-        self._done += 1
+        self._made += 1
         self._is_waiting = False
-        self._left_seconds -= self._expected[kept["name"]]
-        self._outcomes[bool(kept["seed"] % 2), kept["outcome"]] += 1
+        self._left_seconds -= self._expected[stored["name"]]
+        self._outcomes[bool(stored["seed"] % 2), stored["outcome"]] += 1
         if (
             self._is_terminal
-            or self._done % _EVERY == 0
-            or self._done == len(self._expected)
-            or kept["outcome"] == "failed"
+            or self._made % _EVERY == 0
+            or self._made == len(self._expected)
+            or stored["outcome"] == "failed"
         ):
-            self._write(self.line(kept, passed=passed))
+            self._write(self.line(stored, passed=passed))
 
     def on_waiting(self, lost: float, left_seconds: float) -> None:
         """The machine is taken by others.
@@ -76,24 +76,25 @@ class Progress:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
-    def line(self, kept: Mapping[str, Any], *, passed: float) -> str:
-        """What is said of a transfer."""
-        is_made = kept["outcome"] == "made"
+    def line(self, stored: Mapping[str, Any], *, passed: float) -> str:
+        """The line about a transfer."""
+        is_made = stored["outcome"] == "made"
         came = (
-            f"{kept['payload_bits_per_second'] / 1e6:.2f} Mbit/s"
+            f"{stored['payload_bits_per_second'] / 1e6:.2f} Mbit/s"
             if is_made
-            else f"{kept['outcome']}: {kept['reason']}"
+            else f"{stored['outcome']}: {stored['reason']}"
         )
         left = (
-            f"{passed / self._done:.1f} s each, about {self._left(passed) / _MINUTE:.0f} min left"
+            f"{passed / self._made:.1f} s each, about {self._left(passed) / _MINUTE:.0f} min left"
         )
-        return (
-            f"{self._done}/{len(self._expected)}  {left}  {self._counts()}  {kept['name']}  {came}"
-        )
+        share = f"{self._made}/{len(self._expected)}"
+        return f"{share}  {left}  {self._counts()}  {stored['name']}  {came}"
 
     def _left(self, passed: float) -> float:
-        done = self._whole_seconds - self._left_seconds
-        left = self._left_seconds * passed / done if done else self._left_seconds
+        passed_seconds = self._whole_seconds - self._left_seconds
+        left = (
+            self._left_seconds * passed / passed_seconds if passed_seconds else self._left_seconds
+        )
         return (
             left if self._minutes is None else min(left, max(0.0, self._minutes * _MINUTE - passed))
         )

@@ -2,9 +2,9 @@
 
 Classes of mistakes, each with the condition that puts an answer into it.
 
-Conditions look at what was done, at what that cost and at the numbers that the answer was made
-from, never at names of transfers: the same condition that explains one answer would explain the
-next. The first class that holds is the one. What no class holds for is said to be not understood.
+Conditions depend on the disturbance, on its cost and on the numbers behind the answer, never on
+names of transfers: the same condition that explains one answer would explain the next. The first
+class that holds applies. A mistake without a class is reported as not understood.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LITTLE = 0.3
 """A cost that leaves the network's own limit within the tolerance of the comparison, or nearly."""
 FEW_LOSSES = 12
 SLOW_MEGABITS, NEAR_MS = 5, 20
-"""Where two packets take as long as the path."""
+"""Where two packets take as long as the path's delay."""
 LATE_MISSED = 0.05
 _EXPLAINED = frozenset(
     rule.name for stage in STAGES if stage.name == "explained" for rule in stage.rules
@@ -31,39 +31,39 @@ _EXPLAINED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A wrong answer with what it was made from."""
+    """A wrong answer with its evidence."""
 
     one: Judged
     view: View
 
     @property
     def kind(self) -> str:
-        """What was done."""
-        return str(self.one.kept["kind"])
+        """The kind of disturbance."""
+        return str(self.one.stored["kind"])
 
     @property
     def label(self) -> Label:
-        """What is true."""
+        """The true label."""
         return self.one.label
 
     @property
     def answer(self) -> Answer:
-        """What was said."""
+        """The wrong answer."""
         return self.one.answers[self.view.name]
 
     def number(self, name: str) -> float:
-        """Of the evidence; 0 where it is unknown."""
+        """A number of the evidence; 0 where it is unknown."""
         return float(self.answer.evidence.get(name) or 0.0)
 
     @property
     def network(self) -> dict[str, Any]:
-        """Where it happened."""
-        return dict(self.one.kept["network"])
+        """The network of the transfer."""
+        return dict(self.one.stored["network"])
 
     @property
-    def is_afar(self) -> bool:
-        """Whether the capture was not taken beside the sender."""
-        return self.view.place != "sender"
+    def is_away(self) -> bool:
+        """Whether the capture was taken away from the sender."""
+        return self.view.point != "sender"
 
     @property
     def is_short_path(self) -> bool:
@@ -87,14 +87,14 @@ CLASSES: tuple[Class, ...] = (
     Class(
         "right cause, other verdict",
         (
-            "The cause was found; what the capture's place leaves of it, or the score, put "
-            "the verdict one step beside the wanted one."
+            "The cause is right; the limits of the capture point, or the score, moved the "
+            "verdict by one step."
         ),
         lambda m: m.answer.cause in m.label.wanted[m.view.knowledge].causes,
     ),
     Class(
         "small dose, the network's own limit still explains the rate",
-        "It took less than three tenths of the throughput, and the comparison with what "
+        "It cost less than three tenths of the throughput, and the comparison with what "
         "window, loss and capacity allow has a "
         "tolerance of two.",
         lambda m: (
@@ -105,23 +105,23 @@ CLASSES: tuple[Class, ...] = (
     ),
     Class(
         "the guest's clock stalled",
-        "Seen from afar. A guest that is stopped between stamping and sending, or whose "
-        "clock is stopped with it, shows a way "
-        "that is as late as it is itself: no timestamp clears the path.",
+        "Captured away from the sender. If a guest stops between timestamping and sending, or its "
+        "clock stops with it, its own delay appears as one-way delay: no timestamp clears the "
+        "path.",
         lambda m: (
-            m.is_afar and m.kind.startswith("guest") and m.answer.cause == "network_congestion"
+            m.is_away and m.kind.startswith("guest") and m.answer.cause == "network_congestion"
         ),
     ),
     Class(
         "a policer on a path of a few packets",
-        "Link slow and path short: two packets of its own take as long as the path, so "
-        "the RTT before losses says nothing about"
-        " the queue, and a bucket of a few packets has no levels to be told apart.",
+        "The link is slow and the path short: two packets of the transfer take as long as the "
+        "path, so the RTT before losses shows nothing about the queue, and a bucket of a few "
+        "packets has no distinguishable levels.",
         lambda m: m.kind == "policer" and m.is_short_path,
     ),
     Class(
         "too few losses",
-        "So few that chance, a queue and a bucket cannot be told apart.",
+        "So few that chance, a queue and a bucket cannot be distinguished.",
         lambda m: (
             m.kind in ("policer", "loss-random", "loss-bursty", "reordering")
             and m.number("loss_events") < FEW_LOSSES
@@ -130,18 +130,18 @@ CLASSES: tuple[Class, ...] = (
     Class(
         "losses before the capture",
         (
-            "Seen from afar: when a packet that was lost before the capture had been sent is "
-            "an estimate, and with many losses a bad one."
+            "Captured away from the sender: when a packet that was lost before the capture had "
+            "been sent is an estimate, and a poor one with many losses."
         ),
         lambda m: (
-            m.is_afar
+            m.is_away
             and m.kind in ("policer", "loss-random", "loss-bursty", "loss-and-queue", "reordering")
         ),
     ),
     Class(
         "a bucket behind a queue",
         (
-            "The link before the policer queued as well: losses come while the RTT is high, "
+            "The link before the policer queued as well: losses occur while the RTT is high, "
             "as from a full queue."
         ),
         lambda m: m.kind == "policer" and m.answer.cause == "network_congestion",
@@ -149,8 +149,8 @@ CLASSES: tuple[Class, ...] = (
     Class(
         "losses in clusters",
         (
-            "Losses that come in clusters while a steady rate is held, or at a low level of "
-            "an imagined bucket, are what a policer makes."
+            "Losses in clusters at a steady rate, or at a low level of an assumed bucket, look "
+            "like those of a policer."
         ),
         lambda m: m.kind.startswith("loss") and m.answer.cause == "policed",
     ),
@@ -158,8 +158,8 @@ CLASSES: tuple[Class, ...] = (
         "a steady rate that is not the link's",
         "A buffer that is refilled at once, a sender that is stopped evenly, a policer "
         "that BBR follows: each gives a steady rate with "
-        "the same data outstanding all the time. With a queue on the way, whoever made "
-        "it, that is how a full link is told.",
+        "constant data in flight. With a queue on the path, whatever caused it, those are the "
+        "signs of a full link.",
         lambda m: (
             m.answer.rule in ("link_was_full", "path_was_full")
             and m.label.standing == "disturbed"
@@ -167,37 +167,35 @@ CLASSES: tuple[Class, ...] = (
         ),
     ),
     Class(
-        "a stalled interface, seen from afar",
+        "a stalled interface, captured away from the sender",
         (
-            "From afar the repetitions that went unanswered are not seen: a long silence "
-            "after the last write is a program's."
+            "Away from the sender the unanswered retransmissions are not visible: a long silence "
+            "after the last write is attributed to the program."
         ),
-        lambda m: m.kind == "nic-stall" and m.is_afar,
+        lambda m: m.kind == "nic-stall" and m.is_away,
     ),
     Class(
         "a stall that ends long after the interface is back",
-        "The sender repeats a packet at doubled distances, so it finds out late: the "
-        "silence fits no multiple of the reset's period, and "
+        "The sender retransmits at doubled intervals, so it notices late: the silence matches no "
+        "multiple of the reset's period, and "
         "the host is blamed instead of its driver, one verdict lower.",
         lambda m: m.kind == "nic-stall" and m.answer.cause == "host_stall",
     ),
     Class(
-        "a small buffer looks like a sender that is held back",
-        "A writer is woken when a third of its buffer is free: between that and the next "
-        "packet lie pauses under an open "
-        "window. Only who knows the buffer's size can tell; where the processor was short "
-        "as well, the host's samples speak for"
-        " the machine.",
+        "a small buffer looks like a descheduled sender",
+        "A writer is woken when a third of its buffer is free: until its next packet there are "
+        "pauses with an open window. Only the buffer's size would decide; where the CPU was short "
+        "as well, the host's samples point to the machine.",
         lambda m: (
             m.kind == "send-buffer"
             and m.answer.cause in ("host_scheduling", "unexplained", "network_congestion")
         ),
     ),
     Class(
-        "short pauses make a steady rate",
+        "short pauses look like a steady rate",
         (
-            "Writes that follow one another within a round trip keep data outstanding all the "
-            "time, at a rate as steady as a link's."
+            "Writes less than a round trip apart keep data in flight all the time, at a rate as "
+            "steady as a link's."
         ),
         lambda m: (
             m.kind == "bursty-writer"
@@ -205,7 +203,7 @@ CLASSES: tuple[Class, ...] = (
         ),
     ),
     Class(
-        "a program that pauses, on a processor that is short",
+        "a program that pauses, on a busy processor",
         "Its process waited for a processor for 5 % of the time and more (others used the "
         "machine), so the samples do not clear"
         " the machine.",
@@ -215,9 +213,9 @@ CLASSES: tuple[Class, ...] = (
     ),
     Class(
         "a process stopped in step with the samples",
-        "The samples of each second found the process running: a stop shorter than their "
-        "distance shows only by chance, and the"
-        " samples then speak for the machine. The cause is right or open, the verdict is review.",
+        "The samples of each second found the process running: a stop shorter than their interval "
+        "shows only by chance, and the samples then clear the machine. The cause is right or "
+        "open, the verdict is review.",
         lambda m: (
             m.kind in ("freeze", "quota", "spinner")
             and m.view.known
@@ -225,8 +223,8 @@ CLASSES: tuple[Class, ...] = (
         ),
     ),
     Class(
-        "a starved process that its kernel carries",
-        "The kernel goes on answering with what is queued: the pauses that remain are "
+        "a starved process whose kernel keeps sending",
+        "The kernel keeps sending what is queued: the remaining pauses are "
         "short, and the window or the path "
         "explains most of the rate.",
         lambda m: m.kind in ("freeze", "quota", "spinner", "freeze-and-loss"),
@@ -234,39 +232,36 @@ CLASSES: tuple[Class, ...] = (
     Class(
         "others in the same queue",
         "The queue was never empty while others filled it, or this transfer's few packets "
-        "met it at its lowest: base and high "
+        "found it at its lowest: base and high "
         "RTT do not bracket it.",
         lambda m: m.kind in ("cross-greedy", "cross-steady", "loss-and-queue", "reverse"),
     ),
     Class(
-        "a way back that is crowded, seen from afar",
-        (
-            "Acknowledgements that wait on their way to the sender look like a sender that "
-            "answers late."
-        ),
+        "a congested reverse path, captured away from the sender",
+        ("Acknowledgements that queue on the reverse path look like a sender that responds late."),
         lambda m: m.kind == "reverse" and m.answer.cause == "host_scheduling",
     ),
     Class(
-        "a machine short of processors, without our doing",
-        "Nothing was done, and the sender was late all the same: its own pauses, or its "
-        "host's samples, say so. An emulated or "
+        "an undisturbed machine that is short of CPU time",
+        "Nothing was injected, and the sender was late all the same: its own pauses, or its "
+        "host's samples, show it. An emulated or "
         "busy processor disturbed it, which the label does not know.",
         lambda m: m.label.standing == "healthy" and m.answer.cause == "host_scheduling",
     ),
     Class(
-        "a slow reader that hardly is one",
+        "a slow reader that is hardly slow",
         (
-            "The reader took nine tenths of what came: the window shrank a little, and stayed "
-            "the limit."
+            "The reader took nine tenths of what arrived: the window shrank a little, and "
+            "remained the limit."
         ),
         lambda m: m.kind == "slow-reader" and m.answer.cause == "window_limited",
     ),
 )
-OPEN = Class("not understood", "No condition that was thought of holds.", lambda _mistake: True)
+OPEN = Class("not understood", "No known condition holds.", lambda _mistake: True)
 
 
 def mistakes(chosen: Iterable[Judged]) -> list[Mistake]:
-    """Every wrong cause or verdict of what was healthy or clearly disturbed, in every view."""
+    """Every wrong cause or verdict of healthy or clearly disturbed transfers, in every view."""
     return [Mistake(one=one, view=view) for one in chosen for view in VIEWS if _is_wrong(one, view)]
 
 

@@ -19,18 +19,18 @@ from validation.truth.plan import Plan
 from validation.truth.score import Case, Score, counted, score
 from validation.truth.store import Store
 
-Kept = dict[str, Any]
+Stored = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One way of looking at a transfer.
+    """A view of a transfer.
 
-    Which capture, and whether the run's own knowledge is used.
+    The capture, and whether the run's own knowledge is used.
     """
 
     name: str
-    place: str
+    point: str
     known: bool
     words: str
     wanted_f1: float
@@ -38,30 +38,30 @@ class View:
     @property
     def knowledge(self) -> Knowledge:
         """Which of the accepted sets holds."""
-        return "known" if self.known else "capture" if self.place == "sender" else "away"
+        return "known" if self.known else "capture" if self.point == "sender" else "away"
 
 
 VIEWS: tuple[View, ...] = (
     View(
         name="sender-known",
-        place="sender",
+        point="sender",
         known=True,
         words="sender's capture and host samples",
         wanted_f1=0.95,
     ),
     View(
-        name="sender", place="sender", known=False, words="sender's capture alone", wanted_f1=0.90
+        name="sender", point="sender", known=False, words="sender's capture alone", wanted_f1=0.90
     ),
     View(
         name="receiver",
-        place="receiver",
+        point="receiver",
         known=False,
         words="receiver's capture alone",
         wanted_f1=0.85,
     ),
     View(
         name="middle",
-        place="middle",
+        point="middle",
         known=False,
         words="capture in the middle alone",
         wanted_f1=0.85,
@@ -76,26 +76,26 @@ SELECTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """A transfer that was made, what is true of it, and what was said, by view."""
+    """A transfer that was made, its label, and the answers, by view."""
 
-    kept: Kept
+    stored: Stored
     label: Label
     answers: Mapping[str, Answer]
 
     @property
     def is_odd(self) -> bool:
         """Whether rules may be developed on it."""
-        return bool(self.kept["seed"] % 2)
+        return bool(self.stored["seed"] % 2)
 
     def case(self, view: View) -> Case | None:
-        """For the score; ``None`` where this capture does not show it."""
+        """A case for the score; ``None`` where this capture does not show the transfer."""
         answer = self.answers.get(view.name)
         if answer is None:
             return None
         wanted = self.label.wanted[view.knowledge]
         return Case(
-            name=self.kept["name"],
-            kind=self.kept["kind"],
+            name=self.stored["name"],
+            kind=self.stored["kind"],
             standing=self.label.standing,
             made=self.label.made,
             accepted=wanted.causes,
@@ -117,36 +117,36 @@ def _planned(identity: Mapping[str, Any] | None) -> int | None:
 
 
 class Result:
-    """Of a store. Judges when it is made.
+    """The result of a store. Judges on construction.
 
     ``planned``: how many transfers its plan has, where that is a plan of today.
     """
 
-    def __init__(self, transfers: Sequence[Kept], *, planned: int | None = None) -> None:
+    def __init__(self, transfers: Sequence[Stored], *, planned: int | None = None) -> None:
         self.transfers = transfers
         self.planned = planned
         self.twins = Twins(transfers)
-        self.made = [self._judged(kept) for kept in transfers if kept["outcome"] == MADE]
+        self.made = [self._judged(stored) for stored in transfers if stored["outcome"] == MADE]
 
     @classmethod
     def of(cls, store: Store) -> Result:
         """Everything in a store."""
         return cls(list(store), planned=_planned(store.plan))
 
-    def _judged(self, kept: Kept) -> Judged:
+    def _judged(self, stored: Stored) -> Judged:
         answers = {
             view.name: answer
             for view in VIEWS
-            if (answer := judge(kept, view.place, known=view.known)) is not None
+            if (answer := judge(stored, view.point, known=view.known)) is not None
         }
-        return Judged(kept=kept, label=label(kept, self.twins), answers=answers)
+        return Judged(stored=stored, label=label(stored, self.twins), answers=answers)
 
     def chosen(self, seeds: str) -> list[Judged]:
-        """Of odd seeds, even ones, or all."""
+        """Transfers with odd seeds, even ones, or all."""
         return [one for one in self.made if seeds == "all" or one.is_odd == (seeds == "odd")]
 
     def cases(self, view: View, seeds: str) -> list[Case]:
-        """Of a view, where there is an answer."""
+        """The cases of a view that have an answer."""
         return [case for one in self.chosen(seeds) if (case := one.case(view)) is not None]
 
     def score(self, view: View, seeds: str) -> Score:
@@ -154,32 +154,34 @@ class Result:
         return score(self.cases(view, seeds))
 
     def calibration(self, view: View, seeds: str) -> Calibration:
-        """Whether its confidence means what it says."""
+        """Whether the stated confidence is right."""
         return calibrate(counted(self.cases(view, seeds)))
 
     def compensation(self, view: View, seeds: str) -> Accuracy:
-        """How near the estimates for discarded transfers come."""
+        """The accuracy of the estimates for discarded transfers."""
         return accuracy(guesses(self.chosen(seeds), view.name))
 
     def agreements(self, seeds: str) -> tuple[Agreement, ...]:
-        """Our shares of time and the kernel's."""
-        return agreements(one.kept for one in self.chosen(seeds))
+        """The capture's shares of time and the kernel's."""
+        return agreements(one.stored for one in self.chosen(seeds))
 
     def buffer_limited(self, seeds: str) -> int:
         """Transfers that the kernel calls limited by their send buffer."""
-        return buffer_limited(one.kept for one in self.chosen(seeds))
+        return buffer_limited(one.stored for one in self.chosen(seeds))
 
     @cached_property
     def not_made(self) -> dict[tuple[str, str, str], int]:
-        """What is missing, by kind, outcome and reason."""
-        lost = [kept for kept in self.transfers if kept["outcome"] != MADE]
+        """Transfers that were not made, by kind, outcome and reason."""
+        lost = [stored for stored in self.transfers if stored["outcome"] != MADE]
         return dict(
-            Counter((kept["kind"], kept["outcome"], kept.get("reason") or "") for kept in lost)
+            Counter(
+                (stored["kind"], stored["outcome"], stored.get("reason") or "") for stored in lost
+            )
         )
 
     def standings(self, seeds: str) -> dict[tuple[str, str], int]:
         """Transfers by kind and standing."""
-        return dict(Counter((one.kept["kind"], one.label.standing) for one in self.chosen(seeds)))
+        return dict(Counter((one.stored["kind"], one.label.standing) for one in self.chosen(seeds)))
 
     def as_json(self) -> dict[str, Any]:
         """The whole result."""
@@ -187,7 +189,7 @@ class Result:
             "trustbed": __version__,
             "transfers": len(self.transfers),
             "made": len(self.made),
-            "guests": sum(one.kept["network"]["guest"] is not None for one in self.made),
+            "guests": sum(one.stored["network"]["guest"] is not None for one in self.made),
             "not_made": [
                 {"kind": kind, "outcome": how, "reason": why, "transfers": n}
                 for (kind, how, why), n in self.not_made.items()
@@ -201,7 +203,7 @@ class Result:
                 seeds: {
                     view.name: asdict(self.compensation(view, seeds))
                     for view in VIEWS
-                    if view.place == "sender"
+                    if view.point == "sender"
                 }
                 for seeds in SELECTIONS
             },
@@ -214,22 +216,22 @@ class Result:
     def _score_json(self, view: View, seeds: str) -> dict[str, Any]:
         found = asdict(self.score(view, seeds))
         found["confusion"] = [
-            {"made": made, "answered": said, "transfers": n}
-            for (made, said), n in sorted(found["confusion"].items())
+            {"made": made, "answered": answered, "transfers": n}
+            for (made, answered), n in sorted(found["confusion"].items())
         ]
         return {"view": view.words, **found, "calibration": asdict(self.calibration(view, seeds))}
 
     @staticmethod
     def _answer_json(one: Judged) -> dict[str, Any]:
         return {
-            "name": one.kept["name"],
-            "seed": one.kept["seed"],
-            "kind": one.kept["kind"],
-            "dose": one.kept["dose"],
+            "name": one.stored["name"],
+            "seed": one.stored["seed"],
+            "kind": one.stored["kind"],
+            "dose": one.stored["dose"],
             "standing": one.label.standing,
             "made": one.label.made,
             "cost": one.label.cost,
-            "payload_bits_per_second": throughput(one.kept),
+            "payload_bits_per_second": throughput(one.stored),
             "answers": {
                 name: {"cause": each.cause, "verdict": each.verdict, "confidence": each.confidence}
                 for name, each in one.answers.items()

@@ -1,6 +1,6 @@
 """A transfer as a scenario of `trustbed run`.
 
-The undisturbed network first, what is done to it on top, then TOML.
+The undisturbed network first, then the disturbance, then TOML.
 
 The captures are taken beside both hosts and, where the scenario language can, at the router between
 them.
@@ -24,7 +24,7 @@ Values = dict[str, Any]
 
 
 def undisturbed(network: Network, *, seed: int, middle: bool) -> Values:
-    """The scenario of a transfer to which nothing is done."""
+    """The scenario of an undisturbed transfer."""
     near, far = (network.near_share / 2, (1 - network.near_share) / 2)
     links = {
         "near": {"between": [CLIENT, ROUTER], "delay": _milliseconds(network.round_trip_ms * near)},
@@ -49,23 +49,25 @@ def undisturbed(network: Network, *, seed: int, middle: bool) -> Values:
 
 
 def _transfer(network: Network) -> Values:
-    """No option of the socket that is not asked for.
+    """Only the configured socket options.
 
     The kernel's own sizes are what most programs have.
     """
-    asked: Values = {
+    options: Values = {
         "kind": "bulk",
         "host": CLIENT,
         "to": SERVER,
         "congestion_control": network.congestion_control,
     }
     if network.window_bytes is not None:
-        asked["window_clamp" if network.clamped else "receive_buffer"] = f"{network.window_bytes}B"
+        options["window_clamp" if network.clamped else "receive_buffer"] = (
+            f"{network.window_bytes}B"
+        )
     if network.send_buffer_bytes is not None:
-        asked["send_buffer"] = f"{network.send_buffer_bytes}B"
+        options["send_buffer"] = f"{network.send_buffer_bytes}B"
     if network.transfer_bytes is not None:
-        asked["bytes"] = f"{network.transfer_bytes}B"
-    return asked
+        options["bytes"] = f"{network.transfer_bytes}B"
+    return options
 
 
 def _milliseconds(value: float) -> str:

@@ -3,8 +3,7 @@
 One file each, complete or not there, so that a run can be interrupted at any moment.
 
 A directory belongs to one plan. Names of transfers are the same in every plan, so that those of
-another would be taken for what was not made; they can be read and judged, but nothing is added to
-them.
+another plan would be mistaken for this one's; they can be read and judged, but not added to.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ class Store:
         self.directory = directory
 
     def belong_to(self, plan: Mapping[str, Any]) -> None:
-        """Says that the directory is for the transfers of this plan.
+        """Claims the directory for the transfers of this plan.
 
-        An error if it holds those of another.
+        Raises an error if it holds those of another.
         """
         file = self._plan_file
         theirs = _plan(file) if file.is_file() else None
@@ -51,7 +50,7 @@ class Store:
             )
             hint = (
                 "give --directory another name, or remove the directory; --score-only judges what "
-                "is there as it is"
+                "is there"
             )
             raise StoreError(f"{self.directory} holds transfers of {words}", hint)
 
@@ -65,32 +64,32 @@ class Store:
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """The identity of the plan whose transfers it holds, where it says so."""
+        """The identity of the plan whose transfers it holds, if it is recorded."""
         return _plan(self._plan_file) if self._plan_file.is_file() else None
 
     def file(self, name: str) -> Path:
-        """Where a transfer is, or will be."""
+        """The file of a transfer."""
         return self.directory / "transfers" / f"{name}{_ENDING}"
 
     def captures(self, name: str) -> Path:
-        """Where its captures are, if they were kept."""
+        """The directory of its captures, if they were stored."""
         return self.directory / "captures" / name
 
     def holds(self, name: str) -> bool:
-        """Whether it was made, or found out to be impossible."""
+        """Whether it was made, or found to be impossible."""
         return self.file(name).is_file()
 
-    def write(self, kept: Mapping[str, Any]) -> None:
+    def write(self, stored: Mapping[str, Any]) -> None:
         """Adds a transfer, or replaces it."""
-        file = self.file(kept["name"])
+        file = self.file(stored["name"])
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(file.name + ".partial")
-        text = json.dumps({"version": VERSION, **kept}, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps({"version": VERSION, **stored}, ensure_ascii=False, separators=(",", ":"))
         partial.write_bytes(gzip.compress(text.encode(), mtime=0))
         partial.replace(file)
 
     def remove(self, name: str) -> None:
-        """Forgets a transfer."""
+        """Removes a transfer."""
         self.file(name).unlink(missing_ok=True)
 
     def read(self, name: str) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _of_view(result: Result, view: View, seeds: str) -> Iterator[str]:
     if not found.cases:
         yield "no such capture was taken"
         return
-    rows = [("cause that was made", "made", "precision", "recall", "F1", "")]
+    rows = [("injected cause", "made", "precision", "recall", "F1", "")]
     for each in found.causes:
         interval = (
             f"({each.f1_interval[0]:.2f}–{each.f1_interval[1]:.2f})" if each.f1_interval else ""
@@ -133,22 +133,22 @@ def _percent(share: Share) -> str:
 
 
 def matrix(found: Score) -> list[str]:
-    """Rows: what was made. Columns: what was said; an accepted name stands on the diagonal."""
+    """Rows: injected causes. Columns: answers; an accepted name is on the diagonal."""
     made = [each.cause for each in found.causes]
-    said = [*made, *sorted({name for _, name in found.confusion} - set(made))]
-    rows = [("made ↓  said →", *(_letters(index) for index in range(len(said))))]
+    answered = [*made, *sorted({name for _, name in found.confusion} - set(made))]
+    rows = [("injected ↓  answered →", *(_letters(index) for index in range(len(answered))))]
     for cause in made:
-        counts = (found.confusion.get((cause, name), 0) for name in said)
+        counts = (found.confusion.get((cause, name), 0) for name in answered)
         rows.append(
             (
-                f"{_letters(said.index(cause))} {_SHORT.get(cause, cause)}",
+                f"{_letters(answered.index(cause))} {_SHORT.get(cause, cause)}",
                 *(str(count) if count else "·" for count in counts),
             )
         )
     keys = ", ".join(
-        f"{_letters(index)} {name}" for index, name in enumerate(said) if index >= len(made)
+        f"{_letters(index)} {name}" for index, name in enumerate(answered) if index >= len(made)
     )
-    return [*columns(rows), *([f"also said: {keys}"] if keys else [])]
+    return [*columns(rows), *([f"also answered: {keys}"] if keys else [])]
 
 
 def _letters(index: int) -> str:
@@ -212,14 +212,14 @@ def _kernel(result: Result, seeds: str) -> Iterator[str]:
         rows.append((each.what, str(each.transfers), middle, str(each.near), str(each.same_side)))
     yield from columns(rows)
     yield (
-        f"limited by their send buffer for half of their busy time, says the kernel: "
+        f"limited by their send buffer for half of their busy time, according to the kernel: "
         f"{result.buffer_limited(seeds)}"
     )
 
 
 def _missing(result: Result) -> Iterator[str]:
     if result.not_made:
-        yield "NOT MADE (counts for nothing)"
+        yield "NOT MADE (not counted)"
         yield from columns(
             [
                 (kind, outcome, str(count), why[:90])
@@ -227,11 +227,11 @@ def _missing(result: Result) -> Iterator[str]:
             ]
         )
     for name, share in sorted(result.twins.unlike.items()):
-        yield f"not what it was built to be: {name} gave {share:.0%}"
+        yield f"not its designed rate: {name} gave {share:.0%}"
 
 
 def wrong_answers(result: Result, seeds: str) -> str:
-    """Every wrong cause or verdict, with all the numbers that it was made from."""
+    """Every wrong cause or verdict, with all its evidence."""
     return "\n".join(_wrong(each.one, each.view) for each in mistakes(result.chosen(seeds))) + "\n"
 
 
@@ -244,19 +244,19 @@ def _wrong(one: Judged, view: View) -> str:
     return "\n".join(
         (
             (
-                f"## {one.kept['name']} ({view.name}, {one.label.standing}{cost}) dose "
-                f"{json.dumps(one.kept['dose'])}"
+                f"## {one.stored['name']} ({view.name}, {one.label.standing}{cost}) dose "
+                f"{json.dumps(one.stored['dose'])}"
             ),
             (
                 f"network "
-                f"{json.dumps({k: v for k, v in one.kept['network'].items() if v is not None})}"
+                f"{json.dumps({k: v for k, v in one.stored['network'].items() if v is not None})}"
             ),
             f"wanted {' | '.join(wanted.causes)} → {' | '.join(wanted.verdicts)}",
             (
                 f"got    {answer.cause} {answer.confidence:.2f} → {answer.verdict}, rule "
                 f"{answer.rule}, flags {list(answer.flags)}"
             ),
-            f"kernel {json.dumps(one.kept.get('kernel'))}",
+            f"kernel {json.dumps(one.stored.get('kernel'))}",
             f"{json.dumps(evidence)}",
             "",
         )

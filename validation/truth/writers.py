@@ -2,7 +2,7 @@
 
 Rates are dosed by what the undisturbed network gives, times by its round trip, so that "half" means
 the same everywhere. A function that writes a dose changes the scenario of the undisturbed twin and
-nothing else. Which doses there are is said in `disturbances`.
+nothing else. The doses are in `disturbances`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def route_change(values: Values, network: Network, dose: Parameters, random: Ran
 
 
 def outage(values: Values, network: Network, dose: Parameters, random: Random) -> None:
-    """One of the two links is dead, both ways, after the beginning."""
+    """One of the two links is down, in both directions, after the beginning."""
     at = network.seconds * random.uniform(0.2, 0.4)
     dead = [{"at": f"{at:.2f}s", "lasts": dose["lasts"]}]
     values["links"][random.choice(("near", "far"))] |= {
@@ -118,7 +118,7 @@ def nic_stall(values: Values, network: Network, dose: Parameters, random: Random
     }
 
 
-# Others on the way.
+# Other traffic on the path.
 
 
 def _another(values: Values) -> None:
@@ -142,7 +142,7 @@ def greedy(values: Values, network: Network, dose: Parameters, random: Random) -
 
 
 def steady(values: Values, network: Network, dose: Parameters, random: Random) -> None:
-    """UDP of another host, the same way."""
+    """UDP of another host, in the same direction."""
     _another(values)
     values["background"] = {
         "others": {
@@ -226,7 +226,7 @@ def bursty_writer(values: Values, network: Network, dose: Parameters, random: Ra
 
 
 def send_buffer(values: Values, network: Network, dose: Parameters, random: Random) -> None:
-    """A buffer of the sender that holds this share of what is under way undisturbed."""
+    """A send buffer of this share of the undisturbed data in flight."""
     octets = max(
         int(network.expected_megabits * 1e6 / 8 * network.round_trip_ms / 1e3 * dose["paths"]), 8192
     )

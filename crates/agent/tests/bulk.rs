@@ -97,7 +97,7 @@ fn the_end_stops_a_transfer_that_cannot_go_on() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap().to_string();
     let sender = sender(&json!({"to": to, "tcp": {"send_buffer_bytes": 8192}}));
-    // Whoever accepts and does not read lets the sender wait in the middle of a write.
+    // A receiver that accepts and does not read lets the sender wait in the middle of a write.
     let (_stream, _) = listener.accept().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let sent = sender.close();
@@ -108,7 +108,7 @@ fn the_end_stops_a_transfer_that_cannot_go_on() {
 }
 
 #[test]
-fn what_the_other_side_does_is_told() {
+fn what_the_other_side_does_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap().to_string();
     let mut reset = sender(&json!({"to": to}));
@@ -173,7 +173,7 @@ fn wrong_configurations_are_named() {
         let (event, code) = Agent::refused("bulk", &configuration);
         assert!(
             event["message"].as_str().unwrap().contains(message),
-            "{event} should say {message}"
+            "{event} should contain {message}"
         );
         assert_eq!(code, 2, "{event}");
     }

@@ -191,7 +191,7 @@ fn wakeups_report_their_latency_and_their_cost() {
     sampler.signal("CONT");
     let begun = Instant::now();
     let most = |lines: &[Value]| {
-        lines.iter().filter_map(|line| line["wakeups"]["late_most_ns"].as_i64()).max().unwrap_or(0)
+        lines.iter().filter_map(|line| line["wakeups"]["late_max_ns"].as_i64()).max().unwrap_or(0)
     };
     // The signal may come a little after it was sent.
     while most(&lines()) < 350_000_000 {
@@ -217,7 +217,7 @@ fn wakeups_report_their_latency_and_their_cost() {
             wakeups["departure_error"].as_object().unwrap().values().map(number).sum();
         assert!(
             counted == number(&wakeups["count"])
-                && wakeups["late_most_ns"].is_null() == (counted == 0),
+                && wakeups["late_max_ns"].is_null() == (counted == 0),
             "{wakeups}"
         );
         assert!(

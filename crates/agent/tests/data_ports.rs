@@ -39,7 +39,7 @@ fn uninvited_connections_are_refused_with_a_reason_and_affect_no_others() {
         version.as_slice(),
         &[0; 64],
         &[0xff; 5000],
-        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: whoever-comes-by/1.0\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: internet-scanner/1.0\r\n\r\n",
     ] {
         let mut stream = connect(&to["probe"]);
         stream.write_all(garbage).unwrap();
@@ -153,7 +153,7 @@ fn a_complete_connection_that_does_not_end_in_time_has_failed() {
 fn a_flood_does_not_keep_declared_connections_out() {
     let connections = json!(pair(0, 16 << 10, 500_000));
     let (receiver, to) = receiver(&connections, &json!({"header_timeout_ns": 60_000_000_000_u64}));
-    // More than may wait, each with half a header and no intention to say the rest.
+    // More than may wait, each with half a header and no intention to send the rest.
     let half = &Header::data(0, 500_000).bytes()[..32];
     let flood: Vec<TcpStream> = (0..600)
         .map(|number| {
@@ -181,11 +181,11 @@ fn a_slow_header_is_refused_and_blocks_no_others() {
     let header = Header::probe(0, 1000).bytes();
     // Byte by byte, longer than permitted: in the middle it is over.
     let begun = Instant::now();
-    let said = header.iter().take_while(|byte| {
+    let sent = header.iter().take_while(|byte| {
         std::thread::sleep(Duration::from_millis(50));
         (&slow).write_all(&[**byte]).is_ok()
     });
-    assert!(said.count() < 64 || is_refused(slow), "after {:?}", begun.elapsed());
+    assert!(sent.count() < 64 || is_refused(slow), "after {:?}", begun.elapsed());
     assert_eq!(closes(&sender(&to, &connections, &json!({})).report()), ["complete"; 2]);
     assert_eq!(refused(&receiver.report()), json!({"no_header": 1}));
 }

@@ -137,8 +137,8 @@ fn is_ended(mut stream: TcpStream) -> bool {
     stream.read(&mut [0; 1]).map_or(true, |length| length == 0)
 }
 
-/// A receiver by hand, in a thread: it says of every packet of a run what `arrival` does, given its
-/// number and its length with headers.
+/// A receiver by hand, in a thread: it reports of every packet of a run what `arrival` returns for
+/// its number and its length with headers.
 fn by_hand(arrival: impl Fn(u32, usize) -> Option<i64> + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.2:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -146,18 +146,18 @@ fn by_hand(arrival: impl Fn(u32, usize) -> Option<i64> + Send + 'static) -> Sock
     datagrams.set_nonblocking(true).unwrap();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut said = [0; 16];
-        stream.read_exact(&mut said).unwrap();
-        assert_eq!(said[..], greeting(NONCE));
+        let mut received = [0; 16];
+        stream.read_exact(&mut received).unwrap();
+        assert_eq!(received[..], greeting(NONCE));
         stream.write_all(GREETING).unwrap();
-        while stream.read_exact(&mut said).is_ok() {
+        while stream.read_exact(&mut received).is_ok() {
             let (run, packets) =
-                (said[..4].to_vec(), u32::from_be_bytes(said[4..8].try_into().unwrap()));
+                (received[..4].to_vec(), u32::from_be_bytes(received[4..8].try_into().unwrap()));
             let (mut length, mut payload) = (0, [0; 2000]);
             let mut seen = BTreeSet::new();
             while let Ok(found) = datagrams.recv(&mut payload) {
                 assert_eq!(payload[..8], NONCE.to_be_bytes());
-                assert_eq!(payload[8..12], run[..], "a run is over before it is asked for");
+                assert_eq!(payload[8..12], run[..], "a run is over before it is requested");
                 seen.insert(payload[12..16].to_vec());
                 length = found + 28;
             }
@@ -309,7 +309,7 @@ fn the_other_version_of_ip_will_do() {
 }
 
 #[test]
-fn whoever_names_another_nonce_is_refused() {
+fn a_sender_with_another_nonce_is_refused() {
     let (receiver, address) = receiver(&json!({}));
     let mut stranger = sender(address, &pathchirp(&json!({})), &json!({"nonce": NONCE + 1}));
     let error = stranger.next();
@@ -329,7 +329,7 @@ fn only_the_senders_probes_are_kept_and_the_rest_is_counted() {
     let (receiver, address) = receiver(&json!({}));
     let (peer, stranger) =
         (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.3:0").unwrap());
-    // Nobody has greeted.
+    // No sender has greeted.
     peer.send_to(&probe(NONCE, 1, 0, 100), address).unwrap();
     assert!(is_ended(connect("127.0.0.3", address)));
     let mut garbage = connect("127.0.0.1", address);
@@ -479,13 +479,13 @@ fn either_side_reports_when_it_is_stopped() {
 }
 
 #[test]
-fn nobody_there_is_an_error_that_says_so() {
+fn a_missing_peer_is_an_error_that_names_it() {
     let gone = TcpListener::bind("127.0.0.2:0").unwrap().local_addr().unwrap();
     let mut sender = sender(gone, &pathchirp(&json!({})), &json!({}));
     let error = sender.next();
     assert_eq!((&error["event"], sender.exit_code()), (&json!("error"), 1));
     assert!(error["message"].as_str().unwrap().contains(&gone.to_string()), "{error}");
-    // One that accepts and is silent, or says something else.
+    // One that accepts and is silent, or sends something else.
     let strange = TcpListener::bind("127.0.0.2:0").unwrap();
     let address = strange.local_addr().unwrap();
     let greeter = std::thread::spawn(move || {

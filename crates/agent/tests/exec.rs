@@ -112,11 +112,11 @@ fn a_command_that_cannot_run_is_an_error_with_a_hint() {
         (&[], 125, "no command is given"),
     ] {
         let ended = run(words);
-        let said = String::from_utf8(ended.stderr).unwrap();
-        assert_eq!(ended.status.code(), Some(code), "{words:?}: {said}");
+        let stderr = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{words:?}: {stderr}");
         assert!(
-            said.starts_with("error: ") && said.contains(part) && said.contains("\nhint: "),
-            "{words:?}: {said}"
+            stderr.starts_with("error: ") && stderr.contains(part) && stderr.contains("\nhint: "),
+            "{words:?}: {stderr}"
         );
     }
 }

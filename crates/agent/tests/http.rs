@@ -29,7 +29,7 @@ fn fetch(configuration: &Value) -> Value {
 }
 
 fn object(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|place| u8::try_from(place % 251).unwrap()).collect()
+    (0..bytes).map(|offset| u8::try_from(offset % 251).unwrap()).collect()
 }
 
 /// A server that reads a request and gives these answers, one to each connection, then closes.
@@ -138,14 +138,14 @@ fn ab_finds_no_failure() {
             .arg(format!("http://{address}/bytes/20000"))
             .output()
             .unwrap();
-        let said = String::from_utf8(ab.stdout).unwrap();
+        let output = String::from_utf8(ab.stdout).unwrap();
         let value = |name: &str| {
-            said.lines().find_map(|line| line.strip_prefix(name)).map_or("", str::trim).to_owned()
+            output.lines().find_map(|line| line.strip_prefix(name)).map_or("", str::trim).to_owned()
         };
         assert_eq!(
             (value("Complete requests:"), value("Failed requests:")),
             (words[words.len() - 3].to_owned(), "0".to_owned()),
-            "{said}"
+            "{output}"
         );
         assert_eq!(value("Document Length:"), "20000 bytes");
         if words[0] == "-k" {
@@ -158,7 +158,7 @@ fn ab_finds_no_failure() {
 #[test]
 fn a_server_survives_malformed_requests() {
     let (server, address) = server();
-    let say = |text: &[u8]| {
+    let request = |text: &[u8]| {
         let mut stream = TcpStream::connect(&address).unwrap();
         stream.write_all(text).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -166,17 +166,19 @@ fn a_server_survives_malformed_requests() {
         stream.read_to_string(&mut answer).unwrap();
         answer
     };
-    assert!(say(b"\x16\x03\x01 hello\r\n\r\n").starts_with("HTTP/1.1 400 "));
-    assert!(say(b"GET /bytes/1 HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
-    assert_eq!(say(b"GET /byt"), "");
-    assert_eq!(say(b""), "");
-    let two =
-        say(b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nGET /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(request(b"\x16\x03\x01 hello\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    assert!(request(b"GET /bytes/1 HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    assert_eq!(request(b"GET /byt"), "");
+    assert_eq!(request(b""), "");
+    let two = request(
+        b"GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\nGET /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n",
+    );
     assert_eq!(two.matches("HTTP/1.1 200 OK").count(), 2);
     assert!(two.ends_with("\r\n\r\n\u{0}\u{1}"));
     // The caller for a head only takes what follows it for the next answer.
-    let heads =
-        say(b"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    let heads = request(
+        b"HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nHEAD /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n",
+    );
     assert!(
         heads.starts_with("HTTP/1.1 404 ")
             && heads.contains("\r\n\r\nHTTP/1.1 200 OK\r\n")
@@ -242,9 +244,9 @@ fn failures_are_rows_with_a_reason() {
         (&json!({"503": 1}), &json!({}), 1)
     );
     thread.join().unwrap();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     assert_eq!(
-        fetch(&json!({"to": nobody, "object_bytes": 5, "count": 2}))["faults"],
+        fetch(&json!({"to": unused, "object_bytes": 5, "count": 2}))["faults"],
         json!({"refused": 2})
     );
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -317,7 +319,7 @@ fn wrong_configurations_are_named() {
         let (event, code) = Agent::refused(verb, &configuration);
         assert!(
             event["message"].as_str().unwrap().contains(message),
-            "{event} should say {message}"
+            "{event} should contain {message}"
         );
         assert_eq!(code, 2, "{event}");
     }

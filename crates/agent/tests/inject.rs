@@ -148,7 +148,7 @@ fn a_spinner_shares_the_processor_and_gives_it_back() {
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
     assert_eq!(process.allowed(), before);
-    // Both wanted all of one processor. What they had is read one after the other, and who reads
+    // Both demanded all of one processor. What they had is read one after the other, and who reads
     // may be kept from it meanwhile: no sum is sure.
     let (spinner, ran) = (share(&report["ran_share"]), share(&report["processes"][0]["ran_share"]));
     assert!(spinner > 0.0 && ran > 0.0, "{spinner} and {ran}");
@@ -165,10 +165,10 @@ fn a_spinner_shares_the_processor_and_gives_it_back() {
 fn wrong_configurations_are_named() {
     let process = Busy::start();
     let own = process.pid();
-    let nobody =
+    let init =
         json!({"processes": [1], "fault": {"kind": "freeze", "stopped_ns": 1, "every_ns": 2}});
     let cases = [
-        (nobody, "processes: 1 is no process"),
+        (init, "processes: 1 is no process"),
         (
             json!({"processes": [own], "fault": {"kind": "freeze", "stopped_ns": 5,
                 "every_ns": 5}}),
@@ -190,7 +190,7 @@ fn wrong_configurations_are_named() {
         let (event, code) = Agent::refused("inject", &configuration);
         assert!(
             event["message"].as_str().unwrap().contains(message),
-            "{event} should say {message}"
+            "{event} should contain {message}"
         );
         assert_eq!(code, 2, "{event}");
     }

@@ -213,7 +213,7 @@ fn a_stop_may_precede_the_start() {
     let waiting = Agent::begin("pairs", &send_configuration(&to, &connections, &json!({}))).close();
     assert_eq!((&waiting["start_ns"], closes(&waiting)), (&Value::Null, vec!["stopped"; 2]));
     let mut future = Agent::begin("pairs", &send_configuration(&to, &connections, &json!({})));
-    future.say(&json!({"do": "start", "at_ns": 4_000_000_000_000_000_000_i64}));
+    future.send(&json!({"do": "start", "at_ns": 4_000_000_000_000_000_000_i64}));
     assert_eq!(future.next()["event"], "started");
     let future = future.stop();
     assert_eq!((closes(&future), &future["opening_spread_ns"]), (vec!["stopped"; 2], &Value::Null));
@@ -285,9 +285,9 @@ fn a_faulty_receiver_is_reported() {
         }
         text
     };
-    let say = |text: Vec<u8>| move |stream: TcpStream| (&stream).write_all(&text).unwrap();
+    let write = |text: Vec<u8>| move |stream: TcpStream| (&stream).write_all(&text).unwrap();
     let none = json!({});
-    let good = meet(&say(answer(1, 3, 10)), &none);
+    let good = meet(&write(answer(1, 3, 10)), &none);
     assert_eq!(
         (&good["close"], &good["receiver"]["first_byte_realtime_ns"]),
         (&json!("complete"), &json!(2000))
@@ -296,18 +296,18 @@ fn a_faulty_receiver_is_reported() {
     assert!((rate(&good, "app_bytes_per_second") - 5e6).abs() < 1e-3);
     let cases: [(Act<'_>, &str, &str); 8] = [
         (&drop, "unanswered", "ended without an answer"),
-        (&say(answer(1, 3, 10)[..63].to_vec()), "unanswered", "ended without an answer"),
-        (&say(vec![7; 64]), "unanswered", "malformed"),
-        (&say([answer(1, 3, 10), vec![0; 9000]].concat()), "unanswered", "more than an answer"),
-        (&say(answer(1, 4, 10)), "unanswered", "another connection"),
-        (&say(answer(1, 3, 9)), "unanswered", "impossible"),
-        (&say(answer(2, 3, 9)), "too_short", "had 9 bytes"),
+        (&write(answer(1, 3, 10)[..63].to_vec()), "unanswered", "ended without an answer"),
+        (&write(vec![7; 64]), "unanswered", "malformed"),
+        (&write([answer(1, 3, 10), vec![0; 9000]].concat()), "unanswered", "more than an answer"),
+        (&write(answer(1, 4, 10)), "unanswered", "another connection"),
+        (&write(answer(1, 3, 9)), "unanswered", "impossible"),
+        (&write(answer(2, 3, 9)), "too_short", "had 9 bytes"),
         (&reset, "reset", "reset"),
     ];
     for (act, close, why) in cases {
         let row = meet(act, &none);
         assert_eq!((row["close"].as_str(), &row["failed"]), (Some(close), &json!(true)), "{row}");
-        assert!(row["failure"].as_str().unwrap().contains(why), "{row} should say {why}");
+        assert!(row["failure"].as_str().unwrap().contains(why), "{row} should contain {why}");
     }
     let kept = std::cell::RefCell::new(None);
     let silent = meet(
@@ -382,7 +382,7 @@ fn wrong_configurations_are_named() {
         let (event, code) = Agent::refused("pairs", &merged(base.clone(), &change));
         assert!(
             event["message"].as_str().unwrap().contains(message),
-            "{event} should say {message}"
+            "{event} should contain {message}"
         );
         assert_eq!(code, expected, "{event}");
         assert!(!event.to_string().contains(NONCE));

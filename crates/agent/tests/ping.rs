@@ -34,18 +34,18 @@ fn open_and_closed_ports_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let open = listener.local_addr().unwrap().port();
     for port in [open, 1] {
-        let configuration = json!({"to": "127.0.0.1", "way": "tcp", "port": port, "count": 4,
+        let configuration = json!({"to": "127.0.0.1", "method": "tcp", "port": port, "count": 4,
             "interval_ns": 20_000_000});
         let found = report(&configuration);
-        assert_eq!((&found["way"], answered(&found)), (&json!("tcp"), 4), "{found}");
+        assert_eq!((&found["method"], answered(&found)), (&json!("tcp"), 4), "{found}");
     }
 }
 
 #[test]
 fn the_method_that_is_answered_is_used() {
     let found = report(&json!({"to": "127.0.0.1", "count": 5, "interval_ns": 20_000_000}));
-    // As a user who may not send echoes, handshakes are used, and it is said why.
-    assert_eq!(found["way"] == "icmp", found["refused"].is_null(), "{found}");
+    // As a user who may not send echoes, handshakes are used, and the reason is reported.
+    assert_eq!(found["method"] == "icmp", found["refused"].is_null(), "{found}");
     assert_eq!(answered(&found), 5, "{found}");
 }
 
@@ -53,7 +53,7 @@ fn the_method_that_is_answered_is_used() {
 fn a_stop_takes_effect_between_two_pings() {
     let mut agent = Agent::begin(
         "ping",
-        &json!({"to": "127.0.0.1", "way": "tcp", "count": 1000,
+        &json!({"to": "127.0.0.1", "method": "tcp", "count": 1000,
             "interval_ns": 3_600_000_000_000_u64}),
     );
     agent.start();
@@ -71,7 +71,7 @@ fn impossible_configurations_are_refused() {
         (json!({"to": "127.0.0.1", "from": "192.0.2.1"}), "192.0.2.1"),
         (json!({"to": "somewhere"}), "IP address"),
     ] {
-        let (said, _) = Agent::refused("ping", &wrong);
-        assert!(said["message"].as_str().unwrap().contains(word), "{said}");
+        let (event, _) = Agent::refused("ping", &wrong);
+        assert!(event["message"].as_str().unwrap().contains(word), "{event}");
     }
 }

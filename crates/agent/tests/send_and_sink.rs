@@ -17,8 +17,8 @@ fn sink() -> (Agent, Value, Value) {
         "address": "127.0.0.1:0"}]);
     let mut sink = Agent::begin("sink", &json!({"listen": listen, "nonce": 7}));
     sink.start();
-    let place = |at: usize| sink.ready["listening"][at]["address"].clone();
-    let (udp, tcp) = (place(0), place(1));
+    let address = |at: usize| sink.ready["listening"][at]["address"].clone();
+    let (udp, tcp) = (address(0), address(1));
     (sink, udp, tcp)
 }
 
@@ -54,8 +54,8 @@ fn sent_packets_arrive_and_are_counted_by_source() {
     let got = sink.stop();
     assert_eq!(number(&sent["sources"][0]["offered_packets"]), 250);
     assert_eq!(number(&got["sockets"][0]["foreign_packets"]), 0);
-    for place in 0..2 {
-        let (left, arrived) = (&sent["sources"][place], &got["sources"][place]);
+    for index in 0..2 {
+        let (left, arrived) = (&sent["sources"][index], &got["sources"][index]);
         let left_of = sent["sources"]
             .as_array()
             .unwrap()
@@ -148,7 +148,7 @@ fn a_timer_releases_at_its_ticks_and_unpaced_sources_are_never_late() {
 }
 
 /// A capture of a line of frames: microseconds, IP length (0: not IP), whether they go the other
-/// way.
+/// direction.
 fn capture(path: &Path, frames: &[(i64, u16, bool)]) {
     let frame = |(micros, length, back): &(i64, u16, bool)| {
         let mut bytes = vec![0_u8; 14 + usize::from(*length).max(46)];
@@ -220,7 +220,7 @@ fn a_stalled_reader_costs_at_most_a_second_of_traffic() {
     let (mut stream, _) = listener.accept().unwrap();
     socket2::SockRef::from(&stream).set_recv_buffer_size(8192).unwrap();
     sender.start();
-    // Nobody reads: after the buffers and a second of traffic everything is dropped.
+    // Nothing reads: after the buffers and a second of traffic everything is dropped.
     std::thread::sleep(Duration::from_millis(2200));
     let reader = std::thread::spawn(move || {
         let mut all = Vec::new();
@@ -250,7 +250,7 @@ fn a_stalled_reader_costs_at_most_a_second_of_traffic() {
 }
 
 #[test]
-fn a_connection_that_breaks_is_told_and_the_others_go_on() {
+fn a_connection_that_breaks_is_reported_and_the_others_go_on() {
     let (sink, udp, _) = sink();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = json!(listener.local_addr().unwrap().to_string());
@@ -278,7 +278,7 @@ fn a_source_without_times_is_over_when_its_connection_is() {
     sender.start();
     stream.read_exact(&mut [0; 10_000]).unwrap();
     drop(stream);
-    // Nobody tells it to stop.
+    // No stop command is sent.
     let sent = sender.report();
     assert_eq!(sender.exit_code(), 0);
     let source = &sent["sources"][0];
@@ -287,10 +287,10 @@ fn a_source_without_times_is_over_when_its_connection_is() {
 }
 
 #[test]
-fn datagrams_to_nobody_are_sent_all_the_same() {
-    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let to = json!(nobody.local_addr().unwrap().to_string());
-    drop(nobody);
+fn datagrams_to_an_unused_port_are_sent_all_the_same() {
+    let unused = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = json!(unused.local_addr().unwrap().to_string());
+    drop(unused);
     let sent = send(&json!({"sources": [source("udp", &to, &cbr(10_000_000))]}));
     let source = &sent["sources"][0];
     assert_eq!((number(&source["sent_packets"]), number(&source["failed_packets"])), (250, 0));
@@ -314,7 +314,7 @@ fn what_a_sink_cannot_attribute_is_counted_apart() {
     let one = &got["sources"][0];
     let count = |name: &str| number(&one[name]);
     assert_eq!((count("source"), count("packets"), count("unnumbered_packets")), (9, 7, 1));
-    // Two of 0 … 6 did not come, and one packet could not say its number.
+    // Two of 0 … 6 did not come, and one packet could not carry its number.
     assert_eq!(
         (count("lost_packets"), count("reordered_packets"), count("duplicated_packets")),
         (1, 1, 1)
@@ -380,7 +380,7 @@ fn wrong_configurations_are_named() {
         let (event, found) = Agent::refused("send", &configuration);
         assert!(
             event["message"].as_str().unwrap().contains(message),
-            "{event} should say {message}"
+            "{event} should contain {message}"
         );
         assert!(!event["hint"].as_str().unwrap().is_empty());
         assert_eq!(found, code, "{event}");

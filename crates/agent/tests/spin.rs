@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 const SECOND: i64 = 1_000_000_000;
 
 /// Where an agent writes; removed with the test.
-struct Place(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Place {
+impl Directory {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -41,8 +41,8 @@ fn sum(lines: &[Value], name: &str) -> i64 {
     lines.iter().map(|line| whole(&line[name])).sum()
 }
 
-fn near(found: &Value, wanted: f64) -> bool {
-    (found.as_f64().unwrap() - wanted).abs() < 1e-9
+fn near(found: &Value, expected: f64) -> bool {
+    (found.as_f64().unwrap() - expected).abs() < 1e-9
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of some seconds")]
@@ -50,7 +50,7 @@ fn ratio(part: i64, all: i64) -> f64 {
     part as f64 / all as f64
 }
 
-/// A line says the same of all gaps as follows from the single ones; they may have begun in the
+/// A line states the same of all gaps as follows from the single ones; they may have begun in the
 /// line before.
 fn agrees_with_its_gaps(line: &Value, before: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let gaps: Vec<(i64, i64)> = line["single_gaps"]
@@ -80,10 +80,10 @@ fn agrees_with_its_gaps(line: &Value, before: &[(i64, i64)]) -> Vec<(i64, i64)> 
 
 #[test]
 fn every_second_accounts_for_its_gaps() {
-    let place = Place::new();
+    let directory = Directory::new();
     let mut agent = Agent::begin(
         "spin",
-        &json!({"path": place.file(), "duration_ns": 1_300_000_000, "most_gaps": 100_000}),
+        &json!({"path": directory.file(), "duration_ns": 1_300_000_000, "most_gaps": 100_000}),
     );
     let cores = agent.ready["affinity"].as_array().unwrap().len();
     assert!(cores > 0 && agent.ready["processors"] == json!([null]), "{}", agent.ready);
@@ -93,7 +93,7 @@ fn every_second_accounts_for_its_gaps() {
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
 
-    let (head, lines) = place.lines();
+    let (head, lines) = directory.lines();
     assert_eq!(
         (&head["threshold_ns"], &head["start_ns"]),
         (&report["threshold_ns"], &report["start_ns"])
@@ -142,12 +142,12 @@ fn every_second_accounts_for_its_gaps() {
 
 #[test]
 fn a_stopped_process_has_no_core() {
-    let place = Place::new();
-    let mut agent = Agent::begin("spin", &json!({"path": place.file()}));
+    let directory = Directory::new();
+    let mut agent = Agent::begin("spin", &json!({"path": directory.file()}));
     agent.start();
     // It spins once a line is behind the first; before, there may be nothing to stop.
     let begun = Instant::now();
-    while std::fs::read_to_string(place.file()).unwrap().lines().count() < 2 {
+    while std::fs::read_to_string(directory.file()).unwrap().lines().count() < 2 {
         assert!(begun.elapsed() < PATIENCE, "no second is over");
         sleep(Duration::from_millis(20));
     }
@@ -169,8 +169,8 @@ fn a_stopped_process_has_no_core() {
 
 #[test]
 fn only_windows_are_monitored_on_every_core() {
-    let place = Place::new();
-    let configuration = json!({"path": place.file(), "cores": "all", "window_ns": 20_000_000,
+    let directory = Directory::new();
+    let configuration = json!({"path": directory.file(), "cores": "all", "window_ns": 20_000_000,
         "seed": 3, "duration_ns": 2_200_000_000_u64});
     let mut agent = Agent::begin("spin", &configuration);
     assert_eq!(agent.ready["processors"], agent.ready["affinity"]);
@@ -178,7 +178,7 @@ fn only_windows_are_monitored_on_every_core() {
     agent.start();
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
-    let (_, lines) = place.lines();
+    let (_, lines) = directory.lines();
     for (number, thread) in report["threads"].as_array().unwrap().iter().enumerate() {
         assert_eq!(
             (&thread["thread"], &thread["processor"]),
@@ -208,9 +208,9 @@ fn only_windows_are_monitored_on_every_core() {
 
 #[test]
 fn gaps_beyond_the_table_are_counted_without_their_times() {
-    let place = Place::new();
+    let directory = Directory::new();
     // Longer than a nanosecond is every pass.
-    let configuration = json!({"path": place.file(), "threshold_ns": 1, "most_gaps": 10,
+    let configuration = json!({"path": directory.file(), "threshold_ns": 1, "most_gaps": 10,
         "duration_ns": 50_000_000});
     let mut agent = Agent::begin("spin", &configuration);
     assert_eq!(
@@ -220,7 +220,7 @@ fn gaps_beyond_the_table_are_counted_without_their_times() {
     agent.start();
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
-    let (_, lines) = place.lines();
+    let (_, lines) = directory.lines();
     let fullest = lines.iter().max_by_key(|line| number(&line["gaps"])).unwrap();
     let single = fullest["single_gaps"].as_array().unwrap().len();
     assert!(
@@ -237,13 +237,13 @@ fn gaps_beyond_the_table_are_counted_without_their_times() {
 
 #[test]
 fn a_monitor_stops_before_and_after_the_start() {
-    let place = Place::new();
+    let directory = Directory::new();
     for window in [None, Some(1_000_000)] {
-        let configuration = json!({"path": place.file(), "window_ns": window});
+        let configuration = json!({"path": directory.file(), "window_ns": window});
         let report = Agent::begin("spin", &configuration).close();
         assert_eq!((&report["start_ns"], &report["threads"]), (&Value::Null, &json!([])));
         let mut agent = Agent::begin("spin", &configuration);
-        agent.say(&json!({"do": "start", "at_ns": 4_000_000_000_000_000_000_i64}));
+        agent.send(&json!({"do": "start", "at_ns": 4_000_000_000_000_000_000_i64}));
         assert_eq!(agent.next()["event"], "started");
         let report = agent.stop();
         assert_eq!((&report["lines"], &report["threads"][0]["share"]), (&json!(0), &Value::Null));
@@ -284,7 +284,7 @@ fn impossible_configurations_are_refused() {
         let (event, ended) = Agent::refused("spin", &configuration);
         assert!(
             event["message"].as_str().unwrap().contains(message) && ended == code,
-            "{event} should say {message}"
+            "{event} should contain {message}"
         );
     }
     assert!(!path.exists());

@@ -26,7 +26,7 @@ fn reflector(more: &Value) -> (Agent, Value) {
     (reflector, address)
 }
 
-/// Probes of 2 ms apart: some dozens, whatever else is said.
+/// Probes of 2 ms apart: some dozens, whatever else is configured.
 fn probes(to: &Value, more: &Value) -> Value {
     let mut configuration = json!({"to": to, "from": "127.0.0.1", "mean_gap_ns": 2_000_000,
         "count": 50, "seed": 3, "session": 77});
@@ -73,14 +73,14 @@ impl Other {
         ]);
         command.args(["--clock-source", format, "--stateful-reflector"]).env("RUST_LOG", "info");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        assert!(said.any(|line| line.unwrap().contains(&ready)), "it ended before it listened");
-        // Whoever does not read on stops it.
-        std::thread::spawn(move || said.for_each(drop));
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains(&ready)), "it ended before it listened");
+        // Unless its output is read, it stops.
+        std::thread::spawn(move || lines.for_each(drop));
         Self { child, address: format!("127.0.0.4:{port}") }
     }
 
-    /// What a session-sender says of all that it sent to a reflector of ours.
+    /// What a session-sender reports of all that it sent to a reflector of ours.
     fn sender(to: SocketAddr, format: &str) -> Value {
         let mut command = Command::new("stamp-suite");
         command.args([
@@ -103,9 +103,9 @@ impl Other {
             "--output-format",
             "json",
         ]);
-        let said = command.output().unwrap();
-        let text = String::from_utf8_lossy(&said.stdout);
-        assert!(said.status.success(), "{text}{}", String::from_utf8_lossy(&said.stderr));
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_str(text.lines().last().unwrap()).unwrap()
     }
 }
@@ -122,8 +122,8 @@ fn column<'a>(
     rows: &'a [Vec<i64>],
     name: &str,
 ) -> impl Iterator<Item = i64> + 'a {
-    let place = names.iter().position(|one| one == name).unwrap();
-    rows.iter().map(move |row| row[place])
+    let column = names.iter().position(|one| one == name).unwrap();
+    rows.iter().map(move |row| row[column])
 }
 
 #[test]
@@ -303,16 +303,16 @@ fn packets_that_are_no_answer_are_counted_and_do_no_harm() {
         "{sent}"
     );
     assert_eq!(number(&sent["directions"]["lost_forward_probes"]), 1, "{sent}");
-    // Kept, and said.
+    // Kept, and reported.
     assert_eq!((count("negative_forward_probes"), count("negative_backward_probes")), (3, 0));
     assert!(sent["clocks"]["offset"]["ahead_ns"].as_i64().unwrap() < -900_000_000_000, "{sent}");
 }
 
 #[test]
 fn a_missing_reflector_is_loss_and_no_failure() {
-    let nobody = socket("127.0.0.1:0");
-    let address = json!(nobody.local_addr().unwrap().to_string());
-    drop(nobody);
+    let unused = socket("127.0.0.1:0");
+    let address = json!(unused.local_addr().unwrap().to_string());
+    drop(unused);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("probes");
     let sent = probe(&address, &json!({"count": 10, "give_up_ns": 100_000_000, "rows": path}));
@@ -344,7 +344,7 @@ fn both_sides_end_on_stop() {
             + number(&sent["lost_probes"])
     );
     reflector.signal("TERM");
-    // An answer may have been under way when the prober ended.
+    // An answer may have been in transit when the prober ended.
     assert!(
         (number(&sent["answered_probes"])..=number(&sent["sent_probes"]))
             .contains(&number(&reflector.report()["answered_packets"]))
@@ -417,7 +417,7 @@ fn wrong_configurations_are_named() {
         let (event, found) = Agent::refused(verb, &configuration);
         assert!(
             event["message"].as_str().unwrap().contains(message),
-            "{event} should say {message}"
+            "{event} should contain {message}"
         );
         assert!(!event["hint"].as_str().unwrap().is_empty());
         assert_eq!(found, code, "{event}");
@@ -494,9 +494,9 @@ fn tshark_decodes_both_packets() {
     for field in fields {
         tshark.args(["-e", &format!("twamp.test.{field}")]);
     }
-    let told = tshark.output().unwrap();
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-    let text = String::from_utf8(told.stdout).unwrap();
+    let output = tshark.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!((lines.len(), lines[0][0], lines[1][0]), (2, "0", "0"), "{text}");
     assert_eq!(
@@ -505,7 +505,7 @@ fn tshark_decodes_both_packets() {
         "{text}"
     );
     let (names, rows) = rows(&rows_path);
-    // tshark says the day in words and the second with nanoseconds: those are compared.
+    // tshark writes the day in words and the second with nanoseconds: those are compared.
     let seconds = |text: &str| {
         let time = text.split_whitespace().find(|word| word.contains(':')).unwrap();
         time.rsplit(':').next().unwrap().trim_end_matches('Z').to_owned()
@@ -567,7 +567,7 @@ fn packets_of_another_implementation_are_reflected() {
     }
     for format in ["NTP", "PTP"] {
         let (reflector, address) = reflector(&json!({"timestamps": format.to_lowercase()}));
-        let told = Other::sender(to(&address), format);
+        let report = Other::sender(to(&address), format);
         let got = reflector.stop();
         assert_eq!(
             (number(&got["received_packets"]), number(&got["answered_packets"])),
@@ -575,18 +575,18 @@ fn packets_of_another_implementation_are_reflected() {
             "{got}"
         );
         assert_eq!(
-            (number(&told["packets_sent"]), number(&told["packets_received"])),
+            (number(&report["packets_sent"]), number(&report["packets_received"])),
             (50, 50),
-            "{told}"
+            "{report}"
         );
-        let delays = &told["owd"];
+        let delays = &report["owd"];
         assert_eq!(
             (number(&delays["samples"]), &delays["clock_quality"]["last_reflector"]["format"]),
             (50, &json!(format)),
-            "{told}"
+            "{report}"
         );
-        for way in ["forward_min_ms", "reverse_min_ms"] {
-            assert!(delays[way].as_f64().unwrap() >= 0.0, "one clock, in its format: {told}");
+        for key in ["forward_min_ms", "reverse_min_ms"] {
+            assert!(delays[key].as_f64().unwrap() >= 0.0, "one clock, in its format: {report}");
         }
     }
 }

@@ -33,7 +33,7 @@ pub enum Passing {
 /// Answers of the receiver.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
-    /// Since when an answer is due, and how often was asked again since.
+    /// Since when an answer is due, and how often it was probed since.
     due: Option<(Ns, u32)>,
     /// Time without an answer, in nanoseconds.
     pub unanswered: i64,
@@ -141,7 +141,7 @@ impl Answers {
     ///
     /// A loss behind the capture leaves the times of both halves, one before it only that of the
     /// half to the sender: of the other half the median is taken then. Where most are before it,
-    /// the few behind it (a retransmission that was lost, too) say nothing.
+    /// the few behind it (a retransmission that was lost, too) show nothing.
     pub fn before_loss_between(&mut self, rtt: Option<f64>, echo: Option<f64>) -> Option<f64> {
         let behind = 2 * self.before_loss.count() >= self.before_loss_echo.count();
         let here = self.before_loss.quantile(0.5).filter(|_| behind);

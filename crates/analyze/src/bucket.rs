@@ -3,7 +3,7 @@
 //!
 //! A policer's tokens grow at its rate and shrink with every byte that passes. All lost packets
 //! then meet an empty bucket, so the bytes that had passed by each loss lie on one line over time,
-//! whose slope is the rate, and every other packet met more tokens. The rank of the losses says
+//! whose slope is the rate, and every other packet met more tokens. The rank of the losses shows
 //! which share of the packets met fewer: near 0 behind a policer (and at a full queue, which
 //! empties at a constant rate just so: the round-trip time before losses distinguishes them), one
 //! half for losses that do not depend on what was sent.
@@ -98,7 +98,7 @@ impl Bucket {
     }
 
     /// Bytes at `offset` came that an earlier packet had passed over, and they had been lost on the
-    /// way here. Returns the round-trip time of the moment at which they were passed over.
+    /// path to here. Returns the round-trip time of the moment at which they were passed over.
     pub fn on_fill(&mut self, offset: i64, length: u32) -> Option<Span> {
         let gap = self.gaps.iter().find(|gap| gap.start <= offset && offset < gap.end).copied()?;
         self.on_loss(gap.since, offset, length);

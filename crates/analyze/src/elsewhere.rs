@@ -82,7 +82,7 @@ impl Elsewhere {
         Self { view: SenderView::new(una, window, snd_max), waiting: VecDeque::new() }
     }
 
-    /// A packet of the receiver passed the capture on its way to the sender.
+    /// A packet of the receiver passed the capture towards the sender.
     pub fn on_ack(&mut self, now: Ns, una: i64, window: u32, in_recovery: bool) {
         if self.waiting.len() >= MOST {
             self.waiting.pop_front();

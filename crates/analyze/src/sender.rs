@@ -197,8 +197,8 @@ impl SenderView {
         let response = self.open_since.map(|open| sent.now - open);
         let needed = i64::from(sent.mss.min(sent.length));
         let idle = empty && self.last_short;
-        // Whoever repeats what was acknowledged to it a round trip ago has not looked yet: when it
-        // ran again, its timer came first.
+        // A sender that repeats what was acknowledged to it a round trip ago has not looked yet:
+        // when it ran again, its timer came first.
         let stood_still = sent.end <= self.una && sent.rtt_base.is_some_and(|base| spacing > base);
         let recovers = sent.repeats && !stood_still;
         let category = if recovers {

@@ -124,7 +124,7 @@ impl TransferRow {
         let (n, sum, least) = transfer.rtt_timestamp;
         self.rtt_timestamp = (n > 0).then(|| (n, least as f64, sum as f64 / n as f64));
         let here = (self.rtt.min.map(|m| m as f64), self.rtt.mean);
-        // The way to the sender: its smallest time is the path's; a mean would hold the sender's
+        // The path to the sender: its smallest time is the path's; a mean would hold the sender's
         // own pauses.
         let there = (self.echo.min.map(|m| m as f64), self.echo.p50);
         (self.rtt_base, self.rtt_mean, self.rtt_source) = match at {

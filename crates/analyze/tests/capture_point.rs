@@ -5,7 +5,7 @@ mod measured;
 mod packets;
 
 use measured::{connection, measure_with, transfer};
-use packets::{Ends, MS, Made, Talk, batch};
+use packets::{Ends, MS, Made, Trace, batch};
 use trustbed_analyze::{At, CapturePoint, CapturePointSource, Location, Options, TransferRow};
 use trustbed_units::Span;
 
@@ -20,7 +20,7 @@ fn handshake(initiator: i64, responder: i64) -> [Made; 3] {
 }
 
 #[test]
-fn a_handshake_tells_by_shares_of_its_round_trip() {
+fn a_handshake_shows_it_by_shares_of_its_round_trip() {
     for (initiator, responder, point) in [
         (50, 20_000, CapturePoint::Initiator),
         (20_000, 50, CapturePoint::Responder),
@@ -60,7 +60,7 @@ fn when_both_are_at_hand_the_nearer_is_taken() {
 }
 
 #[test]
-fn a_repeated_syn_tells_nothing_of_the_responder() {
+fn a_repeated_syn_shows_nothing_of_the_responder() {
     let ends = Ends::default();
     let repeated =
         [ends.syn(0), ends.syn(10 * MS), ends.syn_ack(30 * MS), ends.client(30 * MS + 50)];
@@ -95,7 +95,7 @@ fn a_prompt_acknowledgement_of_data_is_an_answer() {
 }
 
 #[test]
-fn a_late_acknowledgement_alone_tells_nothing() {
+fn a_late_acknowledgement_alone_shows_nothing() {
     let ends = Ends::default();
     let packets = [ends.client(0).data(1000), ends.server(20 * MS).ack(1000)];
     assert_eq!(location(&packets).point, CapturePoint::Unknown);
@@ -121,7 +121,7 @@ fn answers_of_both_sides_go_before_the_handshake() {
 }
 
 #[test]
-fn data_that_echo_a_pure_acknowledgement_tell_the_way_to_their_sender() {
+fn data_that_echo_a_pure_acknowledgement_show_the_delay_to_their_sender() {
     let ends = Ends::default();
     // At the receiver: its ACKs go out with its clock, and data come back that echo it 20 ms later.
     let mut packets = vec![ends.client(0).data(1000).clock(100, 1)];
@@ -144,21 +144,22 @@ fn data_that_echo_a_pure_acknowledgement_tell_the_way_to_their_sender() {
 /// 100 kB from the client, captured so many µs away from either side.
 fn transferred(initiator: i64, responder: i64, options: Options) -> TransferRow {
     let ends = Ends::default();
-    let mut talk = Talk::silent();
+    let mut trace = Trace::empty();
     for made in handshake(initiator, responder) {
-        talk.says(made);
+        trace.push(made);
     }
     let start = initiator + responder;
     for n in 0..100 {
         let sent = start + n * (initiator + responder);
-        talk.says(ends.client(sent + 10).seq(n * 1000).data(1000))
-            .says(ends.server(sent + 10 + responder).ack((n + 1) * 1000));
+        trace
+            .push(ends.client(sent + 10).seq(n * 1000).data(1000))
+            .push(ends.server(sent + 10 + responder).ack((n + 1) * 1000));
     }
-    transfer(&measure_with(&talk.batch(), options)).clone()
+    transfer(&measure_with(&trace.batch(), options)).clone()
 }
 
 #[test]
-fn a_transfer_sees_the_place_from_its_own_side() {
+fn a_transfer_sees_the_capture_point_from_its_own_side() {
     for (initiator, responder, at) in
         [(50, 20_000, At::Sender), (20_000, 50, At::Receiver), (10_000, 10_000, At::Middle)]
     {
@@ -169,7 +170,7 @@ fn a_transfer_sees_the_place_from_its_own_side() {
 }
 
 #[test]
-fn what_somebody_says_goes_before_what_is_inferred() {
+fn what_is_stated_goes_before_what_is_inferred() {
     for at in [At::Sender, At::Receiver, At::Middle] {
         let row = transferred(50, 20_000, Options { at: Some(at), ..Options::default() });
         assert_eq!((row.at, row.at_source), (at, CapturePointSource::Given));

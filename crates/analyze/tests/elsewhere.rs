@@ -27,7 +27,7 @@ fn the_tick_is_one_that_stacks_use() {
 }
 
 #[test]
-fn an_odd_tick_is_believed_after_all() {
+fn an_odd_tick_is_accepted_after_all() {
     assert!(clock(30 * MS, 0, 200).is_some_and(|tick| (tick / 30e6 - 1.0).abs() < 0.1));
 }
 
@@ -50,7 +50,7 @@ fn sent(at: i64, end: i64) -> Sent {
 }
 
 #[test]
-fn an_acknowledgement_reaches_the_sender_after_the_way_there_and_back() {
+fn an_acknowledgement_reaches_the_sender_after_a_round_trip() {
     let mut far = Elsewhere::new(0, 10_000, 0);
     let rtt = Span(20 * MS);
     assert_eq!(far.on_data(&sent(0, 1000), rtt, false), None);
@@ -64,7 +64,7 @@ fn an_acknowledgement_reaches_the_sender_after_the_way_there_and_back() {
 }
 
 #[test]
-fn what_is_still_under_way_is_no_reception() {
+fn what_is_still_in_transit_is_no_reception() {
     let mut far = Elsewhere::new(0, 10_000, 0);
     let rtt = Span(20 * MS);
     far.on_data(&sent(0, 1000), rtt, false);

@@ -6,28 +6,30 @@ mod measured;
 mod packets;
 
 use measured::{measure, measure_with};
-use packets::{Ends, MS, S, Talk};
+use packets::{Ends, MS, S, Trace};
 use trustbed_analyze::{Options, RttKind, TransferId};
 use trustbed_flow::{Cause, Class};
 use trustbed_units::Span;
 
 /// SYN, SYN-ACK, ACK, then data of both sides.
-fn talk() -> Talk {
+fn trace() -> Trace {
     let ends = Ends::default();
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000)
+    let mut trace = Trace::open();
+    trace
+        .sends(20 * MS, 0, 1000)
         .acks(30 * MS, 1000)
         .sends(31 * MS, 1000, 1000)
         .sends(S, 1000, 1000)
         .acks(S + 10 * MS, 2000);
-    talk.says(ends.server(S + 20 * MS).ack(2000).data(300))
-        .says(ends.client(S + 20 * MS + 40).seq(2000).ack(300));
-    talk
+    trace
+        .push(ends.server(S + 20 * MS).ack(2000).data(300))
+        .push(ends.client(S + 20 * MS + 40).seq(2000).ack(300));
+    trace
 }
 
 #[test]
-fn nothing_is_collected_unless_asked_for() {
-    let rows = measure_with(&talk().batch(), Options::default());
+fn nothing_is_collected_unless_requested() {
+    let rows = measure_with(&trace().batch(), Options::default());
     assert!(
         rows.samples.rtt.is_empty()
             && rows.samples.spacing.is_empty()
@@ -43,7 +45,7 @@ fn a_transfer_is_named_by_its_connection_and_its_sender() {
 
 #[test]
 fn a_round_trip_names_the_packet_at_which_it_was_known() {
-    let rows = measure(&talk().batch());
+    let rows = measure(&trace().batch());
     let reported: Vec<_> = rows
         .samples
         .rtt
@@ -65,12 +67,13 @@ fn a_round_trip_names_the_packet_at_which_it_was_known() {
 fn a_syn_ack_that_acknowledges_data_is_a_round_trip_and_nothing_else() {
     let ends = Ends::default();
     let spoken = |acknowledged: i64| {
-        let mut talk = Talk::silent();
-        talk.says(ends.syn(0).data(300))
-            .says(ends.syn_ack(10 * MS).ack(acknowledged))
-            .says(ends.client(11 * MS).seq(300));
-        talk.sends(12 * MS, 300, 700).acks(32 * MS, 1000);
-        measure(&talk.batch())
+        let mut trace = Trace::empty();
+        trace
+            .push(ends.syn(0).data(300))
+            .push(ends.syn_ack(10 * MS).ack(acknowledged))
+            .push(ends.client(11 * MS).seq(300));
+        trace.sends(12 * MS, 300, 700).acks(32 * MS, 1000);
+        measure(&trace.batch())
     };
     let (taken, refused) = (spoken(300), spoken(0));
     let times = |rows: &trustbed_analyze::Rows| {
@@ -87,7 +90,7 @@ fn a_syn_ack_that_acknowledges_data_is_a_round_trip_and_nothing_else() {
 
 #[test]
 fn every_data_packet_has_a_segment_and_a_spacing_row() {
-    let rows = measure(&talk().batch());
+    let rows = measure(&trace().batch());
     let segments: Vec<_> = rows
         .samples
         .segments
@@ -115,13 +118,13 @@ fn every_data_packet_has_a_segment_and_a_spacing_row() {
 #[test]
 fn a_delayed_acknowledgement_is_suspected() {
     for (wait, lone, suspect) in [(44, true, false), (46, true, true), (46, false, false)] {
-        let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000);
+        let mut trace = Trace::open();
+        trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000);
         if !lone {
-            talk.sends(40 * MS, 2000, 1000);
+            trace.sends(40 * MS, 2000, 1000);
         }
-        talk.acks((40 + wait) * MS, if lone { 2000 } else { 3000 });
-        let rows = measure(&talk.batch());
+        trace.acks((40 + wait) * MS, if lone { 2000 } else { 3000 });
+        let rows = measure(&trace.batch());
         let last = rows.samples.rtt.last().map(|r| r.delack_suspect);
         assert_eq!(
             last,

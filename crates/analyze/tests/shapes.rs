@@ -54,7 +54,7 @@ fn rise(sent: impl Fn(i64) -> i64, seen: impl Fn(i64) -> i64) -> Option<f64> {
 }
 
 #[test]
-fn a_queue_raises_the_way_and_a_late_sender_does_not() {
+fn a_queue_raises_the_one_way_delay_and_a_late_sender_does_not() {
     let queue = |t: i64| if t < 300 { 0 } else { 40 };
     assert_eq!(rise(|t| 500 + t, |t| t + queue(t)), Some(40e6));
     assert_eq!(rise(|t| 500 + t + queue(t), |t| t + queue(t)), Some(0.0));
@@ -102,8 +102,8 @@ fn both_halves_are_needed_in_the_middle() {
     assert!(near(step.before, 25e6) && near(step.after, 45e6), "{step:?}");
 }
 
-/// Packets of 1000 bytes every millisecond; those for which `lost` says so are retransmitted 20 ms
-/// later.
+/// Packets of 1000 bytes every millisecond; those for which `lost` returns true are retransmitted
+/// 20 ms later.
 fn rank(lost: impl Fn(i64) -> bool, pace: impl Fn(i64) -> i64) -> Option<f64> {
     let (mut bucket, mut offset, mut late) = (Bucket::default(), 0, Vec::new());
     for t in 0..3000 {
@@ -144,7 +144,7 @@ fn a_gap_dates_a_loss_before_the_capture() {
     bucket.on_new(ms(0), 0, 1000, None);
     bucket.on_new(ms(1), 2000, 1000, Some(ms(30)));
     assert_eq!(bucket.on_fill(1000, 1000), Some(ms(30)));
-    assert_eq!(bucket.on_fill(5000, 1000), None, "nobody passed these over");
+    assert_eq!(bucket.on_fill(5000, 1000), None, "no packet passed these over");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn timeouts_without_an_answer_add_up() {
     answers.on_data(Ns(2000 * MS), 2000, Passing::New);
     answers.on_data(Ns(2300 * MS), 2000, Passing::Recovery);
     answers.on_ack(Ns(3000 * MS), (2000, 2000), true, false);
-    assert_eq!(answers.unanswered, 1000 * MS, "asked again once: a lost packet");
+    assert_eq!(answers.unanswered, 1000 * MS, "probed again once: a lost packet");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn four_of_five_are_a_stall_and_three_are_not() {
                 "{silent} of {all}: {:?}",
                 stall.transfers
             );
-            assert!(stall.transfers.iter().all(|t| t.connection <= silent), "nobody who went on");
+            assert!(stall.transfers.iter().all(|t| t.connection <= silent), "none that went on");
             assert_eq!(stall.to, Ns(15 * S));
         }
     }
@@ -214,7 +214,7 @@ fn a_single_packet_does_not_end_a_silence() {
 }
 
 #[test]
-fn a_transfer_that_was_over_says_nothing() {
+fn a_transfer_that_was_over_shows_nothing() {
     let ended = Trail { last: Ns(8 * S), ..trail(2, &[]) };
     let trails = [trail(1, &[(10 * S, 15 * S)]), ended, trail(3, &[(10 * S, 15 * S)])];
     assert!(close(overlap(&trails, 1), 1.0), "it had nothing to send at 10 s");

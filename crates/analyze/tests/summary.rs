@@ -7,7 +7,7 @@ mod measured;
 mod packets;
 
 use measured::{connection, measure_with, transfer};
-use packets::{Ends, MS, Made, S, Talk, batch};
+use packets::{Ends, MS, Made, S, Trace, batch};
 use trustbed_analyze::{At, Options, TransferRow};
 use trustbed_flow::State;
 use trustbed_units::{Ns, Span};
@@ -15,12 +15,12 @@ use trustbed_wire::TcpFlags;
 
 const RTT: i64 = 20 * MS;
 
-fn row_with(talk: &Talk, options: Options) -> TransferRow {
-    transfer(&measure_with(&talk.batch(), options)).clone()
+fn row_with(trace: &Trace, options: Options) -> TransferRow {
+    transfer(&measure_with(&trace.batch(), options)).clone()
 }
 
-fn row(talk: &Talk) -> TransferRow {
-    row_with(talk, Options::default())
+fn row(trace: &Trace) -> TransferRow {
+    row_with(trace, Options::default())
 }
 
 fn close(a: Option<f64>, b: f64) -> bool {
@@ -28,30 +28,30 @@ fn close(a: Option<f64>, b: f64) -> bool {
 }
 
 /// Beside the sender: a handshake of 20 ms with a window of `window` bytes.
-fn open(window: u16) -> Talk {
+fn open(window: u16) -> Trace {
     let ends = Ends::default();
-    let mut talk = Talk::silent();
-    talk.says(ends.syn(0)).says(ends.syn_ack(RTT).window(window)).says(ends.client(RTT + 50));
-    talk
+    let mut trace = Trace::empty();
+    trace.push(ends.syn(0)).push(ends.syn_ack(RTT).window(window)).push(ends.client(RTT + 50));
+    trace
 }
 
 /// A window of `segments` full segments per round trip, `rounds` times, each ACK answered after
 /// `delay(round)` µs.
-fn rounds(segments: i64, rounds: i64, delay: impl Fn(i64) -> i64) -> Talk {
+fn rounds(segments: i64, rounds: i64, delay: impl Fn(i64) -> i64) -> Trace {
     let ends = Ends::default();
     let window = u16::try_from(segments * 1000).unwrap_or(u16::MAX);
-    let mut talk = open(window);
+    let mut trace = open(window);
     let mut at = RTT + 100;
     for round in 0..rounds {
         for n in 0..segments {
-            talk.sends(at + n, (round * segments + n) * 1000, 1000);
+            trace.sends(at + n, (round * segments + n) * 1000, 1000);
         }
-        talk.says(
+        trace.push(
             ends.server(at + segments - 1 + RTT).ack((round + 1) * segments * 1000).window(window),
         );
         at += segments - 1 + RTT + delay(round);
     }
-    talk
+    trace
 }
 
 #[test]
@@ -135,12 +135,12 @@ fn a_frozen_sender_withholds() {
 fn a_sender_with_nothing_to_send_waits_for_its_application() {
     // A request of 300 bytes every 200 ms.
     let ends = Ends::default();
-    let mut talk = open(60_000);
+    let mut trace = open(60_000);
     for n in 0..300 {
         let at = RTT + 100 + n * 200 * MS;
-        talk.sends(at, n * 300, 300).says(ends.server(at + RTT).ack((n + 1) * 300));
+        trace.sends(at, n * 300, 300).push(ends.server(at + RTT).ack((n + 1) * 300));
     }
-    let row = row(&talk);
+    let row = row(&trace);
     let idle = 299.0 * 180e6;
     let duration = (299 * 200 * MS + RTT) as f64 * 1e3;
     assert!(close(row.app_limited_fraction, idle / duration), "{:?}", row.app_limited_fraction);
@@ -154,15 +154,16 @@ fn a_sender_with_nothing_to_send_waits_for_its_application() {
 #[test]
 fn a_closed_window_is_the_receivers() {
     let ends = Ends::default();
-    let mut talk = open(10_000);
+    let mut trace = open(10_000);
     let mut at = RTT + 100;
     for n in 0..40 {
-        talk.sends(at, n * 10_000, 10_000)
-            .says(ends.server(at + RTT).ack((n + 1) * 10_000).window(0));
-        talk.says(ends.server(at + 3 * RTT).ack((n + 1) * 10_000).window(10_000));
+        trace
+            .sends(at, n * 10_000, 10_000)
+            .push(ends.server(at + RTT).ack((n + 1) * 10_000).window(0));
+        trace.push(ends.server(at + 3 * RTT).ack((n + 1) * 10_000).window(10_000));
         at += 3 * RTT + 30;
     }
-    let row = row(&talk);
+    let row = row(&trace);
     assert_eq!((row.zero_window_events, row.window_min), (40, Some(0)));
     // The last closing is at the end of the last acknowledged byte.
     assert_eq!(row.zero_window, Span::from_micros(39 * 2 * RTT));
@@ -179,21 +180,21 @@ fn a_closed_window_is_the_receivers() {
 }
 
 #[test]
-fn the_delivery_rate_tells_the_capacity() {
+fn the_delivery_rate_shows_the_capacity() {
     // 1000 bytes per ms arrive, 50 segments outstanding behind a queue, a window of 60 000 that
     // never binds: R = 50 ms, R₀ = 20 ms.
     let ends = Ends::default();
-    let mut talk = open(60_000);
+    let mut trace = open(60_000);
     let start = RTT + 100;
     for n in 0..50 {
-        talk.sends(start + n, n * 1000, 1000);
+        trace.sends(start + n, n * 1000, 1000);
     }
     for n in 0..4_000 {
         let at = start + RTT + n * MS;
-        talk.says(ends.server(at).ack((n + 1) * 1000));
-        talk.sends(at + 20, (n + 50) * 1000, 1000);
+        trace.push(ends.server(at).ack((n + 1) * 1000));
+        trace.sends(at + 20, (n + 50) * 1000, 1000);
     }
-    let row = row(&talk);
+    let row = row(&trace);
     assert!(row.steadiness.is_some_and(|s| s > 0.97), "{:?}", row.steadiness);
     assert!(row.rates.is_some_and(|r| (r.p50 - 1e6).abs() < 0.02e6), "{:?}", row.rates);
     assert!(row.pipe_full.is_some_and(|f| f > 0.95), "{:?}", row.pipe_full);
@@ -205,7 +206,7 @@ fn the_delivery_rate_tells_the_capacity() {
         assert_eq!(
             (row.capacity_source, row.capacity),
             (None, None),
-            "a window-bound transfer tells nothing of the capacity"
+            "a window-bound transfer shows nothing of the capacity"
         );
     }
 }
@@ -245,14 +246,14 @@ fn short_transfers_are_not_judged() {
 #[test]
 fn super_packets_count_as_what_the_wire_carries() {
     let ends = Ends::default();
-    let mut talk = open(60_000);
-    talk.sends(RTT + 100, 0, 10_500).says(ends.server(2 * RTT + 100).ack(10_500)).sends(
+    let mut trace = open(60_000);
+    trace.sends(RTT + 100, 0, 10_500).push(ends.server(2 * RTT + 100).ack(10_500)).sends(
         2 * RTT + 200,
         10_500,
         1000,
     );
-    talk.sends(2 * S, 10_500, 1000).says(ends.server(2 * S + RTT).ack(11_500));
-    let row = row(&talk);
+    trace.sends(2 * S, 10_500, 1000).push(ends.server(2 * S + RTT).ack(11_500));
+    let row = row(&trace);
     assert_eq!((row.counters.data_packets, row.segments_wire, row.offloaded), (3, 13, true));
     assert!(close(row.loss_rate, 1.0 / 13.0));
     assert_eq!(row.flags, ["offloaded"]);
@@ -261,29 +262,31 @@ fn super_packets_count_as_what_the_wire_carries() {
 #[test]
 fn in_the_middle_losses_lie_on_either_side() {
     let ends = Ends::default();
-    let mut talk = Talk::silent();
-    talk.says(ends.syn(0)).says(ends.syn_ack(10 * MS)).says(ends.client(20 * MS));
+    let mut trace = Trace::empty();
+    trace.push(ends.syn(0)).push(ends.syn_ack(10 * MS)).push(ends.client(20 * MS));
     for n in 0..20 {
         let at = 30 * MS + n * 20 * MS;
         match n {
             // The third never reaches the capture; the seventh is lost behind it.
             3 => {}
             4 => {
-                talk.sends(at, 4_000, 1000)
+                trace
+                    .sends(at, 4_000, 1000)
                     .sends(at + 10 * MS, 3_000, 1000)
-                    .says(ends.server(at + 11 * MS).ack(5_000));
+                    .push(ends.server(at + 11 * MS).ack(5_000));
             }
             7 => {
-                talk.sends(at, 7_000, 1000)
+                trace
+                    .sends(at, 7_000, 1000)
                     .sends(at + 18 * MS, 7_000, 1000)
-                    .says(ends.server(at + 19 * MS).ack(8_000));
+                    .push(ends.server(at + 19 * MS).ack(8_000));
             }
             n => {
-                talk.sends(at, n * 1000, 1000).says(ends.server(at + 10 * MS).ack((n + 1) * 1000));
+                trace.sends(at, n * 1000, 1000).push(ends.server(at + 10 * MS).ack((n + 1) * 1000));
             }
         }
     }
-    let row = row_with(&talk, Options { at: Some(At::Middle), ..Options::default() });
+    let row = row_with(&trace, Options { at: Some(At::Middle), ..Options::default() });
     assert_eq!(
         (row.counters.lost_upstream, row.counters.retransmitted, row.counters.data_packets),
         (1, 1, 21)
@@ -304,20 +307,20 @@ fn in_the_middle_losses_lie_on_either_side() {
 #[test]
 fn at_the_receiver_what_arrived_counts() {
     let ends = Ends::default();
-    let mut talk = Talk::silent();
-    talk.says(ends.syn(0)).says(ends.syn_ack(50)).says(ends.client(RTT));
+    let mut trace = Trace::empty();
+    trace.push(ends.syn(0)).push(ends.syn_ack(50)).push(ends.client(RTT));
     for n in 0..100 {
         let at = 2 * RTT + n * MS;
-        talk.sends(at, n * 1000, 1000).says(ends.server(at + 50).ack((n + 1) * 1000));
+        trace.sends(at, n * 1000, 1000).push(ends.server(at + 50).ack((n + 1) * 1000));
     }
-    let row = row(&talk);
+    let row = row(&trace);
     assert_eq!(row.at, At::Receiver);
     assert!(close(row.throughput, 100_000.0 / 0.099), "unique bytes over first to last arrival");
-    assert_eq!(row.rto, None, "no timer can be told from here");
+    assert_eq!(row.rto, None, "no timer is visible from here");
 }
 
 #[test]
-fn a_side_that_was_never_heard_is_told() {
+fn a_side_that_never_sent_is_reported() {
     let ends = Ends::default();
     let packets: Vec<Made> =
         (0..100).map(|n| ends.client(n * MS).seq(n * 1000).data(1000)).collect();
@@ -334,28 +337,29 @@ fn a_side_that_was_never_heard_is_told() {
 #[test]
 fn a_capture_that_dropped_packets_is_told() {
     let ends = Ends::default();
-    let mut talk = open(60_000);
-    talk.sends(RTT + 100, 0, 1000)
+    let mut trace = open(60_000);
+    trace
+        .sends(RTT + 100, 0, 1000)
         .sends(RTT + 110, 3000, 1000)
-        .says(ends.server(2 * RTT + 110).ack(4000));
-    let row = row(&talk);
+        .push(ends.server(2 * RTT + 110).ack(4000));
+    let row = row(&trace);
     assert_eq!((row.acked_unseen, row.flags.clone()), (2000, vec!["capture_loss"]));
 }
 
 #[test]
-fn an_outage_is_told_beside_the_spacing() {
+fn an_outage_is_reported_beside_the_spacing() {
     let ends = Ends::default();
-    let mut talk = open(60_000);
-    talk.sends(RTT + 100, 0, 1000).says(ends.server(2 * RTT + 100).ack(1000)).sends(
+    let mut trace = open(60_000);
+    trace.sends(RTT + 100, 0, 1000).push(ends.server(2 * RTT + 100).ack(1000)).sends(
         2 * RTT + 200,
         1000,
         1000,
     );
     for n in 1..4 {
-        talk.sends(2 * RTT + 200 + n * S, 1000, 1000);
+        trace.sends(2 * RTT + 200 + n * S, 1000, 1000);
     }
-    talk.says(ends.server(4 * S).ack(2000));
-    let row = row(&talk);
+    trace.push(ends.server(4 * S).ack(2000));
+    let row = row(&trace);
     assert_eq!(
         row.outage,
         Span::from_micros(4 * S - 2 * RTT - 200),
@@ -366,12 +370,13 @@ fn an_outage_is_told_beside_the_spacing() {
 #[test]
 fn a_connection_is_summed_up() {
     let ends = Ends::default();
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000)
-        .says(ends.server(30 * MS).ack(1000).data(500))
-        .says(ends.client(31 * MS).seq(1000).ack(500));
-    talk.says(ends.client(40 * MS).seq(1000).ack(500).flags(TcpFlags::FIN | TcpFlags::ACK));
-    let rows = measure_with(&talk.batch(), Options::default());
+    let mut trace = Trace::open();
+    trace
+        .sends(20 * MS, 0, 1000)
+        .push(ends.server(30 * MS).ack(1000).data(500))
+        .push(ends.client(31 * MS).seq(1000).ack(500));
+    trace.push(ends.client(40 * MS).seq(1000).ack(500).flags(TcpFlags::FIN | TcpFlags::ACK));
+    let rows = measure_with(&trace.batch(), Options::default());
     let row = connection(&rows);
     assert_eq!((row.connection, row.protocol, row.state), (1, 6, State::HalfClosed));
     assert_eq!((row.initiator, row.responder), (ends.client, ends.server));
@@ -387,18 +392,19 @@ fn a_connection_is_summed_up() {
 fn a_direction_without_payload_is_no_transfer() {
     let rows = measure_with(&rounds(2, 3, |_| 30).batch(), Options::default());
     assert_eq!(rows.ended[0].transfers.len(), 1);
-    let handshake = measure_with(&Talk::open().batch(), Options::default());
+    let handshake = measure_with(&Trace::open().batch(), Options::default());
     assert!(handshake.ended[0].transfers.is_empty() && handshake.ended[0].trails.is_empty());
 }
 
 #[test]
 fn without_a_handshake_the_usual_size_is_the_segment_size() {
     let ends = Ends::default();
-    let mut talk = Talk::silent();
+    let mut trace = Trace::empty();
     for n in 0..30 {
         let length = if n % 7 == 3 { 400 } else { 1388 };
-        talk.says(ends.client(n * MS).seq(n * 1388).data(length))
-            .says(ends.server(n * MS + 500).ack((n + 1) * 1388));
+        trace
+            .push(ends.client(n * MS).seq(n * 1388).data(length))
+            .push(ends.server(n * MS + 500).ack((n + 1) * 1388));
     }
-    assert_eq!(row(&talk).mss, 1388);
+    assert_eq!(row(&trace).mss, 1388);
 }

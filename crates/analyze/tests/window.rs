@@ -40,7 +40,7 @@ fn closed_means_less_than_two_segments() {
 }
 
 #[test]
-fn a_zero_window_begins_once_however_often_it_is_told() {
+fn a_zero_window_begins_once_however_often_it_is_advertised() {
     let mut window = WindowTime::begin(Ns(0), 10_000);
     for at in 1..5 {
         window.on_window(Ns(at * MS), 0, MSS, false);

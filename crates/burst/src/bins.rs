@@ -332,7 +332,7 @@ impl Silence {
         }
     }
 
-    /// Tells a sink of it, if there are any.
+    /// Reports it to a sink, if there are any.
     pub(crate) fn write_to(self, sink: &mut impl BinSink) {
         if self.count > 0 {
             sink.silence(self.from, self.count);

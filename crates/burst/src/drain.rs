@@ -133,8 +133,8 @@ impl Backlog {
         if self.per_byte == link.denominator {
             return units.cast_signed();
         }
-        let wanted = u128::from(link.denominator);
-        ((units / per_byte) * wanted + ((units % per_byte) * wanted).div_ceil(per_byte))
+        let denominator = u128::from(link.denominator);
+        ((units / per_byte) * denominator + ((units % per_byte) * denominator).div_ceil(per_byte))
             .cast_signed()
     }
 }

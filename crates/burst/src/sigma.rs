@@ -201,7 +201,7 @@ fn walk(
 /// 48 rates from 1 % of the mean to the link rate in equal steps of the logarithm, the mean and
 /// twice the mean; rising, without repetition.
 ///
-/// Where the link rate is not known, the highest rate over a millisecond takes its place. All but
+/// Where the link rate is not known, the highest rate over a millisecond is used instead. All but
 /// the link rate are rounded to three digits, so that [`Sigma`] is fast. Empty when the mean is not
 /// above 0.
 #[expect(clippy::cast_precision_loss, reason = "rates that are rounded to three digits")]

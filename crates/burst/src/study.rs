@@ -24,7 +24,7 @@ pub struct StudyPlan {
     pub trains: Option<Span>,
 }
 
-/// Packets, measured in every way that was requested. Parts of a capture are studied apart and
+/// Packets, measured in every respect that was requested. Parts of a capture are studied apart and
 /// joined by [`Study::merge`].
 #[derive(Debug, Clone)]
 pub struct Study {

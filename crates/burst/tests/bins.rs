@@ -15,14 +15,14 @@ use trustbed_units::{Ns, Span};
 
 const MICROSECOND: Span = Span::from_micros(1);
 
-/// Everything a sink is told, and that it has no hole.
+/// Everything a sink receives, and that it has no hole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Told {
+struct Received {
     bins: Vec<Bin>,
     next: Option<i64>,
 }
 
-impl BinSink for Told {
+impl BinSink for Received {
     fn bin(&mut self, bin: Bin) {
         assert!(self.next.is_none_or(|next| next == bin.index), "bins come without a hole");
         self.next = Some(bin.index + 1);
@@ -38,7 +38,7 @@ impl BinSink for Told {
     }
 }
 
-impl MergeableSink for Told {
+impl MergeableSink for Received {
     fn append(&mut self, later: Self) {
         self.next = later.next.or(self.next);
         self.bins.extend(later.bins);
@@ -55,7 +55,7 @@ fn binned<S: BinSink>(times: &[i64], lengths: &[u32], counted: Counted, sink: S)
     binning.finish()
 }
 
-/// The obvious way.
+/// The obvious method.
 fn plainly(times: &[i64], lengths: &[u32], counted: Counted) -> Vec<Bin> {
     let mut bins = BTreeMap::new();
     for (time, length) in times.iter().zip(lengths) {
@@ -72,7 +72,7 @@ fn equals_a_division_per_packet() {
         let packets = random.index(300);
         let (times, lengths) = random.columns(packets);
         for counted in [Counted::Bytes, Counted::Packets] {
-            let found = binned(&times, &lengths, counted, Told::default());
+            let found = binned(&times, &lengths, counted, Received::default());
             let all: Vec<Bin> =
                 found.first.into_iter().chain(found.sink.bins).chain(found.last).collect();
             assert_eq!(all, plainly(&times, &lengths, counted));
@@ -102,21 +102,22 @@ fn any_cuts_give_the_very_same_bins_and_energy() {
     for _ in 0..2000 {
         let packets = 1 + random.index(60);
         let (times, lengths) = random.columns(packets);
-        let whole = binned(&times, &lengths, Counted::Bytes, (Told::default(), HaarEnergy::new()));
+        let whole =
+            binned(&times, &lengths, Counted::Bytes, (Received::default(), HaarEnergy::new()));
         let cuts = random.cuts(times.len(), 5);
         let mut parts: Vec<_> = pieces(&times, &cuts)
             .into_iter()
             .zip(pieces(&lengths, &cuts))
             .map(|(times, lengths)| {
                 let mut part =
-                    Binning::new(grid(), Counted::Bytes, (Told::default(), HaarEnergy::new()));
+                    Binning::new(grid(), Counted::Bytes, (Received::default(), HaarEnergy::new()));
                 part.add(Packets::new(times, lengths).unwrap()).unwrap();
                 part
             })
             .collect();
         parts.insert(
             random.index(parts.len() + 1),
-            Binning::new(grid(), Counted::Bytes, (Told::default(), HaarEnergy::new())),
+            Binning::new(grid(), Counted::Bytes, (Received::default(), HaarEnergy::new())),
         );
         while parts.len() > 1 {
             let seam = random.index(parts.len() - 1);
@@ -132,11 +133,11 @@ fn any_cuts_give_the_very_same_bins_and_energy() {
 fn packets_in_several_calls_are_one_series() {
     let mut random = Random(3);
     let (times, lengths) = random.columns(5000);
-    let mut binning = Binning::new(grid(), Counted::Bytes, Told::default());
+    let mut binning = Binning::new(grid(), Counted::Bytes, Received::default());
     for part in Packets::new(&times, &lengths).unwrap().chunks(7) {
         binning.add(part).unwrap();
     }
-    assert_eq!(binning.finish(), binned(&times, &lengths, Counted::Bytes, Told::default()));
+    assert_eq!(binning.finish(), binned(&times, &lengths, Counted::Bytes, Received::default()));
 }
 
 #[test]
@@ -186,13 +187,13 @@ fn a_clock_that_jumps_by_centuries_neither_hangs_nor_fills_memory() {
 
 #[test]
 fn what_lies_in_the_past_is_refused_and_leaves_no_trace() {
-    let mut binning = Binning::new(grid(), Counted::Bytes, Told::default());
+    let mut binning = Binning::new(grid(), Counted::Bytes, Received::default());
     binning.add(Packets::new(&[5_000], &[1]).unwrap()).unwrap();
     let before = binning.clone();
     let error = BurstError::Overlap { end: Ns(5_000), start: Ns(4_999) };
     assert_eq!(binning.add(Packets::new(&[4_999, 6_000], &[1, 1]).unwrap()), Err(error.clone()));
     assert_eq!(binning, before);
-    let mut earlier = Binning::new(grid(), Counted::Bytes, Told::default());
+    let mut earlier = Binning::new(grid(), Counted::Bytes, Received::default());
     earlier.add(Packets::new(&[4_999], &[1]).unwrap()).unwrap();
     assert_eq!(binning.merge(earlier), Err(error));
 }

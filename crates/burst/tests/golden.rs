@@ -214,7 +214,7 @@ fn the_pacing_experiment_gives_the_simulated_values() {
     let flows =
         [100, 250, 1000].map(|hz| (format!("TBF_HZ{hz}"), timer_released(hz, back_to_back)));
     for (name, flow) in flows.into_iter().chain([("paced".to_owned(), paced())]) {
-        let wanted = &experiment["simulated"][&name];
+        let expected = &experiment["simulated"][&name];
         let all = summary(flow).all;
         assert_eq!(all.windows(), 10, "{name}");
         let found = [
@@ -226,7 +226,7 @@ fn the_pacing_experiment_gives_the_simulated_values() {
             ("maxQ_sys_KB_max", kilobytes(all.system_max().unwrap().bytes())),
         ];
         for (key, value) in found {
-            assert!(near(value, number(&wanted[key])), "{name} {key}: {value}");
+            assert!(near(value, number(&expected[key])), "{name} {key}: {value}");
         }
     }
 }

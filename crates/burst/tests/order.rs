@@ -6,7 +6,7 @@ use trustbed_units::{Ns, Span};
 
 const MS: i64 = 1_000_000;
 
-/// Times and marks in the order handed on; the mark of a frame is its place among the stamps.
+/// Times and marks in the order handed on; the mark of a frame is its index among the timestamps.
 fn ordered(stamps: &[i64]) -> (Vec<(i64, u64)>, OrderFacts) {
     let mut order = Order::new();
     let mut seen = Vec::new();

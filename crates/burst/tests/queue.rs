@@ -106,9 +106,9 @@ proptest! {
         let buffers = [Some(Size(bytes)), None, Some(Size(bytes / 2))];
         let mut sweep = Sweep::new(&some, &buffers)?;
         sweep.push(all);
-        let wanted = some.iter().flat_map(|rate| buffers.iter().map(|buffer| (*rate, *buffer)));
+        let expected = some.iter().flat_map(|rate| buffers.iter().map(|buffer| (*rate, *buffer)));
         prop_assert_eq!(sweep.queues().len(), some.len() * buffers.len());
-        for (queue, (rate, buffer)) in sweep.queues().iter().zip(wanted) {
+        for (queue, (rate, buffer)) in sweep.queues().iter().zip(expected) {
             let mut alone = DropTail::new(rate, buffer)?;
             alone.push(all);
             prop_assert_eq!((queue.rate(), queue.buffer()), (rate, buffer));

@@ -69,7 +69,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_not_asked_for_is_not_there() {
+fn what_was_not_requested_is_not_there() {
     let study = Study::new(&StudyPlan::default()).expect("a plan");
     assert!(
         study.windows.is_none()

@@ -16,7 +16,7 @@ fn trains(times: &[i64], lengths: &[u32]) -> Trains {
     trains
 }
 
-/// The obvious way: all of them in a list.
+/// The obvious method: all of them in a list.
 fn plainly(times: &[i64], lengths: &[u32]) -> Vec<Train> {
     let mut found: Vec<Train> = Vec::new();
     for (&time, &length) in times.iter().zip(lengths) {

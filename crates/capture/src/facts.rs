@@ -105,12 +105,12 @@ pub struct FileFacts {
     pub last_ts: Option<Ns>,
     /// The declared snap length, the largest one of the interfaces; 0 when the file declares none.
     pub snap_length: u32,
-    /// The declared resolution of the timestamps, the coarsest one of the interfaces. Says nothing
+    /// The declared resolution of the timestamps, the coarsest one of the interfaces. Shows nothing
     /// about how often the clock behind it ticks.
     pub timestamp_resolution: Span,
     /// Records of which the snap length cut something off.
     pub snapped_records: u64,
-    /// Records that were stored without a time and have that of the record before them: they say
+    /// Records that were stored without a time and have that of the record before them: they show
     /// nothing about timing.
     pub records_without_time: u64,
     /// Bytes that are not part of any record or block that could be read.

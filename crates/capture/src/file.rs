@@ -128,9 +128,9 @@ impl CaptureFile {
         longest: usize,
         mut look: impl FnMut(Framing, &[u8], bool) -> Peek,
     ) {
-        let mut wanted = 0;
+        let mut required = 0;
         loop {
-            self.source.fill_to(wanted);
+            self.source.fill_to(required);
             let (window, complete) = self.source.window();
             let whole = window.len() <= longest;
             match look(
@@ -139,7 +139,7 @@ impl CaptureFile {
                 complete && whole,
             ) {
                 Peek::More(length) if !complete && whole && window.len() < longest => {
-                    wanted = length.min(longest);
+                    required = length.min(longest);
                 }
                 Peek::More(_) | Peek::Enough => return,
             }
@@ -276,7 +276,7 @@ impl CaptureFile {
     }
 }
 
-/// What a look at the beginning of a file asks for next.
+/// What a look at the beginning of a file requires next.
 pub(crate) enum Peek {
     Enough,
     /// A window of this length.

@@ -1,6 +1,6 @@
-//! What a search for the next record found, where the one before it could not be believed.
+//! What a search for the next record found, where the one before it was invalid.
 
-/// Places are counted from the beginning of the window that was searched.
+/// Positions are counted from the beginning of the window that was searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hit {
     At(usize),

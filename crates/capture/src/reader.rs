@@ -250,15 +250,15 @@ fn probe(
         let (mut done, mut stop) = framing.walk(window, complete, &mut sink);
         first = framing.tally().last();
         // An interface that can be decoded may be described later than the first packet.
-        let wanted = if framing.is_undecodable() { same::RECORDS } else { records };
-        if stop == Stop::Limit && wanted > 1 {
-            sink.remaining = wanted - 1;
+        let required = if framing.is_undecodable() { same::RECORDS } else { records };
+        if stop == Stop::Limit && required > 1 {
+            sink.remaining = required - 1;
             let (further, next) = framing.walk(&window[done..], complete, &mut sink);
             (done, stop) = (done + further, next);
         }
         let look = match stop {
             // From a pipe, no more is read than is needed to begin.
-            Stop::NeedMore(length) if wanted == 0 => Peek::More(done + length),
+            Stop::NeedMore(length) if required == 0 => Peek::More(done + length),
             Stop::NeedMore(length) => Peek::More((done + length).max(window.len() * 2)),
             _ => Peek::Enough,
         };

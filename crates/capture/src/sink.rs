@@ -1,4 +1,4 @@
-//! Where the framing of both formats puts its records: before a consumer, counted on the way.
+//! Where the framing of both formats puts its records: before a consumer, counted as they pass.
 //!
 //! What the consumer does is chosen at compile time, so that one that only looks at lengths pays
 //! for nothing else.

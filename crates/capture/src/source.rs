@@ -3,7 +3,7 @@
 //! Plain regular files are mapped and never copied. The length is taken when the file is opened, so
 //! a capture that is still being written is read up to where it was then. A mapped file that is
 //! **cut short** while it is read cannot be survived: the kernel answers the access with SIGBUS.
-//! Whoever rewrites captures in place should pipe them in instead.
+//! Captures that are rewritten in place should be piped in instead.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};

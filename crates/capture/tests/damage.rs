@@ -1,4 +1,4 @@
-//! Damaged files: what could be read is read, what could not is said, and nothing panics.
+//! Damaged files: what could be read is read, what could not is reported, and nothing panics.
 #![allow(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
@@ -192,7 +192,7 @@ fn an_impossible_length_costs_one_record() {
 }
 
 #[test]
-fn a_frame_shorter_than_what_was_captured_is_said() {
+fn a_frame_shorter_than_what_was_captured_is_reported() {
     let frames = frames(5);
     let mut bytes = Pcap::MICROS.header();
     for (i, frame) in frames.iter().enumerate() {
@@ -234,7 +234,7 @@ fn a_file_that_ends_in_zeros_ends_before_them() {
 }
 
 #[test]
-fn blocks_whose_lengths_differ_are_believed_when_another_follows() {
+fn blocks_whose_lengths_differ_are_accepted_when_another_follows() {
     let frames = frames(10);
     let mut file = Pcapng::simple(false);
     file.packets(&frames[..5]);

@@ -119,7 +119,7 @@ fn what_is_not_decoded_is_shown_too() {
 }
 
 #[test]
-fn merged_files_say_which_file_a_frame_is_of() {
+fn merged_files_show_which_file_a_frame_is_of() {
     let first = frames_from(START_NS, 0, 100);
     let second = frames_from(START_NS + 50_500_000, 1_000, 100);
     let inputs = [
@@ -196,7 +196,7 @@ fn showing_and_decoding_take_turns() {
 }
 
 #[test]
-fn damage_is_passed_over_and_said() {
+fn damage_is_passed_over_and_reported() {
     let all = frames(40);
     let mut bytes = Pcap::MICROS.file(&all[..20]);
     let hole = bytes.len();

@@ -42,7 +42,7 @@ fn keep(frame: &Frame<'_>) -> Kept {
     Kept { ts, index, length, direction, bytes: bytes.to_vec() }
 }
 
-/// Frames until there are as many as were asked for, or none for a while.
+/// Frames until there are as many as were requested, or none for a while.
 fn read(live: &mut Live, count: usize) -> Vec<Kept> {
     let mut kept = Vec::new();
     while kept.len() < count
@@ -87,8 +87,8 @@ fn send_raw(interface: &str, frame: &[u8]) {
 }
 
 #[test]
-fn both_directions_are_told_apart() {
-    if !entered("both_directions_are_told_apart") {
+fn both_directions_are_distinguished() {
+    if !entered("both_directions_are_distinguished") {
         return;
     }
     cable();
@@ -116,8 +116,8 @@ fn both_directions_are_told_apart() {
 }
 
 #[test]
-fn what_is_known_is_said() {
-    if !entered("what_is_known_is_said") {
+fn what_is_known_is_reported() {
+    if !entered("what_is_known_is_reported") {
         return;
     }
     cable();
@@ -147,8 +147,8 @@ fn what_is_known_is_said() {
 }
 
 #[test]
-fn whole_frames_are_kept_when_asked_for() {
-    if !entered("whole_frames_are_kept_when_asked_for") {
+fn whole_frames_are_stored_on_request() {
+    if !entered("whole_frames_are_stored_on_request") {
         return;
     }
     cable();
@@ -279,8 +279,8 @@ fn a_vanished_interface_ends_the_capture() {
 }
 
 #[test]
-fn an_interface_that_goes_down_is_said_and_can_come_back() {
-    if !entered("an_interface_that_goes_down_is_said_and_can_come_back") {
+fn an_interface_that_goes_down_is_reported_and_can_come_back() {
+    if !entered("an_interface_that_goes_down_is_reported_and_can_come_back") {
         return;
     }
     cable();
@@ -306,8 +306,8 @@ fn an_interface_that_goes_down_is_said_and_can_come_back() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
-    if !entered("what_cannot_be_opened_says_why") {
+fn what_cannot_be_opened_is_an_error_with_the_reason() {
+    if !entered("what_cannot_be_opened_is_an_error_with_the_reason") {
         return;
     }
     cable();

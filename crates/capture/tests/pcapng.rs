@@ -219,7 +219,7 @@ fn simple_packets_take_the_time_of_the_packet_before() {
         Some(Ns(frames[1].ts_ns)),
         "packets without a time have no part in it"
     );
-    assert_eq!(codes(&facts), ["no_timestamp"], "said once");
+    assert_eq!(codes(&facts), ["no_timestamp"], "reported once");
     assert_eq!(facts.files[0].records_without_time, 2);
     assert_eq!(packets[0].original_length, frames[0].original);
 }
@@ -272,7 +272,7 @@ fn interfaces_that_cannot_be_decoded_do_not_hide_those_that_can() {
 }
 
 #[test]
-fn times_beyond_2262_are_said() {
+fn times_beyond_2262_are_reported() {
     let frames = frames(2);
     let mut file = Pcapng::simple(false);
     file.enhanced(0, u64::MAX, &frames[0], &[]);

@@ -18,7 +18,7 @@ fn refused(bytes: &[u8]) -> OpenError {
 }
 
 /// Errors are sentences that name the file; hints are never empty.
-fn assert_says(error: &OpenError, words: &str) {
+fn assert_contains(error: &OpenError, words: &str) {
     assert!(error.to_string().contains(words), "{error}");
     assert!(error.hint().len() > 10);
 }
@@ -36,11 +36,11 @@ fn missing_files_directories_and_unreadable_ones() {
     let missing = directory.path().join("missing.pcap");
     let error = refusal(Input::Path(missing.clone()));
     assert!(matches!(&error, OpenError::NotFound { path } if *path == missing));
-    assert_says(&error, "missing.pcap: there is no such file");
+    assert_contains(&error, "missing.pcap: there is no such file");
 
     let error = refusal(Input::Path(directory.path().to_owned()));
     assert!(matches!(&error, OpenError::Directory { .. }));
-    assert_says(&error, "is a directory");
+    assert_contains(&error, "is a directory");
     assert!(error.hint().contains("*.pcap"));
 
     let through_a_file = directory.path().join("file").join("capture.pcap");
@@ -58,13 +58,13 @@ fn files_of_others() {
     std::fs::write(&path, Pcap::MICROS.file(&frames(1))).unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).unwrap();
     if std::fs::File::open(&path).is_ok() {
-        // Root reads everything; what such a refusal says is tested all the same.
+        // Root reads everything; the message of such a refusal is tested all the same.
         let source = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         assert!(OpenError::Unreadable { path, source }.hint().contains("sudo"));
         return;
     }
     let error = refusal(Input::Path(path));
-    assert_says(&error, "cannot be read");
+    assert_contains(&error, "cannot be read");
     assert!(error.hint().contains("sudo"));
 }
 
@@ -77,7 +77,7 @@ fn nothing_in_the_file() {
         [refusal(Input::Path(path)), refused(b""), refused(&gzip(&[b""])), refused(&zstd(&[b""]))]
     {
         assert!(matches!(error, OpenError::Empty { .. }), "{error}");
-        assert_says(&error, "is empty");
+        assert_contains(&error, "is empty");
     }
 }
 
@@ -100,7 +100,7 @@ fn cut_file_headers() {
             "{length}"
         );
     }
-    assert_says(&refused(&pcap[..13]), "13 of 24 bytes");
+    assert_contains(&refused(&pcap[..13]), "13 of 24 bytes");
 }
 
 #[test]
@@ -123,29 +123,29 @@ fn strangers_are_named() {
     for (bytes, looks_like, advice) in cases {
         let error = refused(bytes);
         assert!(matches!(error, OpenError::WrongMagic { .. }));
-        assert_says(&error, looks_like);
+        assert_contains(&error, looks_like);
         assert!(error.hint().contains(advice), "{}", error.hint());
         // What is inside counts, not the wrapping.
-        assert_says(&refused(&gzip(&[bytes])), looks_like);
+        assert_contains(&refused(&gzip(&[bytes])), looks_like);
     }
-    assert_says(&refused(&gzip(&[&gzip(&[&Pcap::MICROS.file(&frames(2))])])), "a gzip file");
+    assert_contains(&refused(&gzip(&[&gzip(&[&Pcap::MICROS.file(&frames(2))])])), "a gzip file");
 }
 
 #[test]
 fn unknown_versions() {
     let error = refused(&Pcap { version: (3, 1), ..Pcap::MICROS }.header());
     assert!(matches!(error, OpenError::UnsupportedVersion { major: 3, minor: 1, offset: 4, .. }));
-    assert_says(&error, "version 3.1 of pcap");
+    assert_contains(&error, "version 3.1 of pcap");
 
     let mut file = Pcapng::default();
     file.section_version(true, 7, &[]);
-    assert_says(&refused(&file.bytes), "version 7.0 of pcapng");
+    assert_contains(&refused(&file.bytes), "version 7.0 of pcapng");
 
     let mut file = Pcapng::simple(false).bytes;
     file[9] = 0;
     let error = refused(&file);
     assert!(matches!(error, OpenError::BadHeader { offset: 8, .. }));
-    assert_says(&error, "byte-order magic");
+    assert_contains(&error, "byte-order magic");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn link_types_that_cannot_be_decoded() {
     assert!(
         matches!(&error, OpenError::UnsupportedLink { links, offset: 20, .. } if *links == [127])
     );
-    assert_says(&error, "127 (IEEE 802.11 with radiotap header)");
+    assert_contains(&error, "127 (IEEE 802.11 with radiotap header)");
 
     let mut file = Pcapng::default();
     file.section(false, &[]);
@@ -169,7 +169,7 @@ fn link_types_that_cannot_be_decoded() {
         ),
         "{error}"
     );
-    assert_says(&error, "105 (IEEE 802.11), 999");
+    assert_contains(&error, "105 (IEEE 802.11), 999");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn damaged_compression() {
     bytes.truncate(12);
     let error = refused(&bytes);
     assert!(matches!(error, OpenError::Decompression { .. }), "{error}");
-    assert_says(&error, "gzip");
+    assert_contains(&error, "gzip");
     let error = refused(&[0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff, 0xff, 0xff, 0xff]);
     assert!(matches!(error, OpenError::Decompression { .. }), "{error}");
 }

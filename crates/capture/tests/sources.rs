@@ -102,18 +102,19 @@ fn a_pipe_that_closes_leaves_what_came_before() {
     assert_eq!(codes(&facts), ["truncated_record"]);
 }
 
+/// Set where the test is its own child.
+const CHILD: &str = "TRUSTBED_TEST_READS_STANDARD_INPUT";
+
 /// Standard input belongs to the process, so a second one reads it.
 #[test]
 fn standard_input_is_read() {
+    if std::env::var_os(CHILD).is_some() {
+        return read_own_standard_input();
+    }
     for bytes in both_formats().iter().flat_map(|plain| [plain.clone(), zstd(&[plain])]) {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "reads_its_own_standard_input",
-                "--ignored",
-                "--nocapture",
-                "--test-threads=1",
-            ])
+            .args(["--exact", "standard_input_is_read", "--nocapture", "--test-threads=1"])
+            .env(CHILD, "")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -126,10 +127,8 @@ fn standard_input_is_read() {
     }
 }
 
-#[test]
-#[ignore = "the child process of `standard_input_is_read`"]
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
-fn reads_its_own_standard_input() {
+fn read_own_standard_input() {
     let (packets, facts) = read(&[Input::from(Path::new("-"))]).unwrap();
     assert_packets(&packets, &frames(300), 1_000);
     println!("file {} has {} records", facts.files[0].name, facts.files[0].records);

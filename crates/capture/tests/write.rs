@@ -139,7 +139,7 @@ fn a_writer_that_is_dropped_leaves_what_it_was_given() {
 }
 
 #[test]
-fn what_cannot_be_made_says_why() {
+fn what_cannot_be_built_is_an_error_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let error = Writer::create(directory.path(), "test").unwrap_err();
     assert!(
@@ -174,8 +174,8 @@ fn a_pipe_that_closes() {
     assert_eq!((written.frames, written.frames_left_out, written.complete), (0, 2, false));
 }
 
-/// Runs one of Wireshark's tools. Where it is missing, says so; in continuous integration it must
-/// be there.
+/// Runs one of Wireshark's tools. Where it is missing, reports so; in continuous integration it
+/// must be there.
 fn wireshark(tool: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(tool).args(arguments).output() {
         Ok(output) => {

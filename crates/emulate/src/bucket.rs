@@ -22,17 +22,21 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A full one. `place` is for errors, the pipe with the key.
-    pub(crate) fn new(description: BucketDescription, place: &str) -> Result<Self, EmulateError> {
+    /// A full one. `location` is for errors, the pipe with the key.
+    pub(crate) fn new(
+        description: BucketDescription,
+        location: &str,
+    ) -> Result<Self, EmulateError> {
         let BucketDescription { rate_bits_per_second, burst_bytes } = description;
-        let rate =
-            Fraction::of(Rate(rate_bits_per_second), || format!("{place}.rate_bits_per_second"))?;
+        let rate = Fraction::of(Rate(rate_bits_per_second), || {
+            format!("{location}.rate_bits_per_second")
+        })?;
         if burst_bytes == 0 {
-            let place = format!("{place}.burst_bytes");
+            let location = format!("{location}.burst_bytes");
             return Err(EmulateError::OutOfBounds {
-                place,
+                location,
                 value: 0.0,
-                wanted: "a number of bytes above 0; nothing passes without",
+                expected: "a number of bytes above 0; nothing passes without",
             });
         }
         let depth = i128::from(burst_bytes) * i128::from(rate.denominator);

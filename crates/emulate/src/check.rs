@@ -8,27 +8,33 @@ pub(crate) const LONGEST_NS: u64 = 86_400_000_000_000;
 pub(crate) fn bounded(
     value: f64,
     holds: bool,
-    wanted: &'static str,
-    place: impl FnOnce() -> String,
+    expected: &'static str,
+    location: impl FnOnce() -> String,
 ) -> Result<(), EmulateError> {
     if holds && value.is_finite() {
         Ok(())
     } else {
-        Err(EmulateError::OutOfBounds { place: place(), value, wanted })
+        Err(EmulateError::OutOfBounds { location: location(), value, expected })
     }
 }
 
-pub(crate) fn probability(value: f64, place: impl FnOnce() -> String) -> Result<(), EmulateError> {
+pub(crate) fn probability(
+    value: f64,
+    location: impl FnOnce() -> String,
+) -> Result<(), EmulateError> {
     if (0.0..=1.0).contains(&value) {
         Ok(())
     } else {
-        Err(EmulateError::NotAProbability { place: place(), value })
+        Err(EmulateError::NotAProbability { location: location(), value })
     }
 }
 
 /// A time of at most a day.
 #[expect(clippy::cast_precision_loss, reason = "for the message")]
-pub(crate) fn time(nanoseconds: u64, place: impl FnOnce() -> String) -> Result<i64, EmulateError> {
-    bounded(nanoseconds as f64, nanoseconds <= LONGEST_NS, "a time of at most a day", place)?;
+pub(crate) fn time(
+    nanoseconds: u64,
+    location: impl FnOnce() -> String,
+) -> Result<i64, EmulateError> {
+    bounded(nanoseconds as f64, nanoseconds <= LONGEST_NS, "a time of at most a day", location)?;
     Ok(nanoseconds.cast_signed())
 }

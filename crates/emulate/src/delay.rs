@@ -35,9 +35,10 @@ impl Delay {
     pub(crate) fn new(
         link: &LinkDescription,
         random: ChaCha8Rng,
-        place: &str,
+        location: &str,
     ) -> Result<Self, EmulateError> {
-        let both = |first, second| EmulateError::Both { place: place.to_owned(), first, second };
+        let both =
+            |first, second| EmulateError::Both { location: location.to_owned(), first, second };
         if let Some(recorded) = &link.delay_recorded {
             let others = [
                 ("delay_ns", link.delay_ns.is_some()),
@@ -49,10 +50,10 @@ impl Delay {
             }
             if recorded.delays_ns.is_empty() {
                 return Err(EmulateError::Empty {
-                    place: format!("{place}: delay_recorded.delays_ns"),
+                    location: format!("{location}: delay_recorded.delays_ns"),
                 });
             }
-            let key = |key: &'static str| move || format!("{place}: delay_recorded.{key}");
+            let key = |key: &'static str| move || format!("{location}: delay_recorded.{key}");
             let delays = recorded
                 .delays_ns
                 .iter()
@@ -61,11 +62,11 @@ impl Delay {
             let source = match recorded.step_ns {
                 None => Source::PerPacket { delays, next: 0 },
                 Some(0) => {
-                    let place = key("step_ns")();
+                    let location = key("step_ns")();
                     return Err(EmulateError::OutOfBounds {
-                        place,
+                        location,
                         value: 0.0,
-                        wanted: "a step above 0, or none",
+                        expected: "a step above 0, or none",
                     });
                 }
                 Some(step) => Source::OverTime {
@@ -80,9 +81,12 @@ impl Delay {
             if link.delay_ns.is_some() {
                 return Err(both("delay_steps", "delay_ns"));
             }
-            let mean = Steps::new(steps, place)?;
-            let (jitter, keep_order) =
-                link.jitter.map(|jitter| Jitter::new(jitter, random, place)).transpose()?.unzip();
+            let mean = Steps::new(steps, location)?;
+            let (jitter, keep_order) = link
+                .jitter
+                .map(|jitter| Jitter::new(jitter, random, location))
+                .transpose()?
+                .unzip();
             let keep_order = steps.keep_order && keep_order.unwrap_or(true);
             return Ok(Self {
                 source: Source::Stepped { mean, jitter: jitter.map(Box::new) },
@@ -90,11 +94,11 @@ impl Delay {
                 latest: Ns::MIN,
             });
         }
-        let mean = Span(time(link.delay_ns.unwrap_or(0), || format!("{place}: delay_ns"))?);
+        let mean = Span(time(link.delay_ns.unwrap_or(0), || format!("{location}: delay_ns"))?);
         let Some(jitter) = link.jitter else {
             return Ok(Self { source: Source::Constant(mean), keep_order: true, latest: Ns::MIN });
         };
-        let (jitter, keep_order) = Jitter::new(jitter, random, place)?;
+        let (jitter, keep_order) = Jitter::new(jitter, random, location)?;
         Ok(Self {
             source: Source::Varying { mean, jitter: Box::new(jitter) },
             keep_order,

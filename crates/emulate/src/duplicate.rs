@@ -17,9 +17,9 @@ impl Duplicate {
     pub(crate) fn new(
         description: DuplicateDescription,
         random: ChaCha8Rng,
-        place: &str,
+        location: &str,
     ) -> Result<Self, EmulateError> {
-        probability(description.probability, || format!("{place}: duplicate.probability"))?;
+        probability(description.probability, || format!("{location}: duplicate.probability"))?;
         Ok(Self { probability: description.probability, random })
     }
 

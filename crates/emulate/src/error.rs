@@ -4,67 +4,67 @@ use std::net::IpAddr;
 
 use trustbed_units::Rate;
 
-/// A description that no link or network can be made from. `place` names the pipe and the key.
+/// A description that no link or network can be made from. `location` names the pipe and the key.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EmulateError {
     /// A link of rate 0 never sends anything.
     #[error(
-        "{place}: a rate of 0 never sends a packet; give a rate above 0, or none for a link \
+        "{location}: a rate of 0 never sends a packet; give a rate above 0, or none for a link \
          without a rate"
     )]
     ZeroRate {
         /// Pipe and key.
-        place: String,
+        location: String,
     },
     /// Above what the exact arithmetic was sized for, and above any link.
-    #[error("{place}: {rate} is beyond the largest rate, {largest}")]
+    #[error("{location}: {rate} is beyond the largest rate, {largest}")]
     RateTooHigh {
         /// Pipe and key.
-        place: String,
+        location: String,
         /// The rate that was given.
         rate: Rate,
         /// The largest that is accepted.
         largest: Rate,
     },
     /// Two keys that describe the same thing differently.
-    #[error("{place}: {first} and {second} cannot both be given; leave one away")]
+    #[error("{location}: {first} and {second} cannot both be given; leave one away")]
     Both {
         /// Pipe.
-        place: String,
+        location: String,
         /// One key.
         first: &'static str,
         /// The other.
         second: &'static str,
     },
     /// A probability outside 0…1.
-    #[error("{place}: {value} is no probability; give a number from 0 to 1")]
+    #[error("{location}: {value} is no probability; give a number from 0 to 1")]
     NotAProbability {
         /// Pipe and key.
-        place: String,
+        location: String,
         /// What was given.
         value: f64,
     },
     /// A number that must lie within bounds does not.
-    #[error("{place}: {value} does not do; give {wanted}")]
+    #[error("{location}: {value} does not do; give {expected}")]
     OutOfBounds {
         /// Pipe and key.
-        place: String,
+        location: String,
         /// What was given.
         value: f64,
         /// What would do.
-        wanted: &'static str,
+        expected: &'static str,
     },
     /// A trace or recording with nothing in it.
-    #[error("{place}: it is empty; give at least one value")]
+    #[error("{location}: it is empty; give at least one value")]
     Empty {
         /// Pipe and key.
-        place: String,
+        location: String,
     },
     /// A list that must rise does not.
-    #[error("{place}: value {index}, {value}, comes after {earlier}; put the list in order")]
+    #[error("{location}: value {index}, {value}, comes after {earlier}; put the list in order")]
     RunsBackwards {
         /// Pipe and key.
-        place: String,
+        location: String,
         /// Which value, counted from 0.
         index: usize,
         /// The value.
@@ -74,37 +74,38 @@ pub enum EmulateError {
     },
     /// Two outages at the same time, or out of order.
     #[error(
-        "{place}: number {index}, counted from 0, begins before the one in front of it is over; \
+        "{location}: number {index}, counted from 0, begins before the one in front of it is over; \
          put them in order, or make one of the two"
     )]
     Overlap {
         /// Pipe and key.
-        place: String,
+        location: String,
         /// Which one, counted from 0.
         index: usize,
     },
     /// A trace whose last opportunity is at 0 lasts no time, so that it cannot be repeated.
     #[error(
-        "{place}: the trace ends at 0 ms and cannot be repeated; its last value is also its length"
+        "{location}: the trace ends at 0 ms and cannot be repeated; its last value is also its \
+         length"
     )]
     TraceWithoutTime {
         /// Pipe and key.
-        place: String,
+        location: String,
     },
     /// A queue that is limited by nothing.
     #[error(
-        "{place}: a drop-tail queue needs limit_packets or limit_bytes; a queue without a limit \
+        "{location}: a drop-tail queue needs limit_packets or limit_bytes; a queue without a limit \
          is of the kind \"unlimited\""
     )]
     NoLimit {
         /// Pipe and key.
-        place: String,
+        location: String,
     },
     /// Something has no name.
-    #[error("{place}: a name is empty")]
+    #[error("{location}: a name is empty")]
     NoName {
         /// What kind of thing.
-        place: String,
+        location: String,
     },
     /// Two things of one name.
     #[error("{what} {name:?} is described twice; names must differ")]
@@ -115,10 +116,10 @@ pub enum EmulateError {
         name: String,
     },
     /// An unknown name.
-    #[error("{place}: there is no {what} {name:?}{}", hint(nearest.as_deref()))]
+    #[error("{location}: there is no {what} {name:?}{}", hint(nearest.as_deref()))]
     UnknownName {
         /// Where it is used.
-        place: String,
+        location: String,
         /// What kind of thing was meant.
         what: &'static str,
         /// The name.

@@ -20,7 +20,7 @@ pub(crate) enum Flight<T> {
 #[derive(Debug, Clone)]
 pub(crate) struct Overtaking<T> {
     heap: BinaryHeap<Reverse<(Ns, u64, usize)>>,
-    places: Vec<Option<Outcome<T>>>,
+    slots: Vec<Option<Outcome<T>>>,
     free: Vec<usize>,
     launched: u64,
     /// The number of the latest launched of those that have come out.
@@ -34,7 +34,7 @@ impl<T> Flight<T> {
         }
         Self::Unordered(Box::new(Overtaking {
             heap: BinaryHeap::new(),
-            places: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             launched: 0,
             latest: 0,
@@ -80,20 +80,20 @@ impl<T> Flight<T> {
 
 impl<T> Overtaking<T> {
     fn launch(&mut self, due: Ns, outcome: Outcome<T>) {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() - 1
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
         });
-        self.places[place] = Some(outcome);
+        self.slots[slot] = Some(outcome);
         self.launched += 1;
-        self.heap.push(Reverse((due, self.launched, place)));
+        self.heap.push(Reverse((due, self.launched, slot)));
     }
 
     fn land(&mut self, counters: &mut Counters) -> Option<Outcome<T>> {
-        let Reverse((_, number, place)) = self.heap.pop()?;
+        let Reverse((_, number, slot)) = self.heap.pop()?;
         counters.reordered += u64::from(number < self.latest);
         self.latest = number.max(self.latest);
-        self.free.push(place);
-        self.places[place].take()
+        self.free.push(slot);
+        self.slots[slot].take()
     }
 }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_says_nothing() {
+    fn no_packets_no_result() {
         assert_eq!(Histogram::default().spread(), super::Spread::default());
     }
 }

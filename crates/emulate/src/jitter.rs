@@ -41,9 +41,9 @@ impl Jitter {
     pub(crate) fn new(
         description: JitterDescription,
         random: ChaCha8Rng,
-        place: &str,
+        location: &str,
     ) -> Result<(Self, bool), EmulateError> {
-        let key = |key: &'static str| move || format!("{place}: jitter.{key}");
+        let key = |key: &'static str| move || format!("{location}: jitter.{key}");
         let (shape, size, keep_order) = match description {
             JitterDescription::Uniform { spread_ns, keep_order } => {
                 (Shape::Uniform, time(spread_ns, key("spread_ns"))?, keep_order)
@@ -52,12 +52,12 @@ impl Jitter {
                 (Shape::Normal, time(deviation_ns, key("deviation_ns"))?, keep_order)
             }
             JitterDescription::Pareto { deviation_ns, shape, keep_order } => (
-                Shape::Pareto(Heavy::new(shape, place)?),
+                Shape::Pareto(Heavy::new(shape, location)?),
                 time(deviation_ns, key("deviation_ns"))?,
                 keep_order,
             ),
             JitterDescription::Paretonormal { deviation_ns, keep_order } => (
-                Shape::Paretonormal(Heavy::new(SHAPE, place)?),
+                Shape::Paretonormal(Heavy::new(SHAPE, location)?),
                 time(deviation_ns, key("deviation_ns"))?,
                 keep_order,
             ),
@@ -83,13 +83,13 @@ impl Jitter {
 }
 
 impl Heavy {
-    fn new(shape: f64, place: &str) -> Result<Self, EmulateError> {
-        let key = || format!("{place}: jitter.shape");
+    fn new(shape: f64, location: &str) -> Result<Self, EmulateError> {
+        let key = || format!("{location}: jitter.shape");
         bounded(shape, shape > 2.0, "a shape above 2; below there is no standard deviation", key)?;
         let pareto = Pareto::new(1.0, shape).map_err(|_| EmulateError::OutOfBounds {
-            place: key(),
+            location: key(),
             value: shape,
-            wanted: "a finite shape",
+            expected: "a finite shape",
         })?;
         let mean = shape / (shape - 1.0);
         let deviation = (shape / (shape - 2.0)).sqrt() / (shape - 1.0);

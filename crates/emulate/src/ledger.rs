@@ -260,8 +260,8 @@ mod tests {
 
     #[test]
     fn codes_are_indices() {
-        for (place, fate) in Fate::ALL.iter().enumerate() {
-            assert_eq!(usize::from(fate.code()), place);
+        for (index, fate) in Fate::ALL.iter().enumerate() {
+            assert_eq!(usize::from(fate.code()), index);
         }
     }
 }

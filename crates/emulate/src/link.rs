@@ -127,28 +127,28 @@ impl<T: Clone> Link<T> {
         Self::named(description, seed, "", "link")
     }
 
-    /// A link whose random numbers are those of its name; `place` is for errors.
+    /// A link whose random numbers are those of its name; `location` is for errors.
     pub(crate) fn named(
         description: &LinkDescription,
         seed: u64,
         name: &str,
-        place: &str,
+        location: &str,
     ) -> Result<Self, EmulateError> {
-        let sender = Sender::new(description, place)?;
+        let sender = Sender::new(description, location)?;
         let queue = description.queue.unwrap_or(QueueDescription::Unlimited {});
-        let limit = Limit::new(&queue, place)?;
+        let limit = Limit::new(&queue, location)?;
         let discipline = discipline(&Setting {
             description: &queue,
             sender: &sender,
             random: stream(seed, name, Part::Red),
-            place,
+            location,
         })?;
-        let wire = Wire::new(description, seed, name, place)?;
+        let wire = Wire::new(description, seed, name, location)?;
         Ok(Self {
             frame_time: frame_time(&sender),
             policer: description
                 .policer
-                .map(|policer| Policer::new(policer, place).map(Box::new))
+                .map(|policer| Policer::new(policer, location).map(Box::new))
                 .transpose()?,
             limit,
             discipline,

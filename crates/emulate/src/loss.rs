@@ -39,9 +39,9 @@ impl Loss {
     pub(crate) fn new(
         description: Option<&LossDescription>,
         mut random: ChaCha8Rng,
-        place: &str,
+        location: &str,
     ) -> Result<Self, EmulateError> {
-        let key = |key: &'static str| move || format!("{place}: loss.{key}");
+        let key = |key: &'static str| move || format!("{location}: loss.{key}");
         Ok(match description {
             None => Self::Nothing,
             Some(&LossDescription::Independent { probability: share }) => {
@@ -81,7 +81,7 @@ impl Loss {
                 Self::Periodic { every, left: first.unwrap_or(every) }
             }
             Some(LossDescription::Recorded { lost, period_packets }) => {
-                Self::Recorded(Recorded::new(lost, *period_packets, place)?)
+                Self::Recorded(Recorded::new(lost, *period_packets, location)?)
             }
         })
     }
@@ -117,11 +117,11 @@ impl GilbertElliott {
 }
 
 impl Recorded {
-    fn new(lost: &[u64], period: Option<u64>, place: &str) -> Result<Self, EmulateError> {
+    fn new(lost: &[u64], period: Option<u64>, location: &str) -> Result<Self, EmulateError> {
         if let Some(index) = lost.windows(2).position(|pair| pair[1] <= pair[0]) {
             let (earlier, value) = (lost[index], lost[index + 1]);
             return Err(EmulateError::RunsBackwards {
-                place: format!("{place}: loss.lost"),
+                location: format!("{location}: loss.lost"),
                 index: index + 1,
                 value,
                 earlier,
@@ -133,7 +133,7 @@ impl Recorded {
             period.unwrap_or(1) as f64,
             period.is_none_or(|period| period > beyond),
             "a period above the last lost packet",
-            || format!("{place}: loss.period_packets"),
+            || format!("{location}: loss.period_packets"),
         )?;
         Ok(Self { lost: lost.to_vec(), period: period.unwrap_or(u64::MAX), number: 0, next: 0 })
     }

@@ -48,25 +48,25 @@ impl Outages {
     /// Nothing if there are none.
     pub(crate) fn new(
         descriptions: &[OutageDescription],
-        place: &str,
+        location: &str,
     ) -> Result<Option<Box<Self>>, EmulateError> {
-        let place = || format!("{place}: outages");
+        let location = || format!("{location}: outages");
         let mut outages = Self { lost: vec![], kept: vec![], origin: None };
         let mut last = Span::ZERO;
         let mut still = Span::ZERO;
         for (index, outage) in descriptions.iter().enumerate() {
-            let begin = Span(time(outage.at_ns, || format!("{}.at_ns", place()))?);
-            let lasts = Span(time(outage.lasts_ns, || format!("{}.lasts_ns", place()))?);
+            let begin = Span(time(outage.at_ns, || format!("{}.at_ns", location()))?);
+            let lasts = Span(time(outage.lasts_ns, || format!("{}.lasts_ns", location()))?);
             if lasts == Span::ZERO {
-                let place = format!("{}.lasts_ns", place());
+                let location = format!("{}.lasts_ns", location());
                 return Err(EmulateError::OutOfBounds {
-                    place,
+                    location,
                     value: 0.0,
-                    wanted: "a time above 0",
+                    expected: "a time above 0",
                 });
             }
             if begin < last {
-                return Err(EmulateError::Overlap { place: place(), index });
+                return Err(EmulateError::Overlap { location: location(), index });
             }
             last = begin + lasts;
             let interval = Interval { begin, end: last };

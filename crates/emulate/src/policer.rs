@@ -14,8 +14,11 @@ use crate::{BucketDescription, EmulateError};
 pub(crate) struct Policer(Bucket);
 
 impl Policer {
-    pub(crate) fn new(description: BucketDescription, place: &str) -> Result<Self, EmulateError> {
-        Bucket::new(description, &format!("{place}: policer")).map(Self)
+    pub(crate) fn new(
+        description: BucketDescription,
+        location: &str,
+    ) -> Result<Self, EmulateError> {
+        Bucket::new(description, &format!("{location}: policer")).map(Self)
     }
 
     /// Whether a packet that comes now passes.

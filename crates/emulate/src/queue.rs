@@ -134,7 +134,10 @@ impl Standing {
 
 impl Limit {
     /// The limit of a description.
-    pub(crate) fn new(description: &QueueDescription, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(
+        description: &QueueDescription,
+        location: &str,
+    ) -> Result<Self, EmulateError> {
         let (packets, bytes) = match *description {
             QueueDescription::Unlimited {} => (None, None),
             QueueDescription::DropTail { limit_packets, limit_bytes }
@@ -144,9 +147,9 @@ impl Limit {
             }
         };
         let zero = |key: &str| EmulateError::OutOfBounds {
-            place: format!("{place}: queue.{key}"),
+            location: format!("{location}: queue.{key}"),
             value: 0.0,
-            wanted: "a limit above 0; a queue of 0 takes no packet",
+            expected: "a limit above 0; a queue of 0 takes no packet",
         };
         match (packets, bytes) {
             (None, None) => Ok(Self::Nothing),
@@ -155,7 +158,7 @@ impl Limit {
             (Some(packets), None) => Ok(Self::Packets(packets)),
             (None, Some(bytes)) => Ok(Self::Bytes(bytes)),
             (Some(_), Some(_)) => Err(EmulateError::Both {
-                place: format!("{place}: queue"),
+                location: format!("{location}: queue"),
                 first: "limit_packets",
                 second: "limit_bytes",
             }),

@@ -51,13 +51,13 @@ pub(crate) struct ConstantRate {
 }
 
 impl Transmitter {
-    pub(crate) fn new(link: &LinkDescription, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(link: &LinkDescription, location: &str) -> Result<Self, EmulateError> {
         match (link.rate_bits_per_second, &link.rate_trace) {
             (None, None) => Ok(Self::Unlimited),
-            (Some(rate), None) => ConstantRate::new(Rate(rate), place).map(Self::Constant),
-            (None, Some(trace)) => Trace::new(trace, place).map(Self::Trace),
+            (Some(rate), None) => ConstantRate::new(Rate(rate), location).map(Self::Constant),
+            (None, Some(trace)) => Trace::new(trace, location).map(Self::Trace),
             (Some(_), Some(_)) => Err(EmulateError::Both {
-                place: place.to_owned(),
+                location: location.to_owned(),
                 first: "rate_bits_per_second",
                 second: "rate_trace",
             }),
@@ -120,13 +120,13 @@ impl Transmitter {
 }
 
 impl Fraction {
-    /// A rate in lowest terms; `place` names pipe and key in errors.
-    pub(crate) fn of(rate: Rate, place: impl Fn() -> String) -> Result<Self, EmulateError> {
+    /// A rate in lowest terms; `location` names pipe and key in errors.
+    pub(crate) fn of(rate: Rate, location: impl Fn() -> String) -> Result<Self, EmulateError> {
         if rate.0 == 0 {
-            return Err(EmulateError::ZeroRate { place: place() });
+            return Err(EmulateError::ZeroRate { location: location() });
         }
         if rate > LARGEST {
-            return Err(EmulateError::RateTooHigh { place: place(), rate, largest: LARGEST });
+            return Err(EmulateError::RateTooHigh { location: location(), rate, largest: LARGEST });
         }
         let divisor = greatest_common_divisor(rate.0, UNITS_PER_BYTE);
         Ok(Self { numerator: rate.0 / divisor, denominator: UNITS_PER_BYTE / divisor })
@@ -140,8 +140,8 @@ impl Fraction {
 }
 
 impl ConstantRate {
-    fn new(rate: Rate, place: &str) -> Result<Self, EmulateError> {
-        let rate = Fraction::of(rate, || format!("{place}: rate_bits_per_second"))?;
+    fn new(rate: Rate, location: &str) -> Result<Self, EmulateError> {
+        let rate = Fraction::of(rate, || format!("{location}: rate_bits_per_second"))?;
         Ok(Self { rate, free: i64::MIN, fraction: 0 })
     }
 

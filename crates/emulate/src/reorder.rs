@@ -19,10 +19,10 @@ impl Reorder {
     pub(crate) fn new(
         description: ReorderDescription,
         random: ChaCha8Rng,
-        place: &str,
+        location: &str,
     ) -> Result<Self, EmulateError> {
-        probability(description.probability, || format!("{place}: reorder.probability"))?;
-        let held = time(description.held_ns, || format!("{place}: reorder.held_ns"))?;
+        probability(description.probability, || format!("{location}: reorder.probability"))?;
+        let held = time(description.held_ns, || format!("{location}: reorder.held_ns"))?;
         Ok(Self { probability: description.probability, held: Span(held), random })
     }
 

@@ -20,15 +20,15 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(link: &LinkDescription, place: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn new(link: &LinkDescription, location: &str) -> Result<Self, EmulateError> {
         let shaper = link
             .shaper
-            .map(|description| Shaper::new(description, place).map(Box::new))
+            .map(|description| Shaper::new(description, location).map(Box::new))
             .transpose()?;
         Ok(Self {
-            transmitter: Transmitter::new(link, place)?,
+            transmitter: Transmitter::new(link, location)?,
             shaper,
-            outages: Outages::new(&link.outages, place)?,
+            outages: Outages::new(&link.outages, location)?,
         })
     }
 

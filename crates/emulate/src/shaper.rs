@@ -16,8 +16,11 @@ use crate::{BucketDescription, EmulateError};
 pub(crate) struct Shaper(Bucket);
 
 impl Shaper {
-    pub(crate) fn new(description: BucketDescription, place: &str) -> Result<Self, EmulateError> {
-        Bucket::new(description, &format!("{place}: shaper")).map(Self)
+    pub(crate) fn new(
+        description: BucketDescription,
+        location: &str,
+    ) -> Result<Self, EmulateError> {
+        Bucket::new(description, &format!("{location}: shaper")).map(Self)
     }
 
     /// When a packet that is there since `ready` could go to the wire.

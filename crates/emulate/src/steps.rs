@@ -20,21 +20,23 @@ pub(crate) struct Steps {
 impl Steps {
     pub(crate) fn new(
         description: &DelayStepsDescription,
-        place: &str,
+        location: &str,
     ) -> Result<Self, EmulateError> {
-        let key = |key: &'static str| move || format!("{place}: delay_steps.steps.{key}");
+        let key = |key: &'static str| move || format!("{location}: delay_steps.steps.{key}");
         let described = &description.steps;
         match described.first() {
             None => {
-                return Err(EmulateError::Empty { place: format!("{place}: delay_steps.steps") });
+                return Err(EmulateError::Empty {
+                    location: format!("{location}: delay_steps.steps"),
+                });
             }
             #[expect(clippy::cast_precision_loss, reason = "for the message")]
             Some(first) if first.at_ns > 0 => {
-                let (place, value) = (key("at_ns")(), first.at_ns as f64);
+                let (location, value) = (key("at_ns")(), first.at_ns as f64);
                 return Err(EmulateError::OutOfBounds {
-                    place,
+                    location,
                     value,
-                    wanted: "0 for the first step: the delay that it begins with",
+                    expected: "0 for the first step: the delay that it begins with",
                 });
             }
             Some(_) => {}
@@ -42,7 +44,7 @@ impl Steps {
         if let Some(index) = described.windows(2).position(|pair| pair[1].at_ns <= pair[0].at_ns) {
             let (earlier, value) = (described[index].at_ns, described[index + 1].at_ns);
             return Err(EmulateError::RunsBackwards {
-                place: key("at_ns")(),
+                location: key("at_ns")(),
                 index: index + 1,
                 value,
                 earlier,

@@ -212,7 +212,7 @@ mod tests {
 
     proptest! {
 
-        /// Milliseconds, in the order of sending; only neighbours change places, as packets of one
+        /// Milliseconds, in the order of sending; only neighbours are swapped, as packets of one
         /// turn do.
         #[test]
         #[expect(clippy::cast_precision_loss, reason = "small numbers")]

@@ -45,9 +45,9 @@ impl<P> Taps<P> {
     ) -> Result<(), EmulateError> {
         let routers = || topology.routers().iter().map(String::as_str);
         if !routers().any(|name| name == router) {
-            let (place, name) = ("taps".to_owned(), router.to_owned());
+            let (location, name) = ("taps".to_owned(), router.to_owned());
             return Err(EmulateError::UnknownName {
-                place,
+                location,
                 what: "router",
                 nearest: nearest(&name, routers()),
                 name,

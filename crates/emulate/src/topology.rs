@@ -80,7 +80,7 @@ impl Topology {
     /// Checks a description and computes the paths.
     ///
     /// # Errors
-    /// Whatever is wrong first; the error names the place.
+    /// Whatever is wrong first; the error names the location.
     pub fn new(description: &Description) -> Result<Self, EmulateError> {
         let description = description.written_out()?;
         let points = Points::new(&description)?;
@@ -97,8 +97,8 @@ impl Topology {
             limit_inside: description.limit_bytes_inside.unwrap_or(LIMIT_INSIDE),
         };
         let edges = topology.add_pipes(&description, &points)?;
-        for (place, host) in description.hosts.iter().enumerate() {
-            topology.add_host(place, host, &points)?;
+        for (index, host) in description.hosts.iter().enumerate() {
+            topology.add_host(index, host, &points)?;
         }
         topology.outside = topology.find_outside(&description, &points)?;
         topology.check_pipes()?;
@@ -129,7 +129,7 @@ impl Topology {
     pub fn host(&self, name: &str) -> Result<usize, EmulateError> {
         let names = || self.hosts.iter().map(|host| host.name.as_str());
         names().position(|host| host == name).ok_or_else(|| EmulateError::UnknownName {
-            place: "ports".to_owned(),
+            location: "ports".to_owned(),
             what: "host",
             name: name.to_owned(),
             nearest: nearest(name, names()),
@@ -248,8 +248,8 @@ impl Topology {
     ) -> Result<Vec<Edge>, EmulateError> {
         let mut edges = Vec::with_capacity(description.pipes.len());
         for pipe in &description.pipes {
-            let place = || format!("pipe {:?}", pipe.name);
-            let [from, to] = [points.find(&pipe.from, place)?, points.find(&pipe.to, place)?];
+            let location = || format!("pipe {:?}", pipe.name);
+            let [from, to] = [points.find(&pipe.from, location)?, points.find(&pipe.to, location)?];
             if from == to {
                 return Err(EmulateError::Loop {
                     pipe: pipe.name.clone(),
@@ -276,7 +276,7 @@ impl Topology {
 
     fn add_host(
         &mut self,
-        place: usize,
+        index: usize,
         host: &HostDescription,
         points: &Points,
     ) -> Result<(), EmulateError> {
@@ -294,7 +294,7 @@ impl Topology {
                     Some(self.add_access(host, access, address, points, [up, down])?)
                 }
             };
-            if let Some(first) = self.addresses.insert(key(address), Owner { host: place, access })
+            if let Some(first) = self.addresses.insert(key(address), Owner { host: index, access })
             {
                 let first = self
                     .hosts
@@ -358,7 +358,7 @@ impl Topology {
     fn check_pipes(&self) -> Result<(), EmulateError> {
         let mut names: Vec<&str> = self.pipes.iter().map(|pipe| pipe.name.as_str()).collect();
         if names.contains(&"") {
-            return Err(EmulateError::NoName { place: "pipes".to_owned() });
+            return Err(EmulateError::NoName { location: "pipes".to_owned() });
         }
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -374,10 +374,10 @@ impl Topology {
         edges: &[Edge],
     ) -> Result<(), EmulateError> {
         let mut ends = Vec::new();
-        for (place, host) in description.hosts.iter().enumerate() {
+        for (index, host) in description.hosts.iter().enumerate() {
             let router = host.access.as_ref().and_then(|access| access.router.as_deref());
             let point =
-                router.map_or(Ok(place), |router| points.find_router(router, &host.name))?;
+                router.map_or(Ok(index), |router| points.find_router(router, &host.name))?;
             let known = ends.iter().position(|&end| end == point);
             self.ends.push(known.unwrap_or(ends.len()));
             if known.is_none() {
@@ -392,7 +392,7 @@ impl Topology {
                 let host = |end| {
                     self.ends
                         .iter()
-                        .position(|&place| place == end)
+                        .position(|&index| index == end)
                         .map_or("", |host| &self.hosts[host].name)
                 };
                 let reached: Vec<&str> =
@@ -408,13 +408,13 @@ impl Topology {
                 to: route.to.clone(),
                 problem,
             };
-            let place = || format!("route from {:?} to {:?}", route.from, route.to);
+            let location = || format!("route from {:?} to {:?}", route.from, route.to);
             let [from, to] =
-                [points.find_host(&route.from, place)?, points.find_host(&route.to, place)?];
+                [points.find_host(&route.from, location)?, points.find_host(&route.to, location)?];
             let pipes = route
                 .through
                 .iter()
-                .map(|name| self.find_pipe(name, edges.len(), place))
+                .map(|name| self.find_pipe(name, edges.len(), location))
                 .collect::<Result<Vec<_>, _>>()?;
             let mut point = ends[self.ends[from]];
             for &pipe in &pipes {
@@ -450,11 +450,11 @@ impl Topology {
         &self,
         name: &str,
         count: usize,
-        place: impl Fn() -> String,
+        location: impl Fn() -> String,
     ) -> Result<usize, EmulateError> {
         let names = || self.pipes[..count].iter().map(|pipe| pipe.name.as_str());
         names().position(|pipe| pipe == name).ok_or_else(|| EmulateError::UnknownName {
-            place: place(),
+            location: location(),
             what: "pipe",
             name: name.to_owned(),
             nearest: nearest(name, names()),
@@ -466,7 +466,7 @@ impl Topology {
 struct Points {
     names: Vec<String>,
     hosts: usize,
-    places: BTreeMap<String, usize>,
+    indices: BTreeMap<String, usize>,
 }
 
 impl Points {
@@ -481,33 +481,33 @@ impl Points {
             .map(|host| host.name.clone())
             .chain(description.routers.iter().cloned())
             .collect();
-        let mut places = BTreeMap::new();
-        for (place, name) in names.iter().enumerate() {
+        let mut indices = BTreeMap::new();
+        for (index, name) in names.iter().enumerate() {
             if name.is_empty() {
-                let place = if place < hosts { "hosts" } else { "routers" };
-                return Err(EmulateError::NoName { place: place.to_owned() });
+                let location = if index < hosts { "hosts" } else { "routers" };
+                return Err(EmulateError::NoName { location: location.to_owned() });
             }
-            if places.insert(name.clone(), place).is_some() {
+            if indices.insert(name.clone(), index).is_some() {
                 return Err(EmulateError::NameTwice { what: "host or router", name: name.clone() });
             }
         }
-        Ok(Self { names, hosts, places })
+        Ok(Self { names, hosts, indices })
     }
 
-    fn find(&self, name: &str, place: impl Fn() -> String) -> Result<usize, EmulateError> {
-        self.places
+    fn find(&self, name: &str, location: impl Fn() -> String) -> Result<usize, EmulateError> {
+        self.indices
             .get(name)
             .copied()
-            .ok_or_else(|| self.unknown(name, "host or router", place(), 0..self.names.len()))
+            .ok_or_else(|| self.unknown(name, "host or router", location(), 0..self.names.len()))
     }
 
-    fn find_host(&self, name: &str, place: impl Fn() -> String) -> Result<usize, EmulateError> {
-        let host = self.places.get(name).copied().filter(|&point| point < self.hosts);
-        host.ok_or_else(|| self.unknown(name, "host", place(), 0..self.hosts))
+    fn find_host(&self, name: &str, location: impl Fn() -> String) -> Result<usize, EmulateError> {
+        let host = self.indices.get(name).copied().filter(|&point| point < self.hosts);
+        host.ok_or_else(|| self.unknown(name, "host", location(), 0..self.hosts))
     }
 
     fn find_router(&self, name: &str, host: &str) -> Result<usize, EmulateError> {
-        let router = self.places.get(name).copied().filter(|&point| point >= self.hosts);
+        let router = self.indices.get(name).copied().filter(|&point| point >= self.hosts);
         router.ok_or_else(|| {
             self.unknown(
                 name,
@@ -522,11 +522,11 @@ impl Points {
         &self,
         name: &str,
         what: &'static str,
-        place: String,
+        location: String,
         among: std::ops::Range<usize>,
     ) -> EmulateError {
         let nearest = nearest(name, self.names[among].iter().map(String::as_str));
-        EmulateError::UnknownName { place, what, name: name.to_owned(), nearest }
+        EmulateError::UnknownName { location, what, name: name.to_owned(), nearest }
     }
 }
 

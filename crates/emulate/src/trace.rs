@@ -34,38 +34,38 @@ struct Opportunity {
 }
 
 impl Trace {
-    pub(crate) fn new(trace: &TraceDescription, place: &str) -> Result<Self, EmulateError> {
-        let key = || format!("{place}: rate_trace.opportunities_ms");
+    pub(crate) fn new(trace: &TraceDescription, location: &str) -> Result<Self, EmulateError> {
+        let key = || format!("{location}: rate_trace.opportunities_ms");
         let milliseconds = &trace.opportunities_ms;
         let Some(&last) = milliseconds.last() else {
-            return Err(EmulateError::Empty { place: key() });
+            return Err(EmulateError::Empty { location: key() });
         };
         if let Some(index) = milliseconds.windows(2).position(|pair| pair[1] < pair[0]) {
             let (earlier, value) = (milliseconds[index], milliseconds[index + 1]);
             return Err(EmulateError::RunsBackwards {
-                place: key(),
+                location: key(),
                 index: index + 1,
                 value,
                 earlier,
             });
         }
         if last == 0 {
-            return Err(EmulateError::TraceWithoutTime { place: key() });
+            return Err(EmulateError::TraceWithoutTime { location: key() });
         }
         if last > LONGEST_MS {
             #[expect(clippy::cast_precision_loss, reason = "for the message")]
             return Err(EmulateError::OutOfBounds {
-                place: key(),
+                location: key(),
                 value: last as f64,
-                wanted: "at most a year",
+                expected: "at most a year",
             });
         }
         if trace.opportunity_bytes == 0 {
-            let place = format!("{place}: rate_trace.opportunity_bytes");
+            let location = format!("{location}: rate_trace.opportunity_bytes");
             return Err(EmulateError::OutOfBounds {
-                place,
+                location,
                 value: 0.0,
-                wanted: "a number of bytes above 0, as 1504",
+                expected: "a number of bytes above 0, as 1504",
             });
         }
         let opportunities = milliseconds.iter().map(|ms| ms.cast_signed() * NANOSECONDS).collect();

@@ -31,19 +31,19 @@ impl Wire {
         link: &LinkDescription,
         seed: u64,
         name: &str,
-        place: &str,
+        location: &str,
     ) -> Result<Self, EmulateError> {
         let random = |part| stream(seed, name, part);
         let duplicate = link.duplicate.map(|description| {
-            Duplicate::new(description, random(Part::Duplicate), place).map(Box::new)
+            Duplicate::new(description, random(Part::Duplicate), location).map(Box::new)
         });
         let reorder = link.reorder.map(|description| {
-            Reorder::new(description, random(Part::Reorder), place).map(Box::new)
+            Reorder::new(description, random(Part::Reorder), location).map(Box::new)
         });
         Ok(Self {
-            loss: Loss::new(link.loss.as_ref(), random(Part::Loss), place)?,
+            loss: Loss::new(link.loss.as_ref(), random(Part::Loss), location)?,
             duplicate: duplicate.transpose()?,
-            delay: Delay::new(link, random(Part::Jitter), place)?,
+            delay: Delay::new(link, random(Part::Jitter), location)?,
             reorder: reorder.transpose()?,
         })
     }

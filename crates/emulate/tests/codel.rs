@@ -117,8 +117,8 @@ fn reference(packets: &[Packet]) -> Course {
     let mut sent = vec![];
     let mut free = i64::MIN;
     let mut coming = packets.iter().enumerate().peekable();
-    // The link takes the next packet when it is free and there is one; whoever comes by then is in
-    // the queue.
+    // The link takes the next packet when it is free and there is one; a packet that comes by then
+    // is in the queue.
     while let Some(first) = codel
         .queue
         .front()

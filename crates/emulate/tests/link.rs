@@ -158,7 +158,7 @@ fn wires() -> impl Strategy<Value = &'static str> {
 proptest! {
 
     #[test]
-    fn when_it_is_asked_does_not_matter(
+    fn when_it_is_polled_does_not_matter(
         packets in traffic(200, 20_000_000),
         rate in rates(),
         queue in queues(),
@@ -170,7 +170,7 @@ proptest! {
         let mut at_the_end = pass(&description, seed, &packets);
         let mut moments: Vec<i64> = polls
             .iter()
-            .map(|(place, after)| packets[place.index(packets.len())].0 + after)
+            .map(|(at, after)| packets[at.index(packets.len())].0 + after)
             .collect();
         moments.sort_unstable();
         let mut moments = moments.into_iter().peekable();
@@ -186,8 +186,8 @@ proptest! {
         while let Some(now) = link.next_wakeup() {
             outcomes.extend(std::iter::from_fn(|| link.poll(now)));
         }
-        // Drops are told when they are known, which depends on when one asks; what happened does
-        // not.
+        // Drops are reported once known, which depends on when the link is polled; what happened
+        // does not.
         let key = |outcome: &Outcome<u32>| (outcome.content, outcome.passage.copy);
         at_the_end.sort_by_key(key);
         outcomes.sort_by_key(key);

@@ -143,7 +143,7 @@ fn the_slowest_pipe_of_the_path_is_what_a_frame_takes() {
 fn overdue_is_the_time_in_which_the_network_stalled() {
     let mut network = network(dumbbell(json!({"delay_ns": 1_000_000}), json!({}), json!({})), 1);
     let millisecond = 1_000_000;
-    // Due at 1, 2, …, 100 ms; nobody looks from 20 to 30 ms, nor at 50, nor at 100.
+    // Due at 1, 2, …, 100 ms; nothing polls from 20 to 30 ms, nor at 50, nor at 100.
     for number in 0..100 {
         network.offer(Ns(number * millisecond), packet(0, 0, (1, 0), 100, ())).unwrap();
     }
@@ -222,12 +222,12 @@ fn pipes_do_not_share_their_chances() {
             network.offer(Ns(number), packet(0, 0, (1, 0), 1000, ())).unwrap();
             while network.take_due(Ns(number)).is_some() {}
         }
-        let place =
+        let index =
             network.summary().pipes.iter().position(|summary| summary.name == pipe).unwrap();
         let records = network
             .into_ledger()
             .into_iter()
-            .filter(|record| record.pipe as usize == place && record.fate == Fate::Lost);
+            .filter(|record| record.pipe as usize == index && record.fate == Fate::Lost);
         records.map(|record| record.number).collect::<Vec<_>>()
     };
     let first = lost(chain(json!([lossy(), lossy()])), "up1");

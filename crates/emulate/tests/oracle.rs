@@ -24,7 +24,7 @@ fn rates() -> impl Strategy<Value = u64> {
 proptest! {
 
     #[test]
-    fn a_queue_limited_in_bytes_loses_what_the_burst_crate_says(
+    fn a_queue_limited_in_bytes_loses_what_the_burst_crate_computes(
         packets in traffic(300, 1 << 40),
         rate in rates(),
         buffer in prop_oneof![1..5_000_u64, 1..200_000_u64, 1..u64::MAX / 2],

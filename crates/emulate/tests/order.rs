@@ -16,7 +16,7 @@ use trustbed_units::Ns;
 proptest! {
 
     #[test]
-    fn when_it_is_asked_does_not_matter_and_nothing_disappears(
+    fn when_it_is_polled_does_not_matter_and_nothing_disappears(
         traffic in traffic(),
         up in links(),
         down in links(),
@@ -43,17 +43,17 @@ proptest! {
                 prop_assert!(record.actual.is_none_or(|done| Some(done) == record.due));
             }
         }
-        for (place, pipe) in summary.pipes.iter().enumerate() {
+        for (index, pipe) in summary.pipes.iter().enumerate() {
             prop_assert_eq!(
                 pipe.packets + pipe.copies,
-                records.iter().filter(|record| record.pipe as usize == place).count() as u64
+                records.iter().filter(|record| record.pipe as usize == index).count() as u64
             );
         }
     }
 }
 
 /// Four routers in a ring, a host at two of them; pipes in any order. From the first host to the
-/// second packets go round as often as they are told.
+/// second packets go round as often as configured.
 fn rings() -> impl Strategy<Value = Value> {
     let tied = prop::sample::select(vec![
         json!({}),
@@ -176,15 +176,15 @@ fn a_pipe_that_is_crossed_twice_decides_in_order_of_time() {
 }
 
 #[test]
-fn what_came_through_ahead_of_its_time_holds_nobody_up() {
+fn what_came_through_ahead_of_its_time_delays_no_others() {
     for later in [None, Some(Ns(7_100))] {
         let mut network = network(dumbbell(json!({}), json!({}), json!({})), 1);
-        // Offered with a time that is ahead of what is asked for.
+        // Offered with a time that is ahead of what is requested.
         for _ in 0..2 {
             network.offer(Ns(7_000), packet(1, 0, (0, 0), 1000, "ahead")).unwrap();
         }
         // Read from another socket behind them, though it came before; perhaps others come before
-        // anything is asked for.
+        // anything is requested.
         network.offer(Ns(6_500), packet(0, 0, (1, 0), 1000, "before")).unwrap();
         if let Some(later) = later {
             network.offer(later, packet(1, 0, (0, 1), 1000, "later")).unwrap();
@@ -223,7 +223,7 @@ fn packets_of_one_pipe_come_to_the_next_in_order_of_time() {
 }
 
 #[test]
-fn a_packet_that_is_offered_late_waits_for_nobody_but_its_own_pipes() {
+fn a_packet_that_is_offered_late_waits_for_its_own_pipes_only() {
     let mut network = network(
         dumbbell(json!({"delay_ns": 1000}), json!({}), json!({"up": {"delay_ns": 100}})),
         1,

@@ -142,7 +142,7 @@ proptest! {
         rate in 1_000_000..100_000_000_u64,
         shaper in prop::option::of((500_000..20_000_000_u64, 1514..5_000_u64)),
     ) {
-        // The plain link, for packets that come when the sender's own clock says.
+        // The plain link, for packets that come by the sender's own clock.
         let kept: Vec<Outage> =
             outages.into_iter().map(|(begin, end, _)| (begin, end, true)).collect();
         let own = |now: i64| {
@@ -232,7 +232,7 @@ fn an_outage_does_not_move_what_the_wire_does_to_others() {
 }
 
 #[test]
-fn times_wait_for_whoever_holds_them() {
+fn times_wait_until_they_are_released() {
     let description = link(
         r#"{"outages": [{"at_ns": 1000, "lasts_ns": 1000}], "delay_steps":
             {"steps": [{"at_ns": 0, "delay_ns": 5}, {"at_ns": 1500, "delay_ns": 7}]}}"#,

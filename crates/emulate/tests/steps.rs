@@ -135,7 +135,7 @@ fn jitter_varies_around_the_steps() {
 }
 
 #[test]
-fn order_is_given_up_by_whoever_says_so() {
+fn order_is_given_up_where_configured() {
     let text = |steps: bool, jitter: bool| {
         format!(
             r#"{{"delay_steps": {{"steps": [{{"at_ns": 0, "delay_ns": 9000}}], "keep_order":

@@ -165,9 +165,9 @@ fn outside_packets_share_the_access_pipes_of_the_first_address() {
     assert_eq!(made.path(1, elsewhere, client), made.path(1, first, client));
     // What the outside sends to the outside is no business of this network: handed back, it would
     // come again.
-    let nobody = "192.0.2.8".parse().unwrap();
-    assert_eq!(made.path(1, elsewhere, nobody), Err(Refusal::SameHost));
-    assert_eq!(made.path(1, first, nobody), Err(Refusal::SameHost));
+    let unknown = "192.0.2.8".parse().unwrap();
+    assert_eq!(made.path(1, elsewhere, unknown), Err(Refusal::SameHost));
+    assert_eq!(made.path(1, first, unknown), Err(Refusal::SameHost));
     assert!(
         made.path(1, first, "10.0.0.3".parse().unwrap()).is_ok(),
         "its own addresses have pipes between them"

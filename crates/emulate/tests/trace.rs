@@ -13,8 +13,8 @@ use trustbed_units::Ns;
 
 const MILLISECOND: i64 = 1_000_000;
 
-/// As mahimahi's link does it: at every opportunity, bytes go to whoever waits, and are lost when
-/// nobody does. Departures by number.
+/// As mahimahi's link does it: at every opportunity, bytes go to the packets that wait, and are
+/// lost when none does. Departures by number.
 fn plain(opportunities_ms: &[i64], bytes: u32, packets: &[Packet]) -> Vec<i64> {
     let period = opportunities_ms.last().unwrap() * MILLISECOND;
     let mut departures = vec![];
@@ -32,7 +32,7 @@ fn plain(opportunities_ms: &[i64], bytes: u32, packets: &[Packet]) -> Vec<i64> {
                 let taken = left.min(*needed);
                 *needed -= taken;
                 left -= taken;
-                // An opportunity that is used up serves nobody, not even a packet without bytes.
+                // An opportunity that is used up serves no packet, not even one without bytes.
                 if *needed > 0 {
                     break;
                 }
@@ -100,7 +100,7 @@ proptest! {
 #[test]
 fn opportunities_are_shared_split_and_lost() {
     let trace = described(&[1, 2, 3, 10], 1504);
-    // Two small ones share; a long one takes two; the one at 3 ms is lost on nobody; the trace
+    // Two small ones share; a long one takes two; the one at 3 ms is unused; the trace
     // begins again at 10 ms.
     let packets = [
         (0, 700),

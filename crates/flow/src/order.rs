@@ -148,8 +148,8 @@ impl Order {
         facts.packets += 1;
     }
 
-    /// The slow way: packet by packet, into one batch per epoch, each sorted stably together with
-    /// what is held of it.
+    /// The slow method: packet by packet, into one batch per epoch, each sorted stably together
+    /// with what is held of it.
     fn merge(&mut self, batch: &Batch) {
         let mut current = Batch::default();
         for packet in &batch.packets {

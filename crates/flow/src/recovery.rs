@@ -52,7 +52,7 @@ pub struct Recovery {
 }
 
 /// Holes, and ranges reported by SACK, kept at most; a capture with more has lost so much that
-/// single holes say nothing.
+/// single holes show nothing.
 const MOST_HOLES: usize = 4096;
 /// Retransmissions remembered for a later DSACK.
 const MOST_RECENT: usize = 64;

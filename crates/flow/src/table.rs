@@ -48,7 +48,7 @@ pub trait Observer {
     );
     /// The capture clock stepped back.
     fn on_clock_step(&mut self, transfer: &mut Self::Transfer);
-    /// The smoothed round-trip time, for telling tail-loss probes from timeouts.
+    /// The smoothed round-trip time, for distinguishing tail-loss probes from timeouts.
     fn srtt(transfer: &Self::Transfer) -> Option<Span>;
     /// Whether packets captured twice are dropped.
     fn removes_duplicates(&self) -> bool;

@@ -65,7 +65,7 @@ pub struct UnsegmentFacts {
     /// Super-packets that were to be spread and were stacked, because their direction is not known.
     pub not_spread: u64,
     /// TCP packets larger than any offload makes them, passed as they are: their lengths cannot be
-    /// believed.
+    /// accepted.
     pub too_large: u64,
 }
 
@@ -94,7 +94,7 @@ struct Flow {
     lengths: [[(u16, u16); LENGTHS]; 2],
 }
 
-/// Places that a flow hash may take: the table is associative in sets of so many.
+/// Slots that a flow hash may use: the table is set-associative with so many ways.
 const WAYS: usize = 4;
 /// Payload lengths that are counted per direction.
 const LENGTHS: usize = 4;
@@ -105,7 +105,7 @@ const LARGEST_PLAIN: u32 = 1460;
 const SMALLEST_FULL: u32 = 536;
 /// The MSS where no packet shows it: Ethernet, with timestamps.
 const USUAL: u32 = 1448;
-/// A smaller MSS is not believed.
+/// A smaller MSS is not accepted.
 const SMALLEST: u32 = 48;
 /// Larger packets than this are made by no offload: BIG TCP ends at 512 KiB.
 const LARGEST: u32 = 1 << 20;

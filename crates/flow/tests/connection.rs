@@ -1,10 +1,10 @@
-//! The life of a connection: how it opens, half closes, closes, resets, and what is told of its
+//! The life of a connection: how it opens, half closes, closes, resets, and what is reported of its
 //! handshake.
 
 mod packets;
 mod recorder;
 
-use packets::{Ends, MS, Made, S, Side, Talk, address};
+use packets::{Ends, MS, Made, S, Side, Trace, address};
 use recorder::{Recorder, record, record_with};
 use trustbed_flow::{Limits, State};
 use trustbed_units::Span;
@@ -41,9 +41,9 @@ fn the_sender_of_the_first_syn_is_the_initiator() {
     let upside_down =
         Ends { client: (address(9), 80), server: (address(3), 40_000), ..Ends::default() };
     for ends in [Ends::default(), upside_down] {
-        let mut talk = Talk::opened_by(ends);
-        talk.sends(20 * MS, 0, 100);
-        let seen = record(&talk.batch());
+        let mut trace = Trace::opened_by(ends);
+        trace.sends(20 * MS, 0, 100);
+        let seen = record(&trace.batch());
         let connection = seen.only();
         assert_eq!(connection.key.source(connection.initiator_direction()), ends.client);
     }
@@ -152,7 +152,7 @@ fn two_syns_are_a_simultaneous_open() {
 }
 
 #[test]
-fn multipath_is_what_both_sides_said_in_their_syns_or_in_later_segments() {
+fn multipath_is_what_both_sides_offered_in_their_syns_or_in_later_segments() {
     let ends = Ends::default();
     let (syn, syn_ack) = (ends.syn(0), ends.syn_ack(10 * MS));
     let (client, server) = (ends.client(11 * MS).data(100), ends.server(20 * MS).ack(100));
@@ -170,12 +170,12 @@ fn multipath_is_what_both_sides_said_in_their_syns_or_in_later_segments() {
 }
 
 #[test]
-fn a_stray_syn_is_told_and_changes_nothing() {
-    let mut talk = Talk::open();
+fn a_stray_syn_is_reported_and_changes_nothing() {
+    let mut trace = Trace::open();
     let mut stray = Ends::default().syn(25 * MS);
     stray.packet.seq = 42;
-    talk.sends(20 * MS, 0, 1000).says(stray).acks(30 * MS, 1000).sends(31 * MS, 1000, 1000);
-    let seen = record(&talk.batch());
+    trace.sends(20 * MS, 0, 1000).push(stray).acks(30 * MS, 1000).sends(31 * MS, 1000, 1000);
+    let seen = record(&trace.batch());
     assert!(seen.only().flags.stray_syn);
     assert_eq!((seen.labels().len(), seen.client().snd_max, seen.client().una), (2, 2000, 1000));
 }
@@ -185,35 +185,35 @@ fn a_stray_syn_is_told_and_changes_nothing() {
 #[test]
 fn one_fin_half_closes_and_two_close() {
     let ends = Ends::default();
-    let mut talk = Talk::open();
-    talk.says(ends.client(20 * MS).flags(FIN));
-    assert_eq!(record(&talk.batch()).only().state, State::HalfClosed);
-    talk.says(ends.server(30 * MS).ack(1));
-    assert_eq!(record(&talk.batch()).only().state, State::HalfClosed);
-    talk.says(ends.server(31 * MS).ack(1).data(500));
-    assert_eq!(record(&talk.batch()).data(1).len(), 1, "the other side goes on");
-    talk.says(ends.server(40 * MS).seq(500).ack(1).flags(FIN));
-    assert_eq!(record(&talk.batch()).only().state, State::Closed);
+    let mut trace = Trace::open();
+    trace.push(ends.client(20 * MS).flags(FIN));
+    assert_eq!(record(&trace.batch()).only().state, State::HalfClosed);
+    trace.push(ends.server(30 * MS).ack(1));
+    assert_eq!(record(&trace.batch()).only().state, State::HalfClosed);
+    trace.push(ends.server(31 * MS).ack(1).data(500));
+    assert_eq!(record(&trace.batch()).data(1).len(), 1, "the other side goes on");
+    trace.push(ends.server(40 * MS).seq(500).ack(1).flags(FIN));
+    assert_eq!(record(&trace.batch()).only().state, State::Closed);
 }
 
 #[test]
 fn a_connection_is_closed_whether_or_not_its_last_fin_is_acknowledged() {
     let ends = Ends::default();
-    let mut talk = Talk::open();
-    talk.says(ends.client(20 * MS).flags(FIN)).says(ends.server(30 * MS).flags(FIN));
-    let neither = record(&talk.batch());
+    let mut trace = Trace::open();
+    trace.push(ends.client(20 * MS).flags(FIN)).push(ends.server(30 * MS).flags(FIN));
+    let neither = record(&trace.batch());
     assert!(neither.client().has_fin() && neither.server().has_fin());
-    talk.says(ends.client(40 * MS).seq(1).ack(1)).says(ends.server(50 * MS).seq(1).ack(1));
-    let both = record(&talk.batch());
+    trace.push(ends.client(40 * MS).seq(1).ack(1)).push(ends.server(50 * MS).seq(1).ack(1));
+    let both = record(&trace.batch());
     assert_eq!((neither.only().state, both.only().state), (State::Closed, State::Closed));
 }
 
 #[test]
 fn a_repeated_fin_does_not_close() {
     let ends = Ends::default();
-    let mut talk = Talk::open();
-    talk.says(ends.client(20 * MS).flags(FIN)).says(ends.client(S).flags(FIN));
-    let seen = record(&talk.batch());
+    let mut trace = Trace::open();
+    trace.push(ends.client(20 * MS).flags(FIN)).push(ends.client(S).flags(FIN));
+    let seen = record(&trace.batch());
     assert_eq!(
         (seen.only().state, seen.client().counters.fin_retransmissions),
         (State::HalfClosed, 1)
@@ -223,9 +223,9 @@ fn a_repeated_fin_does_not_close() {
 #[test]
 fn a_fin_far_from_the_sequence_is_ignored() {
     let ends = Ends::default();
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).says(ends.client(21 * MS).seq(1 << 31).flags(FIN));
-    let seen = record(&talk.batch());
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).push(ends.client(21 * MS).seq(1 << 31).flags(FIN));
+    let seen = record(&trace.batch());
     assert_eq!(seen.only().state, State::Established);
     assert!(seen.client().seen.wild);
 }
@@ -233,12 +233,13 @@ fn a_fin_far_from_the_sequence_is_ignored() {
 #[test]
 fn what_comes_after_both_fins_is_still_understood() {
     let ends = Ends::default();
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000)
-        .says(ends.client(21 * MS).seq(1000).flags(FIN))
-        .says(ends.server(31 * MS).ack(1001).flags(FIN));
-    talk.says(ends.client(32 * MS).seq(1001).ack(1));
-    let seen = record(&talk.batch());
+    let mut trace = Trace::open();
+    trace
+        .sends(20 * MS, 0, 1000)
+        .push(ends.client(21 * MS).seq(1000).flags(FIN))
+        .push(ends.server(31 * MS).ack(1001).flags(FIN));
+    trace.push(ends.client(32 * MS).seq(1001).ack(1));
+    let seen = record(&trace.batch());
     assert_eq!((seen.only().state, seen.only().packets_after_close), (State::Closed, 0));
     assert_eq!((seen.client().una, seen.server().una), (1000, 0));
 }
@@ -252,9 +253,9 @@ fn a_reset_inside_the_window_ends_the_connection() {
         ("with an acknowledgement", Ends::default().client(30 * MS).seq(1000).flags(RST | ACK)),
         ("within the receiver's window", Ends::default().client(30 * MS).seq(30_000).flags(RST)),
     ] {
-        let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000).acks(25 * MS, 1000).says(reset);
-        let seen = record(&talk.batch());
+        let mut trace = Trace::open();
+        trace.sends(20 * MS, 0, 1000).acks(25 * MS, 1000).push(reset);
+        let seen = record(&trace.batch());
         assert_eq!(
             (seen.only().state, seen.only().flags.stray_reset),
             (State::Reset, false),
@@ -266,12 +267,13 @@ fn a_reset_inside_the_window_ends_the_connection() {
 #[test]
 fn a_reset_outside_the_window_is_stray() {
     for offset in [-50_000, 200_000, 1 << 31] {
-        let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000)
+        let mut trace = Trace::open();
+        trace
+            .sends(20 * MS, 0, 1000)
             .acks(25 * MS, 1000)
-            .says(Ends::default().client(30 * MS).seq(offset).flags(RST))
+            .push(Ends::default().client(30 * MS).seq(offset).flags(RST))
             .sends(40 * MS, 1000, 1000);
-        let seen = record(&talk.batch());
+        let seen = record(&trace.batch());
         assert!(seen.only().flags.stray_reset, "at {offset}");
         assert_eq!(seen.only().state, State::Established, "at {offset}");
         assert_eq!(seen.labels().len(), 2, "the connection goes on");
@@ -289,12 +291,13 @@ fn a_refused_connection_is_reset() {
 
 #[test]
 fn packets_after_a_reset_are_counted_and_not_analysed() {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000)
-        .says(Ends::default().server(25 * MS).ack(1000).flags(RST))
+    let mut trace = Trace::open();
+    trace
+        .sends(20 * MS, 0, 1000)
+        .push(Ends::default().server(25 * MS).ack(1000).flags(RST))
         .sends(30 * MS, 1000, 1000)
         .acks(31 * MS, 2000);
-    let seen = record(&talk.batch());
+    let seen = record(&trace.batch());
     assert_eq!((seen.only().state, seen.only().packets_after_close), (State::Reset, 2));
     assert_eq!((seen.labels().len(), seen.client().snd_max), (1, 1000));
 }
@@ -305,11 +308,12 @@ fn text_in_a_reset_is_no_data() {
     for (what, offset, state) in
         [("accepted", 1000, State::Reset), ("stray", 200_000, State::Established)]
     {
-        let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000)
+        let mut trace = Trace::open();
+        trace
+            .sends(20 * MS, 0, 1000)
             .acks(25 * MS, 1000)
-            .says(ends.client(30 * MS).seq(offset).data(18).flags(RST | ACK));
-        let seen = record(&talk.batch());
+            .push(ends.client(30 * MS).seq(offset).data(18).flags(RST | ACK));
+        let seen = record(&trace.batch());
         let counters = seen.client().counters;
         assert_eq!((seen.only().state, seen.labels()), (state, vec!["new".to_owned()]), "{what}");
         assert_eq!(
@@ -334,16 +338,16 @@ fn with_duplicate(apart: i64, change: impl Fn(Made) -> Made, removes: bool) -> R
     let ends = Ends::default();
     let first = ends.client(20 * MS).data(1000).ip_id(7).clock(5, 6);
     let second = ends.client(20 * MS + apart).data(1000).ip_id(7).clock(5, 6);
-    let mut talk = Talk::open();
-    talk.says(first).says(change(second)).acks(30 * MS, 1000);
-    record_with(&talk.batch(), Limits::default(), removes)
+    let mut trace = Trace::open();
+    trace.push(first).push(change(second)).acks(30 * MS, 1000);
+    record_with(&trace.batch(), Limits::default(), removes)
 }
 
 #[test]
 fn a_packet_captured_twice_is_counted_and_on_request_removed() {
     let kept = with_duplicate(10, |same| same, false);
     assert_eq!(kept.client().counters.capture_duplicates, 1);
-    assert_eq!(kept.labels().len(), 2, "kept unless asked otherwise");
+    assert_eq!(kept.labels().len(), 2, "kept unless requested otherwise");
     let removed = with_duplicate(10, |same| same, true);
     assert_eq!(removed.labels(), ["new"]);
     let counters = removed.client().counters;
@@ -379,9 +383,9 @@ fn what_differs_is_no_duplicate() {
 fn resets_of_a_kernel_without_a_socket_are_no_duplicates() {
     let reset = |id| {
         let rst = |m: i64| Ends::default().client(m).flags(TcpFlags::RST).ip_id(id);
-        let mut talk = Talk::open();
-        talk.says(rst(20 * MS)).says(rst(20 * MS + 5)).says(rst(20 * MS + 9));
-        record(&talk.batch()).client().counters.capture_duplicates
+        let mut trace = Trace::open();
+        trace.push(rst(20 * MS)).push(rst(20 * MS + 5)).push(rst(20 * MS + 9));
+        record(&trace.batch()).client().counters.capture_duplicates
     };
     assert_eq!((reset(0), reset(7)), (0, 2));
 }
@@ -397,7 +401,7 @@ fn duplicates_lie_within_a_millisecond() {
     }
 }
 
-// What a packet tells about its connection.
+// What a packet shows of its connection.
 
 #[test]
 fn facts_of_single_packets_are_kept() {

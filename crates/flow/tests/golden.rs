@@ -13,8 +13,8 @@ use recorder::{Event, Recorder, label, record};
 use trustbed_flow::{RttOutcome, State};
 use trustbed_units::Span;
 
-/// What the table said about the packet `index`, in the golden file's words; nothing when it says
-/// nothing of such packets.
+/// What the table reported about the packet `index`, in the golden file's words; nothing when it
+/// reports nothing of such packets.
 fn recorded(recorder: &Recorder, index: u64) -> Option<String> {
     recorder.events.iter().find_map(|event| match event {
         Event::Data { segment, .. } if segment.index == index => Some(label(segment)),

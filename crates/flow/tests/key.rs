@@ -1,4 +1,4 @@
-//! Both directions share a key, and the direction is told by the order of the endpoints.
+//! Both directions share a key, and the direction follows from the order of the endpoints.
 
 mod packets;
 

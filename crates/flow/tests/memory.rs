@@ -29,10 +29,10 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(layout.size(), -1);
         // SAFETY: the caller's contract is the same.
-        unsafe { System.dealloc(place, layout) }
+        unsafe { System.dealloc(pointer, layout) }
     }
 }
 
@@ -50,7 +50,7 @@ const CONNECTION_BYTES: usize = 728;
 /// bytes, in a queue that doubles, and as much again for everything else.
 const WORST_BYTES: i64 = 8 << 20;
 
-/// Feeds packets without keeping them and without keeping what the table says; bytes held by the
+/// Feeds packets without keeping them and without keeping what the table reports; bytes held by the
 /// table after each thousandth.
 fn grown(packets: impl Iterator<Item = Made>) -> Vec<i64> {
     let mut recorder = Recorder::default();

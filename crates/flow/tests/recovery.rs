@@ -4,23 +4,23 @@
 mod packets;
 mod recorder;
 
-use packets::{Ends, MS, S, Talk};
+use packets::{Ends, MS, S, Trace};
 use recorder::{Event, Recorder, record};
 use trustbed_flow::Cause;
 
 /// Eight segments from 20 ms on, and an acknowledgement of the first at 30 ms: the second is at the
 /// head of what is outstanding.
-fn flight() -> Talk {
-    let mut talk = Talk::open();
+fn flight() -> Trace {
+    let mut trace = Trace::open();
     for n in 0..8 {
-        talk.sends(20 * MS + n * 10, n * 1000, 1000);
+        trace.sends(20 * MS + n * 10, n * 1000, 1000);
     }
-    talk.acks(30 * MS, 1000);
-    talk
+    trace.acks(30 * MS, 1000);
+    trace
 }
 
-fn last_label(talk: &Talk) -> String {
-    record(&talk.batch()).labels().pop().unwrap_or_default()
+fn last_label(trace: &Trace) -> String {
+    record(&trace.batch()).labels().pop().unwrap_or_default()
 }
 
 fn kinds(recorder: &Recorder) -> [u32; 4] {
@@ -32,47 +32,47 @@ fn kinds(recorder: &Recorder) -> [u32; 4] {
 
 #[test]
 fn already_acknowledged_is_spurious() {
-    let mut talk = flight();
-    talk.sends(50 * MS, 0, 1000);
-    assert_eq!(last_label(&talk), "retransmission/spurious");
-    assert_eq!(kinds(&record(&talk.batch())), [1, 0, 0, 0]);
+    let mut trace = flight();
+    trace.sends(50 * MS, 0, 1000);
+    assert_eq!(last_label(&trace), "retransmission/spurious");
+    assert_eq!(kinds(&record(&trace.batch())), [1, 0, 0, 0]);
 }
 
 #[test]
 fn partly_acknowledged_is_not_spurious() {
-    let mut talk = flight();
-    talk.sends(S, 500, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout");
+    let mut trace = flight();
+    trace.sends(S, 500, 1000);
+    assert_eq!(last_label(&trace), "retransmission/timeout");
 }
 
 #[test]
 fn wholly_sacked_is_spurious() {
-    let mut talk = flight();
-    talk.sacks(31 * MS, 1000, &[(2000, 4000)]).sends(50 * MS, 2000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/spurious");
+    let mut trace = flight();
+    trace.sacks(31 * MS, 1000, &[(2000, 4000)]).sends(50 * MS, 2000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/spurious");
 }
 
 #[test]
 fn partly_sacked_is_not_spurious() {
-    let mut talk = flight();
-    talk.sacks(31 * MS, 1000, &[(2500, 4000)]).sends(S, 2000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout");
+    let mut trace = flight();
+    trace.sacks(31 * MS, 1000, &[(2500, 4000)]).sends(S, 2000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/timeout");
 }
 
 #[test]
 fn acknowledged_below_and_sacked_above_is_spurious() {
-    let mut talk = flight();
-    talk.acks(31 * MS, 2500).sacks(32 * MS, 2500, &[(2500, 4000)]).sends(50 * MS, 2000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/spurious");
+    let mut trace = flight();
+    trace.acks(31 * MS, 2500).sacks(32 * MS, 2500, &[(2500, 4000)]).sends(50 * MS, 2000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/spurious");
 }
 
-// Spurious, as a later DSACK tells (RFC 2883).
+// Spurious, as a later DSACK shows (RFC 2883).
 
 #[test]
 fn a_later_dsack_below_the_acknowledgement_makes_it_spurious() {
-    let mut talk = flight();
-    talk.sends(S, 1000, 1000).acks(S + MS, 8000).sacks(S + 10 * MS, 8000, &[(1000, 2000)]);
-    let seen = record(&talk.batch());
+    let mut trace = flight();
+    trace.sends(S, 1000, 1000).acks(S + MS, 8000).sacks(S + 10 * MS, 8000, &[(1000, 2000)]);
+    let seen = record(&trace.batch());
     assert_eq!(
         seen.labels().last().map(String::as_str),
         Some("retransmission/timeout"),
@@ -91,68 +91,68 @@ fn a_later_dsack_below_the_acknowledgement_makes_it_spurious() {
 
 #[test]
 fn a_later_dsack_inside_the_second_block_makes_it_spurious() {
-    let mut talk = flight();
+    let mut trace = flight();
     // 2000 arrives, 1000 is missing; 2000 is sent again although it arrived, which the first block
-    // tells.
-    talk.sends(S, 2000, 1000).sacks(S + 10 * MS, 1000, &[(2000, 3000), (2000, 8000)]);
-    let seen = record(&talk.batch());
+    // shows.
+    trace.sends(S, 2000, 1000).sacks(S + 10 * MS, 1000, &[(2000, 3000), (2000, 8000)]);
+    let seen = record(&trace.batch());
     assert_eq!(kinds(&seen), [1, 0, 0, 0]);
 }
 
 #[test]
 fn a_first_block_beside_the_second_is_no_dsack() {
-    let mut talk = flight();
-    talk.sends(S, 2000, 1000).sacks(S + 10 * MS, 1000, &[(2000, 3000), (4000, 8000)]);
-    let seen = record(&talk.batch());
+    let mut trace = flight();
+    trace.sends(S, 2000, 1000).sacks(S + 10 * MS, 1000, &[(2000, 3000), (4000, 8000)]);
+    let seen = record(&trace.batch());
     assert_eq!(kinds(&seen), [0, 0, 1, 0], "2000 to 3000 has arrived once");
 }
 
 #[test]
 fn a_dsack_of_other_bytes_changes_nothing() {
-    let mut talk = flight();
-    talk.sends(S, 1000, 1000).acks(S + MS, 8000).sacks(S + 10 * MS, 8000, &[(3000, 4000)]);
-    assert_eq!(kinds(&record(&talk.batch())), [0, 0, 1, 0]);
+    let mut trace = flight();
+    trace.sends(S, 1000, 1000).acks(S + MS, 8000).sacks(S + 10 * MS, 8000, &[(3000, 4000)]);
+    assert_eq!(kinds(&record(&trace.batch())), [0, 0, 1, 0]);
 }
 
 #[test]
 fn a_dsack_of_a_part_does_not_cover_it() {
-    let mut talk = flight();
-    talk.sends(S, 1000, 2000).acks(S + MS, 8000).sacks(S + 10 * MS, 8000, &[(1000, 2000)]);
-    assert_eq!(kinds(&record(&talk.batch())), [0, 0, 1, 0], "the other half may have been needed");
+    let mut trace = flight();
+    trace.sends(S, 1000, 2000).acks(S + MS, 8000).sacks(S + 10 * MS, 8000, &[(1000, 2000)]);
+    assert_eq!(kinds(&record(&trace.batch())), [0, 0, 1, 0], "the other half may have been needed");
 }
 
 #[test]
 fn one_dsack_disproves_one_retransmission() {
-    let mut talk = flight();
-    talk.sends(S, 1000, 1000).sends(2 * S, 1000, 1000).acks(2 * S + MS, 8000);
-    talk.sacks(2 * S + 10 * MS, 8000, &[(1000, 2000)]);
-    assert_eq!(kinds(&record(&talk.batch())), [1, 0, 1, 0]);
-    talk.sacks(2 * S + 11 * MS, 8000, &[(1000, 2000)]);
-    assert_eq!(kinds(&record(&talk.batch())), [2, 0, 0, 0]);
-    talk.sacks(2 * S + 12 * MS, 8000, &[(1000, 2000)]);
-    assert_eq!(kinds(&record(&talk.batch())), [2, 0, 0, 0], "there is nothing left to disprove");
+    let mut trace = flight();
+    trace.sends(S, 1000, 1000).sends(2 * S, 1000, 1000).acks(2 * S + MS, 8000);
+    trace.sacks(2 * S + 10 * MS, 8000, &[(1000, 2000)]);
+    assert_eq!(kinds(&record(&trace.batch())), [1, 0, 1, 0]);
+    trace.sacks(2 * S + 11 * MS, 8000, &[(1000, 2000)]);
+    assert_eq!(kinds(&record(&trace.batch())), [2, 0, 0, 0]);
+    trace.sacks(2 * S + 12 * MS, 8000, &[(1000, 2000)]);
+    assert_eq!(kinds(&record(&trace.batch())), [2, 0, 0, 0], "there is nothing left to disprove");
 }
 
 #[test]
 fn a_disproved_fast_retransmission_is_not_fast_any_more() {
-    let mut talk = flight();
-    talk.acks(31 * MS, 1000).acks(32 * MS, 1000).acks(33 * MS, 1000).sends(34 * MS, 1000, 1000);
-    assert_eq!(kinds(&record(&talk.batch())), [0, 1, 0, 0]);
-    talk.acks(44 * MS, 8000).sacks(45 * MS, 8000, &[(1000, 2000)]);
-    assert_eq!(kinds(&record(&talk.batch())), [1, 0, 0, 0]);
+    let mut trace = flight();
+    trace.acks(31 * MS, 1000).acks(32 * MS, 1000).acks(33 * MS, 1000).sends(34 * MS, 1000, 1000);
+    assert_eq!(kinds(&record(&trace.batch())), [0, 1, 0, 0]);
+    trace.acks(44 * MS, 8000).sacks(45 * MS, 8000, &[(1000, 2000)]);
+    assert_eq!(kinds(&record(&trace.batch())), [1, 0, 0, 0]);
 }
 
 #[test]
 fn a_disproved_tail_loss_probe_is_none_any_more() {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000).sends(
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000).sends(
         58 * MS,
         1000,
         1000,
     );
-    assert_eq!(kinds(&record(&talk.batch())), [0, 0, 1, 1]);
-    talk.acks(60 * MS, 2000).sacks(68 * MS, 2000, &[(1000, 2000)]);
-    assert_eq!(kinds(&record(&talk.batch())), [1, 0, 0, 0]);
+    assert_eq!(kinds(&record(&trace.batch())), [0, 0, 1, 1]);
+    trace.acks(60 * MS, 2000).sacks(68 * MS, 2000, &[(1000, 2000)]);
+    assert_eq!(kinds(&record(&trace.batch())), [1, 0, 0, 0]);
 }
 
 // Fast.
@@ -162,38 +162,38 @@ fn three_duplicate_acknowledgements_make_it_fast() {
     for (duplicates, label) in
         [(2, "retransmission/timeout"), (3, "retransmission/fast"), (4, "retransmission/fast")]
     {
-        let mut talk = flight();
+        let mut trace = flight();
         for n in 0..duplicates {
-            talk.acks(31 * MS + n, 1000);
+            trace.acks(31 * MS + n, 1000);
         }
-        talk.sends(S, 1000, 1000);
-        assert_eq!(last_label(&talk), label, "{duplicates} duplicates");
+        trace.sends(S, 1000, 1000);
+        assert_eq!(last_label(&trace), label, "{duplicates} duplicates");
     }
 }
 
 #[test]
 fn duplicates_for_another_byte_are_no_evidence() {
-    let mut talk = flight();
-    talk.acks(31 * MS, 1000).acks(31 * MS + 1, 1000).acks(31 * MS + 2, 1000).sends(S, 3000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout", "they ask for 1000");
+    let mut trace = flight();
+    trace.acks(31 * MS, 1000).acks(31 * MS + 1, 1000).acks(31 * MS + 2, 1000).sends(S, 3000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/timeout", "they request 1000");
 }
 
 #[test]
 fn duplicates_count_from_the_last_transmission_on() {
-    let mut talk = flight();
-    talk.acks(31 * MS, 1000).acks(31 * MS + 1, 1000).acks(31 * MS + 2, 1000).sends(
+    let mut trace = flight();
+    trace.acks(31 * MS, 1000).acks(31 * MS + 1, 1000).acks(31 * MS + 2, 1000).sends(
         32 * MS,
         1000,
         1000,
     );
-    talk.acks(33 * MS, 1000).acks(33 * MS + 1, 1000).sends(S, 1000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout", "two since it was sent again");
-    talk.acks(S + MS, 1000).acks(S + MS + 1, 1000).acks(S + MS + 2, 1000).sends(
+    trace.acks(33 * MS, 1000).acks(33 * MS + 1, 1000).sends(S, 1000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/timeout", "two since it was sent again");
+    trace.acks(S + MS, 1000).acks(S + MS + 1, 1000).acks(S + MS + 2, 1000).sends(
         S + 2 * MS,
         1000,
         1000,
     );
-    assert_eq!(last_label(&talk), "retransmission/fast", "three since it was sent again");
+    assert_eq!(last_label(&trace), "retransmission/fast", "three since it was sent again");
 }
 
 #[test]
@@ -209,24 +209,29 @@ fn what_makes_a_duplicate() {
         ("an old acknowledgement", plain.ack(500), 0),
     ];
     for (what, packet, expected) in cases {
-        let mut talk = flight();
-        talk.says(packet);
-        let seen = record(&talk.batch());
+        let mut trace = flight();
+        trace.push(packet);
+        let seen = record(&trace.batch());
         assert_eq!(seen.client().counters.duplicate_acks, expected, "{what}");
         assert_eq!(seen.acks(0).pop().map(|ack| ack.duplicate), Some(expected == 1), "{what}");
     }
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).acks(31 * MS, 1000);
-    assert_eq!(record(&talk.batch()).client().counters.duplicate_acks, 0, "nothing is outstanding");
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).acks(31 * MS, 1000);
+    assert_eq!(
+        record(&trace.batch()).client().counters.duplicate_acks,
+        0,
+        "nothing is outstanding"
+    );
 }
 
 #[test]
-fn a_sack_block_that_says_nothing_new_does_not_excuse_another_window() {
+fn a_sack_block_without_news_does_not_excuse_another_window() {
     let ends = Ends::default();
-    let mut talk = flight();
-    talk.sacks(31 * MS, 1000, &[(2000, 3000)])
-        .says(ends.server(32 * MS).ack(1000).sack(&[(2000, 3000)]).window(50_000));
-    assert_eq!(record(&talk.batch()).client().counters.duplicate_acks, 1);
+    let mut trace = flight();
+    trace
+        .sacks(31 * MS, 1000, &[(2000, 3000)])
+        .push(ends.server(32 * MS).ack(1000).sack(&[(2000, 3000)]).window(50_000));
+    assert_eq!(record(&trace.batch()).client().counters.duplicate_acks, 1);
 }
 
 #[test]
@@ -236,99 +241,100 @@ fn more_than_two_segments_sacked_above_make_it_fast() {
         (4001, "retransmission/fast"),
         (6000, "retransmission/fast"),
     ] {
-        let mut talk = flight();
-        talk.sacks(31 * MS, 1000, &[(2000, right)]).sends(S, 1000, 1000);
-        assert_eq!(last_label(&talk), label, "SACKed from 2000 to {right}");
+        let mut trace = flight();
+        trace.sacks(31 * MS, 1000, &[(2000, right)]).sends(S, 1000, 1000);
+        assert_eq!(last_label(&trace), label, "SACKed from 2000 to {right}");
     }
 }
 
 #[test]
 fn sacked_bytes_below_are_no_evidence() {
-    let mut talk = flight();
-    talk.sacks(31 * MS, 1000, &[(2000, 5000)]).sends(S, 6000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout");
+    let mut trace = flight();
+    trace.sacks(31 * MS, 1000, &[(2000, 5000)]).sends(S, 6000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/timeout");
 }
 
 #[test]
 fn sack_evidence_counts_from_the_last_transmission_on() {
-    let mut talk = flight();
-    talk.sacks(31 * MS, 1000, &[(3000, 6000)]).sends(32 * MS, 2000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/fast");
-    talk.sends(S, 2000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout", "nothing was SACKed since");
-    talk.sends(S + MS, 8000, 4000).sacks(S + 11 * MS, 1000, &[(8000, 12_000), (3000, 6000)]).sends(
-        S + 12 * MS,
-        2000,
-        1000,
-    );
-    assert_eq!(last_label(&talk), "retransmission/fast", "four segments were SACKed since");
+    let mut trace = flight();
+    trace.sacks(31 * MS, 1000, &[(3000, 6000)]).sends(32 * MS, 2000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/fast");
+    trace.sends(S, 2000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/timeout", "nothing was SACKed since");
+    trace
+        .sends(S + MS, 8000, 4000)
+        .sacks(S + 11 * MS, 1000, &[(8000, 12_000), (3000, 6000)])
+        .sends(S + 12 * MS, 2000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/fast", "four segments were SACKed since");
 }
 
 // Timeout and tail-loss probe (RFC 8985).
 
 #[test]
 fn without_evidence_it_is_a_timeout() {
-    let mut talk = flight();
-    talk.sends(S, 1000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout");
+    let mut trace = flight();
+    trace.sends(S, 1000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/timeout");
 }
 
 #[test]
 fn the_last_segment_again_within_two_round_trips_is_a_tail_loss_probe() {
     // The smoothed round trip is 10 ms; the slack for timers is some milliseconds.
     for (wait, label) in [(18, "retransmission/timeout/tlp"), (200, "retransmission/timeout")] {
-        let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000)
+        let mut trace = Trace::open();
+        trace
+            .sends(20 * MS, 0, 1000)
             .acks(30 * MS, 1000)
             .sends(40 * MS, 1000, 1000)
             .sends(41 * MS, 2000, 1000)
             .sends((41 + wait) * MS, 2000, 1000);
-        assert_eq!(last_label(&talk), label, "after {wait} ms");
+        assert_eq!(last_label(&trace), label, "after {wait} ms");
     }
 }
 
 #[test]
 fn not_the_last_segment_is_no_tail_loss_probe() {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000)
+    let mut trace = Trace::open();
+    trace
+        .sends(20 * MS, 0, 1000)
         .acks(30 * MS, 1000)
         .sends(40 * MS, 1000, 1000)
         .sends(41 * MS, 2000, 1000)
         .sends(58 * MS, 1000, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout");
+    assert_eq!(last_label(&trace), "retransmission/timeout");
 }
 
 #[test]
 fn a_round_trip_must_be_known_for_a_tail_loss_probe() {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(38 * MS, 0, 1000);
-    assert_eq!(last_label(&talk), "retransmission/timeout");
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).sends(38 * MS, 0, 1000);
+    assert_eq!(last_label(&trace), "retransmission/timeout");
 }
 
 #[test]
 fn three_duplicates_make_the_last_segment_fast() {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000);
-    talk.acks(50 * MS, 1000).acks(50 * MS + 1, 1000).acks(50 * MS + 2, 1000).sends(
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1000).sends(40 * MS, 1000, 1000);
+    trace.acks(50 * MS, 1000).acks(50 * MS + 1, 1000).acks(50 * MS + 2, 1000).sends(
         51 * MS,
         1000,
         1000,
     );
-    assert_eq!(last_label(&talk), "retransmission/fast");
+    assert_eq!(last_label(&trace), "retransmission/fast");
 }
 
 // Fills.
 
 /// A hole [1000, 2000) that opens at 20.02 ms and is filled `later` microseconds after that.
-fn hole(rtt: i64, later: i64) -> Talk {
-    let mut talk = Talk::open();
-    talk.sends(15 * MS - rtt, 0, 500).acks(15 * MS, 500);
-    talk.sends(20 * MS, 500, 500).sends(20 * MS + 20, 2000, 1000).sends(
+fn hole(rtt: i64, later: i64) -> Trace {
+    let mut trace = Trace::open();
+    trace.sends(15 * MS - rtt, 0, 500).acks(15 * MS, 500);
+    trace.sends(20 * MS, 500, 500).sends(20 * MS + 20, 2000, 1000).sends(
         20 * MS + 20 + later,
         1000,
         1000,
     );
-    talk
+    trace
 }
 
 #[test]
@@ -366,23 +372,23 @@ fn half_the_shortest_round_trip_allows_more() {
 #[test]
 fn three_duplicates_speak_against_reordering() {
     for (duplicates, label) in [(2, "fill/reordered"), (3, "fill/lost_upstream")] {
-        let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000).acks(20 * MS + 100, 1000).sends(20 * MS + 200, 2000, 1000);
+        let mut trace = Trace::open();
+        trace.sends(20 * MS, 0, 1000).acks(20 * MS + 100, 1000).sends(20 * MS + 200, 2000, 1000);
         for n in 0..duplicates {
-            talk.acks(20 * MS + 300 + n, 1000);
+            trace.acks(20 * MS + 300 + n, 1000);
         }
-        talk.sends(20 * MS + 500, 1000, 1000);
-        assert_eq!(last_label(&talk), label, "{duplicates} duplicates");
+        trace.sends(20 * MS + 500, 1000, 1000);
+        assert_eq!(last_label(&trace), label, "{duplicates} duplicates");
     }
 }
 
 #[test]
 fn sacked_segments_above_speak_against_reordering() {
     for (right, label) in [(4000, "fill/reordered"), (5000, "fill/lost_upstream")] {
-        let mut talk = Talk::open();
-        talk.sends(20 * MS, 0, 1000).sends(20 * MS + 200, 2000, 3000);
-        talk.sacks(20 * MS + 300, 1000, &[(2000, right)]).sends(20 * MS + 500, 1000, 1000);
-        assert_eq!(last_label(&talk), label, "SACKed from 2000 to {right}");
+        let mut trace = Trace::open();
+        trace.sends(20 * MS, 0, 1000).sends(20 * MS + 200, 2000, 3000);
+        trace.sacks(20 * MS + 300, 1000, &[(2000, right)]).sends(20 * MS + 500, 1000, 1000);
+        assert_eq!(last_label(&trace), label, "SACKed from 2000 to {right}");
     }
 }
 
@@ -392,41 +398,43 @@ fn a_newer_timestamp_speaks_against_reordering() {
         [(99, "fill/reordered"), (100, "fill/reordered"), (101, "fill/lost_upstream")]
     {
         let ends = Ends::default();
-        let mut talk = Talk::open();
-        talk.says(ends.client(20 * MS).seq(0).data(900).clock(90, 1))
-            .says(ends.client(20 * MS + 10).seq(1900).data(900).clock(100, 1));
-        talk.says(ends.client(20 * MS + 20).seq(900).data(900).clock(tsval, 1));
-        assert_eq!(last_label(&talk), label, "{tsval} after the hole was opened by 100");
+        let mut trace = Trace::open();
+        trace
+            .push(ends.client(20 * MS).seq(0).data(900).clock(90, 1))
+            .push(ends.client(20 * MS + 10).seq(1900).data(900).clock(100, 1));
+        trace.push(ends.client(20 * MS + 20).seq(900).data(900).clock(tsval, 1));
+        assert_eq!(last_label(&trace), label, "{tsval} after the hole was opened by 100");
     }
 }
 
 #[test]
 fn the_age_is_that_of_the_hole_and_not_of_the_highest_segment() {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).sends(21 * MS, 2000, 1000).sends(50 * MS, 3000, 1000).sends(
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).sends(21 * MS, 2000, 1000).sends(50 * MS, 3000, 1000).sends(
         50 * MS + 10,
         1000,
         1000,
     );
-    assert_eq!(last_label(&talk), "fill/lost_upstream");
+    assert_eq!(last_label(&trace), "fill/lost_upstream");
 }
 
 #[test]
-fn acknowledged_and_never_captured_is_told() {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000)
+fn acknowledged_and_never_captured_is_reported() {
+    let mut trace = Trace::open();
+    trace
+        .sends(20 * MS, 0, 1000)
         .sends(21 * MS, 2500, 1000)
         .acks(30 * MS, 3500)
         .sends(31 * MS, 3500, 500)
         .acks(41 * MS, 4000);
-    let seen = record(&talk.batch());
+    let seen = record(&trace.batch());
     assert_eq!(seen.client().acknowledged_unseen(), 1500);
     assert_eq!(seen.client().counters.unique, 2500);
 }
 
 #[test]
 fn a_missing_fin_is_no_missing_byte() {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1001);
-    assert_eq!(record(&talk.batch()).client().acknowledged_unseen(), 0);
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1001);
+    assert_eq!(record(&trace.batch()).client().acknowledged_unseen(), 0);
 }

@@ -4,7 +4,7 @@
 mod packets;
 mod recorder;
 
-use packets::{Ends, MS, Made, S, Side, Talk, batch};
+use packets::{Ends, MS, Made, S, Side, Trace, batch};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use recorder::{Event, Recorder, record, record_with};
@@ -32,49 +32,50 @@ fn other_syn(micros: i64) -> Made {
 }
 
 /// Established, with data acknowledged.
-fn busy() -> Talk {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000);
-    talk
+fn busy() -> Trace {
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1000);
+    trace
 }
 
 // A SYN with another number starts a new instance iff one of four things holds.
 
 #[test]
 fn none_of_the_four_and_the_syn_is_stray() {
-    let mut talk = busy();
-    talk.says(other_syn(40 * MS)).sends(50 * MS, 1000, 1000);
-    let seen = record(&talk.batch());
+    let mut trace = busy();
+    trace.push(other_syn(40 * MS)).sends(50 * MS, 1000, 1000);
+    let seen = record(&trace.batch());
     assert_eq!(lives(&seen), [(1, State::Established, u64::MAX)]);
     assert!(seen.only().flags.stray_syn);
 }
 
 #[test]
 fn after_a_reset_a_syn_starts_a_new_instance() {
-    let mut talk = busy();
-    talk.says(Ends::default().client(40 * MS).seq(1000).flags(TcpFlags::RST))
-        .says(other_syn(50 * MS));
-    assert_eq!(lives(&record(&talk.batch())), [(1, State::Reset, 7), (7, State::Syn, u64::MAX)]);
+    let mut trace = busy();
+    trace
+        .push(Ends::default().client(40 * MS).seq(1000).flags(TcpFlags::RST))
+        .push(other_syn(50 * MS));
+    assert_eq!(lives(&record(&trace.batch())), [(1, State::Reset, 7), (7, State::Syn, u64::MAX)]);
 }
 
 #[test]
 fn after_both_fins_a_syn_starts_a_new_instance() {
     let ends = Ends::default();
-    let mut talk = busy();
-    talk.says(ends.client(40 * MS).seq(1000).flags(FIN));
-    let mut half = talk.clone();
-    half.says(other_syn(60 * MS));
+    let mut trace = busy();
+    trace.push(ends.client(40 * MS).seq(1000).flags(FIN));
+    let mut half = trace.clone();
+    half.push(other_syn(60 * MS));
     assert_eq!(record(&half.batch()).gone.len(), 1, "one FIN is not enough");
-    talk.says(ends.server(50 * MS).ack(1001).flags(FIN)).says(other_syn(60 * MS));
-    assert_eq!(lives(&record(&talk.batch())), [(1, State::Closed, 8), (8, State::Syn, u64::MAX)]);
+    trace.push(ends.server(50 * MS).ack(1001).flags(FIN)).push(other_syn(60 * MS));
+    assert_eq!(lives(&record(&trace.batch())), [(1, State::Closed, 8), (8, State::Syn, u64::MAX)]);
 }
 
 #[test]
 fn after_120_seconds_of_silence_a_syn_starts_a_new_instance() {
     for (silence, instances) in [(120 * S - 1, 1), (120 * S, 2)] {
-        let mut talk = busy();
-        talk.says(other_syn(30 * MS + silence));
-        let seen = record(&talk.batch());
+        let mut trace = busy();
+        trace.push(other_syn(30 * MS + silence));
+        let seen = record(&trace.batch());
         assert_eq!(seen.gone.len(), instances, "after {silence} µs");
         assert_eq!(seen.gone[0].connection.flags.stray_syn, instances == 1);
     }
@@ -91,15 +92,15 @@ fn the_same_number_is_a_retransmission_whatever_happened() {
     let ends = Ends::default();
     let mut closed = busy();
     closed
-        .says(ends.client(40 * MS).seq(1000).flags(FIN))
-        .says(ends.server(50 * MS).ack(1001).flags(FIN))
-        .says(ends.syn(60 * MS));
-    let mut unanswered = Talk::silent();
-    unanswered.says(ends.syn(0)).says(ends.syn(S)).says(ends.syn(3 * S));
+        .push(ends.client(40 * MS).seq(1000).flags(FIN))
+        .push(ends.server(50 * MS).ack(1001).flags(FIN))
+        .push(ends.syn(60 * MS));
+    let mut unanswered = Trace::empty();
+    unanswered.push(ends.syn(0)).push(ends.syn(S)).push(ends.syn(3 * S));
     let mut silent = busy();
-    silent.says(ends.syn(200 * S));
-    for (talk, repeats) in [(closed, 1), (unanswered, 2), (silent, 1)] {
-        let seen = record(&talk.batch());
+    silent.push(ends.syn(200 * S));
+    for (trace, repeats) in [(closed, 1), (unanswered, 2), (silent, 1)] {
+        let seen = record(&trace.batch());
         assert_eq!(seen.client().counters.syn_retransmissions, repeats);
         assert!(!seen.only().flags.stray_syn);
     }
@@ -107,14 +108,15 @@ fn the_same_number_is_a_retransmission_whatever_happened() {
 
 #[test]
 fn the_new_instance_begins_from_nothing() {
-    let mut talk = busy();
+    let mut trace = busy();
     let again = Ends { client_isn: 9_000, server_isn: 10_000, ..Ends::default() };
-    talk.says(Ends::default().client(40 * MS).seq(1000).flags(TcpFlags::RST));
-    talk.says(again.syn(S))
-        .says(again.syn_ack(S + 10 * MS))
-        .says(again.client(S + 11 * MS))
-        .says(again.client(S + 12 * MS).data(700));
-    let seen = record(&talk.batch());
+    trace.push(Ends::default().client(40 * MS).seq(1000).flags(TcpFlags::RST));
+    trace
+        .push(again.syn(S))
+        .push(again.syn_ack(S + 10 * MS))
+        .push(again.client(S + 11 * MS))
+        .push(again.client(S + 12 * MS).data(700));
+    let seen = record(&trace.batch());
     let second = &seen.gone[1].connection;
     assert_eq!(
         (second.first_index, second.state, second.streams[0].snd_max),
@@ -128,9 +130,9 @@ fn the_new_instance_begins_from_nothing() {
 #[test]
 fn ten_minutes_of_silence_end_a_connection() {
     for (silence, instances) in [(600 * S - 1, 1), (600 * S, 2)] {
-        let mut talk = busy();
-        talk.sends(30 * MS + silence, 1000, 1000);
-        let seen = record(&talk.batch());
+        let mut trace = busy();
+        trace.sends(30 * MS + silence, 1000, 1000);
+        let seen = record(&trace.batch());
         assert_eq!(seen.gone.len(), instances, "after {silence} µs");
         if instances == 2 {
             assert_eq!(lives(&seen), [(1, State::Established, 6), (6, State::Midstream, u64::MAX)]);
@@ -152,11 +154,11 @@ fn a_minute_of_silence_ends_a_flow_of_datagrams() {
 
 #[test]
 fn silence_may_be_configured() {
-    let mut talk = busy();
-    talk.sends(240 * S + 30 * MS, 1000, 1000);
+    let mut trace = busy();
+    trace.sends(240 * S + 30 * MS, 1000, 1000);
     let limits = Limits { idle: Span::from_secs(240), ..Limits::default() };
     assert_eq!(
-        record_with(&talk.batch(), limits, false).gone.len(),
+        record_with(&trace.batch(), limits, false).gone.len(),
         2,
         "four minutes, as tcptrace has it"
     );
@@ -164,15 +166,15 @@ fn silence_may_be_configured() {
 
 #[test]
 fn the_silent_leave_while_others_talk() {
-    let mut talk = busy();
+    let mut trace = busy();
     let other = Ends::with_port(50_000);
     for n in 0..25 {
-        talk.says(other.client(n * 60 * S + S).seq(n * 10).data(10));
+        trace.push(other.client(n * 60 * S + S).seq(n * 10).data(10));
     }
-    let seen = record(&talk.batch());
+    let seen = record(&trace.batch());
     let left = &seen.gone[0];
     assert_eq!((left.connection.first_index, left.evicted), (1, false));
-    let at = talk.packets[usize::try_from(left.at_index).unwrap_or(1) - 1].packet.ts.0 / 1_000;
+    let at = trace.packets[usize::try_from(left.at_index).unwrap_or(1) - 1].packet.ts.0 / 1_000;
     assert!(
         (600 * S..=700 * S).contains(&at),
         "it left after ten minutes and not much later: {at} µs"
@@ -183,14 +185,16 @@ fn the_silent_leave_while_others_talk() {
 fn the_closed_stay_a_while_for_late_packets() {
     let ends = Ends::default();
     let other = Ends::with_port(50_000);
-    let mut talk = busy();
-    talk.says(ends.client(40 * MS).seq(1000).flags(FIN))
-        .says(ends.server(50 * MS).ack(1001).flags(FIN));
-    talk.says(ends.client(51 * MS).seq(1001).ack(1))
-        .says(other.client(9 * S))
-        .says(other.client(11 * S))
-        .says(other.client(12 * S));
-    let seen = record(&talk.batch());
+    let mut trace = busy();
+    trace
+        .push(ends.client(40 * MS).seq(1000).flags(FIN))
+        .push(ends.server(50 * MS).ack(1001).flags(FIN));
+    trace
+        .push(ends.client(51 * MS).seq(1001).ack(1))
+        .push(other.client(9 * S))
+        .push(other.client(11 * S))
+        .push(other.client(12 * S));
+    let seen = record(&trace.batch());
     assert_eq!(lives(&seen)[0], (1, State::Closed, 10), "ten seconds after the second FIN");
     assert_eq!(
         seen.gone[0].connection.streams[0].counters.packets, 5,
@@ -254,7 +258,7 @@ fn a_full_table_evicts_and_counts() {
     let seen = crowd(25, 0);
     assert_eq!((seen.facts.evicted, seen.facts.most), (15, 10));
     assert_eq!(seen.gone.iter().filter(|gone| gone.evicted).count(), 15);
-    assert_eq!(seen.gone.len(), 25, "nobody is lost");
+    assert_eq!(seen.gone.len(), 25, "none is lost");
     let evicted: Vec<u64> = seen
         .gone
         .iter()
@@ -273,7 +277,7 @@ fn half_open_connections_go_first() {
             .iter()
             .filter(|gone| gone.evicted)
             .all(|gone| gone.connection.state == State::Syn),
-        "a SYN flood drives out nobody else"
+        "a SYN flood evicts no other"
     );
 }
 
@@ -381,13 +385,14 @@ fn what_spans_a_step_of_the_clock_is_not_timed() {
 #[test]
 fn a_transfer_begins_with_its_first_data_and_hears_everything_after() {
     let ends = Ends::default();
-    let mut talk = Talk::open();
-    talk.says(ends.server(20 * MS))
+    let mut trace = Trace::open();
+    trace
+        .push(ends.server(20 * MS))
         .sends(30 * MS, 0, 1000)
         .acks(40 * MS, 1000)
-        .says(ends.server(50 * MS).ack(1000).data(500));
-    talk.says(ends.client(60 * MS).seq(1000).ack(500));
-    let seen = record(&talk.batch());
+        .push(ends.server(50 * MS).ack(1000).data(500));
+    trace.push(ends.client(60 * MS).seq(1000).ack(500));
+    let seen = record(&trace.batch());
     let reported: Vec<(&str, usize)> = seen
         .events
         .iter()

@@ -7,7 +7,7 @@ mod recorder;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use packets::{MS, Talk};
+use packets::{MS, Trace};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -42,8 +42,8 @@ struct Sent {
     repaired: bool,
 }
 
-/// What the twin says of a packet with payload; the cause is left open where the rules leave it to
-/// the order of several retransmissions.
+/// What the twin reports of a packet with payload; the cause is left open where the rules leave it
+/// to the order of several retransmissions.
 type Verdict = (Class, i64, Option<Cause>);
 
 impl Twin {
@@ -214,10 +214,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn the_table_says_what_the_twin_says(
+    fn the_table_agrees_with_the_twin(
         steps in vec((step(), prop_oneof![3 => 1_i64..500, 1 => 500_i64..20_000]), 1..60),
     ) {
-        let mut talk = Talk::open();
+        let mut trace = Trace::open();
         let mut twin = Twin { window: 60_000, ..Twin::default() };
         let mut now = 20 * MS;
         let (mut verdicts, mut answers) = (Vec::new(), Vec::new());
@@ -230,18 +230,18 @@ proptest! {
                 Step::Acknowledge { to, inside, window, blocks } => {
                     let to = (twin.edge(to) + inside).clamp(0, twin.snd_max);
                     let blocks = blocks_of(&twin, to, &blocks);
-                    let made = talk.ends.server(now).ack(to).window(window);
-                    talk.says(if blocks.is_empty() { made } else { made.sack(&blocks) });
+                    let made = trace.ends.server(now).ack(to).window(window);
+                    trace.push(if blocks.is_empty() { made } else { made.sack(&blocks) });
                     let answer = twin.acknowledge(now, to, window, &blocks);
                     // The observer hears of acknowledgements once there are data.
                     answers.extend((!verdicts.is_empty()).then_some(answer));
                     continue;
                 }
             };
-            talk.sends(now, start, length);
+            trace.sends(now, start, length);
             verdicts.extend(twin.data(now, start, i64::from(length)));
         }
-        let seen = record(&talk.batch());
+        let seen = record(&trace.batch());
         let data = seen.data(0);
         prop_assert_eq!(data.len(), verdicts.len());
         for (n, (segment, (class, overlap, cause))) in data.iter().zip(verdicts).enumerate() {

@@ -85,7 +85,7 @@ fn one_syn_is_enough() {
 }
 
 #[test]
-fn ip_version_and_ip_options_are_told_by_the_header_length() {
+fn ip_version_and_ip_options_are_shown_by_the_header_length() {
     let mut six = Ends::default().client(MS).data(2000).bits(Bits::IPV6);
     six.packet.header_length = 60 + 12;
     assert_eq!(cut(&mut opened(Spacing::Stacked, 1000, 1000), six), [1060, 1060, 72 + 24]);
@@ -169,7 +169,7 @@ fn connections_do_not_disturb_each_other_until_there_are_too_many() {
 }
 
 #[test]
-fn a_segment_size_that_cannot_be_believed_is_none() {
+fn an_implausible_segment_size_is_none() {
     let data = Ends::default().client(MS).data(2896);
     for mss in [1, 47] {
         assert_eq!(cut(&mut opened(Spacing::Stacked, mss, 1460), data), [1488, 1488]);
@@ -205,19 +205,19 @@ fn everything_else_passes_as_it_is() {
 }
 
 #[test]
-fn a_length_that_cannot_be_believed_passes_and_is_told() {
+fn an_implausible_length_passes_and_is_reported() {
     let mut unsegment = opened(Spacing::Stacked, 1000, 1000);
     assert_eq!(cut(&mut unsegment, Ends::default().client(MS).data(4_000_000_000)).len(), 1);
     assert_eq!((unsegment.facts().too_large, unsegment.facts().super_packets), (1, 0));
     assert_eq!(
         cut(&mut unsegment, Ends::default().client(MS).data(512 << 10)).len(),
         525,
-        "BIG TCP is believed"
+        "BIG TCP is accepted"
     );
 }
 
 #[test]
-fn a_frame_that_is_shorter_than_its_ip_header_says_has_no_link_layer() {
+fn a_frame_that_is_shorter_than_its_ip_header_states_has_no_link_layer() {
     let mut unsegment = opened(Spacing::Stacked, 1000, 1000);
     let mut made = Ends::default().client(MS).data(2000);
     made.packet.original_length = 1500;
@@ -254,7 +254,7 @@ fn received_frames_end_at_the_time_of_the_super_packet() {
 }
 
 #[test]
-fn without_a_way_or_a_rate_frames_are_stacked() {
+fn without_a_direction_or_a_rate_frames_are_stacked() {
     let data = Ends::default().client(MS).data(2500);
     let times = |spacing, direction| {
         let mut unsegment = opened(spacing, 1000, 1000);

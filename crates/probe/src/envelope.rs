@@ -121,7 +121,7 @@ impl Envelope {
                     return;
                 }
             } else if let Some(before) =
-                self.corners.len().checked_sub(2).and_then(|place| self.corners.get(place))
+                self.corners.len().checked_sub(2).and_then(|index| self.corners.get(index))
             {
                 if is_below(*before, *last, point) {
                     break;
@@ -145,12 +145,12 @@ impl Envelope {
             .corners
             .windows(3)
             .map(|three| height_of_chord(three[0], three[2], three[1].0) - three[1].1);
-        let Some((place, height)) = heights.enumerate().min_by_key(|(_, height)| *height) else {
+        let Some((index, height)) = heights.enumerate().min_by_key(|(_, height)| *height) else {
             return;
         };
-        self.corners.remove(place + 1);
-        let raised = self.raised.remove(place + 1);
-        if let Some(next) = self.raised.get_mut(place + 1) {
+        self.corners.remove(index + 1);
+        let raised = self.raised.remove(index + 1);
+        if let Some(next) = self.raised.get_mut(index + 1) {
             // Rounded to a nanosecond.
             *next = raised.max(*next) + height + Span(1);
         }

@@ -65,7 +65,7 @@ impl Excursions {
     pub fn of_delays(chirp: &Chirp, kept: &[usize], delays: &[f64], scan: &Scan) -> Option<Self> {
         let last = kept.len().min(delays.len()).checked_sub(1).filter(|last| *last > 0)?;
         let rates = chirp.rates();
-        let rate = |place: usize| rates[kept[place].min(rates.len() - 1)];
+        let rate = |index: usize| rates[kept[index].min(rates.len() - 1)];
         let mut found = vec![None; last];
         let rises = |index: usize| delays[index] < delays[index + 1];
         let next_rise = |from: usize| (from..last).find(|index| rises(*index)).unwrap_or(last);
@@ -106,9 +106,9 @@ impl Excursions {
 /// there is none.
 fn spread(gaps: usize, kept: &[usize], found: &[Option<f64>], otherwise: f64) -> Vec<f64> {
     let mut per_gap = vec![otherwise; gaps];
-    for (place, value) in found.iter().enumerate() {
+    for (index, value) in found.iter().enumerate() {
         if let (Some(value), Some(gap)) =
-            (value, kept.get(place).and_then(|number| per_gap.get_mut(*number)))
+            (value, kept.get(index).and_then(|number| per_gap.get_mut(*number)))
         {
             *gap = *value;
         }

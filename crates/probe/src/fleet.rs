@@ -11,7 +11,7 @@ pub struct FleetRules {
     pub thresholds: Thresholds,
     /// A stream that lost this share of its packets means that the rate was too high.
     pub heavy_loss: f64,
-    /// From here on a stream's loss is medium; half of the streams with medium loss say that the
+    /// From here on a stream's loss is medium; half of the streams with medium loss mean that the
     /// rate was too high.
     pub medium_loss: f64,
 }
@@ -113,8 +113,8 @@ impl FleetTrend {
     /// The combined result of the streams, where `majority` of them decide.
     #[expect(clippy::cast_precision_loss, reason = "some dozen streams")]
     pub fn of(trends: &[Trend], majority: f64) -> Self {
-        let share = |wanted| {
-            trends.iter().filter(|trend| **trend == wanted).count() as f64
+        let share = |kind| {
+            trends.iter().filter(|trend| **trend == kind).count() as f64
                 / trends.len().max(1) as f64
         };
         if share(Trend::Increasing) >= majority {

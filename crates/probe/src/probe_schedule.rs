@@ -1,9 +1,9 @@
 //! When probes are sent.
 //!
 //! *Poisson*: gaps are exponential, so that probes see what an independent observer would see, and
-//! nothing periodic on the way can be in step with them (RFC 2330, section 11.1.1; the default of
+//! nothing periodic on the path can be in step with them (RFC 2330, section 11.1.1; the default of
 //! OWAMP, RFC 4656, section 3.6). *Periodic*: equal gaps from a random moment of the first (RFC
-//! 3432); what is periodic on the way may be hit always or never.
+//! 3432); what is periodic on the path may be hit always or never.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};

@@ -12,7 +12,7 @@
 //! count or was seen to.
 //!
 //! Bias: what was lost before the first answer (unless that is the reflector's first) and behind
-//! the last has no direction. A probe that was doubled on its way there and lost both answers
+//! the last has no direction. A probe that was duplicated on the forward path and lost both answers
 //! counts as two answers lost and takes one from the probes lost there; a doubled answer of a
 //! reflector that does not count is doubled in no direction.
 
@@ -431,8 +431,8 @@ impl SenderSession {
     }
 
     fn waiting_mut(&mut self, number: u64) -> Option<&mut Waiting> {
-        let place = usize::try_from(number.checked_sub(self.front)?).ok()?;
-        self.waiting.get_mut(place)
+        let index = usize::try_from(number.checked_sub(self.front)?).ok()?;
+        self.waiting.get_mut(index)
     }
 }
 

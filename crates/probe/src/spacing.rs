@@ -1,5 +1,5 @@
 //! Whether packets left as far apart as scheduled. What a sender that was kept waiting has sent is
-//! another probe than the one that the estimator believes in, and is better sent again.
+//! another probe than the one that the estimator assumes, and is better sent again.
 
 use trustbed_units::Span;
 

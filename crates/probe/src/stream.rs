@@ -73,9 +73,9 @@ impl Stream {
     )]
     pub fn at(rate: f64, packets: usize, limits: &StreamLimits) -> Self {
         let (least, largest) = (f64::from(limits.least_payload), f64::from(limits.largest_payload));
-        let wanted = rate * limits.preferred_gap.as_f64() / 8e9 - f64::from(limits.header_bytes);
+        let preferred = rate * limits.preferred_gap.as_f64() / 8e9 - f64::from(limits.header_bytes);
         let payload = if rate < FIXED_LENGTH_FROM {
-            wanted.clamp(least, largest) as u32
+            preferred.clamp(least, largest) as u32
         } else {
             limits.largest_payload
         };

@@ -21,14 +21,14 @@ fn gap(begin: i64, length: i64) -> Gap {
     Gap { begin: Ns(begin), length: Span(length) }
 }
 
-/// All that a monitor says which is told of gaps from its beginning to its end.
+/// All that a monitor reports of gaps from its beginning to its end.
 fn watched(
-    asked: AvailabilitySettings,
+    chosen: AvailabilitySettings,
     gaps: &[Gap],
     begin: Ns,
     end: Ns,
 ) -> (Vec<AvailabilitySecond>, AvailabilityTotals, Vec<Gap>) {
-    let mut monitor = Availability::new(asked, begin);
+    let mut monitor = Availability::new(chosen, begin);
     let mut seconds = Vec::new();
     for gap in gaps {
         monitor.on_gap(*gap);
@@ -40,15 +40,15 @@ fn watched(
     (seconds, monitor.totals(), recorded)
 }
 
-fn near(found: f64, wanted: &Value) -> bool {
-    let wanted = wanted.as_f64().unwrap();
-    (found - wanted).abs() <= 1e-12 * wanted.abs()
+fn near(found: f64, expected: &Value) -> bool {
+    let expected = expected.as_f64().unwrap();
+    (found - expected).abs() <= 1e-12 * expected.abs()
 }
 
-fn all_near(found: &[f64], wanted: &Value) -> bool {
-    let wanted = wanted.as_array().unwrap();
-    found.len() == wanted.len()
-        && found.iter().zip(wanted).all(|(found, wanted)| near(*found, wanted))
+fn all_near(found: &[f64], expected: &Value) -> bool {
+    let expected = expected.as_array().unwrap();
+    found.len() == expected.len()
+        && found.iter().zip(expected).all(|(found, expected)| near(*found, expected))
 }
 
 /// `tests/golden/cpu.json`, every value that it expects.
@@ -61,29 +61,29 @@ fn a_gap_across_the_end_of_a_second_is_lost_in_both() {
     let pair = |one: &Value| gap(one[0].as_i64().unwrap(), one[1].as_i64().unwrap());
     let gaps: Vec<Gap> = case["gaps"].as_array().unwrap().iter().map(pair).collect();
     let cores = u32::try_from(number("cores")).unwrap();
-    let asked = settings(number("theta_ns"), DutyCycle::always(), 100);
+    let chosen = settings(number("theta_ns"), DutyCycle::always(), 100);
     let (seconds, totals, recorded) =
-        watched(asked, &gaps, Ns(number("start_ns")), Ns(number("end_ns")));
+        watched(chosen, &gaps, Ns(number("start_ns")), Ns(number("end_ns")));
 
     let mut expect: BTreeMap<String, Value> =
         case["expect"].as_object().unwrap().clone().into_iter().collect();
-    let mut wanted = |name: &str| expect.remove(name).unwrap();
+    let mut expected = |name: &str| expect.remove(name).unwrap();
     let lost: Vec<i64> = seconds.iter().map(|second| second.tally.lost.0).collect();
-    assert_eq!(Value::from(lost), wanted("lost_ns_per_second"));
+    assert_eq!(Value::from(lost), expected("lost_ns_per_second"));
     let shares: Vec<f64> = seconds.iter().map(|second| second.tally.share().unwrap()).collect();
-    assert!(all_near(&shares, &wanted("core_share")), "{shares:?}");
+    assert!(all_near(&shares, &expected("core_share")), "{shares:?}");
     let percent: Vec<f64> = shares.iter().map(|share| node_percent(*share, cores)).collect();
-    assert!(all_near(&percent, &wanted("availability_percent_of_node")), "{percent:?}");
-    assert_eq!(Value::from(totals.tally.longest.unwrap().0), wanted("max_single_gap_ns"));
-    assert_eq!(Value::from(totals.noise().unwrap().0), wanted("noise_ns_total"));
+    assert!(all_near(&percent, &expected("availability_percent_of_node")), "{percent:?}");
+    assert_eq!(Value::from(totals.tally.longest.unwrap().0), expected("max_single_gap_ns"));
+    assert_eq!(Value::from(totals.noise().unwrap().0), expected("noise_ns_total"));
     assert!(near(
         totals.available_percent().unwrap(),
-        &wanted("osnoise_style_cpu_available_percent")
+        &expected("osnoise_style_cpu_available_percent")
     ));
     let bins: serde_json::Map<String, Value> =
         totals.tally.lengths.counts().map(|(bin, count)| (bin.to_string(), count.into())).collect();
-    assert_eq!(Value::from(bins), wanted("log2_histogram_of_gaps_above_theta"));
-    assert_eq!(Value::from(totals.starved_seconds), wanted("starved_seconds_below_0.9"));
+    assert_eq!(Value::from(bins), expected("log2_histogram_of_gaps_above_theta"));
+    assert_eq!(Value::from(totals.starved_seconds), expected("starved_seconds_below_0.9"));
     assert!(expect.is_empty(), "not held: {expect:?}");
     let above: Vec<Gap> =
         gaps.iter().copied().filter(|gap| gap.length.0 > number("theta_ns")).collect();
@@ -133,10 +133,10 @@ fn overlap(left: Window, right: Window) -> i64 {
     (left.until.0.min(right.until.0) - left.from.0.max(right.from.0)).max(0)
 }
 
-/// What a second must say: every gap is looked at for every second.
+/// What a second must report: every gap is looked at for every second.
 fn slow(
     number: i64,
-    asked: &AvailabilitySettings,
+    chosen: &AvailabilitySettings,
     gaps: &[Gap],
     all: Window,
 ) -> Option<AvailabilitySecond> {
@@ -145,14 +145,14 @@ fn slow(
     if from >= until {
         return None;
     }
-    let window = asked.duty.in_second(number);
+    let window = chosen.duty.in_second(number);
     let seen = Window {
         from: from.max(window.from),
         until: until.min(window.until).max(from.max(window.from)),
     };
     let mut second = AvailabilitySecond { from, until, tally: GapTally::default() };
     second.tally.watched = Span(overlap(seen, seen));
-    for gap in gaps.iter().filter(|gap| gap.length > asked.threshold) {
+    for gap in gaps.iter().filter(|gap| gap.length > chosen.threshold) {
         second.tally.lost += Span(overlap(seen, Window { from: gap.begin, until: gap.end() }));
         if gap.begin >= from && gap.begin < until {
             second.tally.gaps += 1;
@@ -174,32 +174,32 @@ fn seconds_are_those_of_a_twin_that_looks_at_every_gap_for_each() {
         } else {
             DutyCycle::of(Span(1 + cases.below(SECOND)), 9).unwrap()
         };
-        let asked = settings(1 + cases.below(2_000_000), duty, 0);
+        let chosen = settings(1 + cases.below(2_000_000), duty, 0);
         let gaps = cases.gaps(all.from, all.until);
         let (seconds, totals, recorded) =
-            watched(settings(asked.threshold.0, duty, gaps.len()), &gaps, all.from, all.until);
+            watched(settings(chosen.threshold.0, duty, gaps.len()), &gaps, all.from, all.until);
         let first = all.from.0.div_euclid(SECOND);
-        let wanted: Vec<AvailabilitySecond> =
-            (first..first + 11).filter_map(|number| slow(number, &asked, &gaps, all)).collect();
+        let expected: Vec<AvailabilitySecond> =
+            (first..first + 11).filter_map(|number| slow(number, &chosen, &gaps, all)).collect();
         assert_eq!(
-            seconds, wanted,
-            "case {case}: {asked:?} from {} until {}: {gaps:?}",
+            seconds, expected,
+            "case {case}: {chosen:?} from {} until {}: {gaps:?}",
             all.from.0, all.until.0
         );
         let mut sum = GapTally::default();
-        for second in &wanted {
+        for second in &expected {
             sum.merge(&second.tally);
         }
         assert_eq!((totals.tally, totals.from, totals.until), (sum, all.from, all.until));
-        let starved = wanted
+        let starved = expected
             .iter()
             .filter(|second| second.tally.share().is_some_and(|share| share < 0.9))
             .count();
-        let seen = wanted.iter().filter(|second| second.tally.watched.0 > 0).count();
+        let seen = expected.iter().filter(|second| second.tally.watched.0 > 0).count();
         assert_eq!((totals.starved_seconds, totals.seconds), (starved as u64, seen as u64));
         assert_eq!(
             recorded.len() as u64,
-            wanted.iter().map(|second| second.tally.gaps).sum::<u64>()
+            expected.iter().map(|second| second.tally.gaps).sum::<u64>()
         );
     }
 }
@@ -211,9 +211,9 @@ fn when_seconds_are_closed_changes_nothing_in_them() {
         let all =
             Window { from: Ns(cases.below(SECOND)), until: Ns(SECOND + cases.below(6 * SECOND)) };
         let gaps = cases.gaps(all.from, all.until);
-        let asked = || settings(50_000, DutyCycle::of(Span(300_000_000), 3).unwrap(), 10);
-        let wanted = watched(asked(), &gaps, all.from, all.until).0;
-        let mut monitor = Availability::new(asked(), all.from);
+        let chosen = || settings(50_000, DutyCycle::of(Span(300_000_000), 3).unwrap(), 10);
+        let expected = watched(chosen(), &gaps, all.from, all.until).0;
+        let mut monitor = Availability::new(chosen(), all.from);
         let mut found = Vec::new();
         for gap in &gaps {
             monitor.advance(gap.begin);
@@ -223,10 +223,10 @@ fn when_seconds_are_closed_changes_nothing_in_them() {
         }
         monitor.finish(all.until);
         found.extend(std::iter::from_fn(|| monitor.poll_second()));
-        let said = |seconds: &[AvailabilitySecond]| {
+        let lost = |seconds: &[AvailabilitySecond]| {
             seconds.iter().map(|second| (second.from, second.tally.lost)).collect::<Vec<_>>()
         };
-        assert_eq!(said(&found), said(&wanted));
+        assert_eq!(lost(&found), lost(&expected));
     }
 }
 
@@ -253,7 +253,7 @@ fn a_full_table_leaves_single_gaps_out_and_loses_no_time() {
 }
 
 #[test]
-fn a_gap_that_is_told_late_or_twice_loses_no_time_twice() {
+fn a_gap_that_is_reported_late_or_twice_loses_no_time_twice() {
     let mut monitor = Availability::new(settings(50_000, DutyCycle::always(), 9), Ns(0));
     monitor.on_gap(gap(-5_000_000, 105_000_000));
     monitor.on_gap(gap(50_000_000, 60_000_000));
@@ -267,7 +267,7 @@ fn a_gap_that_is_told_late_or_twice_loses_no_time_twice() {
 }
 
 #[test]
-fn of_what_was_not_watched_nothing_is_said() {
+fn of_what_was_not_watched_nothing_is_reported() {
     let duty = DutyCycle::of(Span::from_millis(100), 5).unwrap();
     let end = Ns(duty.in_second(0).from.0);
     let (seconds, totals, _) = watched(settings(50_000, duty, 9), &[], Ns(0), end);

@@ -1,4 +1,4 @@
-//! What probes tell of two clocks, where both clocks are known.
+//! What probes show of two clocks, where both clocks are known.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -145,20 +145,20 @@ fn a_skew_is_found_to_a_part_in_a_million_within_a_minute() {
         let found = skew(&watched(clock, 600, 100_000_000, (12_000_000, 3_000_000), 200_000.0));
         assert!((found.ahead.slope - clock.skew).abs() < 1e-6, "{parts_per_million}: {found:?}");
         assert!(found.disagreement < 2e-6, "{parts_per_million}: {found:?}");
-        // Nothing tells that 15 ms there and back are not 0 and 15 at the end: a quarter of a part
+        // Nothing shows that 15 ms there and back are not 0 and 15 at the end: a quarter of a part
         // in a thousand.
         assert!((1e-4..6e-4).contains(&found.bound), "{found:?}");
     }
 }
 
 #[test]
-fn the_line_tells_the_offset_at_any_moment() {
+fn the_line_gives_the_offset_at_any_moment() {
     let clock = Clock { ahead: 1_000_000_000, skew: 80e-6 };
     let clocks = watched(clock, 3000, 100_000_000, (5_000_000, 5_000_000), 100_000.0);
     let line = skew(&clocks).ahead;
     for seconds in [0, 100, 299] {
         let at = BEGIN + seconds * 1_000_000_000;
-        // Half of how far the least delays of the ways, 5 ms each, were met.
+        // Half of how far the least delays of the directions, 5 ms each, were met.
         assert!((line.at(Ns(at)).0 - clock.ahead_at(at)).abs() < 5_000, "{seconds} s: {line:?}");
     }
 }
@@ -176,11 +176,11 @@ fn a_rate_is_taken_out_of_delays_where_it_is_known() {
     );
     // Less than a minute.
     assert_eq!(rate(80e-6, 600), None);
-    // What is told of clocks that run alike is nothing.
+    // Of clocks that run alike nothing is reported.
     let nothing =
         rate(0.0, 601).map_or(Span::ZERO, |line| line.drift(Ns(BEGIN), Ns(BEGIN + 60_000_000_000)));
     assert!(nothing.0.abs() < 10_000, "{nothing:?}");
-    // A queue that fills on one way is no clock.
+    // A queue that fills in one direction is no clock.
     let (clock, mut clocks) =
         (Clock { ahead: 0, skew: 0.0 }, ClockComparison::new(Span::from_secs(1)));
     for number in 0..700 {
@@ -216,7 +216,7 @@ fn a_clock_that_was_set_fits_no_line() {
         ));
     }
     assert_eq!(clocks.skew(), ClockVerdict::Uneven);
-    // Every interval still tells its own.
+    // Every interval still has its own.
     let offsets: Vec<i64> = clocks.offsets().map(|offset| offset.ahead.0).collect();
     assert!(offsets.contains(&0) && offsets.contains(&50_000_000));
 }
@@ -253,7 +253,7 @@ fn nothing_is_known_of_no_probe_and_little_of_one() {
     let clock = Clock { ahead: 9, skew: 0.0 };
     clocks.add(&clock.probe(BEGIN, 10, 10, 0));
     assert_eq!((clocks.offset().unwrap().ahead, clocks.skew()), (Span(9), ClockVerdict::Unknown));
-    // The clock was set back by a second while a probe was on its way.
+    // The clock was set back by a second while a probe was in transit.
     let mut set = clock.probe(BEGIN + 1_000, 10, 10, 0);
     set.received = set.received - Span::from_secs(1);
     clocks.add(&set);

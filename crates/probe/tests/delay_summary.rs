@@ -99,7 +99,7 @@ proptest! {
         let probes: Vec<_> =
             (0..).zip(&delays).map(|(number, delay)| probe(number, *delay, 1)).collect();
         let found = Delays::of(&probes, None).unwrap().forward;
-        // The slow way: the least value that so many are at most.
+        // The slow method: the least value that so many are at most.
         let slow = |share: f64| {
             let enough = |value: i64| {
                 delays.iter().filter(|delay| **delay <= value).count() as f64

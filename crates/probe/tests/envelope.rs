@@ -23,8 +23,8 @@ fn envelope(points: &[(i64, i64)]) -> Envelope {
 fn highest_at_mean(points: &[(i64, i64)]) -> Option<f64> {
     let mean = points.iter().map(|(at, _)| *at as f64).sum::<f64>() / points.len() as f64;
     let mut highest: Option<f64> = None;
-    for (place, from) in points.iter().enumerate() {
-        for to in points[place..].iter().filter(|to| to.0 > from.0) {
+    for (index, from) in points.iter().enumerate() {
+        for to in points[index..].iter().filter(|to| to.0 > from.0) {
             let slope = (to.1 - from.1) as f64 / (to.0 - from.0) as f64;
             let under = |at: f64| from.1 as f64 + slope * (at - from.0 as f64);
             if points.iter().all(|(at, height)| *height as f64 >= under(*at as f64) - 1e-6) {
@@ -103,7 +103,7 @@ fn points_of_no_time_have_no_line() {
 }
 
 #[test]
-fn corners_without_end_are_bounded_and_the_line_says_how_far_it_may_be_off() {
+fn corners_without_end_are_bounded_and_the_line_states_its_error() {
     // Every point of a parabola is a corner of its hull.
     let points: Vec<(i64, i64)> = (-3000..3000).map(|n| (n * 1_000_000_000, n * n)).collect();
     let made = envelope(&points);

@@ -35,14 +35,14 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
-fn near(found: f64, wanted: f64) -> bool {
-    (found - wanted).abs() <= 1e-9 * wanted.abs()
+fn near(found: f64, expected: f64) -> bool {
+    (found - expected).abs() <= 1e-9 * expected.abs()
 }
 
-fn all_near(found: &[f64], wanted: &Value) -> bool {
-    let wanted = numbers(wanted);
-    found.len() == wanted.len()
-        && found.iter().zip(wanted).all(|(found, wanted)| near(*found, wanted))
+fn all_near(found: &[f64], expected: &Value) -> bool {
+    let expected = numbers(expected);
+    found.len() == expected.len()
+        && found.iter().zip(expected).all(|(found, expected)| near(*found, expected))
 }
 
 fn letter(trend: Trend) -> &'static str {
@@ -78,13 +78,13 @@ fn every_key_is_held() {
 fn streams_have_these_trends() {
     for stream in golden()["pathload_streams"].as_array().unwrap() {
         let found = TrendMetrics::of(&numbers(&stream["owd"]), Thresholds::default()).unwrap();
-        let wanted = &stream["expect"];
-        assert!(all_near(&found.medians, &wanted["medians"]));
-        assert!(near(found.comparison, wanted["pct"].as_f64().unwrap()));
-        assert!(near(found.difference, wanted["pdt"].as_f64().unwrap()));
-        assert_eq!(letter(found.comparison_trend), wanted["pct_class"]);
-        assert_eq!(letter(found.difference_trend), wanted["pdt_class"]);
-        assert_eq!(letter(found.trend), wanted["stream"]);
+        let expected = &stream["expect"];
+        assert!(all_near(&found.medians, &expected["medians"]));
+        assert!(near(found.comparison, expected["pct"].as_f64().unwrap()));
+        assert!(near(found.difference, expected["pdt"].as_f64().unwrap()));
+        assert_eq!(letter(found.comparison_trend), expected["pct_class"]);
+        assert_eq!(letter(found.difference_trend), expected["pdt_class"]);
+        assert_eq!(letter(found.trend), expected["stream"]);
     }
 }
 
@@ -106,23 +106,23 @@ fn streams_of_a_fleet_vote() {
 }
 
 /// Searches on a path whose available bandwidth moves from `least` to `most`.
-fn search(least: f64, most: f64, wanted: &Value) {
+fn search(least: f64, most: f64, expected: &Value) {
     let mut search = Search::new(90e6, None, 1e3, 1e15);
-    for fleet in wanted["fleets"].as_array().unwrap() {
+    for fleet in expected["fleets"].as_array().unwrap() {
         let (rate, trend) = (fleet[0].as_f64().unwrap() * 1e6, &fleet[1]);
         assert!(near(search.rate(), rate), "{} instead of {rate}", search.rate());
-        let said = if rate > most {
+        let result = if rate > most {
             FleetTrend::Increasing
         } else if rate < least {
             FleetTrend::NoTrend
         } else {
             FleetTrend::Grey
         };
-        assert_eq!(word(said), trend);
-        search.on_fleet(search.rate(), said);
+        assert_eq!(word(result), trend);
+        search.on_fleet(search.rate(), result);
     }
     let found = search.bracket();
-    assert!(all_near(&[found.low / 1e6, found.high / 1e6], &wanted["report_low_high"]));
+    assert!(all_near(&[found.low / 1e6, found.high / 1e6], &expected["report_low_high"]));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_chirp_has_these_packets() {
 }
 
 #[test]
-fn chirps_say_this() {
+fn chirps_match_the_reference() {
     let chirp = Chirp::new(1000, 10e6, 200e6, 1.2);
     let all: Vec<usize> = (0..chirp.packets()).collect();
     for case in golden()["pathchirp_cases"].as_array().unwrap() {

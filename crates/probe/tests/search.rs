@@ -1,4 +1,4 @@
-//! The search where streams are not sent at quite the rate that was asked for.
+//! The search where streams are not sent at quite the rate that was requested.
 #![allow(clippy::panic, reason = "a test may fail loudly")]
 
 use trustbed_probe::{FleetTrend, Search};
@@ -14,7 +14,7 @@ fn fleets(available: f64, sent: f64) -> Option<(usize, Search)> {
 }
 
 #[test]
-fn it_ends_at_the_last_rate_that_can_be_asked_for() {
+fn it_ends_at_the_last_rate_that_can_be_requested() {
     for sent in [0.98, 0.999_999, 1.0, 1.015] {
         let (count, search) =
             fleets(1e6, sent).unwrap_or_else(|| panic!("no end at {sent} of the lowest rate"));

@@ -60,15 +60,15 @@ fn an_answer_has_four_moments_and_the_kernels_word_counts() {
     session.on_left(1, Ns(GAP + 20_000));
     feed(&mut session, &[(0, 0), (1, 1)]);
     session.on_left(7, Ns(3));
-    let told = outcomes(&mut session);
-    let trips: Vec<_> = told.iter().map(|one| one.answer.unwrap().trip).collect();
+    let reported = outcomes(&mut session);
+    let trips: Vec<_> = reported.iter().map(|one| one.answer.unwrap().trip).collect();
     assert_eq!(
         (trips[0].forward(), trips[0].backward(), trips[0].round_trip()),
         (Span(3_000_000), Span(2_000_000), Span(5_000_000))
     );
     assert_eq!((trips[1].forward(), trips[1].round_trip()), (Span(2_980_000), Span(4_980_000)));
     assert_eq!(
-        (told[0].kernel_stamped, told[1].kernel_stamped, told[1].answer.unwrap().ttl),
+        (reported[0].kernel_stamped, reported[1].kernel_stamped, reported[1].answer.unwrap().ttl),
         (false, true, 61)
     );
 }
@@ -84,9 +84,9 @@ fn outcomes_come_in_order_and_not_before_a_probe_is_given_up() {
     assert_eq!(session.poll_outcome(Ns(0) + GIVE_UP), None);
     assert_eq!(feed(&mut session, &[(0, 0), (2, 2)]), [AnswerFate::Late, AnswerFate::Answer]);
     assert_eq!(session.unanswered(), 0);
-    let told: Vec<(u64, bool)> =
+    let reported: Vec<(u64, bool)> =
         outcomes(&mut session).iter().map(|one| (one.sequence, one.answer.is_some())).collect();
-    assert_eq!(told, [(1, true), (2, true)]);
+    assert_eq!(reported, [(1, true), (2, true)]);
     let counts = session.counts();
     assert_eq!(
         (counts.sent, counts.answered, counts.lost, counts.late, session.next_wakeup()),
@@ -100,10 +100,10 @@ fn what_might_still_be_answered_at_the_end_is_not_called_lost() {
     feed(&mut session, &[(0, 0), (2, 1)]);
     // The second probe is old enough to be lost, the fourth is not.
     let end = Ns(GAP) + GIVE_UP;
-    let told: Vec<_> = std::iter::from_fn(|| session.poll_remaining(end))
+    let reported: Vec<_> = std::iter::from_fn(|| session.poll_remaining(end))
         .map(|one| (one.answer.is_some(), one.indeterminate))
         .collect();
-    assert_eq!(told, [(true, false), (false, false), (true, false), (false, true)]);
+    assert_eq!(reported, [(true, false), (false, false), (true, false), (false, true)]);
     assert_eq!((session.counts().lost, session.counts().indeterminate), (1, 1));
     assert_eq!(
         session.directions(),
@@ -112,7 +112,7 @@ fn what_might_still_be_answered_at_the_end_is_not_called_lost() {
 }
 
 #[test]
-fn where_a_probe_was_lost_is_told_by_the_reflectors_numbers() {
+fn the_reflectors_numbers_show_where_a_probe_was_lost() {
     // Of 0 … 9: 2 and 3 did not get there; the answers to 5 and 8 did not come back.
     let mut session = session(10, None);
     feed(&mut session, &[(0, 0), (1, 1), (4, 2), (6, 4), (7, 5), (9, 7)]);
@@ -146,7 +146,7 @@ fn what_was_lost_at_the_ends_has_no_direction_unless_the_reflectors_first_is_the
 }
 
 #[test]
-fn a_reflector_that_repeats_the_number_tells_no_direction() {
+fn a_reflector_that_repeats_the_number_shows_no_direction() {
     for stateful in [None, Some(false)] {
         let mut session = session(10, stateful);
         feed(&mut session, &[(0, 0), (1, 1), (4, 4), (9, 9)]);
@@ -159,12 +159,12 @@ fn a_reflector_that_repeats_the_number_tells_no_direction() {
 }
 
 #[test]
-fn copies_are_told_from_answers_and_by_direction() {
+fn duplicates_are_distinguished_from_answers_and_by_direction() {
     let mut session = session(4, None);
     let fates = feed(&mut session, &[(0, 0), (0, 0), (1, 1), (1, 2), (2, 3), (3, 4)]);
     assert_eq!(fates.iter().filter(|fate| **fate == AnswerFate::Duplicate).count(), 2);
-    let told = outcomes(&mut session);
-    assert_eq!(told.iter().map(|one| one.duplicates).collect::<Vec<_>>(), [1, 1, 0, 0]);
+    let reported = outcomes(&mut session);
+    assert_eq!(reported.iter().map(|one| one.duplicates).collect::<Vec<_>>(), [1, 1, 0, 0]);
     let expected = DirectionCounts {
         duplicated_forward: 1,
         duplicated_backward: 1,
@@ -174,8 +174,8 @@ fn copies_are_told_from_answers_and_by_direction() {
 }
 
 #[test]
-fn overtaking_is_told_by_direction() {
-    // 1 was overtaken by 2 on its way there, the answer to 3 by that to 4 on its way back.
+fn reordering_is_reported_by_direction() {
+    // 1 was overtaken by 2 on the forward path, the answer to 3 by that to 4 on the reverse path.
     let mut session = session(6, Some(true));
     feed(&mut session, &[(0, 0), (2, 1), (1, 2), (4, 4), (3, 3), (5, 5)]);
     let reordered: Vec<u64> = outcomes(&mut session)
@@ -289,8 +289,8 @@ fn no_more_answers_are_lost_than_probes() {
 
 proptest! {
 
-    /// What a network did to every probe: lost or doubled on its way there, each answer lost or
-    /// doubled on its way back.
+    /// What a network did to every probe: lost or duplicated on the forward path, each answer lost
+    /// or duplicated on the reverse path.
     #[test]
     fn counts_are_those_of_the_network(
         fates in prop::collection::vec((0..5_u8, 0..6_u8), 0..80),
@@ -329,8 +329,8 @@ proptest! {
         if ends {
             prop_assert_eq!(session.poll_outcome(Ns(0)), None);
         }
-        let told = outcomes(&mut session);
-        prop_assert_eq!((told.len(), session.counts().lost), (fates.len(), lost));
+        let reported = outcomes(&mut session);
+        prop_assert_eq!((reported.len(), session.counts().lost), (fates.len(), lost));
         prop_assert_eq!(session.directions(), Some(truth));
     }
 

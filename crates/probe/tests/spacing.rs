@@ -1,9 +1,9 @@
-//! Whether a sender kept to what it was asked for: streams and chirps with known pauses in them.
+//! Whether a sender kept to what was requested: streams and chirps with known pauses in them.
 
 use trustbed_probe::{Chirp, Sighting, Stream, StreamLimits};
 use trustbed_units::{Ns, Span};
 
-/// Packets at their times, each later by what `late` says of it.
+/// Packets at their times, each later by what `late` returns for it.
 fn sent(
     packets: usize,
     due: impl Fn(usize) -> Span,
@@ -19,7 +19,7 @@ fn stream() -> Stream {
 }
 
 #[test]
-fn a_stream_on_time_and_one_that_is_late_as_a_whole_are_as_asked() {
+fn a_stream_on_time_and_one_that_is_late_as_a_whole_are_as_requested() {
     let stream = stream();
     for late in [Span::ZERO, Span::from_millis(50)] {
         assert!(stream.is_as_scheduled(&sent(100, |number| stream.due(number), |_| late)));

@@ -1,5 +1,5 @@
-//! The protocol's packets against bytes worked out from the figures of the RFCs, and whoever
-//! answers them.
+//! The protocol's packets against bytes worked out from the figures of the RFCs, and the
+//! reflector.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 use std::net::{IpAddr, SocketAddr};
@@ -229,7 +229,7 @@ fn a_peer_that_comes_from_everywhere_is_bounded() {
 }
 
 #[test]
-fn a_session_that_was_silent_for_long_gives_its_place_to_another() {
+fn a_session_that_was_silent_for_long_is_replaced() {
     let mut reflector = Reflector::new(ReflectorSettings { burst_packets: 1000, ..settings() });
     let from = |port| SocketAddr::new("10.0.0.1".parse().unwrap(), port);
     let sequence = |reflector: &mut Reflector, port, at| {
@@ -394,8 +394,8 @@ proptest! {
                 answered.push(now);
             }
         }
-        for (place, from) in answered.iter().enumerate() {
-            let within = answered[place..]
+        for (index, from) in answered.iter().enumerate() {
+            let within = answered[index..]
                 .iter()
                 .take_while(|at| **at - *from < Span::from_millis(20))
                 .count();

@@ -32,7 +32,7 @@ pub(crate) fn capture<'py>(
     Ok(dict)
 }
 
-/// What the files say, whatever is done with their records.
+/// What the files state, whatever is done with their records.
 pub(crate) fn reading<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let files = facts.files.iter().map(|f| file(py, f)).collect::<PyResult<Vec<_>>>()?;

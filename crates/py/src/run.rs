@@ -187,8 +187,8 @@ fn shared<E>(
 }
 
 fn send(worker: &SyncSender<Arc<Reordered>>, batch: &Arc<Reordered>) {
-    // A worker ends only when its channel is closed, so a full channel is the one thing that can be
-    // in the way.
+    // A worker ends only when its channel is closed, so a full channel is the one thing that can
+    // prevent it.
     if let Err(TrySendError::Full(batch)) = worker.try_send(Arc::clone(batch)) {
         let _ = worker.send(batch);
     }

@@ -9,18 +9,19 @@ mod packets;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 use measured::measure;
-use packets::{Ends, MS, S, Talk};
+use packets::{Ends, MS, S, Trace};
 use trustbed_analyze::Rows;
 use trustbed_record::{Table, address, connections, rtt, segments, spacing, transfers};
 
 fn rows() -> Rows {
-    let mut talk = Talk::open();
-    talk.sends(20 * MS, 0, 1000)
+    let mut trace = Trace::open();
+    trace
+        .sends(20 * MS, 0, 1000)
         .acks(30 * MS, 1000)
         .sends(31 * MS, 1000, 1000)
         .sends(S, 1000, 1000)
         .acks(S + 10 * MS, 2000);
-    measure(&talk.batch())
+    measure(&trace.batch())
 }
 
 fn batch<R>(table: &Table<R>, rows: &[R]) -> RecordBatch {
@@ -60,17 +61,17 @@ fn a_connection_and_its_transfer() {
 }
 
 #[test]
-fn a_subflow_is_one_where_both_sides_said_so() {
+fn a_subflow_is_one_where_both_sides_declared_it() {
     for (accepted, multipath) in [(true, true), (false, false)] {
         let ends = Ends::default();
-        let mut talk = Talk::silent();
-        talk.says(ends.syn(0).multipath()).says(if accepted {
+        let mut trace = Trace::empty();
+        trace.push(ends.syn(0).multipath()).push(if accepted {
             ends.syn_ack(10 * MS).multipath()
         } else {
             ends.syn_ack(10 * MS)
         });
-        talk.sends(20 * MS, 0, 1000).acks(30 * MS, 1000);
-        let rows = measure(&talk.batch());
+        trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1000);
+        let rows = measure(&trace.batch());
         let connection = batch(&connections(), &[rows.ended[0].connection.clone()]);
         let transfer = batch(&transfers(), &rows.ended[0].transfers);
         for table in [connection, transfer] {

@@ -8,7 +8,7 @@ fn write(due: i64, payload: u32) -> Departure {
     Departure { due: Span(due), length: payload + 52, payload }
 }
 
-/// What the connection is asked to do, step by step.
+/// What the connection is to do, step by step.
 #[derive(Debug, Clone)]
 enum Step {
     /// So long after the one before, a write of so many bytes falls due.
@@ -69,8 +69,8 @@ proptest! {
                         backlog.on_written(room, Span(now));
                         room = 0;
                     }
-                    while let (Some(wanted), true) = (backlog.next_write(), room > 0) {
-                        let taken = room.min(wanted.into());
+                    while let (Some(expected), true) = (backlog.next_write(), room > 0) {
+                        let taken = room.min(expected.into());
                         backlog.on_written(taken, Span(now));
                         room -= taken;
                     }

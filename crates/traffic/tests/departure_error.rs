@@ -79,12 +79,12 @@ fn one_packet_in_a_hundred_may_be_late() {
 #[test]
 fn it_is_written_as_its_summary() {
     let written = serde_json::to_value(of(&[1000, 3000])).unwrap();
-    let wanted = serde_json::json!({
+    let expected = serde_json::json!({
         "packets": 2, "mean_ns": 2000.0, "p99_ns": 2996.0, "max_ns": 3000,
         "over_1ms_packets": 0, "over_1ms_share": 0.0,
         "early_packets": 0, "earliest_ns": 0, "generator_late": false,
     });
-    assert_eq!(written, wanted);
+    assert_eq!(written, expected);
     let nothing = serde_json::to_value(DepartureError::default()).unwrap();
     assert!(
         ["mean_ns", "p99_ns", "max_ns", "over_1ms_share"].iter().all(|key| nothing[key].is_null())

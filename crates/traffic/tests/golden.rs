@@ -37,9 +37,9 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-fn near(found: f64, wanted: &Value) -> bool {
-    let wanted = wanted.as_f64().unwrap();
-    (found - wanted).abs() <= 1e-9 * wanted.abs()
+fn near(found: f64, expected: &Value) -> bool {
+    let expected = expected.as_f64().unwrap();
+    (found - expected).abs() <= 1e-9 * expected.abs()
 }
 
 #[test]
@@ -52,10 +52,14 @@ fn every_key_is_held_or_named_as_not_built_yet() {
 #[test]
 fn constant_rate_sends_at_these_nanoseconds() {
     let golden = golden();
-    let wanted: Vec<i64> = list(&golden[HELD[0]]).iter().map(|due| due.as_i64().unwrap()).collect();
+    let expected: Vec<i64> =
+        list(&golden[HELD[0]]).iter().map(|due| due.as_i64().unwrap()).collect();
     let cbr = Cbr::new(Rate(3_300_000), 1500, UDP).unwrap();
-    assert_eq!((0..6).map(|number| cbr.due(number).unwrap().0).collect::<Vec<_>>(), wanted);
-    assert_eq!(cbr.take(wanted.len()).map(|departure| departure.due.0).collect::<Vec<_>>(), wanted);
+    assert_eq!((0..6).map(|number| cbr.due(number).unwrap().0).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        cbr.take(expected.len()).map(|departure| departure.due.0).collect::<Vec<_>>(),
+        expected
+    );
 }
 
 #[test]
@@ -64,18 +68,21 @@ fn poisson_promises_these_levels() {
     let packets: PoissonDescription =
         serde_json::from_str(r#"{"rate_bits_per_second": 3300000, "packet_bytes": 1500}"#).unwrap();
     let bytes = PoissonDescription { mode: PoissonMode::Bytes, ..packets.clone() };
-    for wanted in list(&golden[HELD[1]]) {
-        let stretch =
-            if near(0.001, &wanted["delta_s"]) { Span::from_millis(1) } else { Span::from_secs(1) };
-        assert!(near(stretch.as_secs_f64(), &wanted["delta_s"]));
+    for expected in list(&golden[HELD[1]]) {
+        let stretch = if near(0.001, &expected["delta_s"]) {
+            Span::from_millis(1)
+        } else {
+            Span::from_secs(1)
+        };
+        assert!(near(stretch.as_secs_f64(), &expected["delta_s"]));
         for (model, key) in [(&packets, "packets_mode"), (&bytes, "bytes_mode")] {
             let Level { mean_bytes, variance, energy_log2, coefficient_of_variation } =
                 model.level(stretch);
-            assert!(near(mean_bytes, &wanted["mean_bytes"]), "{mean_bytes}");
-            assert!(near(variance, &wanted[key]["variance"]), "{key}: {variance}");
-            assert!(near(energy_log2, &wanted[key]["energy_log2"]), "{key}: {energy_log2}");
+            assert!(near(mean_bytes, &expected["mean_bytes"]), "{mean_bytes}");
+            assert!(near(variance, &expected[key]["variance"]), "{key}: {variance}");
+            assert!(near(energy_log2, &expected[key]["energy_log2"]), "{key}: {energy_log2}");
             assert!(
-                near(coefficient_of_variation, &wanted[key]["coefficient_of_variation"]),
+                near(coefficient_of_variation, &expected[key]["coefficient_of_variation"]),
                 "{key}: {coefficient_of_variation}"
             );
         }

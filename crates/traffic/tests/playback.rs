@@ -24,7 +24,7 @@ fn play(frames: &[Frame], headers: Headers) -> Playback {
     Playback::new(recording(frames), Span::from_millis(1), 1500, headers).unwrap()
 }
 
-/// The rule, told packet by packet.
+/// The rule, packet by packet.
 fn twin(frames: &[Frame], headers: Headers) -> Vec<Departure> {
     let packets: Vec<(i64, u32)> =
         frames.iter().filter_map(|&(time, length)| Some((time, length?))).collect();
@@ -53,7 +53,7 @@ fn twin(frames: &[Frame], headers: Headers) -> Vec<Departure> {
 proptest! {
 
     #[test]
-    fn it_plays_what_the_rule_says(
+    fn it_plays_by_the_rule(
         frames in prop::collection::vec(
             (-5_000_000..5_000_000_i64, prop::option::weighted(0.9, 20..9_000_u32)),
             1..60,
@@ -65,9 +65,9 @@ proptest! {
         let frames: Vec<Frame> =
             frames.into_iter().map(|(time, length)| (origin + time, length)).collect();
         prop_assume!(frames.iter().any(|(_, length)| length.is_some()));
-        let wanted = twin(&frames, headers);
+        let expected = twin(&frames, headers);
         let mut played = play(&frames, headers);
-        prop_assert_eq!(played.by_ref().collect::<Vec<_>>(), wanted);
+        prop_assert_eq!(played.by_ref().collect::<Vec<_>>(), expected);
         let counts = played.counts();
         let lengths = || frames.iter().filter_map(|&(_, length)| length);
         prop_assert_eq!(

@@ -40,12 +40,12 @@ fn schedule(model: &str, seed: u64) -> Result<Schedule, TrafficError> {
 /// Bytes of every millisecond of the first `bins`.
 fn per_millisecond(departures: impl Iterator<Item = Departure>, bins: usize) -> Vec<f64> {
     let mut bytes = vec![0.0; bins];
-    let places = departures.map(|departure| {
+    let packets = departures.map(|departure| {
         (usize::try_from(departure.due.0 / MILLISECOND).unwrap(), departure.length)
     });
-    places
-        .take_while(|&(place, _)| place < bins)
-        .for_each(|(place, length)| bytes[place] += f64::from(length));
+    packets
+        .take_while(|&(index, _)| index < bins)
+        .for_each(|(index, length)| bytes[index] += f64::from(length));
     bytes
 }
 
@@ -92,7 +92,7 @@ fn gaps_are_exponential() {
         let distances = gaps
             .iter()
             .enumerate()
-            .map(|(place, gap)| ((place as f64 + 0.5) / count - (1.0 - (-gap).exp())).abs());
+            .map(|(index, gap)| ((index as f64 + 0.5) / count - (1.0 - (-gap).exp())).abs());
         let distance = distances.fold(0.0, f64::max);
         assert!(distance * count.sqrt() < 1.95, "{distance}");
     }
@@ -122,7 +122,7 @@ fn an_hour_of_gaps_loses_no_precision() {
     }
 }
 
-/// The rule for bytes, told step by step: units of drawn bytes, cut into packets, a short last one
+/// The rule for bytes, step by step: units of drawn bytes, cut into packets, a short last one
 /// padded at the cost of the next unit.
 fn twin(
     rate: u64,
@@ -144,10 +144,10 @@ fn twin(
         }
         debt = -left;
         let count = i64::try_from(lengths.len()).unwrap();
-        for (place, length) in (0..).zip(lengths) {
+        for (index, length) in (0..).zip(lengths) {
             let length = u32::try_from(length).unwrap();
             sent.push(Departure {
-                due: Span(number * unit + place * unit / count),
+                due: Span(number * unit + index * unit / count),
                 length,
                 payload: length - 28,
             });
@@ -159,17 +159,17 @@ fn twin(
 proptest! {
 
     #[test]
-    fn bytes_are_cut_as_the_rule_says(
+    fn bytes_are_cut_by_the_rule(
         rate in prop_oneof![1_000..1_000_000_u64, 1_000_000..100_000_000_u64],
         unit in prop_oneof![Just(100_000_i64), Just(MILLISECOND), 100_000..20_000_000_i64],
         minimum in 28..1500_u32,
         more in 0..1500_u32,
         seed in any::<u64>(),
     ) {
-        let wanted = twin(rate, unit, (minimum, minimum + more), seed, 200);
+        let expected = twin(rate, unit, (minimum, minimum + more), seed, 200);
         let found = ByteArrivals::new(Rate(rate), Span(unit), (minimum, minimum + more), UDP, seed)
             .unwrap();
-        prop_assert_eq!(found.take(wanted.len()).collect::<Vec<_>>(), wanted);
+        prop_assert_eq!(found.take(expected.len()).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl CapturePoints {
         for ([low, high], of_low) in &connections {
             endpoints.entry(*low).or_default()[of_low.index()] += 1;
             endpoints.entry(*high).or_default()[of_low.other().index()] += 1;
-            // Between two ports of one address the addresses say nothing.
+            // Between two ports of one address the addresses show nothing.
             if low.0 != high.0 {
                 addresses.entry([low.0, high.0]).or_default()[of_low.index()] += 1;
             }

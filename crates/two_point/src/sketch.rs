@@ -20,7 +20,7 @@ use crate::Frame;
 pub struct Sketch {
     most: usize,
     /// The only fingerprints to store, instead of the smallest.
-    wanted: Option<BTreeSet<u64>>,
+    selected: Option<BTreeSet<u64>>,
     samples: BTreeMap<u64, Sample>,
     frames: u64,
 }
@@ -57,25 +57,25 @@ impl Default for Sketch {
 impl Sketch {
     /// Stores at most `most` frames.
     pub const fn of(most: usize) -> Self {
-        Self { most, wanted: None, samples: BTreeMap::new(), frames: 0 }
+        Self { most, selected: None, samples: BTreeMap::new(), frames: 0 }
     }
 
     /// Stores exactly the frames that `other` stores.
     #[must_use]
     pub fn like(other: &Self) -> Self {
-        Self { wanted: Some(other.samples.keys().copied().collect()), ..Self::of(other.most) }
+        Self { selected: Some(other.samples.keys().copied().collect()), ..Self::of(other.most) }
     }
 
     /// Whether this sketch may lack frames in both captures because it was full; reading this
     /// capture again finds them.
     pub fn may_have_more_of(&self, other: &Self) -> bool {
-        self.wanted.is_none() && self.samples.len() >= self.most && self.frames > other.frames
+        self.selected.is_none() && self.samples.len() >= self.most && self.frames > other.frames
     }
 
     /// Takes a frame of the capture.
     pub fn on_frame(&mut self, frame: &Frame) {
         self.frames += 1;
-        if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&frame.fingerprint)) {
+        if self.selected.as_ref().is_some_and(|selected| !selected.contains(&frame.fingerprint)) {
             return;
         }
         if self.samples.len() >= self.most

@@ -39,7 +39,7 @@ fn what_a_router_changes_does_not_change_the_print() {
 }
 
 #[test]
-fn every_field_that_stays_the_same_tells_frames_apart() {
+fn every_field_that_stays_the_same_distinguishes_frames() {
     let base = data(0);
     let others = [
         data(0).seq(1),
@@ -101,7 +101,7 @@ fn what_is_no_tcp_is_counted() {
 }
 
 #[test]
-fn a_syn_and_a_fin_take_a_place_in_the_sequence() {
+fn a_syn_and_a_fin_take_a_sequence_number() {
     let ends = Ends::default();
     assert_eq!(
         (one(&ends.syn(0)).length, one(&ends.syn(0)).opens, one(&ends.syn(0)).ack),

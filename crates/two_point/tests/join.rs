@@ -72,7 +72,7 @@ fn every_frame_is_counted_where_it_was_seen() {
 }
 
 #[test]
-fn what_was_sent_again_for_nothing_is_told_from_what_had_to_be() {
+fn spurious_retransmissions_are_distinguished_from_needed_ones() {
     let mut scene = plain(&[Fate::Takes(10 * MS); 10]);
     let again = *scene.seen[0].iter().find(|frame| frame.payload > 0).unwrap();
     let fingerprint = scene::fingerprint(999);
@@ -128,7 +128,7 @@ fn what_one_capture_could_not_see_is_not_lost() {
 }
 
 #[test]
-fn what_was_on_its_way_when_the_first_capture_began_is_not_unseen() {
+fn what_was_in_transit_when_the_first_capture_began_is_not_lost() {
     // A queue: the frames take 300 ms, where the least takes ten.
     let mut fates = vec![Fate::Takes(300 * MS); 1500];
     (fates[0], fates[900], fates[1000]) =
@@ -265,7 +265,7 @@ fn captures_that_share_nothing_are_not_joined() {
 }
 
 #[test]
-fn a_quiet_connection_is_not_placed_by_how_far_the_clocks_drift_between_its_frames() {
+fn a_quiet_connection_is_not_located_by_how_far_the_clocks_drift_between_its_frames() {
     let clock = Clock { ahead: 3 * S, skew: 50e-6 };
     let quick = Client { every: 20 * MS, back: MS / 10, turnaround: 10_000, ..Client::default() };
     let mut scene = Scene::default();
@@ -289,7 +289,7 @@ fn a_quiet_connection_is_not_placed_by_how_far_the_clocks_drift_between_its_fram
 }
 
 #[test]
-fn a_server_at_both_places_is_told_by_its_clients() {
+fn a_server_at_both_capture_points_is_located_by_its_clients() {
     let mut scene = Scene::default();
     scene.transfer(Client::default(), &[Fate::Takes(10 * MS); 40], AHEAD);
     // The same endpoint beside the first point: what it sends is in the first capture first.
@@ -480,7 +480,7 @@ fn a_stated_offset_is_kept_whatever_delays_do() {
     assert_eq!(relation.ahead_at(Ns(50 * S)), span(3 * S));
     let (_, two_point) = scene.join(relation, &JoinLimits::default());
     assert_eq!(two_point[0].owd_increase.max(), Some(5999 * MS / 2000));
-    // Frames of one direction are placed by the statement, and what contradicts it is told as it
+    // The statement decides on frames of one direction, and what contradicts it is reported as it
     // is.
     let mut one_way = Scene { seen: scene.seen, number: 0 };
     one_way.seen[1].retain(|frame| frame.direction == 0);
@@ -579,7 +579,7 @@ fn check_clocks(relation: &Relation, clock: Clock, frames: usize) -> Result<(), 
     for at in [S, until] {
         let truth = clock.read(at) - Ns(at);
         let wrong = relation.ahead.at(Ns(at)) - truth;
-        // What is not told as a skew of 100 ppm makes 6 ms in a minute.
+        // What is not reported as a skew of 100 ppm makes 6 ms in a minute.
         let slack = if relation.skew_error.is_some() { span(MS) } else { span(6 * MS) };
         let bound = relation.error + slack;
         prop_assert!(
@@ -678,7 +678,7 @@ fn what_goes_to_another_client_of_the_server_is_not_lost() {
 }
 
 #[test]
-fn a_connection_of_which_everything_is_lost_is_told_by_its_addresses() {
+fn a_connection_of_which_everything_is_lost_is_located_by_its_addresses() {
     let mut scene = Scene::default();
     scene.transfer(Client::default(), &vec![Fate::Takes(10 * MS); 8000], AHEAD);
     // Nothing of the one arrives anywhere; the other is answered, so the second capture only did

@@ -61,8 +61,8 @@ fn both(name: &str) -> Both {
     Both { seen, relation, two_point: join.finish() }
 }
 
-/// The slow way: every frame of the sender looked for among all of the receiver, by what stands in
-/// its headers and nothing else.
+/// The slow method: every frame of the sender looked for among all of the receiver, by what stands
+/// in its headers and nothing else.
 fn only_at_the_sender(seen: &[Vec<Frame>; 2], direction: &Direction) -> usize {
     let of = |frames: &[Frame]| {
         let mut fingerprints: Vec<u64> = frames
@@ -110,7 +110,7 @@ fn a_clock_is_found_to_agree_with_itself() {
 }
 
 #[test]
-fn what_was_lost_on_the_way_is_what_the_receiver_never_saw() {
+fn what_was_lost_in_transit_is_what_the_receiver_never_saw() {
     for one in truth() {
         let name = one["name"].as_str().unwrap();
         let both = both(name);
@@ -121,7 +121,7 @@ fn what_was_lost_on_the_way_is_what_the_receiver_never_saw() {
             "{name}"
         );
         assert_eq!((data.data.missed, data.spurious), (0, 0), "{name}");
-        // What was on its way when the capture ended is neither.
+        // What was in transit when the capture ended is neither.
         let missing = only_at_the_sender(&both.seen, data) as u64;
         assert_eq!(missing, data.data.lost + data.data.indeterminate, "{name}");
         // Whatever is lost is sent again, so iperf3 counts it, except for what was lost in the end.
@@ -135,7 +135,7 @@ fn what_was_lost_on_the_way_is_what_the_receiver_never_saw() {
 }
 
 #[test]
-fn the_time_of_a_round_trip_is_spent_where_the_cause_says() {
+fn the_time_of_a_round_trip_is_spent_where_the_cause_lies() {
     let measured = |name: &str| {
         let mut both = both(name);
         let at = both.two_point.iter().position(|one| one.data.delivered > 1000).unwrap();

@@ -138,7 +138,7 @@ pub(crate) fn write_decimal(
     }
     let whole = value / size;
     let mut text = format!("{sign}{whole}");
-    // A power of ten has as many decimals as zeros; of the decimals, trailing zeros say nothing.
+    // A power of ten has as many decimals as zeros; of the decimals, trailing zeros mean nothing.
     let decimals = format!("{:0width$}", value % size, width = size.ilog10() as usize);
     let decimals = decimals.trim_end_matches('0');
     if !decimals.is_empty() {

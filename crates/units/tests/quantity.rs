@@ -47,7 +47,7 @@ fn rates_are_bits_and_byte_rates_count_eightfold() {
         "10mb/s ec",
         "18446744073709551616",
     ]);
-    // Not milli: nobody has such a link. Not mega either: lower-case bytes are refused as
+    // Not milli: no link is that slow. Not mega either: lower-case bytes are refused as
     // ambiguous.
     refused::<Rate>(&["10mB/s"]);
 }
@@ -118,7 +118,7 @@ fn ratios_are_percentages_or_plain_numbers() {
 }
 
 #[test]
-fn an_error_says_what_where_and_what_is_accepted() {
+fn an_error_states_what_where_and_what_is_accepted() {
     let error = "12 furlongs".parse::<Span>().expect_err("no unit of time");
     assert_eq!(
         error,
@@ -173,7 +173,7 @@ fn quantities_are_written_in_the_unit_that_reads_best() {
         Ratio(1.0).to_string(),
         Ratio(f64::INFINITY).to_string(),
     ];
-    let wanted = [
+    let expected = [
         "0bit/s",
         "999bit/s",
         "1.000000001Gbit/s",
@@ -189,7 +189,7 @@ fn quantities_are_written_in_the_unit_that_reads_best() {
         "100%",
         "inf",
     ];
-    assert_eq!(written, wanted);
+    assert_eq!(written, expected);
 }
 
 #[test]

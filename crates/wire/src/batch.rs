@@ -36,7 +36,7 @@ impl Batch {
         self.options.clear();
     }
 
-    /// Appends a packet; `options` are kept when its bits say that it carries any.
+    /// Appends a packet; `options` are stored when its bits show that it carries any.
     pub(crate) fn push(&mut self, mut packet: Packet, options: Options) {
         if packet.bits.any(crate::Bits::OPTIONS) {
             packet.options = u32::try_from(self.options.len()).unwrap_or(u32::MAX);

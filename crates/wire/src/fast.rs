@@ -1,4 +1,4 @@
-//! The fast way through a frame, for the shapes that nearly all packets have: Ethernet with up to
+//! The fast path through a frame, for the shapes that nearly all packets have: Ethernet with up to
 //! two VLAN tags, Linux cooked, or bare IP; IPv4 without options and fragments or IPv6 without
 //! extension headers; TCP or UDP with all headers captured.
 //!
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn tunnel_ports_are_left_alone_when_the_inside_is_wanted() {
+    fn tunnel_ports_are_left_alone_when_the_inside_is_requested() {
         let mut v4 = V4;
         v4[9] = 17;
         let datagram: &[u8] = &[0, 80, 0x12, 0xb5, 0, 40, 0, 0];

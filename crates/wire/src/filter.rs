@@ -123,8 +123,8 @@ impl Test {
                         end.holds(source, destination, |port| (low..=high).contains(&port))
                     })
             }),
-            Self::Vlan(wanted) => {
-                contents.vlan.is_some_and(|vlan| wanted.is_none_or(|wanted| wanted == vlan))
+            Self::Vlan(expected) => {
+                contents.vlan.is_some_and(|vlan| expected.is_none_or(|expected| expected == vlan))
             }
             Self::AtMost(length) => contents.length <= length,
             Self::AtLeast(length) => contents.length >= length,

@@ -17,7 +17,7 @@ const K3: u64 = 0x082e_fa98_ec4e_6c89;
 
 /// The two halves of the 128-bit product, folded onto each other.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the two halves are wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are needed")]
 const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
@@ -26,7 +26,7 @@ const fn fold(a: u64, b: u64) -> u64 {
 #[inline]
 fn halves(address: &[u8; 16]) -> (u64, u64) {
     let address = u128::from_be_bytes(*address);
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves are wanted")]
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves are needed")]
     let halves = ((address >> 64) as u64, address as u64);
     halves
 }

@@ -10,14 +10,14 @@
 //! It does not verify checksums (captures of offloading hosts hold wrong ones), does not put
 //! fragments or segments together, and looks at no payload.
 //!
-//! Bias: lengths are believed in the order IP header, then frame. A packet whose IP header states
-//! no length is as long as its frame, link-layer padding included, and one that states more than
-//! its frame held is counted as stated; both can over-, never under-estimate the payload, and both
-//! are marked ([`Bits::LENGTH_FROM_FRAME`], [`Bits::LENGTH_BEYOND_FRAME`]).
+//! Bias: lengths take precedence in the order IP header, then frame. A packet whose IP header
+//! states no length is as long as its frame, link-layer padding included, and one that states more
+//! than its frame held is counted as stated; both can over-, never under-estimate the payload, and
+//! both are marked ([`Bits::LENGTH_FROM_FRAME`], [`Bits::LENGTH_BEYOND_FRAME`]).
 //!
-//! [`Contents`] gives of any frame, TCP or not, what a [`Filter`] asks for.
+//! [`Contents`] gives of any frame, TCP or not, what a [`Filter`] needs.
 //!
-//! Two ways lead through a frame: a fast one for the common shapes, and a slow one, built on
+//! Two paths lead through a frame: a fast one for the common shapes, and a slow one, built on
 //! etherparse, for everything. The second is the definition; property tests hold the first equal to
 //! it.
 

@@ -101,7 +101,12 @@ fn ether(mut frame: Frame<'_>, mut ether_type: u16) -> Result<Located<'_>, Skip>
 
 /// The `EtherType` in an LLC/SNAP header (RFC 1042); other LLC frames carry no IP.
 fn snap(frame: Frame<'_>) -> Result<(Frame<'_>, u16), Skip> {
-    if frame.bytes.iter().zip([0xaa, 0xaa, 0x03, 0, 0, 0]).any(|(found, wanted)| *found != wanted) {
+    if frame
+        .bytes
+        .iter()
+        .zip([0xaa, 0xaa, 0x03, 0, 0, 0])
+        .any(|(found, expected)| *found != expected)
+    {
         return Err(Skip::NotIp);
     }
     let [.., high, low] = *frame.chunk::<8>()?;
@@ -111,7 +116,7 @@ fn snap(frame: Frame<'_>) -> Result<(Frame<'_>, u16), Skip> {
     }
 }
 
-/// An MPLS label stack (RFC 3032). Labels do not say what they carry, so the first nibble does.
+/// An MPLS label stack (RFC 3032). Labels do not state what they carry, so the first nibble does.
 fn mpls(mut frame: Frame<'_>) -> Result<Located<'_>, Skip> {
     loop {
         let [_, _, label_end, _] = *frame.chunk::<4>()?;

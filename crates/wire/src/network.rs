@@ -5,7 +5,7 @@
 //! header that states no length (large-segment offload leaves it 0), where the frame's length is
 //! used and link-layer padding cannot be distinguished from payload, so that short packets can
 //! over-, never under-estimate their payload; a jumbogram; and a header that states more than the
-//! frame had, which is believed, as rewritten captures state the captured length as the frame's.
+//! frame had, which is accepted, as rewritten captures state the captured length as the frame's.
 
 use etherparse::err::{LenError, ip_auth, ipv4, ipv6};
 use etherparse::{
@@ -38,7 +38,7 @@ pub(crate) struct Fragment {
     pub(crate) id: u32,
     /// Protocol of the fragmented part, as every fragment repeats it.
     pub(crate) protocol: u8,
-    /// Place in the datagram, in units of eight bytes; 0 is the first fragment.
+    /// Position in the datagram, in units of eight bytes; 0 is the first fragment.
     pub(crate) offset: u16,
 }
 
@@ -80,7 +80,7 @@ fn ipv4(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
     let (length, length_bit) = match usize::from(header.total_len()) {
         0 => (frame.length, Bits::LENGTH_FROM_FRAME),
         stated if stated < header_length => return Err(Skip::BadHeader),
-        stated => believed(stated, frame),
+        stated => accepted_length(stated, frame),
     };
     let protocol = header.protocol().0;
     let offset = header.fragments_offset().value();
@@ -118,9 +118,9 @@ fn ipv6(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
         (0, None) => (rest.length, Bits::LENGTH_FROM_FRAME),
         // RFC 2675, section 3: a jumbogram states no other length, and is one only above 65535
         // bytes.
-        (0, Some(stated)) if stated > 0xffff => believed(stated, rest),
+        (0, Some(stated)) if stated > 0xffff => accepted_length(stated, rest),
         (_, Some(_)) => return Err(Skip::BadHeader),
-        (stated, None) => believed(stated, rest),
+        (stated, None) => accepted_length(stated, rest),
     };
     let mut walk = Walk {
         next,
@@ -135,7 +135,7 @@ fn ipv6(frame: Frame<'_>) -> Result<Network<'_>, Skip> {
 }
 
 /// A length stated by IP, and the bit that states whether the frame had so many bytes.
-fn believed(stated: usize, frame: Frame<'_>) -> (usize, u16) {
+fn accepted_length(stated: usize, frame: Frame<'_>) -> (usize, u16) {
     (stated, if stated > frame.length { Bits::LENGTH_BEYOND_FRAME } else { 0 })
 }
 

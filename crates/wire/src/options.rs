@@ -1,7 +1,7 @@
 //! TCP options, read by hand: the common layouts at once, all others one by one.
 //!
 //! Options that are malformed, unknown, or that mean nothing on this segment are passed over;
-//! reading ends at the first whose length cannot be believed.
+//! reading ends at the first whose length is invalid.
 
 use crate::transport::MAX_WINDOW_SCALE;
 use crate::{Bits, Options, TcpFlags};
@@ -9,12 +9,12 @@ use crate::{Bits, Options, TcpFlags};
 /// NOP, NOP, and a timestamp option of ten bytes (RFC 7323, appendix A).
 const ALIGNED_TIMESTAMP: [u8; 4] = [1, 1, 8, 10];
 
-/// What the options of a segment say: the fields of [`crate::Packet`] of the same names.
+/// What the options of a segment state: the fields of [`crate::Packet`] of the same names.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Read {
     pub(crate) tsval: u32,
     pub(crate) tsecr: u32,
-    /// Place in the batch's table, valid with [`Bits::OPTIONS`].
+    /// Index in the batch's table, valid with [`Bits::OPTIONS`].
     pub(crate) options: u32,
     pub(crate) bits: u16,
 }

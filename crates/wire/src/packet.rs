@@ -118,7 +118,7 @@ impl Bits {
     pub const LENGTH_FROM_FRAME: u16 = 128;
     /// The IP header carries a congestion-experienced mark (RFC 3168).
     pub const CONGESTION_EXPERIENCED: u16 = 256;
-    /// The IP header states more bytes than the capture states the frame had, and is believed:
+    /// The IP header states more bytes than the capture states the frame had, and is accepted:
     /// captures that were cut and rewritten state the captured length as the frame's. Where the
     /// frame really was that short, `payload` is over-estimated.
     pub const LENGTH_BEYOND_FRAME: u16 = 512;

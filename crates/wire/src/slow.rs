@@ -1,4 +1,4 @@
-//! The slow, obvious way through a frame: every layer by its own header, with etherparse reading
+//! The slow, obvious path through a frame: every layer by its own header, with etherparse reading
 //! the fields.
 //!
 //! It decodes everything that can be decoded. The fast path answers for the common shapes only, and
@@ -26,7 +26,7 @@ struct Outer {
 /// Decodes one record.
 pub(crate) fn decode(
     record: &Record<'_>,
-    asked: DecodeOptions,
+    options: DecodeOptions,
     fragments: &mut Fragments,
 ) -> Result<(Packet, Options), Skip> {
     let mut frame = Frame::of(record)?;
@@ -39,10 +39,10 @@ pub(crate) fn decode(
         if let Some(fragment) = later {
             return later_fragment(record, &network, fragment, outer, fragments);
         }
-        if tunnel::is_tunnel(network.protocol) && !asked.inner {
+        if tunnel::is_tunnel(network.protocol) && !options.inner {
             return Err(Skip::Tunnel);
         }
-        let inside = if asked.inner { tunnel::inside(&network)? } else { None };
+        let inside = if options.inner { tunnel::inside(&network)? } else { None };
         let Some(inside) = inside else {
             return whole_or_first(record, &network, outer, fragments);
         };

@@ -92,7 +92,7 @@ fn udp(frame: Frame<'_>) -> Result<Option<(Start, Frame<'_>)>, Skip> {
         let inside = datagram.after_checked(8 + options)?;
         return Ok(Some(ethernet_or(u16::from_be_bytes([type_high, type_low]), inside)));
     }
-    // The I flag: the network identifier is valid, which every VXLAN frame must say.
+    // The I flag: the network identifier is valid, which every VXLAN frame must state.
     let valid = first & 0x08 != 0;
     Ok(valid.then(|| (Start::Link(LinkType::Ethernet), datagram.after(8))))
 }

@@ -60,7 +60,7 @@ fn later_fragments_get_the_ports_of_the_first() {
         );
         assert_eq!((later.flow_hash, later.ip_id), (packets[0].flow_hash, 0x4321));
         assert_eq!((later.header_length, later.flags.0, later.seq), (20, 0, 0));
-        assert_eq!(later.checksum, offset, "the place in the datagram");
+        assert_eq!(later.checksum, offset, "the position in the datagram");
     }
 }
 
@@ -134,7 +134,7 @@ fn identification_addresses_and_protocol_must_agree() {
 }
 
 #[test]
-fn a_datagram_is_remembered_for_thirty_seconds_either_way() {
+fn a_datagram_is_remembered_for_thirty_seconds_before_and_after() {
     let datagram = udp(5000, &[7; 40]);
     let frames =
         [ipv4_fragment(UDP, MORE, &datagram[..24]), ipv4_fragment(UDP, 3, &datagram[24..])];
@@ -179,7 +179,7 @@ fn the_table_is_bounded_and_the_newest_datagrams_stay() {
     assert!(later.iter().zip(0..).all(|(result, number)| result.is_err()
         || result.is_ok_and(|packet| packet.destination_port == number)));
     let known = later.iter().filter(|result| result.is_ok()).count();
-    assert!((3500..=4096).contains(&known), "{known} of 4096 places are used");
+    assert!((3500..=4096).contains(&known), "{known} of 4096 slots are used");
     assert!(
         later[usize::from(count) - 100..].iter().filter(|result| result.is_ok()).count() >= 99,
         "the newest are known"

@@ -65,7 +65,7 @@ fn every_input_bit_changes_about_half_of_the_output() {
 }
 
 #[test]
-fn a_fingerprint_tells_what_distinguishes_packets_and_nothing_else() {
+fn a_fingerprint_holds_what_distinguishes_packets_and_nothing_else() {
     let packet = tcp_packet(5, 59);
     let same = [
         Packet { ts: Ns(9), index: 9, interface: 9, vlan: 9, ..packet },

@@ -101,7 +101,7 @@ fn llc_snap_carries_an_ether_type() {
 }
 
 #[test]
-fn what_is_not_ip_is_said_to_be_so() {
+fn what_is_not_ip_is_reported_as_such() {
     for ether_type in [0x0806, 0x88cc, 0x88e5, 0x600, 0xffff] {
         assert_eq!(
             decode(LinkType::Ethernet, &ethernet(ether_type, &v4())),
@@ -195,18 +195,18 @@ fn link_numbers_are_those_of_the_registry() {
 fn a_marked_packet_and_its_timestamps_come_through_every_layer() {
     let mut bytes = ethernet(0x0800, &ipv4(TCP, &tcp(&TIMESTAMP, b"hello")));
     bytes[15] |= 3;
-    let wanted = Packet {
+    let expected = Packet {
         header_length: 52,
         tsval: 77,
         tsecr: 55,
         bits: Bits(Bits::TIMESTAMP | Bits::CONGESTION_EXPERIENCED),
         ..tcp_packet(5, 71)
     };
-    assert_eq!(decode(LinkType::Ethernet, &bytes), Ok(wanted));
+    assert_eq!(decode(LinkType::Ethernet, &bytes), Ok(expected));
     bytes[15] &= !1;
     assert_eq!(
         decode(LinkType::Ethernet, &bytes),
-        Ok(Packet { bits: Bits(Bits::TIMESTAMP), ..wanted }),
+        Ok(Packet { bits: Bits(Bits::TIMESTAMP), ..expected }),
         "capable, not marked"
     );
 }

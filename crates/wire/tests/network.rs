@@ -59,9 +59,9 @@ fn ipv6_extension_headers_are_passed() {
     for (first, headers) in chains {
         let bytes = ipv6(first, &concat(&[&headers, &tcp]));
         let length = u16::try_from(headers.len()).expect("short");
-        let wanted =
+        let expected =
             Packet { header_length: 60 + length, ..tcp_packet_6(5, 65 + u32::from(length)) };
-        assert_eq!(decode(LinkType::Raw, &bytes), Ok(wanted), "chain that begins with {first}");
+        assert_eq!(decode(LinkType::Raw, &bytes), Ok(expected), "chain that begins with {first}");
     }
 }
 
@@ -103,11 +103,11 @@ fn without_a_length_the_frame_gives_it() {
     let mut bytes = ethernet(0x0800, &ipv4(TCP, &tcp(&[], &[7; 200])));
     bytes[16..18].fill(0);
     let record = Record { original_length: 100_054, ..record(LinkType::Ethernet, &bytes[..128]) };
-    let wanted = Packet {
+    let expected = Packet {
         bits: Bits(Bits::LENGTH_FROM_FRAME | Bits::SNAPPED),
         ..tcp_packet(100_000, 100_054)
     };
-    assert_eq!(decode_record(&record, false), Ok((wanted, None)));
+    assert_eq!(decode_record(&record, false), Ok((expected, None)));
 
     let mut bytes = ethernet(0x86dd, &ipv6(TCP, &tcp(&[], &[7; 200])));
     bytes[18..20].fill(0);
@@ -130,8 +130,8 @@ fn a_jumbogram_states_its_length_in_an_option() {
     let bytes = frame(100_028);
     let cut = Record { original_length: 100_068, ..record(LinkType::Ipv6, &bytes[..128]) };
     let bits = Bits(Bits::IPV6 | Bits::SNAPPED);
-    let wanted = Packet { header_length: 68, bits, ..tcp_packet_6(100_000, 100_068) };
-    assert_eq!(decode_record(&cut, false), Ok((wanted, None)));
+    let expected = Packet { header_length: 68, bits, ..tcp_packet_6(100_000, 100_068) };
+    assert_eq!(decode_record(&cut, false), Ok((expected, None)));
 
     // RFC 2675: below 65536 it is no jumbogram, and a jumbogram's header states no other length.
     let bytes = frame(65_535);
@@ -143,24 +143,24 @@ fn a_jumbogram_states_its_length_in_an_option() {
     // Hop-by-hop options without a length among them: the frame gives it.
     let mut bytes = ipv6(0, &concat(&[&extension(TCP, 0), &tcp(&[], b"hello")]));
     bytes[4..6].fill(0);
-    let wanted = Packet {
+    let expected = Packet {
         header_length: 68,
         bits: Bits(Bits::IPV6 | Bits::LENGTH_FROM_FRAME),
         ..tcp_packet_6(5, 73)
     };
-    assert_eq!(decode(LinkType::Raw, &bytes), Ok(wanted));
+    assert_eq!(decode(LinkType::Raw, &bytes), Ok(expected));
 }
 
 #[test]
-fn a_length_beyond_the_frame_is_believed_and_marked() {
+fn a_length_beyond_the_frame_is_accepted_and_marked() {
     // As captures look that a script cut to 60 bytes, writing 60 as the length on the wire too.
     let bytes = ipv4(TCP, &tcp(&[], &[7; 1000]));
-    let wanted = Packet { bits: Bits(Bits::LENGTH_BEYOND_FRAME), ..tcp_packet(1000, 60) };
-    assert_eq!(decode(LinkType::Raw, &bytes[..60]), Ok(wanted));
+    let expected = Packet { bits: Bits(Bits::LENGTH_BEYOND_FRAME), ..tcp_packet(1000, 60) };
+    assert_eq!(decode(LinkType::Raw, &bytes[..60]), Ok(expected));
     let bytes = ipv6(TCP, &tcp(&[], &[7; 1000]));
-    let wanted =
+    let expected =
         Packet { bits: Bits(Bits::IPV6 | Bits::LENGTH_BEYOND_FRAME), ..tcp_packet_6(1000, 60) };
-    assert_eq!(decode(LinkType::Raw, &bytes[..60]), Ok(wanted));
+    assert_eq!(decode(LinkType::Raw, &bytes[..60]), Ok(expected));
     // Nothing says that a snap length took the header: the frame cannot have held it.
     assert_eq!(decode(LinkType::Raw, &bytes[..59]), Err(Skip::BadHeader));
 }

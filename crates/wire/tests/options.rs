@@ -38,14 +38,14 @@ fn sacked(count: u8, edges: [(u32, u32); 4]) -> Option<Options> {
 #[test]
 fn the_usual_syn() {
     let area = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 77, 0, 0, 0, 0, 1, 3, 3, 7];
-    let wanted = Options {
+    let expected = Options {
         mss: Some(1460),
         window_scale: Some(7),
         sack_permitted: true,
         ..Options::default()
     };
-    assert_eq!(read(SYN, &area), (Some((77, 0)), Some(wanted)));
-    assert_eq!(read(SYN | ACK, &area), (Some((77, 0)), Some(wanted)));
+    assert_eq!(read(SYN, &area), (Some((77, 0)), Some(expected)));
+    assert_eq!(read(SYN | ACK, &area), (Some((77, 0)), Some(expected)));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn multipath(subtype: u8, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn multipath_tcp_is_told_by_the_options_that_each_segment_may_carry() {
+fn multipath_tcp_is_recognised_by_the_options_that_each_segment_may_carry() {
     let is_read = |flags: u8, subtype: u8, length: usize| {
         read(flags, &multipath(subtype, length)).1.is_some_and(|options| options.multipath)
     };
@@ -172,7 +172,7 @@ fn multipath_tcp_is_told_by_the_options_that_each_segment_may_carry() {
 
 #[test]
 fn multipath_tcp_among_other_options() {
-    let wanted = Options {
+    let expected = Options {
         mss: Some(1460),
         window_scale: Some(7),
         sack_permitted: true,
@@ -180,7 +180,7 @@ fn multipath_tcp_among_other_options() {
         ..Options::default()
     };
     let usual = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 77, 0, 0, 0, 0, 1, 3, 3, 7];
-    assert_eq!(read(SYN, &concat(&[&usual, &multipath(0, 4)])), (Some((77, 0)), Some(wanted)));
+    assert_eq!(read(SYN, &concat(&[&usual, &multipath(0, 4)])), (Some((77, 0)), Some(expected)));
     let used = Some(Options { multipath: true, ..Options::default() });
     assert_eq!(read(ACK, &concat(&[&TIMESTAMP, &multipath(2, 20)])), (Some((77, 55)), used));
     assert_eq!(

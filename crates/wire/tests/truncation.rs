@@ -80,7 +80,7 @@ fn a_header_is_needed_up_to_the_fixed_part_of_tcp() {
 }
 
 #[test]
-fn a_multipath_option_that_was_cut_says_nothing() {
+fn a_multipath_option_that_was_cut_is_ignored() {
     let area = concat(&[&[2, 4, 5, 0xb4, 30, 12, 1], &[9; 9]]);
     let bytes = ipv4(TCP, &tcp_with_flags(2, &area, &[]));
     for kept in 44..=bytes.len() {
@@ -89,9 +89,9 @@ fn a_multipath_option_that_was_cut_says_nothing() {
             false,
         )
         .expect("measured");
-        let wanted =
+        let expected =
             Options { mss: Some(1460), multipath: kept == bytes.len(), ..Options::default() };
-        assert_eq!(options, Some(wanted), "cut to {kept}");
+        assert_eq!(options, Some(expected), "cut to {kept}");
     }
 }
 

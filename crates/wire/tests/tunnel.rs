@@ -1,4 +1,4 @@
-//! Packets inside packets: opened when asked, counted as what they are otherwise.
+//! Packets inside packets: opened when requested, counted as what they are otherwise.
 
 mod frames;
 
@@ -121,10 +121,10 @@ fn vxlan_on_both_ports() {
         assert_eq!(opened_datagram(port, &inside), inner(59));
     }
     let tagged = ethernet(0x8100, &concat(&[&[0, 77, 8, 0], &v4()]));
-    let wanted = inner(63).map(|packet| Packet { vlan: 77, ..packet });
+    let expected = inner(63).map(|packet| Packet { vlan: 77, ..packet });
     assert_eq!(
         opened_datagram(4789, &concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &tagged])),
-        wanted,
+        expected,
         "the inner frame's tag"
     );
     let arp = concat(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(0x0806, &[0; 28])]);
@@ -167,8 +167,8 @@ fn tunnels_within_tunnels_up_to_four() {
     let mut nested = v4();
     for depth in 1..=6 {
         nested = gre(&nested);
-        let wanted = if depth <= 4 { inner(45) } else { Err(Skip::Tunnel) };
-        assert_eq!(opened(&ethernet(0x0800, &nested)), wanted, "{depth} tunnels");
+        let expected = if depth <= 4 { inner(45) } else { Err(Skip::Tunnel) };
+        assert_eq!(opened(&ethernet(0x0800, &nested)), expected, "{depth} tunnels");
     }
     let vxlan_in_gre = gre(&ipv4(
         UDP,
@@ -193,12 +193,12 @@ fn a_cut_frame_is_cut_inside_too() {
     let headers = 14 + 20 + 8 + 8 + 14 + 40;
     for kept in 1..bytes.len() {
         let cut = Record { bytes: &bytes[..kept], ..record(LinkType::Ethernet, &bytes) };
-        let wanted = if kept < headers {
+        let expected = if kept < headers {
             Err(Skip::Truncated)
         } else {
             inner(59)
                 .map(|packet| (Packet { bits: Bits(Bits::INNER | Bits::SNAPPED), ..packet }, None))
         };
-        assert_eq!(decode_record(&cut, true), wanted, "cut to {kept}");
+        assert_eq!(decode_record(&cut, true), expected, "cut to {kept}");
     }
 }

@@ -44,7 +44,7 @@ _SHOWN_BYTES = 80
 
 
 class AgentError(TrustbedError):
-    """An agent cannot carry out a request.
+    """An agent cannot execute a request.
 
     ``message`` states what failed and where, ``hint`` how to fix it, ``code`` is the exit code.
     """
@@ -166,7 +166,7 @@ class Agent:
     def configure(self, config: Configuration, seconds: float = START_SECONDS) -> None:
         """Sends its configuration and waits until it is ready; closes it if it is not.
 
-        :meth:`start` has done this.
+        :meth:`start` has called this.
         """
         try:
             self._send(config, time.monotonic() + seconds)
@@ -236,7 +236,7 @@ class Agent:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         try:
-            # Nobody reads any more; without this it would wait for us.
+            # There is no reader any more; without this it would wait for one.
             self._process.stdout.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)

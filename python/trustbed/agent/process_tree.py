@@ -13,7 +13,7 @@ from pathlib import Path
 
 def family(pid: int) -> Iterator[int]:
     """Their process ids. A process may have ended by the time that its id is read."""
-    waiting, seen = [pid], {pid}
+    waiting, found = [pid], {pid}
     while waiting:
         one = waiting.pop(0)
         yield one
@@ -22,5 +22,5 @@ def family(pid: int) -> Iterator[int]:
                 children = [int(word) for word in file.read_text(encoding="ascii").split()]
             except OSError:  # the thread has ended
                 continue
-            waiting += [child for child in children if child not in seen]
-            seen.update(children)
+            waiting += [child for child in children if child not in found]
+            found.update(children)

@@ -103,13 +103,13 @@ class Process:
             its.close()
         process = cls(command, helper, ours)
         try:
-            process._hear_start()
+            process._read_start()
         except BaseException:
             process.end()
             raise
         return process
 
-    def _hear_start(self) -> None:
+    def _read_start(self) -> None:
         event = self._event(_START_SECONDS)
         if event is None:
             raise TestbedError(

@@ -315,7 +315,7 @@ class Burstiness:
     def lost(self) -> pa.Table:
         """One row per queue and packet that it loses: which record of the capture, when, how long.
 
-        Asked for with ``lost=True``.
+        Present with ``lost=True``.
         """
         import pyarrow as pa
 

@@ -142,8 +142,10 @@ class Studied:
 
         ``frame`` (0 where it is not known), ``time_ns`` and ``length``.
         """
-        kept = {name: self._shared[name] for name in ("stream", "progress")}
-        columns = self._arrivals.lost(queue["rate_bits_per_second"], queue["buffer_bytes"], **kept)
+        options = {name: self._shared[name] for name in ("stream", "progress")}
+        columns = self._arrivals.lost(
+            queue["rate_bits_per_second"], queue["buffer_bytes"], **options
+        )
         kinds = {"frame": pa.uint64(), "time_ns": pa.timestamp("ns", "UTC"), "length": pa.uint32()}
         rows = {
             name: pa.Array.from_buffers(
@@ -292,8 +294,8 @@ _WAITS = ("wait_mean_seconds", "wait_p50_seconds", "wait_p99_seconds", "wait_max
 
 
 def _delay(queue: Model) -> Model:
-    kept = {name: queue[name] for name in ("rate_bits_per_second", *_WAITS)}
-    return {**kept, "buffer_needed_bytes": queue["deepest_bytes"]}
+    measures = {name: queue[name] for name in ("rate_bits_per_second", *_WAITS)}
+    return {**measures, "buffer_needed_bytes": queue["deepest_bytes"]}
 
 
 def _loss(queue: Model) -> Model:

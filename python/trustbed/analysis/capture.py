@@ -365,10 +365,12 @@ class Capture:
             diagnoses = self.judgement.diagnoses[start : start + batch.num_rows]
             start += batch.num_rows
             if judged_only:
-                kept = [diagnosis.verdict != "not_judged" for diagnosis in diagnoses]
-                batch = batch.filter(pa.array(kept, pa.bool_()))
+                judged = [diagnosis.verdict != "not_judged" for diagnosis in diagnoses]
+                batch = batch.filter(pa.array(judged, pa.bool_()))
                 diagnoses = [
-                    diagnosis for diagnosis, judged in zip(diagnoses, kept, strict=True) if judged
+                    diagnosis
+                    for diagnosis, is_judged in zip(diagnoses, judged, strict=True)
+                    if is_judged
                 ]
             for row, diagnosis in zip(columns.text_rows(batch), diagnoses, strict=True):
                 yield rows.with_words(row, diagnosis)

@@ -102,7 +102,7 @@ def files_of(
 def lacks_unit(text: str) -> bool:
     """A number other than 0 without a unit.
 
-    The engine would take some for bit/s or bytes; where people write it, it is a slip.
+    The engine would take some for bit/s or bytes; where a person writes it, it is a mistake.
     """
     return text.strip().replace(".", "", 1).isdecimal() and float(text) != 0
 

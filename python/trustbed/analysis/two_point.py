@@ -144,10 +144,10 @@ class TwoPoint:
 
         Transfers sent beside the second capture are marked as such.
         """
-        seen = self.sent_from("first")(row)
-        if seen is None and self.sent_from("second")(row) is not None:
-            seen = TwoPointEvidence(sent_here=False)
-        return None if seen is None else HostEvidence(ends=seen)
+        evidence = self.sent_from("first")(row)
+        if evidence is None and self.sent_from("second")(row) is not None:
+            evidence = TwoPointEvidence(sent_here=False)
+        return None if evidence is None else HostEvidence(ends=evidence)
 
     def sent_from(self, index: Side) -> Callable[[Row], TwoPointEvidence | None]:
         """What both captures show of the transfers sent at one of them.

@@ -1,14 +1,14 @@
 """Connection pairs between many hosts, for weeks.
 
-Which round comes when, what became of it, and what all of them say together.
+The schedule of rounds, their outcomes, and the statistics of all of them.
 
-Pure functions of a :class:`~trustbed.scenario.campaign_model.Campaign`, of moments and of rows;
+Pure functions of a :class:`~trustbed.scenario.campaign_model.Campaign`, of times and of rows;
 nothing here reads a clock, opens a socket or knows how a host is reached.
 :mod:`~trustbed.campaign.schedule.tables` has the sizes, :mod:`~trustbed.campaign.schedule.schedule`
 the order of rounds, :mod:`~trustbed.campaign.schedule.outcomes` the rules of failure,
 :mod:`~trustbed.campaign.statistics.aggregate` and :mod:`~trustbed.campaign.statistics.prediction`
-the sums, :mod:`~trustbed.campaign.statistics.timeline` what is drawn over time,
-:mod:`~trustbed.campaign.statistics.path` what test packets and estimators say, and
+the sums, :mod:`~trustbed.campaign.statistics.timeline` the rounds over time,
+:mod:`~trustbed.campaign.statistics.path` the results of test packets and estimators, and
 :mod:`~trustbed.campaign.statistics.avoidance` which hours and hosts to avoid.
 
 The package is callable: ``trustbed.campaign("study.toml", out="study.pairs")`` is

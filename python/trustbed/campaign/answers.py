@@ -1,4 +1,4 @@
-"""What agents answer during a round.
+"""Agents' answers during a round.
 
 Fields that a round does not read are not checked; its record stores the whole answer.
 """
@@ -11,11 +11,11 @@ import msgspec
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
-"""A JSON object as it stands in a file."""
+"""A JSON object as in a file."""
 
 
 class Answer(Generic[T]):
-    """An agent's report: the whole of it for the record, and what is read of it.
+    """An agent's report: ``whole`` for the record, and the fields that are ``read``.
 
     No dataclass: msgspec would take its fields for keys.
     """
@@ -132,7 +132,7 @@ class Pathload(msgspec.Struct, frozen=True):
 
 
 class ChirpEstimate(msgspec.Struct, frozen=True):
-    """What one chirp says."""
+    """The estimate of one chirp."""
 
     at_limit: bool
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trustbed.campaign.judge import judge_round
-from trustbed.campaign.metrics import Asking
+from trustbed.campaign.metrics import Queries
 from trustbed.campaign.records import JudgedRound, RoundRecord
 from trustbed.campaign.results import Campaign, open_campaign
 from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
@@ -58,21 +58,20 @@ def measure(
     about: Mapping[str, object],
     listener: RoundListener | None = None,
 ) -> None:
-    """Carries a campaign out, or takes it up where it was left, until its last round has ended.
+    """Runs a campaign, or continues it, until its last round has ended.
 
-    What Prometheus and CloudWatch know of the hosts is asked for beside it, if the inventory says
-    so.
+    Queries Prometheus and CloudWatch about the hosts meanwhile, if the inventory names them.
 
     Raises ``RunDirectoryError``, ``AgentError``, ``TestbedError``, ``CampaignError``, or
-    ``SourceError`` where CloudWatch is to be asked and cannot be; each has a ``message`` and a
+    ``SourceError`` where CloudWatch is a source and cannot be queried; each has a ``message`` and a
     ``hint``.
     """
-    asking = Asking(study.campaign, directory)
+    queries = Queries(study.campaign, directory)
 
     def judge(
         round_directory: RoundDirectory, record: RoundRecord, campaign: model.Campaign
     ) -> JudgedRound:
-        asking.put(round_directory, record)
+        queries.put(round_directory, record)
         return judge_round(round_directory, record, campaign)
 
     names = [host.name for host in study.campaign.hosts]
@@ -82,14 +81,14 @@ def measure(
     )
     with Hosts(study.campaign.inventory, names, keep=keep) as hosts:
         Runner(
-            study, directory, hosts, judge=judge, about=about, listener=listener, beside=asking
+            study, directory, hosts, judge=judge, about=about, listener=listener, beside=queries
         ).carry_out()
 
 
 def keep_seconds(campaign: model.Campaign) -> int:
-    """How long a host to which there is no way goes on, and keeps what it has.
+    """How long a host without a transport continues its round and keeps its data.
 
-    Until a round has met its time limits, and longer.
+    Longer than the time limits of a round.
     """
     return math.ceil(campaign.rounds.longest_ns / 1e9) + KEEP_SECONDS
 

@@ -1,10 +1,10 @@
-"""Judges a round: a row for each of its connections, and what may be done with it.
+"""Judges a round: a row for each of its connections, and the verdict on the round.
 
-The capture beside the sender judges connections, corrected by the capture beside the receiver for
-losses between the hosts and for the receiver's part of a round trip. Everything here is derived and
-can be made again.
+Connections are judged by the sender's capture, corrected by the receiver's capture for losses
+between the hosts and for the receiver's part of a round trip. Everything here is derived and can be
+repeated.
 
-Bias: the receiver's own samples stand beside the verdict; no verdict is made of them.
+Bias: the receiver's own samples are reported beside the verdict, which does not depend on them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _GRAVEST_FIRST = ("discard", "review", "trust")
 
 
 class _Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of the table of transfers."""
+    """Columns of the table of transfers."""
 
     transfer: str | None = None
     src: str | None = None
@@ -73,8 +73,8 @@ class _Transfer(msgspec.Struct, frozen=True, kw_only=True):
     rule: str | None = None
 
 
-class _Crossing(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of the two-point table: data frames from capture to capture."""
+class _TwoPointRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of the two-point table: data frames from capture to capture."""
 
     sender: str | None = None
     sender_port: int | None = None
@@ -95,19 +95,19 @@ class _Crossing(msgspec.Struct, frozen=True, kw_only=True):
 def judge_round(
     round_directory: RoundDirectory, record: RoundRecord, campaign: Campaign
 ) -> JudgedRound:
-    """What a round came to: a row for each of its connections, and what may be done with it."""
-    ends, unjoined = _join(round_directory, record)
-    two_point = {} if ends is None else _two_point(ends)
+    """The judgement of a round: a row for each of its connections, and the verdict."""
+    joined, join_error = _join(round_directory, record)
+    two_point = {} if joined is None else _two_point(joined)
     samples = {role: _samples(round_directory, record, role) for role in _HOSTS}
     transfers, findings, error = _transfers(
-        round_directory, _evidence(record, samples["sender"].rows, ends)
+        round_directory, _evidence(record, samples["sender"].rows, joined)
     )
     rows = [
         _row(record, one, transfers=transfers, two_point=two_point)
         for one in connections_of(record)
     ]
     verdicts = Counter(row.verdict for row in rows)
-    flags = _flags(record, rows, samples, unjoined)
+    flags = _flags(record, rows, samples, join_error)
     return JudgedRound(
         outcome=record.outcome,
         use=next((verdict for verdict in _GRAVEST_FIRST if verdicts[verdict]), None),
@@ -117,11 +117,11 @@ def judge_round(
         connections=rows,
         path=path_of(record, clock_stepped="clock_stepped" in flags),
         clocks=None
-        if ends is None
-        else msgspec.convert(ends.clocks, ClockDifference, from_attributes=True),
+        if joined is None
+        else msgspec.convert(joined.clocks, ClockDifference, from_attributes=True),
         findings=findings,
         capture_error=error,
-        join_error=unjoined,
+        join_error=join_error,
     )
 
 
@@ -144,11 +144,11 @@ def _transfers(
 def _join(
     round_directory: RoundDirectory, record: RoundRecord
 ) -> tuple[TwoPoint | None, str | None]:
-    """Both captures, where there are two of two places; why they cannot be joined, if so."""
+    """The two-point capture, where both hosts captured; or why the two cannot be joined."""
     if not all((round_directory.path / name).is_file() for name in CAPTURES):
         return None, None
     if record.ping is not None and record.ping.read.interface == "lo":
-        # Both hosts are one machine: between them is nothing that takes time or loses.
+        # Both hosts are one machine: no path between them delays or loses packets.
         return None, None
     try:
         return join(round_directory.path / CAPTURE, round_directory.path / FAR_CAPTURE), None
@@ -156,18 +156,20 @@ def _join(
         return None, error.message
 
 
-def _two_point(ends: TwoPoint) -> dict[str, _Crossing]:
+def _two_point(joined: TwoPoint) -> dict[str, _TwoPointRow]:
     """The two-point results of each connection's data, by sending address and port."""
-    table = ends.two_point.select(_Crossing.__struct_fields__).to_pylist()
-    rows = [row for row in msgspec.convert(table, list[_Crossing]) if row.sender_capture == "first"]
-    if ends.dropped["second"]:
-        # What the far capture dropped looks lost there: how much was is not known then.
+    table = joined.two_point.select(_TwoPointRow.__struct_fields__).to_pylist()
+    rows = [
+        row for row in msgspec.convert(table, list[_TwoPointRow]) if row.sender_capture == "first"
+    ]
+    if joined.dropped["second"]:
+        # Frames that the receiver's capture dropped look lost: the number of losses is unknown.
         rows = [msgspec.structs.replace(row, data_frames_lost=None) for row in rows]
     return {_end(row.sender, row.sender_port): row for row in rows}
 
 
 def _end(address: object, port: object) -> str:
-    """As agents write it."""
+    """An address and port as agents write them."""
     return f"[{address}]:{port}" if ":" in str(address) else f"{address}:{port}"
 
 
@@ -217,14 +219,14 @@ def _row(
     one: ConnectionOutcome,
     *,
     transfers: Mapping[str, _Transfer],
-    two_point: Mapping[str, _Crossing],
+    two_point: Mapping[str, _TwoPointRow],
 ) -> JudgedConnection:
-    """Both hosts' reports of a connection, and what the captures beside them say of it."""
+    """A connection, from both hosts' reports and captures."""
     key = (one.number, one.role)
     received = received_of(record).get(key)
     sent = sent_of(record).get(key) or SentConnection(*key, connected_ns=None, close=None)
     tcp, local = sent.tcp or Tcp(), str(sent.local)
-    transfer, crossing = transfers.get(local, _Transfer()), two_point.get(local, _Crossing())
+    transfer, ends = transfers.get(local, _Transfer()), two_point.get(local, _TwoPointRow())
     return JudgedConnection(
         pair=record.pair,
         round=record.number,
@@ -261,17 +263,17 @@ def _row(
         confidence=transfer.confidence,
         verdict=transfer.verdict,
         rule=transfer.rule,
-        sent_between=crossing.data_frames_sent,
-        passed_between=crossing.data_frames_delivered,
-        lost_between=crossing.data_frames_lost,
-        unseen=crossing.data_frames_missed,
-        needless=crossing.spurious_frames,
-        reordered=crossing.reordered_frames,
-        owd_min_seconds=_seconds(crossing.owd_min_ns),
-        owd_increase_p50_seconds=_seconds(crossing.owd_increase_p50_ns),
-        owd_increase_p95_seconds=_seconds(crossing.owd_increase_p95_ns),
-        path_p50_seconds=_seconds(crossing.path_p50_ns),
-        turnaround_p50_seconds=_seconds(crossing.turnaround_p50_ns),
+        sent_between=ends.data_frames_sent,
+        passed_between=ends.data_frames_delivered,
+        lost_between=ends.data_frames_lost,
+        unseen=ends.data_frames_missed,
+        needless=ends.spurious_frames,
+        reordered=ends.reordered_frames,
+        owd_min_seconds=_seconds(ends.owd_min_ns),
+        owd_increase_p50_seconds=_seconds(ends.owd_increase_p50_ns),
+        owd_increase_p95_seconds=_seconds(ends.owd_increase_p95_ns),
+        path_p50_seconds=_seconds(ends.path_p50_ns),
+        turnaround_p50_seconds=_seconds(ends.turnaround_p50_ns),
     )
 
 
@@ -283,7 +285,7 @@ def _flags(
     record: RoundRecord,
     rows: Sequence[JudgedConnection],
     samples: Mapping[HostRole, SampleLines],
-    unjoined: str | None,
+    join_error: str | None,
 ) -> list[str]:
     """Facts about the round as a whole."""
     near, far = ((record.watched or {}).get(f"{role}.capture") for role in _HOSTS)
@@ -291,7 +293,7 @@ def _flags(
         "no_capture": near is None,
         "one_end_only": near is not None and far is None,
         "capture_loss": any(one is not None and one.read.dropped_frames for one in (near, far)),
-        "not_joined": unjoined is not None,
+        "not_joined": join_error is not None,
         "clock_stepped": any(_is_stepped(record, role) for role in _HOSTS),
         "no_ping": _base(record) is None,
         "not_all_judged": near is not None
@@ -312,7 +314,7 @@ def _is_stepped(record: RoundRecord, role: HostRole) -> bool:
 
 def _load(samples: SampleLines) -> Load:
     """A host's load during the connections, from its samples."""
-    late = [(line.get("wakeups") or {}).get("late_most_ns") for line in samples.rows]
+    late = [(line.get("wakeups") or {}).get("late_max_ns") for line in samples.rows]
     return Load(
         **summary(samples.rows),
         wakeup_latency_max_ns=max((one for one in late if one is not None), default=None),

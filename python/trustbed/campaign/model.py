@@ -1,4 +1,4 @@
-"""What a campaign has come to, as ``trustbed campaign status --json`` prints it.
+"""The results of a campaign, as ``trustbed campaign status --json`` prints them.
 
 Records only; :mod:`trustbed.campaign.results` fills them. docs/json.md has every key.
 """
@@ -20,7 +20,7 @@ from trustbed.workload import Interval
 
 
 class CampaignState(CampaignFacts, frozen=True, kw_only=True):
-    """A campaign and how far it is; ``at_work``: a session is running."""
+    """A campaign and its progress; ``at_work``: a session is running."""
 
     began_ns: int
     ends_ns: int
@@ -33,7 +33,7 @@ class CampaignState(CampaignFacts, frozen=True, kw_only=True):
 
 
 class HostState(msgspec.Struct, frozen=True, kw_only=True):
-    """A host: whether it is up, since when, when it was down, and how many rounds that cost."""
+    """A host: whether it is up, since when, when it was down, and the rounds lost by that."""
 
     host: str
     up: bool | None
@@ -69,7 +69,7 @@ class Throughput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the network gives between two hosts.
+    """The throughput of the network between two hosts.
 
     Rounds that are to be discarded measured a host, and not the network.
 
@@ -91,7 +91,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeanLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """How a host was over all rounds: means, and the latest wake-up."""
+    """A host's load over all rounds: means, and the largest wake-up latency."""
 
     busy_share: float | None
     steal_share: float | None
@@ -103,13 +103,14 @@ class PairResults(msgspec.Struct, frozen=True, kw_only=True):
     """The rounds of a pair of hosts so far.
 
     Attributes:
-        rounds: How many were ``asked`` for, which is ``running``, and how many came to what.
+        rounds: How many were configured (``asked``), which is ``running``, and how many had each
+            outcome.
         uses: Judged rounds by verdict.
         aggregates: Per index and role, as in the papers.
         predictions: Of data from probes.
         two_point: Per role where both hosts captured.
-        path: Test packets and estimators, where they were asked for.
-        timeline: What is drawn of its rounds over time, where that was asked for.
+        path: Results of test packets and estimators, where they were configured.
+        timeline: Its rounds over time, if the model was read with it.
     """
 
     pair: str

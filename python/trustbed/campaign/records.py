@@ -1,6 +1,6 @@
-"""A round's directory: ``round.json`` says what was measured, ``judged.json`` what was judged.
+"""The files of a round: ``round.json`` has the measurements, ``judged.json`` the judgement.
 
-Both are read with validation. Keys that nobody reads are ignored, and those that an earlier version
+Both are validated when they are read. Unknown keys are ignored, and keys that an earlier version
 did not write have a default.
 """
 
@@ -19,7 +19,7 @@ HostRole: TypeAlias = Literal["sender", "receiver"]
 
 
 class ClockReading(msgspec.Struct, frozen=True, kw_only=True):
-    """A host's clock: how much it is ahead of the controller's, and how wrong that may be."""
+    """A host's clock: its offset ahead of the controller's, and the error of that."""
 
     ahead_ns: int
     error_ns: int
@@ -27,11 +27,11 @@ class ClockReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Clocks: TypeAlias = dict[HostRole, ClockReading]
-"""How far the hosts' clocks are from the controller's, where they say."""
+"""The hosts' clocks, as far as they could be read."""
 Number: TypeAlias = int | float
 RecordT = TypeVar("RecordT", "RoundRecord", "JudgedRound")
 _FORMER_KEYS = {"troubles": "warnings", "ways_lost": "transport_losses"}
-"""What earlier versions called a key."""
+"""Keys of earlier versions."""
 
 
 def read(found: object, form: type[RecordT]) -> RecordT:
@@ -60,19 +60,19 @@ def _whole(answer: Answer[Any]) -> Json:
 
 
 def none_of() -> list[Any]:
-    """A list that is written even when it is empty, other than that of ``list``."""
+    """An empty list that is written all the same, unlike the default of ``list``."""
     return []
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why something failed, and what to do."""
+    """Why something failed, and how to fix it."""
 
     message: str
     hint: str = ""
 
 
 class RoundWarning(Failure, frozen=True, kw_only=True):
-    """What failed beside the connections."""
+    """A failure beside the connections."""
 
     what: str
 
@@ -95,17 +95,17 @@ class ConnectionOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """``round.json``: what a round's agents reported. What did not take place has no key.
+    """``round.json``: the reports of a round's agents. Steps that did not take place have no key.
 
     Attributes:
         due_ns: When it was due; this and ``began_ns``, ``ended_ns`` by the controller's clock.
-        warnings: What failed beside the connections.
-        delay: Null where it was asked for and failed; unset: not asked for. So is an estimator's
-            report in ``bandwidth``.
+        warnings: Failures beside the connections.
+        delay: Null where the measurement failed; unset: not configured. The same holds for an
+            estimator's report in ``bandwidth``.
         started_ns: When the connections began, by each host's clock.
-        start_spread_ns: How far apart that was, by the controller's clock.
+        start_spread_ns: How far apart the hosts began, by the controller's clock.
         watched: Samples and captures, by ``sender.capture`` and the like.
-        transport_losses: When there was no transport to a host.
+        transport_losses: The times without a transport to a host.
         hosts: The files with the facts of the hosts.
     """
 
@@ -141,7 +141,7 @@ class RoundRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class OneWayDelay(msgspec.Struct, frozen=True, kw_only=True):
-    """Losses and delays of one direction in a round, above the least of the round."""
+    """Losses and delays of one direction in a round; delays above the minimum of the round."""
 
     lost: int | None = None
     above_least_p50_seconds: float | None = None
@@ -150,7 +150,7 @@ class OneWayDelay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundDelay(msgspec.Struct, frozen=True, kw_only=True):
-    """What test packets say of a round; ``answered``: the measurement did not fail."""
+    """Results of test packets in a round; ``answered``: the measurement did not fail."""
 
     answered: bool
     clock_stepped: bool
@@ -164,7 +164,7 @@ class RoundDelay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What an estimator says in a round; a bound that is null is unknown."""
+    """Results of an estimator in a round; a bound that is null is unknown."""
 
     estimator: str
     answered: bool
@@ -180,20 +180,20 @@ class RoundEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundPath(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked of the path before the connections; ``delay`` is null if nobody asked."""
+    """Measurements of the path before the connections; ``delay`` is null if there were none."""
 
     delay: RoundDelay | None = None
     bandwidth: tuple[RoundEstimate, ...] = ()
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """How a host was during the connections; shares from 0 to 1, ``None`` is unknown.
+    """A host's load during the connections; shares from 0 to 1, ``None`` is unknown.
 
     Attributes:
-        busy_share: Of its processors, in use.
-        steal_share: Of its processors, taken by the hypervisor.
-        throttled_share: Of the time, spent waiting for a quota's next period.
-        wakeup_latency_max_ns: How late a sleeping thread woke up at most.
+        busy_share: Share of its CPU time in use.
+        steal_share: Share of its CPU time taken by the hypervisor.
+        throttled_share: Share of the time spent waiting for a quota's next period.
+        wakeup_latency_max_ns: The largest wake-up latency of a sleeping thread.
     """
 
     samples: int = 0
@@ -217,14 +217,14 @@ class ClockDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedConnection(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection: what both hosts and the captures beside them say. ``None`` is unknown.
+    """A connection, from the reports of both hosts and their captures. ``None`` is unknown.
 
     Attributes:
         pair: Name of the pair of hosts.
         round: Number of the round.
         index: Name of the index.
         number: Which connection pair of the round, from 0.
-        failure: Why it failed; ``None``: it came through.
+        failure: Why it failed; ``None``: it completed.
         rtt_base_seconds: Mean of the pings before the round.
         app_bytes_per_second: At the receiver, from the accept to the last byte read.
         loss_rate: Retransmitted over sent segments.
@@ -285,14 +285,14 @@ class JudgedConnection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedRound(msgspec.Struct, frozen=True, kw_only=True):
-    """``judged.json``: a row for each connection of a round, and what may be done with it.
+    """``judged.json``: a row for each connection of a round, and the verdict on the round.
 
     Attributes:
-        use: ``trust``, ``review`` or ``discard``; null where nothing was judged.
+        use: ``trust``, ``review`` or ``discard``; null where no connection was judged.
         flags: Facts about the round as a whole.
         capture_error: Why the capture beside the sender could not be read.
         join_error: Why the two captures could not be joined.
-        judging_error: Why there is nothing else.
+        judging_error: Why judging failed; then there is nothing else.
     """
 
     outcome: str | None = None

@@ -2,9 +2,9 @@
 
 What the network gives between its hosts, and which rounds measured a host instead, when and where.
 
-Reads what was found in each round and what the journal says of moments; reads no capture and no
-sample. A round is held as a few numbers, so that weeks of rounds fit into memory: some four hundred
-bytes per connection.
+Reads the judgement of each round and the times in the journal; reads no captures and no samples. A
+round is held as a few numbers, so that weeks of rounds fit into memory: some four hundred bytes per
+connection.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ FEWEST_POINTS = 60
 
 
 def read_model(path: str | os.PathLike[str], *, timeline: bool = False) -> CampaignModel:
-    """What a campaign has come to so far; it may be at work meanwhile.
+    """The results of a campaign so far; it may be running meanwhile.
 
-    ``timeline``: with what is drawn of the rounds of each pair over time.
+    ``timeline``: with the timeline of each pair.
 
     Raises:
         RunDirectoryError: There is none, or something in it is damaged.
@@ -122,9 +122,9 @@ def read_model(path: str | os.PathLike[str], *, timeline: bool = False) -> Campa
     )
 
 
-def read_json(path: str | os.PathLike[str], *, timeline: bool = False) -> Mapping[str, Any]:
-    """:func:`read_model` as JSON carries it."""
-    found: Mapping[str, Any] = _plain(read_model(path, timeline=timeline))
+def as_json(model: CampaignModel) -> Mapping[str, Any]:
+    """A model as JSON carries it."""
+    found: Mapping[str, Any] = _plain(model)
     return found
 
 
@@ -133,7 +133,7 @@ def _plain(found: object) -> Any:  # noqa: ANN401 - JSON
 
 
 def open_campaign(path: str | os.PathLike[str]) -> Campaign:
-    """Opens a campaign's directory; the campaign may be at work meanwhile.
+    """Opens a campaign's directory; the campaign may be running meanwhile.
 
     Raises:
         RunDirectoryError: There is none, or its manifest is damaged.
@@ -207,7 +207,7 @@ class Campaign:
         from trustbed.report.campaign import page
 
         text = campaign_text_of(self.path)
-        page.write(Path(path), _plain(self.model), about or session_about(), text=text)
+        page.write(Path(path), self.model, about or session_about(), text=text)
 
     def __repr__(self) -> str:
         return f"<Campaign {self.path}: {len(self.pairs)} pairs of hosts>"
@@ -300,11 +300,11 @@ class _Sum:
 
     @property
     def judged(self) -> Iterator[SeenRound]:
-        """Those of which it is known what they measured."""
+        """The rounds with a verdict."""
         return (one for one in self.rounds if one.use is not None)
 
     def add(self, number: int, at_ns: int | None, judged: JudgedRound) -> None:
-        """Takes a round."""
+        """Adds a round."""
         self.rounds.append(SeenRound.of(number, at_ns, judged))
         self._flags.update(judged.flags)
         self._paths.add(judged.path)
@@ -318,7 +318,7 @@ class _Sum:
     def results(
         self, state: PairState, asked: int, wanted: Wanted, timeline: Timeline | msgspec.UnsetType
     ) -> PairResults:
-        """What they come to."""
+        """Their results."""
         return PairResults(
             pair=self.pair.name,
             sender=self.pair.sender,
@@ -352,7 +352,7 @@ class _Sum:
 
 
 def statement(rounds: Sequence[SeenRound], wanted: Wanted) -> Statement:
-    """What the network gives between two hosts: throughput of the data of usable rounds."""
+    """The throughput of the network between two hosts: of the data of usable rounds."""
     usable = [one for one in rounds if one.use != "discard"]
     why = Counter(cause for one in rounds if one.use == "discard" for cause in one.causes)
     network = [one.data for one in usable if one.data is not None]

@@ -137,7 +137,7 @@ def _verb(verb: str, rest: list[str]) -> int:
         return _complain(*_system_error(error), ERROR)
     except MemoryError:
         return _complain("out of memory", _LESS_MEMORY, ERROR)
-    # The engine's own error carries a hint too; every other is a bug and shows its traceback.
+    # The engine's own error has a hint, too; every other is a bug and shows its traceback.
     except Exception as error:
         hint = getattr(error, "hint", None)
         if hint is None:

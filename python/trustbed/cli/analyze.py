@@ -252,8 +252,10 @@ def _print_summary(
     from trustbed.report.transfer import terminal as summary
 
     columns, paint = terminal.width(summary.WIDEST), terminal.paint(no_color=options.no_color)
-    asked = arguments.repeated(options)
-    printable.write(summary.render(capture.overview, asked=asked, columns=columns, paint=paint))
+    arguments_again = arguments.repeated(options)
+    printable.write(
+        summary.render(capture.overview, repeated=arguments_again, columns=columns, paint=paint)
+    )
     if two_point is not None:
         from trustbed.report.transfer import two_point as two_point_text
 

@@ -98,7 +98,7 @@ def rate(text: str) -> int:
             f"{error} (write it like 20Mbit/s or 1.5Gbit/s)"
         ) from error
     if bits_per_second == 0:
-        raise argparse.ArgumentTypeError("a link with a rate of 0 carries nothing")
+        raise argparse.ArgumentTypeError("a link with a rate of 0 delivers nothing")
     return bits_per_second
 
 
@@ -111,7 +111,7 @@ def span(text: str) -> int:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if nanoseconds <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is no length of time; give one above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a positive duration")
     return nanoseconds
 
 

@@ -64,9 +64,9 @@ def line(label: str, read: int, total: int | None, seconds: float, columns: int)
     if total:
         share = min(read / total, 1.0)
         remaining = (total - read) / pace if pace > 0 else 0.0
-        done = round(share * 24)
+        filled = round(share * 24)
         text = (
-            f"reading  {'━' * done}{'─' * (24 - done)} {share:4.0%}  {max(remaining, 0):.0f} "
+            f"reading  {'━' * filled}{'─' * (24 - filled)} {share:4.0%}  {max(remaining, 0):.0f} "
             f"s left  {pace / 1e6:.0f} MB/s  {label}"
         )
     else:

@@ -179,9 +179,9 @@ class _Lines(_Shown):
     def on_phase(self, name: str) -> None:
         if not self._live or self._forecast is None:
             return
-        done, total = self._forecast.finished, self._forecast.total
+        finished, total = self._forecast.finished, self._forecast.total
         left = words.duration(self._forecast.left_seconds)
-        text = f"{done}/{total}  {self._label}  {name}  about {left} left"
+        text = f"{finished}/{total}  {self._label}  {name}  about {left} left"
         columns = shutil.get_terminal_size().columns - 1
         sys.stderr.write(f"\r{text[:columns]}\x1b[K")
         sys.stderr.flush()

@@ -165,7 +165,7 @@ def _run(words: Sequence[str]) -> int:
         )
         if ledger is not None:
             link_summary.write_ledger(ledger, options.ledger)
-    _tell(shell.report, options)
+    _print_report(shell.report, options)
     return code
 
 
@@ -220,7 +220,7 @@ def _refuse_what_cannot_be_emulated(topology: Mapping[str, Any]) -> None:
 
 
 def _rate(pipe: Mapping[str, Any]) -> int:
-    """What a pipe carries at most, over time; 0 where nothing limits it."""
+    """The most that a pipe delivers over time; 0 if unlimited."""
     parts = (pipe, pipe.get("policer") or {}, pipe.get("shaper") or {})
     return min(
         (part["rate_bits_per_second"] for part in parts if "rate_bits_per_second" in part),
@@ -303,7 +303,7 @@ class Shell:
         return testbed.start(NEAR, command, stdin=None, environment=environment, foreground=True)
 
     def _greet(self) -> None:
-        """Tells an interactive user where the prompt is."""
+        """Explains the prompt to an interactive user."""
         if (
             self._options.quiet
             or len(self._command) > 1
@@ -342,7 +342,7 @@ def _hosts_file() -> Iterator[Path]:
 def _with_hosts_file(command: Sequence[str], hosts: Path) -> Sequence[str]:
     """The command with ``hosts`` as its ``/etc/hosts``, in a mount namespace of its own.
 
-    The command as it is where that cannot be done, or where its program does not exist: the error
+    The command unchanged where that is impossible, or where its program does not exist: the error
     is then the usual one.
     """
     if shutil.which(command[0]) is None or shutil.which("unshare") is None:
@@ -454,7 +454,7 @@ class _Server:
         return f": {text}" if text else ""
 
 
-def _tell(report: Mapping[str, Any], options: argparse.Namespace) -> None:
+def _print_report(report: Mapping[str, Any], options: argparse.Namespace) -> None:
     findings = link_summary.findings(report)
     if options.json:
         print(json.dumps(link_summary.model(report, findings)), flush=True)

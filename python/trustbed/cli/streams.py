@@ -68,13 +68,13 @@ class Messages:
         try:
             yield
         except OSError:
-            # Buffered text and every other user of this descriptor go nowhere too: they must not
+            # Buffered text and later writes to this descriptor are discarded, too: they must not
             # fail again.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
+            null = os.open(os.devnull, os.O_WRONLY)
             try:
-                os.dup2(nowhere, self._stream.fileno())
+                os.dup2(null, self._stream.fileno())
             finally:
-                os.close(nowhere)
+                os.close(null)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)

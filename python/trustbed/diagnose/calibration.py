@@ -10,7 +10,7 @@ worth there whatever the rule: the fewer answers, the nearer to it. Where there 
 the score itself is stated: a weakness that no validated capture had lowers it as much as ever. Fits
 nothing and holds no counts; those are in :mod:`trustbed.diagnose.calibration_table`.
 
-Bias: the validated transfers are emulated, and their mix of causes was chosen, not met; where a
+Bias: the validated transfers are emulated, and their mix of causes was chosen, not found; where a
 cause is rarer than among them, its rule is right less often. The rules were made with the same
 transfers in view, so the shares are rather too high than too low. The counts hold for the package's
 own thresholds.

@@ -1,4 +1,4 @@
-"""Findings about captures, hosts and transfers: worded here and nowhere else.
+"""Findings about captures, hosts and transfers: the only place that words them.
 
 The checks are in :mod:`trustbed.diagnose.findings` and :mod:`trustbed.diagnose.transfer_findings`;
 what a finding leaves of a verdict is in :mod:`trustbed.diagnose.limits`.

@@ -1,4 +1,4 @@
-"""The closed lists: why a transfer ran at its speed, and what may be done with the number.
+"""The closed lists: why a transfer ran at its speed, and whether the number may be used.
 
 A cause is declared once, with its verdict and its words; headlines, next steps, verdicts and the
 page docs/diagnosis.md follow from this table. Decides nothing by itself: :mod:`.rules` names the

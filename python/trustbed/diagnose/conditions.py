@@ -1,4 +1,4 @@
-"""The conditions that rules and confidence are made of.
+"""The conditions of rules and confidence.
 
 Words, a test and the number shown beside it.
 

@@ -4,7 +4,7 @@ Counted in integer hundredths, so that the verdict's comparison never depends on
 clamped to 5…99.
 
 Bias: the figures order the cases of the published measurements; they are no probabilities. What is
-stated as one is made of them in :mod:`trustbed.diagnose.calibration`.
+stated as one is computed from them in :mod:`trustbed.diagnose.calibration`.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Why a transfer ran at its speed and what may be done with the number.
+    """Why a transfer ran at its speed, and whether the number may be used.
 
     ``score`` is what was counted for the cause, 0.05…0.99; the verdict follows from it.
     ``confidence`` is the same as a probability, where enough is known: ``stated`` then holds what

@@ -1,7 +1,7 @@
 """Findings about the capture as a whole, computed from its facts before any verdict.
 
 Each check looks at one weakness and yields at most a few findings; a key that is missing means
-unknown and yields none. Changes no verdict: that is done by the limits.
+unknown and yields none. Changes no verdict: the limits do that.
 
 Bias: only what was counted can be found; a capture without counters (pcap has none) may have
 dropped packets and not show it here.

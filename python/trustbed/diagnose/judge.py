@@ -119,18 +119,18 @@ class _Folded:
     """Keeps the first findings of each code and counts the others."""
 
     def __init__(self) -> None:
-        self._kept: list[Finding] = []
-        self._seen: Counter[str] = Counter()
+        self._shown: list[Finding] = []
+        self._counts: Counter[str] = Counter()
 
     def extend(self, findings: Iterable[Finding]) -> None:
         for found in findings:
-            self._seen[found.code] += 1
-            if self._seen[found.code] <= FINDINGS_SHOWN:
-                self._kept.append(found)
+            self._counts[found.code] += 1
+            if self._counts[found.code] <= FINDINGS_SHOWN:
+                self._shown.append(found)
 
     def findings(self) -> Iterator[Finding]:
-        yield from self._kept
-        for code, count in self._seen.items():
+        yield from self._shown
+        for code, count in self._counts.items():
             if count > FINDINGS_SHOWN:
                 more = count - FINDINGS_SHOWN
                 yield finding(

@@ -34,7 +34,7 @@ COMPARED: frozenset[Cause] = frozenset(
 )
 """Causes that rest on rate, window and RTT alone, not on pauses.
 
-All of these are seen from afar as well.
+All of these also show far from the sender.
 """
 QUEUES: frozenset[Cause] = frozenset({"network_congestion"})
 
@@ -254,7 +254,7 @@ LIMITS: tuple[Limit, ...] = (
         review=False,
     ),
 )
-"""Asked in this order, all of them: several may apply to one transfer."""
+"""All are checked, in this order: several may apply to one transfer."""
 
 
 def limits_of(

@@ -1,6 +1,6 @@
 """Findings about a repetition.
 
-What of its emulator, its generators, its workload and its machine makes its numbers mean less.
+What in its emulator, generators, workload and machine makes its numbers less reliable.
 
 Input is the record that the run wrote (``repetition.json``) and a summary of its samples; captures
 are judged elsewhere. A repetition with an error among its findings is to be discarded, whatever its

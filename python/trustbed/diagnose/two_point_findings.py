@@ -1,4 +1,4 @@
-"""Findings about two captures that were joined: what of it makes losses and delays mean less."""
+"""Findings about two joined captures: what makes their losses and delays less reliable."""
 
 from __future__ import annotations
 

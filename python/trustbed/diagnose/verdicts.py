@@ -1,4 +1,4 @@
-"""From cause and score to what may be done with the number."""
+"""From cause and score to the verdict: whether the number may be used."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Entry:
     Attributes:
         severity: The usual one.
         unit: Unit of its value and threshold.
-        next_step: Markdown: commands stand between backticks, which a finding drops.
+        next_step: Markdown: commands are between backticks, which a finding drops.
         otherwise: Another severity that it may have, and when; thresholds are named in braces.
     """
 

@@ -53,7 +53,7 @@ HOST = "host"
 SLOW_SOURCES = frozenset({"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"})
 """Sources that a program cannot read without the kernel, or that are read through a slow bus."""
 LOW_CLASSES = frozenset({"batch", "idle"})
-"""Classes of sched(7) that stand behind ordinary programs."""
+"""Classes of sched(7) with a lower priority than ordinary programs."""
 STEADY_GOVERNORS = frozenset({"performance", "userspace"})
 """Governors that do not change the frequency by themselves."""
 

@@ -1,4 +1,4 @@
-"""Runs: a scenario carried out and judged, and everything between the two.
+"""Runs: carries out a scenario and judges every repetition.
 
 The package is callable: ``trustbed.run("study.toml", out="study.run")`` is
 :func:`trustbed.run.api.run`, and ``import trustbed.run.directory`` imports the module as usual.

@@ -1,7 +1,7 @@
-"""Experiments as the library offers them: a scenario carried out and every repetition judged.
+"""The library's entry point for runs: carries out a scenario and judges every repetition.
 
-Joins the halves: :mod:`trustbed.run` makes a run directory, :mod:`trustbed.run.judge` judges what
-is in it, and :mod:`trustbed.run.results` shows it.
+It joins both halves: :mod:`trustbed.run` writes a run directory, :mod:`trustbed.run.judge` judges
+what is in it, and :mod:`trustbed.run.results` shows it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def session_of(
     repetitions: int | None = None,
     listener: Listener | None = None,
 ) -> Session:
-    """A run that judges what it makes."""
+    """A session that judges every repetition that it carries out."""
     return Session(
         study, directory, judge=judge, about=about, repetitions=repetitions, listener=listener
     )

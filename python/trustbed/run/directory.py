@@ -1,13 +1,13 @@
-"""The run directory: the one contract between the half that makes data and the half that judges it.
+"""The run directory: the contract between carrying out a run and judging it.
 
-    manifest.json  scenario.toml  host.json rep-000/captures  samples  ledger  logs  repetition.json
-    raw, written once rep-000/done                                                 the marker: the
-    raw part of this repetition is complete rep-000/tables  findings.json
-    derived, can be made again
+    manifest.json  scenario.toml  host.json
+    rep-000/captures  samples  ledger  logs  repetition.json      raw, written once
+    rep-000/done                                                  marker: the raw part is complete
+    rep-000/tables  findings.json                                 derived, can be computed again
 
-Whatever moment the writer is killed at, a repetition with its marker is whole, and one without is
-begun again from nothing. Files that replace others are written beside them and renamed. Does not
-decide what goes into a repetition.
+A repetition with its marker is complete, whenever the writer was killed; one without is repeated
+from scratch. Files that replace others are written beside them and renamed. What goes into a
+repetition is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -46,38 +46,38 @@ TABLES, FINDINGS = "tables", "findings.json"
 
 
 class RunDirectory(OwnedDirectory):
-    """A directory that holds a run, or will."""
+    """The directory of a run, or of a run to be."""
 
     kind = "run"
     maker = "trustbed run"
     again = "run into a new directory"
 
     def is_ours(self, name: str) -> bool:
-        """Whether a run has made something of that name."""
+        """Whether a run writes files or directories of that name."""
         return name in (SCENARIO, HOST) or (
             name.startswith("rep-") and name.removeprefix("rep-").isdecimal()
         )
 
     def begin(self, manifest: Mapping[str, Any], scenario: str, host: Mapping[str, Any]) -> None:
-        """Makes the directory a run directory. Files of others in it are an error."""
+        """Creates the run directory. Files that do not belong to it are an error."""
         self.begin_directory(manifest, {SCENARIO: scenario, HOST: as_text(host)})
 
     # Repetitions.
 
     def repetition(self, name: str) -> Path:
-        """Where a repetition is, or will be."""
+        """The path of a repetition."""
         return self.path / name
 
     def is_complete(self, name: str) -> bool:
-        """Whether its raw part is whole."""
+        """Whether the raw part of a repetition is complete."""
         return (self.path / name / DONE).is_file()
 
     def is_judged(self, name: str) -> bool:
-        """Whether its derived part is whole."""
+        """Whether the derived part of a repetition is complete."""
         return (self.path / name / FINDINGS).is_file()
 
     def begin_repetition(self, name: str) -> Path:
-        """An empty directory for a repetition; what a killed run left in its place is removed."""
+        """Creates an empty directory for a repetition; removes what a killed run left of it."""
         path = self.path / name
         if self.is_complete(name):
             raise AssertionError(f"{name} is complete: raw data are written once")
@@ -88,7 +88,7 @@ class RunDirectory(OwnedDirectory):
         return path
 
     def finish_repetition(self, name: str, record: Mapping[str, Any]) -> None:
-        """Writes what happened, makes sure that everything is on the disk, and sets the marker."""
+        """Writes the record, flushes everything to the disk, and sets the marker."""
         path = self.path / name
         write_whole(path / RECORD, as_text(record))
         flush_tree(path)
@@ -96,7 +96,7 @@ class RunDirectory(OwnedDirectory):
         flush(path)
 
     def record(self, name: str) -> dict[str, Any]:
-        """What happened in a complete repetition."""
+        """The record of a complete repetition, under today's keys."""
         found: dict[str, Any] = former.keys(
             json.loads((self.path / name / RECORD).read_text(encoding="utf-8"))
         )
@@ -106,7 +106,7 @@ class RunDirectory(OwnedDirectory):
     def judging(self, name: str) -> Iterator[Path]:
         """A directory for derived tables, which replaces the earlier one when the block succeeds.
 
-        Findings come last.
+        Findings are written afterwards.
         """
         path = self.path / name
         (path / FINDINGS).unlink(missing_ok=True)
@@ -118,11 +118,11 @@ class RunDirectory(OwnedDirectory):
         partial.replace(path / TABLES)
 
     def write_findings(self, name: str, findings: Mapping[str, Any]) -> None:
-        """The last step of judging."""
+        """Writes the findings, the last step of judging."""
         write_whole(self.path / name / FINDINGS, as_text(findings))
 
     def findings(self, name: str) -> dict[str, Any]:
-        """What was found in a judged repetition."""
+        """The findings of a judged repetition."""
         found: dict[str, Any] = json.loads(
             (self.path / name / FINDINGS).read_text(encoding="utf-8")
         )
@@ -130,7 +130,7 @@ class RunDirectory(OwnedDirectory):
 
 
 def open_directory(path: Path, *, must_exist: bool) -> RunDirectory:
-    """The directory of a run; ``must_exist`` for those who want to continue one."""
+    """The directory of a run; with ``must_exist``, of one to continue."""
     directory = RunDirectory(path)
     if must_exist and not directory.exists:
         raise RunDirectoryError(

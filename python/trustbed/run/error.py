@@ -1,4 +1,4 @@
-"""A run that cannot go on, and what to do about it."""
+"""The error of a run that cannot continue."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from trustbed.errors import TrustbedError
 
 
 class RunError(TrustbedError):
-    """A run that cannot go on. What was measured so far is complete."""
+    """A run that cannot continue. Repetitions that were completed before stay valid."""

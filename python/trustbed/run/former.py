@@ -16,6 +16,7 @@ _KEYS = {
     "lateness": "departure_error",
     "not_told": "unavailable",
     "congestion_window_segments": "snd_cwnd",
+    "late_most_ns": "late_max_ns",
 }
 _COLUMNS = {
     "done_ns": "actual_ns",

@@ -1,13 +1,12 @@
-"""What a repetition knows of the hosts that sent its transfers.
+"""Evidence about the hosts that sent the transfers of a repetition.
 
-The kernel's account of each socket, and what their processes missed.
+The evidence is the kernel's ``tcp_info`` of each socket, and the CPU time that the host's processes
+waited for. It is read from the record and the samples of a complete repetition; nothing is judged.
+A transfer is matched with a socket by source address and port, so background and foreign traffic
+have no such evidence.
 
-Reads the record and the samples of a complete repetition; judges nothing. A transfer of the capture
-is matched with a socket by the address and port that it was sent from, so background and foreign
-traffic get no such evidence.
-
-Bias: of several senders on one host the one that missed most speaks for all, and a cgroup's
-throttling counts for every host.
+Bias: of several senders on one host, the one with the longest wait represents all, and the
+throttling of a cgroup counts for every host.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def host_of(record: Mapping[str, Any], repetition: Path, scenario: Scenario) -> 
 def _processors(
     record: Mapping[str, Any], repetition: Path
 ) -> Callable[[str | None], HostEvidence]:
-    """The evidence of each host's processor: samples are indexed once, and judged once a host."""
+    """The CPU evidence of each host, computed once per host from samples that are read once."""
     owners = {one.get("process"): one.get("host") for one in record.get("processes") or ()}
     cgroups = _samples(repetition, "cgroups")
     by_host: dict[str | None, list[Row]] = {}

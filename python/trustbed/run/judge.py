@@ -1,11 +1,8 @@
-"""Judges a repetition.
+"""Judges a repetition: its captures and its record; writes the tables of its results.
 
-Its captures as any capture is judged, its record by the findings about runs, its workload's results
-as tables.
-
-Everything here is derived from the raw part of a run directory and can be made again. What is known
-of a capture in a testbed is used: where it was taken, what the workload did, how fast the narrowest
-link is, and what the capture at the other end saw of its packets.
+Everything here is derived from the raw part of a run directory and can be computed again. Captures
+are judged like any other, with what the scenario states about them: the capture point, the kind of
+workload, the rate of the narrowest link, and the capture at the other end.
 """
 
 from __future__ import annotations
@@ -74,7 +71,7 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
         "verdicts": dict(verdicts),
         "findings": [asdict(finding) for finding in findings]
         + [row for capture in captures for row in capture.findings],
-        "captures": [capture.told for capture in captures],
+        "captures": [capture.description for capture in captures],
         "unread_results": unread,
         "unjoined_captures": joined.unjoined,
         "malformed_samples": record.get("malformed_samples", {}),
@@ -84,7 +81,7 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
 
 
 class _Judged:
-    """A capture of a repetition, judged with what the scenario knows of it."""
+    """A capture of a repetition, judged with what the scenario states about it."""
 
     def __init__(self, point: str, file: Path, scenario: Scenario, hosts: HostOf) -> None:
         self.point = point
@@ -95,7 +92,7 @@ class _Judged:
         try:
             self._capture = analyze(
                 str(file),
-                at=_place(self.point, scenario),
+                at=_capture_point(self.point, scenario),
                 workload=_judged_as(scenario),
                 capacity=capacity(scenario),
                 workers=1,
@@ -107,7 +104,7 @@ class _Judged:
 
     @property
     def table(self) -> pa.Table | None:
-        """Its transfers, each with the capture it is from and the workload it belongs to."""
+        """Its transfers, each with its capture and its workload."""
         if self._capture is None:
             return None
         owners = self._owners
@@ -129,7 +126,7 @@ class _Judged:
 
     @property
     def verdicts(self) -> Mapping[str, int]:
-        """Of the workloads' transfers."""
+        """The number of transfers of workloads with each verdict."""
         if self._capture is None:
             return {}
         names = zip(
@@ -139,7 +136,7 @@ class _Judged:
 
     @property
     def grave(self) -> list[Finding]:
-        """What makes the capture itself worth less."""
+        """The errors that concern the whole capture."""
         if self._capture is None:
             return []
         return [
@@ -150,7 +147,7 @@ class _Judged:
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """Everything found in it, with its name."""
+        """All its findings, with the name of the capture."""
         if self._capture is None:
             return []
         return [
@@ -159,8 +156,8 @@ class _Judged:
         ]
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What it is, in a few words."""
+    def description(self) -> dict[str, Any]:
+        """Its capture point, file and extent, for ``findings.json``."""
         facts = {} if self._capture is None else for_text_mapping(self._capture.facts)
         keys = ("records", "packets", "first", "last")
         return {
@@ -173,14 +170,14 @@ class _Judged:
         }
 
 
-def _place(point: str, scenario: Scenario) -> CapturePoint | None:
+def _capture_point(point: str, scenario: Scenario) -> CapturePoint | None:
     """The capture point relative to the workload's data, if it is the same for all of it."""
     point = scenario.beside(point)
     if any(
         one.transport == "tcp" and not one.silent and point in (one.source, one.to)
         for one in scenario.backgrounds
     ):
-        return None  # TCP of the background may flow the other way
+        return None  # TCP data of the background may flow in the other direction
     if point in scenario.routers:
         return "middle"
     senders = {workload.data_from for workload in scenario.workloads}
@@ -198,7 +195,7 @@ def _place(point: str, scenario: Scenario) -> CapturePoint | None:
 
 
 def _judged_as(scenario: Scenario) -> Any:  # noqa: ANN401 - a literal or nothing
-    """What the senders did, where all workloads did the same."""
+    """The kind of workload to assume in the judgement, if all workloads share it."""
     kinds = {workload.judged_as for workload in scenario.workloads}
     return kinds.pop() if len(kinds) == 1 else None
 
@@ -207,18 +204,18 @@ def capacity(scenario: Scenario) -> int | None:
     """The rate of the narrowest link of the workload's only path, in IP packets of full size."""
     rates: list[int] = []
     for link in scenario.links:
-        ways: Sequence[Direction | None] = (link.forward, link.backward)
-        rates += [way.rate for way in ways if way is not None and way.rate is not None]
+        directions: Sequence[Direction | None] = (link.forward, link.backward)
+        rates += [one.rate for one in directions if one is not None and one.rate is not None]
     ends = {name for workload in scenario.workloads for name in (workload.host, workload.to)}
     for host in scenario.hosts:
         if host.name in ends:
             rates += [
-                way.rate
-                for way in (host.access_up, host.access_down)
-                if way is not None and way.rate is not None
+                one.rate
+                for one in (host.access_up, host.access_down)
+                if one is not None and one.rate is not None
             ]
     if not rates or len(scenario.links) != 1:
-        return None  # with several links the way is the emulator's to choose
+        return None  # with several links the emulator chooses the path
     return min(rates) * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
 
 
@@ -250,7 +247,7 @@ BURSTINESS = pa.schema(
         column("max_q_max_bytes", pa.float64(), "B", "burstiness, the largest of a window"),
     ]
 )
-"""How bursty the hosts sent that background comes from."""
+"""The burstiness of the hosts that send background traffic."""
 
 
 def _write_burstiness(captures: Sequence[_Judged], scenario: Scenario, path: Path) -> None:
@@ -278,7 +275,7 @@ def _write_burstiness(captures: Sequence[_Judged], scenario: Scenario, path: Pat
 
 
 def _write_results(record: Mapping[str, Any], path: Path, target: Path) -> dict[str, str]:
-    """The tables of every workload; what could not be read, by workload."""
+    """Writes the tables of every workload; returns why results could not be read, by workload."""
     unread = {}
     for workload in record["workloads"]:
         tables, why_not = results.tables_of(workload, path)

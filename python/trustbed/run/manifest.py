@@ -1,7 +1,6 @@
-"""The manifest of a run.
+"""The manifest of a run: sessions, scenario, hashes of inputs, factors, cells, order and seeds.
 
-Tool, scenario, inputs by their hashes, matrix, order and seeds; and whether an earlier run is the
-same one.
+Also decides whether an earlier run is of the same scenario and can be continued.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class FactorEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell: the levels of its factors, and the number of the cell that it is compared with."""
+    """A cell: the levels of its factors, and the number of its baseline cell."""
 
     number: int
     label: str
@@ -54,7 +53,7 @@ class CellEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A repetition at its place in the order."""
+    """A repetition in the order of the run."""
 
     number: int
     directory: str
@@ -121,18 +120,18 @@ def read(directory: RunDirectory) -> Manifest:
     """The manifest of a run that can be continued.
 
     Raises:
-        RunDirectoryError: It cannot be read, is another version's, or lacks something.
+        RunDirectoryError: It cannot be read, is of another version, or is incomplete.
     """
     found, path = directory.manifest(), directory.path
     if found.get("schema_version") != SCHEMA_VERSION:
         raise RunDirectoryError(
-            f"made by a version whose runs this one cannot continue, {path}",
+            f"written by a version whose runs this one cannot continue, {path}",
             "give --out another name",
         )
     try:
         return msgspec.convert(found, Manifest)
     except msgspec.ValidationError as error:
-        message = f"manifest does not say what the run is, {path / MANIFEST}: {error}"
+        message = f"manifest does not describe a run, {path / MANIFEST}: {error}"
         raise RunDirectoryError(message, "restore it, or run into a new directory") from None
 
 
@@ -144,7 +143,7 @@ def check_same(
     Anything else would mix two experiments in one directory.
 
     Raises:
-        RunDirectoryError: It is another one.
+        RunDirectoryError: The earlier run is of another scenario, or has other inputs.
     """
     if earlier.scenario.sha256 != scenario.sha256:
         name = earlier.scenario.file

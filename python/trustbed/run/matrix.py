@@ -1,9 +1,6 @@
-"""The order of a run.
+"""The order of a run: every cell once per round, shuffled within the round by the seed.
 
-Every cell once per round, the rounds one after the other, the cells of a round shuffled by the
-seed.
-
-Blocks of this kind keep slow changes of a machine (warmth, other load) from looking like
+Such blocks prevent slow changes of a machine (temperature, other load) from appearing as
 differences between cells (the randomised complete block design of R. A. Fisher, *The Design of
 Experiments*, 1935). Order and seeds follow from hashes of names, not from a generator's state: more
 repetitions add rounds at the end and change nothing before them, and another level of a factor
@@ -38,7 +35,7 @@ class Repetition:
         return f"rep-{self.number:03d}"
 
     def seed_of(self, part: str) -> int:
-        """The seed of one of its random parts: the emulator, a source."""
+        """The seed of a random component: the emulator, a source."""
         return _hash("part", self.seed, part)
 
 

@@ -1,8 +1,6 @@
-"""a directory that one program at a time fills.
+"""A directory to which one program at a time writes: its manifest, its lock, atomic writes of text.
 
-Its manifest, its lock, and text that is there as a whole or not at all.
-
-Other modules define its other contents: :mod:`trustbed.run.directory`,
+Its further contents are defined in :mod:`trustbed.run.directory` and
 :mod:`trustbed.campaign.runner.directory`.
 """
 
@@ -26,10 +24,7 @@ _PARTIAL = ".partial"
 
 
 def kind_of(path: Path) -> str | None:
-    """Of what a directory holds, as its manifest says it.
-
-    Nothing where there is none, or where it does not say.
-    """
+    """The kind of contents that the manifest of a directory states; None without one."""
     try:
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -38,39 +33,36 @@ def kind_of(path: Path) -> str | None:
 
 
 class RunDirectoryError(TrustbedError):
-    """A run directory that cannot be used as asked."""
+    """A run directory that cannot be used as requested."""
 
 
 class OwnedDirectory(ABC):
-    """a directory that holds something with a manifest, or will.
+    """A directory with a manifest, or one that will get it.
 
-    ``kind`` is what that is, ``maker`` the command that makes it.
+    ``kind`` names its contents, ``maker`` the command that writes it.
     """
 
     kind: ClassVar[str]
     maker: ClassVar[str]
     again: ClassVar[str]
-    """What is done where a damaged one cannot be restored."""
+    """The hint for a damaged directory that cannot be restored."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @abstractmethod
     def is_ours(self, name: str) -> bool:
-        """Whether something of that name in the directory is part of it.
-
-        The manifest and the lock are known.
-        """
+        """Whether a file or directory of that name belongs to it, beside manifest and lock."""
 
     @property
     def exists(self) -> bool:
-        """Whether it has begun here. The manifest is written last of what begins it."""
+        """Whether it has been created. The manifest is the last file of its creation."""
         return (self.path / MANIFEST).is_file()
 
     def begin_directory(self, manifest: Mapping[str, Any], files: Mapping[str, str]) -> None:
-        """Makes the directory with its first files, and writes the manifest last.
+        """Creates the directory with its first files, the manifest last.
 
-        Files of others in it are an error.
+        Files that do not belong to it are an error.
         """
         self._check_free()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -79,7 +71,7 @@ class OwnedDirectory(ABC):
         self.write_manifest(manifest)
 
     def _check_free(self) -> None:
-        """Looks only: what belongs to others stays as it was."""
+        """Raises an error if the directory has files of others; changes nothing."""
         if self.path.exists() and not self.path.is_dir():
             raise RunDirectoryError(
                 f"exists and is not a directory, {self.path}", "give --out another name"
@@ -105,13 +97,14 @@ class OwnedDirectory(ABC):
         write_whole(self.path / MANIFEST, as_text(manifest))
 
     def manifest(self) -> dict[str, Any]:
-        """What it is."""
+        """Its contents, under today's keys."""
         hint = f"restore it, or {self.again}"
         try:
             found = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise RunDirectoryError(
-                f"no {self.kind} directory, {self.path}", f"name one that {self.maker} has made"
+                f"no {self.kind} directory, {self.path}",
+                f"name a directory that {self.maker} has made",
             ) from None
         except (OSError, ValueError) as error:
             raise RunDirectoryError(
@@ -124,9 +117,10 @@ class OwnedDirectory(ABC):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One at a time. The lock goes with the process that holds it, however that ends.
+        """Locks the directory for this process, until the block or the process ends.
 
-        a directory that was made for it, and in which nothing was begun then, is removed.
+        A directory that was created for the lock, and in which nothing else was written, is
+        removed.
         """
         if not self.exists:
             self._check_free()
@@ -148,7 +142,7 @@ class OwnedDirectory(ABC):
 
     @property
     def is_held(self) -> bool:
-        """Whether a process is at work here."""
+        """Whether a process has locked the directory."""
         try:
             with (self.path / _LOCK).open("a") as stream:
                 return not _held(stream, self.path / _LOCK)
@@ -167,7 +161,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def flush_tree(path: Path) -> None:
-    """Makes sure that everything in a directory is on the disk."""
+    """Flushes everything in a directory to the disk."""
     for inside, _, names in os.walk(path):
         for name in names:
             flush(Path(inside) / name)
@@ -175,7 +169,7 @@ def flush_tree(path: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Makes sure that a file, or the names in a directory, are on the disk."""
+    """Flushes a file, or the names in a directory, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -184,7 +178,7 @@ def flush(path: Path) -> None:
 
 
 def as_text(content: Mapping[str, Any]) -> str:
-    """As it is written."""
+    """JSON as it is written to files."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 

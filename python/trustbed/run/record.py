@@ -1,4 +1,4 @@
-"""``repetition.json``: what a repetition did, with the whole reports of its agents."""
+"""``repetition.json``: the record of a repetition, with the full reports of its agents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PhaseRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkloadRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a workload did; ``seconds`` since second 0."""
+    """A workload and its outcome; ``seconds`` is its duration."""
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ class WorkloadRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault: what was asked for, and what was done; ``reason`` and ``hint`` where it was not."""
+    """A fault: its configuration, and whether it was applied (``made``); if not, why and a hint."""
 
     name: str
     kind: str
@@ -52,7 +52,7 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that a fault disturbs."""
+    """A process that is a target of faults."""
 
     host: str
     process: int
@@ -92,7 +92,7 @@ class AgentRecord(SamplesRecord, frozen=True, kw_only=True):
 
 
 class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What belongs to the experiment and failed."""
+    """A part of the experiment that failed, other than a workload."""
 
     verb: str
     where: str
@@ -100,14 +100,14 @@ class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The emulator's records, as far as they are whole."""
+    """The emulator's ledger: complete rows, and bytes of a truncated last one."""
 
     rows: int
     cut_bytes: int
 
 
-class SurroundingsRecord(msgspec.Struct, kw_only=True):
-    """What the agents around the workloads did."""
+class InfrastructureRecord(msgspec.Struct, kw_only=True):
+    """The reports of the agents around the workloads, and failures."""
 
     backgrounds: list[FlowRecord]
     emulator: Event | None
@@ -119,8 +119,8 @@ class SurroundingsRecord(msgspec.Struct, kw_only=True):
     failures: list[FailureRecord]
 
 
-class RepetitionRecord(SurroundingsRecord, kw_only=True):
-    """All of it; what is unset is known after the records were converted."""
+class RepetitionRecord(InfrastructureRecord, kw_only=True):
+    """The whole record; unset fields follow from converting ledger and samples."""
 
     number: int
     cell: int

@@ -1,8 +1,6 @@
-"""The results of a run, from its directory.
+"""The results of a run, read from its directory: measurements, use of repetitions, report.
 
-What its workloads measured, which repetitions may be used, and its report.
-
-Reading and showing are ``trustbed.report``'s; nothing here carries anything out.
+``trustbed.report`` reads and renders them; nothing here carries out a run.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ def open_run(path: str | os.PathLike[str]) -> Run:
         RunDirectoryError: There is none, or its manifest is damaged.
     """
     run = Run(Path(path))
-    _ = run._reading  # an error comes now
+    _ = run._reading  # raises errors now
     return run
 
 
@@ -50,7 +48,7 @@ class RepetitionFinding(Finding):
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A run: its cells with their results, its repetitions with their use, and its report.
+    """A run: the results of its cells, the use of its repetitions, and its report.
 
     Attributes:
         path: The run directory.

@@ -1,9 +1,9 @@
-"""Rows of numbers as the agents write them, turned into Parquet.
+"""Converts the agents' binary rows to Parquet.
 
-A file begins with one line of JSON that names every column with type, unit and meaning; records of
-one length follow, packed. The conversion goes through the file in pieces, so that a ledger of many
-millions of packets needs little memory. A last record that was cut (the disk was full, the agent
-was killed) is left out and counted.
+A file begins with one line of JSON that describes every column (name, type, unit, meaning); packed
+records of fixed length follow. The file is converted in blocks, so that a ledger of many millions
+of packets needs little memory. A truncated last record (the disk was full, the agent was killed) is
+dropped and its bytes are counted.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _KINDS: Mapping[str, tuple[pa.DataType, int]] = {
     "f64": (pa.float64(), 8),
 }
 _NONE = -(2**63)
-"""Stands for a value that there is not, in columns of type i64."""
+"""The null value in columns of type i64."""
 _LONGEST_HEADER = 1 << 20
-_PIECE = 65_536
+_BLOCK_ROWS = 65_536
 
 
 class RowsError(TrustbedError):
-    """A file that does not hold what its first line says."""
+    """A file of rows that is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What became of a file: its rows, and bytes of a cut record at its end."""
+    """The number of rows of a converted file, and the bytes of a truncated record at its end."""
 
     rows: int
     cut_bytes: int
@@ -62,14 +62,14 @@ def convert(
 ) -> Converted:
     """Writes the rows of ``source`` as Parquet.
 
-    ``names`` gives words for the numbers of some columns.
+    ``names`` maps columns of codes to the words that the codes stand for.
     """
     with source.open("rb") as stream:
         columns, record_bytes = _header(stream, source)
         rows = cut = 0
         schema = pa.schema([_field(column, names or {}) for column in columns])
         with pa.parquet.ParquetWriter(target, schema, compression="zstd", version="2.6") as writer:
-            for block in _blocks(stream, record_bytes * _PIECE):
+            for block in _blocks(stream, record_bytes * _BLOCK_ROWS):
                 whole = len(block) // record_bytes
                 cut = len(block) - whole * record_bytes
                 rows += whole
@@ -83,13 +83,13 @@ def convert(
 
 
 def lists(source: Path) -> dict[str, list[str]]:
-    """The lists of words in the first line of a file, by their names: those of pipes, of fates."""
+    """The lists of words in the header of a file, by name: the pipes, the fates."""
     with source.open("rb") as stream:
         try:
             header = json.loads(stream.readline(_LONGEST_HEADER))
         except ValueError as error:
             raise RowsError(
-                f"first line does not say what the rows are, {source}: {error}",
+                f"first line does not describe the rows, {source}: {error}",
                 "the file is damaged: do not use it",
             ) from None
     found = header.items() if isinstance(header, dict) else ()
@@ -124,7 +124,7 @@ def _header(stream: BinaryIO, source: Path) -> tuple[list[_Column], int]:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise RowsError(
-            f"first line does not say what the rows are, {source}: {error}",
+            f"first line does not describe the rows, {source}: {error}",
             "the file is damaged: do not use it",
         ) from None
     if not fits or not record_bytes:
@@ -158,11 +158,11 @@ def _field(column: _Column, names: Mapping[str, Sequence[str]]) -> pa.Field:
 def _array(
     block: bytes, rows: int, record_bytes: int, column: _Column, names: Mapping[str, Sequence[str]]
 ) -> pa.Array:
-    """One column: its bytes gathered place by place, which is as fast as copying."""
+    """One column, gathered with one strided copy per byte of its width."""
     gathered = bytearray(rows * column.width)
-    for place in range(column.width):
-        gathered[place :: column.width] = block[
-            column.offset + place : rows * record_bytes : record_bytes
+    for index in range(column.width):
+        gathered[index :: column.width] = block[
+            column.offset + index : rows * record_bytes : record_bytes
         ]
     array = pa.Array.from_buffers(column.kind, rows, [None, pa.py_buffer(bytes(gathered))])
     if column.kind == pa.int64():

@@ -1,9 +1,8 @@
-"""Samples of every second, from lines of JSON to Parquet.
+"""Converts the samples of every second from JSON lines to Parquet.
 
-The machine, its quotas, and the interfaces and connections of each host.
-
-The machine is the same for all hosts of a testbed of namespaces, so its rows are taken from the
-first. What a kernel does not report is null.
+The samples are of the machine, its CPU quotas, and the interfaces and sockets of each host. All
+namespaces share one machine, so its rows are taken from the first host. What a kernel does not
+report is null.
 """
 
 from __future__ import annotations
@@ -17,12 +16,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from trustbed.run import former
 from trustbed.run.throttling import throttled_share
 from trustbed.workload.tables import column, table
 
 _TIMES = (
-    column("at_ns", pa.int64(), "ns", "when it was looked, since the epoch"),
-    column("after_ns", pa.int64(), "ns", "the same, since the sampling began"),
+    column("at_ns", pa.int64(), "ns", "time of the sample, since the epoch"),
+    column("after_ns", pa.int64(), "ns", "time of the sample, since the sampling began"),
 )
 _SHARES = {
     "user_share": "of the processors: in programs",
@@ -30,8 +30,8 @@ _SHARES = {
     "system_share": "of the processors: in the kernel",
     "interrupt_share": "of the processors: in interrupts",
     "steal_share": "of the processors: taken by the hypervisor",
-    "idle_share": "of the processors: nothing to do",
-    "iowait_share": "of the processors: nothing to do but wait for a disk",
+    "idle_share": "of the processors: idle",
+    "iowait_share": "of the processors: idle while a task waited for a disk (iowait)",
 }
 _PRESSURES = {
     "processor_some_share": "of the time: some task waited for a processor (PSI)",
@@ -43,44 +43,42 @@ _PRESSURES = {
 MACHINE = pa.schema(
     [
         *_TIMES,
-        column("late_ns", pa.int64(), "ns", "how late the look was"),
-        column("interval_ns", pa.int64(), "ns", "since the look before"),
+        column("late_ns", pa.int64(), "ns", "how late the sample was taken"),
+        column("interval_ns", pa.int64(), "ns", "since the previous sample"),
         *(
             column(name, pa.float64(), "1", meaning)
             for name, meaning in (_SHARES | _PRESSURES).items()
         ),
-        column("context_switches", pa.int64(), "1", "since the look before"),
-        column("interrupts", pa.int64(), "1", "since the look before"),
-        column("running", pa.int64(), "1", "tasks that run or could"),
+        column("context_switches", pa.int64(), "1", "since the previous sample"),
+        column("interrupts", pa.int64(), "1", "since the previous sample"),
+        column("running", pa.int64(), "1", "runnable tasks"),
         column("tasks", pa.int64(), "1", "tasks"),
-        column("load_1min", pa.float64(), "1", "tasks that run or could, averaged over a minute"),
-        column("memory_total_bytes", pa.int64(), "B", "memory that there is"),
-        column(
-            "memory_available_bytes", pa.int64(), "B", "memory that could be had without swapping"
-        ),
-        column("memory_free_bytes", pa.int64(), "B", "memory that nothing is in"),
+        column("load_1min", pa.float64(), "1", "load average of one minute"),
+        column("memory_total_bytes", pa.int64(), "B", "total memory"),
+        column("memory_available_bytes", pa.int64(), "B", "memory available without swapping"),
+        column("memory_free_bytes", pa.int64(), "B", "free memory"),
     ]
 )
 CGROUPS = pa.schema(
     [
         *_TIMES,
-        column("interval_ns", pa.int64(), "ns", "since the look before"),
-        column("cgroup", pa.string(), "", "its directory"),
-        column("periods", pa.int64(), "1", "periods of the quota since the look before"),
-        column("throttled_periods", pa.int64(), "1", "those in which it was used up"),
-        column("throttled_ns", pa.int64(), "ns", "how long tasks waited for the next one"),
+        column("interval_ns", pa.int64(), "ns", "since the previous sample"),
+        column("cgroup", pa.string(), "", "directory of the control group"),
+        column("periods", pa.int64(), "1", "periods of the quota since the previous sample"),
+        column("throttled_periods", pa.int64(), "1", "periods in which it was used up"),
+        column("throttled_ns", pa.int64(), "ns", "how long tasks were throttled"),
         column("used_ns", pa.int64(), "ns", "processor time used"),
     ]
 )
 PROCESSES = pa.schema(
     [
         *_TIMES,
-        column("interval_ns", pa.int64(), "ns", "since the look before"),
-        column("process", pa.int64(), "", "its number; repetition.json has whose it is"),
-        column("state", pa.string(), "", "what it was doing then, as in proc_pid_stat(5)"),
-        column("ran_ns", pa.int64(), "ns", "how long its tasks ran since the look before"),
-        column("waited_ns", pa.int64(), "ns", "how long they could have run and did not"),
-        column("resident_bytes", pa.int64(), "B", "memory that it holds"),
+        column("interval_ns", pa.int64(), "ns", "since the previous sample"),
+        column("process", pa.int64(), "", "process ID; repetition.json has its host"),
+        column("state", pa.string(), "", "its state, as in proc_pid_stat(5)"),
+        column("ran_ns", pa.int64(), "ns", "how long its tasks ran since the previous sample"),
+        column("waited_ns", pa.int64(), "ns", "how long they were runnable and did not run"),
+        column("resident_bytes", pa.int64(), "B", "resident memory"),
     ]
 )
 INTERFACES = pa.schema(
@@ -88,8 +86,13 @@ INTERFACES = pa.schema(
         *_TIMES,
         column("name", pa.string(), "", "the interface"),
         *(
-            column(f"{way}_{what}", pa.int64(), unit, f"{what} {way} since the look before")
-            for way in ("received", "sent")
+            column(
+                f"{direction}_{what}",
+                pa.int64(),
+                unit,
+                f"{what} {direction} since the previous sample",
+            )
+            for direction in ("received", "sent")
             for what, unit in (("bytes", "B"), ("packets", "1"), ("errors", "1"), ("drops", "1"))
         ),
     ]
@@ -98,34 +101,34 @@ _TCP = {
     "congestion_state": ("1", "0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss"),
     "rto_ns": ("ns", "retransmission time-out"),
     "rtt_ns": ("ns", "smoothed RTT"),
-    "rtt_variance_ns": ("ns", "its variation"),
-    "rtt_min_ns": ("ns", "least RTT of late"),
+    "rtt_variance_ns": ("ns", "RTT variation"),
+    "rtt_min_ns": ("ns", "minimum RTT"),
     "send_mss_bytes": ("B", "largest segment"),
     "snd_cwnd": ("1", "congestion window"),
     "slow_start_threshold_segments": ("1", "slow-start threshold; null before the first loss"),
-    "unacknowledged_segments": ("1", "segments under way"),
-    "lost_segments": ("1", "segments that are taken for lost"),
+    "unacknowledged_segments": ("1", "segments in flight"),
+    "lost_segments": ("1", "segments considered lost"),
     "retransmitted_segments": ("1", "retransmissions so far"),
     "sent_bytes": ("B", "payload sent so far, retransmissions included"),
     "acknowledged_bytes": ("B", "payload acknowledged so far"),
     "received_bytes": ("B", "payload received so far"),
-    "not_sent_bytes": ("B", "written and not sent yet"),
-    "send_window_bytes": ("B", "the receiver's window"),
-    "receive_window_bytes": ("B", "the own window"),
-    "delivery_rate_bytes_per_second": ("B/s", "rate of delivery"),
-    "pacing_rate_bytes_per_second": ("B/s", "rate of pacing; null where nothing paces"),
-    "busy_ns": ("ns", "how long there was something to send"),
+    "not_sent_bytes": ("B", "written, not yet sent"),
+    "send_window_bytes": ("B", "the peer's advertised window"),
+    "receive_window_bytes": ("B", "the own advertised window"),
+    "delivery_rate_bytes_per_second": ("B/s", "delivery rate"),
+    "pacing_rate_bytes_per_second": ("B/s", "pacing rate; null without pacing"),
+    "busy_ns": ("ns", "time busy sending data"),
     "receive_window_limited_ns": ("ns", "of that: limited by the receiver's window"),
-    "send_buffer_limited_ns": ("ns", "of that: limited by the own buffer"),
+    "send_buffer_limited_ns": ("ns", "of that: limited by the send buffer"),
 }
 SOCKETS = pa.schema(
     [
         *_TIMES,
-        column("local", pa.string(), "", "the host's end"),
-        column("peer", pa.string(), "", "the other end"),
-        column("congestion_control", pa.string(), "", "its name"),
-        column("receive_queue_bytes", pa.int64(), "B", "not read yet by the application"),
-        column("send_queue_bytes", pa.int64(), "B", "not acknowledged yet"),
+        column("local", pa.string(), "", "the host's address and port"),
+        column("peer", pa.string(), "", "the peer's address and port"),
+        column("congestion_control", pa.string(), "", "congestion control algorithm"),
+        column("receive_queue_bytes", pa.int64(), "B", "received, not yet read by the application"),
+        column("send_queue_bytes", pa.int64(), "B", "sent or queued, not yet acknowledged"),
         *(column(name, pa.int64(), unit, meaning) for name, (unit, meaning) in _TCP.items()),
     ]
 )
@@ -135,11 +138,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What became of a repetition's samples.
+    """The outcome of converting a repetition's samples.
 
     Attributes:
-        machine: Shares of the machine's processors over the whole time (:func:`summary`).
-        malformed: Lines that are no samples, by file, where there are any.
+        machine: Shares of the machine's CPU time over all samples (:func:`summary`).
+        malformed: The number of malformed lines by file, where there are any.
     """
 
     machine: Row
@@ -147,10 +150,10 @@ class Converted:
 
 
 def convert(directory: Path, hosts: Sequence[str], guests: Collection[str] = ()) -> Converted:
-    """Turns every ``HOST.jsonl`` into tables beside it, and removes it.
+    """Converts every ``HOST.jsonl`` to tables beside it, and removes it.
 
-    A guest is a machine of its own: ``HOST.machine`` is what it sampled of itself. The process that
-    runs it is among those of this machine.
+    A guest samples its virtual machine, in ``HOST.machine``; the process of the virtual machine is
+    sampled with those of this machine.
     """
     machine: Row = {}
     malformed: dict[str, int] = {}
@@ -185,7 +188,7 @@ def convert(directory: Path, hosts: Sequence[str], guests: Collection[str] = ())
 
 @dataclass(frozen=True, slots=True)
 class SampleLines:
-    """What a file of samples holds.
+    """The contents of a file of samples.
 
     Attributes:
         rows: The samples, in order.
@@ -202,7 +205,7 @@ def read_lines(source: Path) -> SampleLines:
     malformed = 0
     for number, text in enumerate(source.read_bytes().splitlines()):
         try:
-            line = json.loads(text)
+            line = former.keys(json.loads(text))
         except ValueError:
             line = None
         if isinstance(line, dict) and isinstance(line.get("at_ns"), int):
@@ -241,16 +244,16 @@ def _when(line: Row) -> Row:
 
 
 def summary(lines: Sequence[Row]) -> dict[str, Any]:
-    """Shares over the whole time; null where the kernel does not say."""
+    """Shares of CPU time over all samples; null where the kernel does not report them."""
 
     def mean(key: str) -> float | None:
-        seen = [
+        shares = [
             ((line.get("processors") or {}).get(key), line.get("interval_ns") or 0)
             for line in lines
         ]
-        told = [(share, interval) for share, interval in seen if share is not None]
-        weight = sum(interval for _, interval in told)
-        return sum(share * interval for share, interval in told) / weight if weight else None
+        known = [(share, interval) for share, interval in shares if share is not None]
+        weight = sum(interval for _, interval in known)
+        return sum(share * interval for share, interval in known) / weight if weight else None
 
     idle = mean("idle_share")
     return {

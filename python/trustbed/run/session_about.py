@@ -1,4 +1,4 @@
-"""Which program carries out a run or a campaign, and since when; for manifests and reports."""
+"""Version and start of a session of a run or campaign, for manifests and reports."""
 
 from __future__ import annotations
 

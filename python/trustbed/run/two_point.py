@@ -1,7 +1,7 @@
-"""What two captures of a repetition saw of the same packets: beside both ends of a workload.
+"""Joins the two captures at the ends of each workload of a repetition.
 
-One table of it, and evidence for the verdicts of transfers that were captured beside their sender.
-One clock timestamps everything on this machine, and a guest's veth link beside it; captures inside
+The result is one table, and evidence for the verdicts of transfers that were captured at their
+sender. All captures on this machine, a guest's veth link included, share one clock; captures inside
 a guest are not joined.
 """
 
@@ -24,16 +24,16 @@ from trustbed.diagnose.two_point import TwoPointEvidence
 from trustbed.scenario import Scenario
 from trustbed.scenario.owners import owner
 
-_PLACES: tuple[Side, ...] = ("first", "second")
+_SIDES: tuple[Side, ...] = ("first", "second")
 
 
 class JoinedCaptures:
-    """The captures of a repetition, by the host beside which each was taken.
+    """The two-point captures of a repetition, by the two hosts at which they were taken.
 
-    Joined where both ends of a workload have one.
+    Captures are joined where both ends of a workload have one.
 
     Attributes:
-        unjoined: Why two captures could not be joined, by their hosts.
+        unjoined: Why two captures could not be joined, by hosts (``client-server``).
     """
 
     def __init__(self, files: Mapping[str, Path], scenario: Scenario) -> None:
@@ -50,36 +50,36 @@ class JoinedCaptures:
                 self.unjoined["-".join(pair)] = error.message
 
     def write(self, path: Path) -> None:
-        """Writes the two_point of all workloads to a Parquet file, if there are any."""
+        """Writes the two-point results of all workloads to a Parquet file, if there are any."""
         if tables := list(self._tables()):
             pa.parquet.write_table(
                 pa.concat_tables(tables), path, compression="zstd", version="2.6"
             )
 
     def host_of(self, point: str, hosts: HostOf) -> HostOf:
-        """Adds the other end's evidence of transfers sent beside ``point`` to that of ``hosts``.
+        """Adds two-point evidence of transfers sent at ``point`` to the evidence of ``hosts``.
 
-        The other end is the host that has the transfer's other address: several may use one port of
-        ``point``.
+        The other capture is that of the host with the transfer's other address, since several
+        hosts may use one port of ``point``.
         """
-        seen = self._seen_from(point)
+        evidence = self._evidence_at(point)
 
         def of(row: Row) -> HostEvidence | None:
             host = hosts(row)
-            ask = seen.get(frozenset({self._hosts.get(row["src"]), self._hosts.get(row["dst"])}))
-            ends = None if ask is None else ask(row)
+            pair = frozenset({self._hosts.get(row["src"]), self._hosts.get(row["dst"])})
+            ends = evidence[pair](row) if pair in evidence else None
             return host if ends is None else replace(host or HostEvidence(), ends=ends)
 
         return of
 
-    def _seen_from(
+    def _evidence_at(
         self, point: str
     ) -> Mapping[frozenset[str | None], Callable[[Mapping[str, Any]], TwoPointEvidence | None]]:
-        """Whom to ask, by the two hosts of a transfer."""
+        """Functions from a transfer to its two-point evidence, by the transfer's two hosts."""
         return {
-            frozenset(pair): ends.sent_from(place)
+            frozenset(pair): ends.sent_from(side)
             for pair, ends in self._joined.items()
-            for place, end in zip(_PLACES, pair, strict=True)
+            for side, end in zip(_SIDES, pair, strict=True)
             if end == point
         }
 
@@ -97,11 +97,11 @@ class JoinedCaptures:
                 _field("workload", "name of the workload that it belongs to; null for others"),
                 [pa.array(owners, pa.string())],
             )
-            for number, (place, end) in enumerate(zip(_PLACES, pair, strict=True)):
-                meaning = f"the {place} of the two captures: the host beside which it was taken"
+            for number, (side, end) in enumerate(zip(_SIDES, pair, strict=True)):
+                meaning = f"the {side} of the two captures: the host beside which it was taken"
                 table = table.add_column(
                     number,
-                    _field(f"{place}_capture", meaning),
+                    _field(f"{side}_capture", meaning),
                     [pa.array([end] * len(table), pa.string())],
                 )
             yield table
@@ -113,7 +113,7 @@ class JoinedCaptures:
 
 
 def _pairs(scenario: Scenario) -> list[tuple[str, str]]:
-    """The ends of workloads; two hosts that begin workloads towards each other are one pair."""
+    """The pairs of hosts with workloads between them; each pair once, whichever direction."""
     found: dict[frozenset[str], tuple[str, str]] = {}
     for one in scenario.workloads:
         if one.to is not None:

@@ -1,10 +1,8 @@
-"""What a workload did, as tables.
+"""The results of a workload as tables: of external programs and of the built-in clients.
 
-The outputs of known programs, the requests of our HTTP client, the transfers of ours.
-
-The tables have the columns of :mod:`trustbed.workload` for every program, so that ``ab`` and the
-built-in client can stand in one figure. A program whose output cannot be read has no tables; that
-is reported, not raised: the repetition is judged all the same.
+All tables have the columns of :mod:`trustbed.workload`, so that ``ab`` and the built-in client can
+be compared in one figure. If the output of a program cannot be read, this is reported, not raised:
+the repetition is judged without its tables.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from trustbed.workload.tables import table as table_of
 
 _FAULT = re.compile(r"(\d+) (\w+)")
 _KERNEL = {
-    "busy_ns": "how long the sender's kernel had something to send",
+    "busy_ns": "time busy sending data",
     "receive_window_limited_ns": "of that: limited by the receiver's window",
     "send_buffer_limited_ns": "of that: limited by the sender's own buffer",
 }
@@ -43,7 +41,7 @@ Tables = dict[str, pa.Table]
 
 
 def tables_of(workload: Mapping[str, Any], directory: Path) -> tuple[Tables, str | None]:
-    """The tables of a workload by its record, and why there are none where there should be some."""
+    """The tables of a workload; if its results cannot be read, the reason."""
     logs = directory / "logs"
     report = workload.get("report") or {}
     try:
@@ -108,9 +106,9 @@ def _transfers(report: Mapping[str, Any]) -> pa.Table:
 
 
 def _requests(source: Path, report: Mapping[str, Any]) -> pa.Table:
-    """The rows of our HTTP client in the schema of all requests.
+    """The rows of the built-in HTTP client in the schema of all requests.
 
-    Their times count from the start of the client.
+    Times in its rows count from the start of the client.
     """
     read = rows.read(source)
     begun, sent, last = (read.column(f"{name}_ns") for name in ("begun", "sent", "last_byte"))

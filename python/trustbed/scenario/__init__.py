@@ -1,4 +1,4 @@
-"""What is to be done.
+"""Scenario, campaign and inventory files.
 
 A scenario file, read into a frozen model, with every error naming file, line and key.
 """

@@ -1,14 +1,12 @@
-"""Hosts out of an inventory that was written for Ansible, as YAML.
+"""Reads hosts from an Ansible inventory, as YAML: the part that describes how a host is reached.
 
-The part of it that says how a host is reached.
-
-Read are groups with their hosts, children and vars, and of the variables ``ansible_host``,
+It reads groups with their hosts, children and vars, and of the variables ``ansible_host``,
 ``ansible_port``, ``ansible_user``, ``ansible_ssh_private_key_file``, ``ansible_connection``
-(``ssh`` or ``local``), ``ansible_ssh_common_args`` as far as it names jump hosts, and our own
-``trustbed_…``. A host's own variables win over a group's, and a deeper group's over those above it;
-where Ansible would decide between groups of one depth by their names, this asks which is meant.
-Other variables that change how a host is reached are errors; whatever else there is, is named as
-ignored.
+(``ssh`` or ``local``), ``ansible_ssh_common_args`` as far as it names jump hosts, and trustbed's
+own ``trustbed_…``. A host's own variables override a group's, and a deeper group's those above it;
+where Ansible would decide between groups of one depth by their names, conflicting values are an
+error. Other variables that change how a host is reached are errors, too; everything else is listed
+as ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from trustbed.scenario.inventory import (
     Jump,
     Local,
     Ssh,
-    Way,
+    Transport,
 )
 from trustbed.scenario.metric_sources import SOURCES, read_cloudwatch, read_prometheus
 from trustbed.scenario.positions import Keys
@@ -59,7 +57,7 @@ _REFUSED: Mapping[str, str] = {
     "ansible_password": "log in by a key: ansible_ssh_private_key_file, or an agent",
     "ansible_ssh_pass": "log in by a key: ansible_ssh_private_key_file, or an agent",
     "ansible_ssh_password": "log in by a key: ansible_ssh_private_key_file, or an agent",
-    "ansible_group_priority": "say what is meant in the host's own variables",
+    "ansible_group_priority": "set the variable on the host itself",
 }
 _REACHES = re.compile(
     r"ansible_(ssh|paramiko|docker|kubectl|podman|winrm|psrp|scp|sftp)_.*"
@@ -71,7 +69,7 @@ _RANGE = re.compile(r"\[[0-9A-Za-z]+:[0-9A-Za-z]+")
 
 @dataclass(slots=True)
 class _Group:
-    """What all places of the file say of a group."""
+    """A group, merged from all its occurrences in the file."""
 
     variables: dict[str, tuple[Any, Key]] = field(default_factory=dict)
     hosts: dict[str, None] = field(default_factory=dict)
@@ -79,10 +77,10 @@ class _Group:
 
 
 def read_inventory(path: Path, text: str) -> Inventory:
-    """What an inventory of Ansible's says.
+    """Reads an Ansible inventory.
 
     Raises:
-        ScenarioError: It is none, or cannot be understood without doubt.
+        ScenarioError: It is not one, or is ambiguous.
     """
     try:
         values, lines = read_yaml(text)
@@ -110,7 +108,7 @@ class _Reader:
             raise self._source.error(
                 (),
                 "there is no host",
-                "all: and below it hosts: and below that the name of one, each further in",
+                "all: and below it hosts: and below that a host's name, each indented further",
             )
         hosts = tuple(self._host(name, key) for name, (key, _) in self._hosts.items())
         groups = tuple((name, tuple(self._members(name))) for name in self._groups if name != ALL)
@@ -135,7 +133,7 @@ class _Reader:
             if _RANGE.search(host):
                 raise self._source.error(
                     where,
-                    "ranges of hosts are not read here",
+                    "ranges of hosts are not supported",
                     "write every host on a line of its own",
                 )
             self._checks.name(where, host)
@@ -155,20 +153,20 @@ class _Reader:
                 )
 
     def _take(self, taken: dict[str, tuple[Any, Key]], key: Key, values: object) -> None:
-        """Variables that stand in one place."""
+        """The variables of one mapping."""
         for variable, value in self._mapping(key, values).items():
             where = (*key, variable)
             if variable in _REFUSED:
-                raise self._source.error(where, f"{variable} is not read here", _REFUSED[variable])
+                raise self._source.error(where, f"{variable} is not supported", _REFUSED[variable])
             if variable not in _USED:
                 if _REACHES.fullmatch(variable):
                     hint = (
-                        "put what it says into ~/.ssh/config, or describe the host in an "
-                        "inventory of our own (TOML)"
+                        "put the setting into ~/.ssh/config, or describe the host in a trustbed "
+                        "inventory (TOML)"
                     )
                     raise self._source.error(
                         where,
-                        f"{variable} is not read here, and changes how the host is reached",
+                        f"{variable} is not supported, and changes how the host is reached",
                         hint,
                     )
                 self._ignored.append(Ignored(line=self._source.lines.get(where), key=variable))
@@ -176,7 +174,7 @@ class _Reader:
             before = taken.get(variable)
             if before is not None and before[0] != value:
                 raise self._source.error(
-                    where, f"stood before as {before[0]!r}", "leave one of them out"
+                    where, f"is {before[0]!r} elsewhere in the file", "leave one of them out"
                 )
             taken[variable] = (value, where)
 
@@ -186,25 +184,25 @@ class _Reader:
         if not isinstance(values, dict):
             raise self._source.error(
                 key,
-                f"must be names with a colon behind each, not {values!r:.60}",
-                "write one name on each line",
+                f"must be a mapping of names, not {values!r:.60}",
+                "write one name per line, followed by a colon",
             )
         return values
 
     def _above(self, name: str) -> Iterator[str]:
-        """The groups that a group is in, however deep."""
-        waiting, seen = [name], {name}
+        """The groups that contain a group, at any depth."""
+        waiting, found = [name], {name}
         while waiting:
             for parent in self._groups[waiting.pop()].parents:
-                if parent not in seen:
-                    seen.add(parent)
+                if parent not in found:
+                    found.add(parent)
                     waiting.append(parent)
                     yield parent
 
     def _depths(self) -> dict[str, int]:
-        """How deep each group lies.
+        """The depth of each group: the longest path from the group of all.
 
-        The longest way from the group of all, and there are no circles.
+        There are no cycles.
         """
         depths = {name: int(name != ALL) for name in self._groups}
         changed = True
@@ -240,11 +238,9 @@ class _Reader:
                 own = self._hosts[name][1]
                 if other_depth == depth and found[variable][0] != value and variable not in own:
                     message = (
-                        f"{name} is in {other} too, where {variable} is {found[variable][0]!r}"
+                        f"{name} is in {other} as well, where {variable} is {found[variable][0]!r}"
                     )
-                    raise self._source.error(
-                        where, message, "say which is meant in the host's own variables"
-                    )
+                    raise self._source.error(where, message, "set the variable on the host itself")
                 found[variable] = (value, where)
                 depths[variable] = (depth, group)
         return found | self._hosts[name][1]
@@ -257,14 +253,12 @@ class _Reader:
         )
         if private is not None and measured is None:
             hint = "write trustbed_measure, which others connect to"
-            raise self._source.error(
-                private[1], "the address that stands for it outside is missing", hint
-            )
+            raise self._source.error(private[1], "the public address is missing", hint)
         directory = self._text(variables, "trustbed_directory")
         prometheus, cloudwatch = (self._table(variables, f"trustbed_{name}") for name in SOURCES)
         return InventoryHost(
             name=name,
-            way=self._way(name, key, variables),
+            transport=self._transport(name, key, variables),
             measured=None if measured is None else self._checks.measured(measured[1], measured[0]),
             private=None if private is None else self._checks.measured(private[1], private[0]),
             directory=None
@@ -274,17 +268,19 @@ class _Reader:
             cloudwatch=None if cloudwatch is None else read_cloudwatch(cloudwatch),
         )
 
-    def _way(self, name: str, key: Key, variables: Mapping[str, tuple[Any, Key]]) -> Way:
+    def _transport(
+        self, name: str, key: Key, variables: Mapping[str, tuple[Any, Key]]
+    ) -> Transport:
         connection = self._text(variables, "ansible_connection")
         if connection is not None and connection[0] == "local":
             return Local()
         if connection is not None and connection[0] not in ("ssh", "smart"):
             hint = (
-                'describe the host in an inventory of our own (TOML): command = ["docker", '
+                'describe the host in a trustbed inventory (TOML): command = ["docker", '
                 '"exec", "-i", "web"]'
             )
             raise self._source.error(
-                connection[1], f"a connection by {connection[0]} is not made here", hint
+                connection[1], f"connections by {connection[0]} are not supported", hint
             )
         address = self._text(variables, "ansible_host") or (name, key)
         user = self._text(variables, "ansible_user")
@@ -298,24 +294,24 @@ class _Reader:
         )
 
     def _text(self, variables: Mapping[str, tuple[Any, Key]], name: str) -> tuple[str, Key] | None:
-        """A variable that is a text, and where it stands."""
+        """A string variable, and its position."""
         value, key = variables.get(name, (None, ()))
         if value is None:
             return None
         if not isinstance(value, str):
             raise self._source.error(
-                key, f"must be a text, not {value!r:.60}", f'for example: {name}: "…"'
+                key, f"must be a string, not {value!r:.60}", f'for example: {name}: "…"'
             )
         if "{{" in value or "{%" in value:
             hint = (
                 f"write the value; `ansible-inventory --list --yaml --inventory "
-                f"{self._source.file}` fills in what it can"
+                f"{self._source.file}` expands what it can"
             )
-            raise self._source.error(key, "templates are not filled in here", hint)
+            raise self._source.error(key, "templates are not expanded", hint)
         return value, key
 
     def _table(self, variables: Mapping[str, tuple[Any, Key]], name: str) -> Table | None:
-        """A variable that has keys of its own."""
+        """A variable that is a mapping."""
         value, key = variables.get(name, (None, ()))
         return None if value is None else Table(self._source, key, value)
 
@@ -337,7 +333,7 @@ class _Reader:
             return None
         text, key = given
         refused = self._source.error(
-            key, "only ProxyJump is read of it", "put other options of ssh into ~/.ssh/config"
+            key, "only ProxyJump is supported", "put other options of ssh into ~/.ssh/config"
         )
         try:
             words = shlex.split(text)

@@ -23,9 +23,9 @@ _LEAST_PACKET, _MOST_PACKET = 64, 65_535
 
 
 def read_backgrounds(root: Table, hosts: Sequence[str]) -> tuple[Background, ...]:
-    """Every ``[background.NAME]``, the silent ones too.
+    """Every ``[background.NAME]``, including silent ones.
 
-    They are what the others are compared with.
+    The others are compared with them.
     """
     found = []
     for name, table in root.tables("background").items():
@@ -48,7 +48,9 @@ def _background(name: str, table: Table, hosts: Sequence[str]) -> Background:
     model: BackgroundModel = table.choice("model", BACKGROUND_MODELS, "none")
     source, to = host_of(table, "from", hosts), host_of(table, "to", hosts)
     if source == to:
-        raise table.error("to", f"{to} would talk to itself, past every link", "name another host")
+        raise table.error(
+            "to", f"{to} would connect to itself, bypassing every link", "name another host"
+        )
     if model in ("cbr", "poisson"):
         table.must("rate", 'rate = "3.3Mbit/s"')
     if model == "playback":
@@ -79,7 +81,7 @@ def _background(name: str, table: Table, hosts: Sequence[str]) -> Background:
 def _release(table: Table) -> str:
     value = table.text("release", "paced")
     if value not in ("paced", "unpaced") and not _TIMER.fullmatch(value):
-        table.choice("release", _RELEASES, "paced")  # complains
+        table.choice("release", _RELEASES, "paced")  # raises the error
     return value
 
 
@@ -99,17 +101,14 @@ def _check_playback(table: Table, background: Background) -> None:
             if table.raw(key) is not None and background.model != "none":
                 raise table.error(
                     key,
-                    f"says nothing about {background.model} traffic",
+                    f"has no effect on {background.model} traffic",
                     'leave it out, or choose model = "playback"',
                 )
         return
     if background.sources > 1:
         raise table.error(
             "sources",
-            (
-                f"each of {background.sources} sources would play all of the capture, at the "
-                f"same moments"
-            ),
+            (f"each of {background.sources} sources would play the whole capture at the same time"),
             (
                 "leave sources out; parts of a capture can be tables of their own, each with "
                 'its filter, for example filter = "tcp port 80"'
@@ -120,6 +119,6 @@ def _check_playback(table: Table, background: Background) -> None:
     ):
         raise table.error(
             "direction",
-            "both directions of a capture need to be told apart",
+            "the two directions of a capture need a filter each",
             'for example: filter = "src host 10.0.0.1", reverse_filter = "dst host 10.0.0.1"',
         )

@@ -1,9 +1,9 @@
 """Reads a campaign file.
 
-Pairs of hosts of an inventory, the rounds that they take part in, and what is kept.
+Pairs of hosts of an inventory, the rounds that they take part in, and what is stored.
 
-What only the hosts can show (that they answer, that the receiver can be reached, that a disk is
-full) is found when the campaign runs.
+What depends on the hosts (whether they answer, whether the receiver can be reached, whether a disk
+is full) is checked when the campaign runs.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def load(path: Path) -> CampaignFile:
     """Reads a campaign, and the inventory that it names.
 
     Raises:
-        ScenarioError: Something is wrong with one of them; it says where, and what to write
+        ScenarioError: One of them is invalid; the message names the position and what to write
             instead.
     """
     text = read_text(path, NATURE)
@@ -108,7 +108,7 @@ def load(path: Path) -> CampaignFile:
 
 
 def _inventory(root: Table) -> Inventory:
-    """The inventory that is named, or the one that is written here."""
+    """The inventory file that the campaign names, or the hosts in the campaign itself."""
     file = root.file("inventory")
     if file is None:
         if "hosts" not in root:
@@ -120,12 +120,12 @@ def _inventory(root: Table) -> Inventory:
     if "hosts" in root:
         raise root.error(
             "hosts",
-            "there is an inventory too",
+            "there is an inventory as well",
             "name hosts in one of the two; leave the other out",
         )
     wrong = next((key for key in _INVENTORY_KEYS if key in root), None)
     if wrong is not None:
-        raise root.error(wrong, "belongs to hosts that are written here", f"write it into {file}")
+        raise root.error(wrong, "belongs to hosts in the campaign itself", f"write it into {file}")
     return load_inventory(file)
 
 
@@ -141,7 +141,7 @@ def _pairs(root: Table, hosts: Sequence[str]) -> tuple[HostPair, ...]:
         pair = _pair(table, hosts)
         if pair.name in found:
             other = found[pair.name]
-            twice = f"{other.sender} and {other.receiver} are {pair.name} too"
+            twice = f"{other.sender} and {other.receiver} are also named {pair.name}"
             raise table.error(
                 "name" if "name" in table else None, twice, "give each a name of its own"
             )
@@ -155,13 +155,15 @@ def _pair(table: Table, hosts: Sequence[str]) -> HostPair:
     sender, receiver = host_of(table, "sender", hosts), host_of(table, "receiver", hosts)
     if sender == receiver:
         raise table.error(
-            "receiver", f"{receiver} would send to itself, past every network", "name another host"
+            "receiver",
+            f"{receiver} would send to itself, bypassing every network",
+            "name another host",
         )
     name = table.text("name", f"{sender}-{receiver}")
     if _NAME.fullmatch(name) is None:
         raise table.error(
             "name",
-            f"{name!r} is no name for a pair of hosts",
+            f"{name!r} is not a valid name for a pair of hosts",
             "up to 129 letters, digits, dots, dashes and underscores",
         )
     address = table.text("address", None)
@@ -184,7 +186,9 @@ def _rounds(root: Table) -> Rounds:
     table = root.table("rounds")
     if table is None:
         raise root.missing(
-            ("rounds",), "nothing says how long it lasts", '[rounds] and below it: lasts = "24h"'
+            ("rounds",),
+            "the length of the campaign is missing",
+            '[rounds] and below it: lasts = "24h"',
         )
     period = table.span_above_zero("period", 300 * SECOND, example="300s")
     order: Order = table.choice("order", ORDERS, "cyclic")
@@ -218,31 +222,33 @@ def _rounds(root: Table) -> Rounds:
         raise table.error(
             "pings" if "pings" in table else "period",
             message,
-            "ask for fewer pings, or for a longer period",
+            "configure fewer pings, or a longer period",
         )
     if found.before_ns >= period:
         message = (
-            f"what comes before the connections may take {_seconds(found.before_ns)}, and a "
+            f"everything before the connections may take {_seconds(found.before_ns)}, and a "
             f"period is {_seconds(period)}"
         )
         raise table.error(
             "bandwidth" if "bandwidth" in table else "delay",
             message,
-            "ask for less, or for a longer period",
+            "configure less, or a longer period",
         )
     table.close()
     return found
 
 
 def _count(table: Table, period: int) -> int:
-    """How many rounds every pair has: as many as are asked for, or as whole periods fit."""
+    """The number of rounds of every pair: ``count``, or the whole periods that fit."""
     if "count" in table:
         if "lasts" in table:
-            raise table.error("lasts", "says nothing beside count", "leave one of the two out")
+            raise table.error("lasts", "has no effect beside count", "leave one of the two out")
         return table.whole("count", 1, least=1, most=_MOST_ROUNDS)
     if "lasts" not in table:
         raise table.missing(
-            ("lasts", "count"), "nothing says how long it lasts", 'lasts = "24h", or count = 288'
+            ("lasts", "count"),
+            "the length of the campaign is missing",
+            'lasts = "24h", or count = 288',
         )
     count: int = table.span_above_zero("lasts", period, example="24h") // period
     if count < 1:
@@ -255,7 +261,7 @@ def _count(table: Table, period: int) -> int:
         raise table.error(
             "lasts",
             f"holds {count:,} periods of {_seconds(period)}",
-            f"let it have at most {_MOST_ROUNDS:,}",
+            f"at most {_MOST_ROUNDS:,} are possible",
         )
     return count
 
@@ -282,7 +288,7 @@ def _table(table: Table) -> TableName | tuple[Index, ...]:
         if _INDEX_NAME.fullmatch(index.name) is None:
             raise row.error(
                 "name",
-                f"{index.name!r} is no name for an index",
+                f"{index.name!r} is not a valid name for an index",
                 "up to 32 letters, digits, dots, dashes and underscores",
             )
         if index.name in indices:
@@ -297,7 +303,7 @@ def _table(table: Table) -> TableName | tuple[Index, ...]:
 
 
 def _windows(outer: Table, sizes: TableName | tuple[Index, ...]) -> tuple[int | None, int | None]:
-    """What the receiver clamps the windows of probe and data to, in bytes."""
+    """The receiver's window clamps of probe and data, in bytes."""
     published = sizes in ("planetlab", "ec2")
     usual_probe, usual_data = PUBLISHED_WINDOWS if published else (None, None)
     table = outer.table("windows")
@@ -317,7 +323,7 @@ def _delay(outer: Table) -> Delay | None:
     gap = table.span_above_zero("mean_gap", usual.mean_gap_ns)
     if gap < _SHORTEST_GAP:
         raise table.error(
-            "mean_gap", f"{table.raw('mean_gap')} is traffic, and no probing", "give at least 1ms"
+            "mean_gap", f"{table.raw('mean_gap')} is too short for probing", "give at least 1ms"
         )
     found = Delay(
         probes=table.whole("probes", usual.probes, least=1, most=_MOST_PROBES), mean_gap_ns=gap
@@ -341,7 +347,7 @@ def _bandwidth(outer: Table) -> tuple[tuple[tuple[Estimator, int], ...], bool]:
         raise outer.error(
             "bandwidth",
             "names no estimator",
-            'name one with the time that it may take: bandwidth = { pathload = "120s" }',
+            'name one with its time limit: bandwidth = { pathload = "120s" }',
         )
     for name, limit in found:
         if limit < _LEAST_ESTIMATE:
@@ -357,7 +363,7 @@ def _seconds(nanoseconds: int) -> str:
     return f"{nanoseconds / SECOND:g} s"
 
 
-# What is kept, and what is wanted of it.
+# What is stored, and the precision of the report.
 
 
 def _recording(root: Table) -> Recording:
@@ -370,7 +376,7 @@ def _recording(root: Table) -> Recording:
         disk_bytes=table.size("disk", None, least=_LEAST_DISK, most=_MOST_DISK),
     )
     if not found.capture and "snap" in table:
-        raise table.error("snap", "says nothing without a capture", "leave it out, or capture")
+        raise table.error("snap", "has no effect without a capture", "leave it out, or capture")
     table.close()
     return found
 
@@ -386,14 +392,14 @@ def _wanted(root: Table) -> Wanted:
     if not 0.5 <= found.level <= 0.9999:
         raise table.error(
             "confidence",
-            f"{table.raw('confidence')} is no level of an interval",
-            "give from 50% to 99.99%, as a rule 95%",
+            f"{table.raw('confidence')} is not a valid confidence level",
+            "give from 50% to 99.99%, usually 95%",
         )
     if found.half_width < _LEAST_HALF_WIDTH:
         raise table.error(
             "half_width",
             f"{table.raw('half_width')} is too narrow for any number of rounds",
-            "give from 0.01% on, for example 5%",
+            "give at least 0.01%, for example 5%",
         )
     table.close()
     return found
@@ -402,7 +408,7 @@ def _wanted(root: Table) -> Wanted:
 def _check_room(root: Table, campaign: Campaign) -> None:
     """A host takes part in one round at a time.
 
-    Of all its pairs, at least the pings must fit into a period.
+    At least the pings of all its pairs must fit into a period.
     """
     rounds = campaign.rounds
     host, pairs = Counter(host for pair in campaign.pairs for host in pair.hosts).most_common(1)[0]

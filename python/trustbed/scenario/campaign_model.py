@@ -3,7 +3,7 @@
 Which hosts exchange connection pairs, how often, of which sizes, and what is stored.
 
 A connection pair is a short transfer, the probe, and a long one, the data, between the same two
-hosts; what the first says about the second is what pairs are for. Rounds, windows and sizes after
+hosts; pairs exist to predict the second from the first. Rounds, windows and sizes after
 C. Lee, H. Abe, T. Hirotsu, K. Umemura, *Traffic Anomaly Analysis and Characteristics on a
 Virtualized Network Testbed*, and the same authors' *Internet Traffic Characteristics of Virtual
 Machine on Amazon EC2*.
@@ -32,15 +32,15 @@ ROLES: tuple[Role, ...] = ("probe", "data")
 ESTIMATORS: tuple[Estimator, ...] = ("pathload", "pathchirp")
 
 PUBLISHED_WINDOWS = 16 << 10, 64 << 10
-"""Windows of probe and data in the papers, after the Network Weather Service, which their tables of
-sizes bring along (bytes)."""
+"""Windows of probe and data in the papers, after the Network Weather Service; their tables of
+sizes imply them (bytes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPair:
     """Two hosts between which rounds take place.
 
-    ``address`` is what the sender connects to, if it is another than the inventory says.
+    ``address`` is what the sender connects to, if it differs from the inventory.
     """
 
     name: str
@@ -50,7 +50,7 @@ class HostPair:
 
     @property
     def hosts(self) -> tuple[str, str]:
-        """Both, neither of which is in another round meanwhile."""
+        """Both; neither takes part in another round meanwhile."""
         return self.sender, self.receiver
 
 
@@ -82,27 +82,27 @@ class Delay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
-    """What a round is, and how often it comes.
+    """What a round consists of, and how often it runs.
 
     Attributes:
-        count: Rounds of every pair of hosts, those that are skipped among them: one per period.
-        period_ns: From the moment that a round of a pair is due to the next one.
-        table: Sizes that rounds walk through: the name of a published table, or one's own.
-        order: Along the table, or every walk through it in an order of its own.
+        count: Rounds of every pair of hosts, including skipped ones: one per period.
+        period_ns: From one scheduled round of a pair to the next.
+        table: Sizes that rounds iterate over: the name of a published table, or a custom one.
+        order: In the order of the table, or shuffled for every pass.
         arrangement: All connections at once, or probes first.
         pairs_at_once: Connection pairs of a round; each has two connections.
-        probe_window_bytes: What the receiver clamps the window of a probe to; None leaves it to the
+        probe_window_bytes: The window clamp of a probe at the receiver; None leaves it to the
             kernel's autotuning.
         data_window_bytes: The same for the data.
-        pings: Before the connections.
+        pings: Number of pings before the connections.
         ping_interval_ns: From one ping to the next.
-        ping: ICMP, a TCP handshake, or what of the two gets an answer.
-        limit_ns: A connection that takes longer has failed.
-        delay: One-way delays, measured behind the pings; none unless asked for.
-        bandwidth: Estimators of available bandwidth, one after the other behind those, each with
-            the time that it may take.
-        long_packets: Whether those probe as cross traffic in long packets asks for, instead of as
-            their authors have them.
+        ping: ICMP, a TCP handshake, or whichever of the two gets an answer.
+        limit_ns: Time limit of a connection; one that takes longer has failed.
+        delay: One-way delays, measured after the pings; None unless enabled.
+        bandwidth: Estimators of available bandwidth, run in turn after those, each with its time
+            limit.
+        long_packets: Whether the estimators are adapted to cross traffic in long packets, instead
+            of following their authors.
     """
 
     count: int
@@ -123,12 +123,12 @@ class Rounds:
 
     @property
     def pinging_ns(self) -> int:
-        """What the pings take of a round."""
+        """Duration of the pings of a round."""
         return self.pings * self.ping_interval_ns
 
     @property
     def before_ns(self) -> int:
-        """What everything takes at most that comes before the connections."""
+        """The longest duration of everything before the connections."""
         return (
             self.pinging_ns
             + (0 if self.delay is None else self.delay.longest_ns)
@@ -137,9 +137,9 @@ class Rounds:
 
     @property
     def longest_ns(self) -> int:
-        """From the first ping until the last connection has met its time limit.
+        """From the first ping to the time limit of the last connection.
 
-        Establishing connections comes on top of it.
+        The time to establish connections is not included.
         """
         return self.before_ns + self.limit_ns * (2 if self.arrangement == "sequential" else 1)
 

@@ -1,7 +1,7 @@
 """The configurations of the emulator and the generators, made from a scenario.
 
 A pure translation, one line per key. Numbers are plain and carry their unit in their names;
-defaults that the agents have are left to them.
+the agents' own defaults are not repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trustbed.scenario.stalls import stalled
 BACKGROUND_PORT = 9000
 """The first port of background traffic.
 
-Whoever judges a capture knows by it which transfers are not the workload's.
+By it, the judgement recognises transfers that are not the workload's.
 """
 
 Description: TypeAlias = Mapping[str, object]
@@ -62,7 +62,7 @@ def _host(host: Host) -> Description:
 
 
 def direction(one: Direction) -> Description:
-    """The keys of a pipe; what is not asked for is left out."""
+    """The keys of a pipe; settings that the scenario leaves out are omitted."""
     steps, jitter, trace = one.delay_steps, one.jitter, one.delay_trace
     return _known(
         rate_bits_per_second=one.rate,

@@ -1,4 +1,4 @@
-"""What is wrong with a scenario: the file, the line, the key, and what to write instead."""
+"""Errors in a scenario: the file, the line, the key, and what to write instead."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from trustbed.errors import TrustbedError
 
 
 class ScenarioError(TrustbedError):
-    """A scenario that cannot be carried out.
+    """A scenario that cannot be run.
 
-    ``message`` says where and what, ``hint`` what to do.
+    ``message`` names the position and the problem, ``hint`` the remedy.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ScenarioError(TrustbedError):
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """A question that names the nearest known word, or all of them where none is near."""
+    """A suggestion: the nearest known word, or all of them if none is near."""
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     if near:
@@ -43,9 +43,9 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def misspelt(word: str, known: Iterable[str]) -> str | None:
-    """Which of the known words is meant by one that differs by a slip.
+    """The known word that a misspelt one stands for.
 
-    A letter in six, or the order of letters.
+    One letter in six may differ, or the order of letters.
     """
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)

@@ -1,7 +1,7 @@
 """The matrix of a scenario: every combination of its factors' values, each a scenario of its own.
 
-A factor names a key of the file and the values to put there, one after the other. Combinations that
-come out the same (the rate of traffic that is switched off) are one cell.
+A factor names a key of the file and the values that it takes in turn. Combinations that
+result in the same scenario (the rate of traffic that is switched off) are one cell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIXED = ("name", "about", "seed", "repetitions", "factors", "hosts")
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A key and its values; ``path`` is where the key stands, ``origin`` where the factor does."""
+    """A key and its values; ``path`` is the position of the key, ``origin`` that of the factor."""
 
     key: str
     path: Path
@@ -42,7 +42,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One combination: the level of every factor by its key, and what follows from it."""
+    """One combination: the level of every factor by its key, and the resulting scenario."""
 
     number: int
     levels: Mapping[str, str]
@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """In a few words: the levels that mean something."""
+        """The levels that have an effect, as one short text."""
         return (
             ", ".join(level for level in self.levels.values() if level != ANY) or self.scenario.name
         )
@@ -79,7 +79,7 @@ def read_factors(values: Keys, source: Source) -> tuple[Factor, ...]:
         if other is not None:
             raise source.error(
                 factor.origin,
-                f"changes what {other} changes too",
+                f"changes the same keys as {other}",
                 "put both into one factor, with tables as its values",
             )
         paths[factor.path] = factor.key
@@ -116,18 +116,18 @@ def _factor(
     if not isinstance(listed, list) or not listed:
         raise source.error(
             origin,
-            "a factor has a list of values",
+            "a factor is a list of values",
             f'for example: "{".".join(names)}" = ["5Mbit/s", "10Mbit/s"]',
         )
     if unit:
         listed = [f"{value}{unit}" for value in listed]
     levels = [_level(value) for value in listed]
-    twice = next((level for place, level in enumerate(levels) if level in levels[:place]), None)
+    twice = next((level for index, level in enumerate(levels) if level in levels[:index]), None)
     if twice is not None:
         raise source.error(
             origin,
-            f"{twice} stands twice among its values",
-            "every value comes once; repetitions are the scenario's",
+            f"{twice} is among its values twice",
+            "give every value once; to repeat cells, set repetitions",
         )
     return Factor(dotted(path), path, origin, tuple(listed))
 
@@ -142,17 +142,17 @@ def _resolved(names: tuple[str, ...], values: Keys, origin: Path, source: Source
             f"{names[0]} is the same for the whole matrix",
             "vary links, workloads or background",
         )
-    place: Any = values
+    table: Any = values
     for depth, name in enumerate(names):
         last = depth == len(names) - 1
-        if not isinstance(place, dict) or (name not in place and (not last or depth == 0)):
-            known = [key for key in place if key not in _FIXED] if isinstance(place, dict) else []
+        if not isinstance(table, dict) or (name not in table and (not last or depth == 0)):
+            known = [key for key in table if key not in _FIXED] if isinstance(table, dict) else []
             raise source.error(
                 origin,
                 f"names no key: there is no {'.'.join(names[: depth + 1])}",
                 nearest(name, known),
             )
-        place = place.get(name)
+        table = table.get(name)
     return names
 
 
@@ -167,15 +167,15 @@ def _level(value: Any) -> str:  # noqa: ANN401 - whatever the file holds
 def read_cells(values: Keys, source: Source, factors: Sequence[Factor]) -> tuple[Cell, ...]:
     """Every combination, in the order of the file, those that are alike once."""
     found: dict[Scenario, dict[str, str]] = {}
-    for places in itertools.product(*(range(len(factor.values)) for factor in factors)):
-        scenario = _combined(values, source, list(zip(factors, places, strict=True)))
+    for indices in itertools.product(*(range(len(factor.values)) for factor in factors)):
+        scenario = _combined(values, source, list(zip(factors, indices, strict=True)))
         levels = {
-            factor.key: factor.levels[place] for factor, place in zip(factors, places, strict=True)
+            factor.key: factor.levels[index] for factor, index in zip(factors, indices, strict=True)
         }
-        kept = found.setdefault(_canonical(scenario), levels)
+        merged = found.setdefault(_canonical(scenario), levels)
         for key, level in levels.items():
-            if kept[key] != level:
-                kept[key] = ANY
+            if merged[key] != level:
+                merged[key] = ANY
     return tuple(
         Cell(number, levels, scenario) for number, (scenario, levels) in enumerate(found.items())
     )
@@ -184,12 +184,12 @@ def read_cells(values: Keys, source: Source, factors: Sequence[Factor]) -> tuple
 def _combined(values: Keys, source: Source, chosen: Sequence[tuple[Factor, int]]) -> Scenario:
     changed = copy.deepcopy(values)
     replaced: dict[Path, Path] = {}
-    for factor, place in chosen:
+    for factor, index in chosen:
         table = changed
         for name in factor.path[:-1]:
             table = table[str(name)]
-        last, value = str(factor.path[-1]), factor.values[place]
-        origin = _value_origin(source, factor, place)
+        last, value = str(factor.path[-1]), factor.values[index]
+        origin = _value_origin(source, factor, index)
         if isinstance(value, dict) and isinstance(table.get(last), dict):
             table[last] = {**table[last], **copy.deepcopy(value)}
             replaced |= {(*factor.path, key): origin for key in value}
@@ -199,13 +199,13 @@ def _combined(values: Keys, source: Source, chosen: Sequence[tuple[Factor, int]]
     return read(changed, replace(source, replaced=replaced))
 
 
-def _value_origin(source: Source, factor: Factor, place: int) -> Path:
-    inside = (*factor.origin, "values", place)
-    return inside if inside in source.lines else (*factor.origin, place)
+def _value_origin(source: Source, factor: Factor, index: int) -> Path:
+    inside = (*factor.origin, "values", index)
+    return inside if inside in source.lines else (*factor.origin, index)
 
 
 def _canonical(scenario: Scenario) -> Scenario:
-    """The same with background that sends nothing stripped of what does not matter then."""
+    """The same, without the settings of background traffic that sends nothing."""
     backgrounds = tuple(
         Background(name=one.name, model="none", source=one.source, to=one.to) if one.silent else one
         for one in scenario.backgrounds

@@ -1,7 +1,7 @@
-"""Reads what is done to hosts on purpose: quotas, competitors, stops, stalled interfaces.
+"""Reads faults injected into hosts: quotas, competitors, stops, stalled interfaces.
 
-What no machine can do is refused here; whether this one can do the rest is seen when it is to be
-done.
+Faults that no machine can inject are refused here; whether this one can inject the others shows
+when the run prepares them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from trustbed.scenario.workloads import host_of
 
 MILLISECOND = SECOND // 1000
 LEAST_QUOTA_NS = MILLISECOND
-"""What a kernel grants a control group in a period at least."""
+"""The least CPU time per period that the kernel grants a control group."""
 LEAST_PERIOD_NS, LONGEST_PERIOD_NS = MILLISECOND, SECOND
 MOST_REALTIME_SHARE = 0.9
-"""Of the time, for whoever goes before everybody else: the rest of the machine must live."""
+"""Largest share of CPU time for real-time competitors: the machine must stay responsive."""
 LONGEST_REALTIME_NS = SECOND
 HANG_NS = 13 * SECOND
-"""A stalled interface unless it is said how long.
+"""Default duration of an interface stall.
 
-What was observed of hardware that hangs and is reset.
+As observed of hardware that hangs and is reset.
 """
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "cpu-quota": ("share", "period"),
@@ -73,7 +73,7 @@ def _fault(table: Table, name: str, kind: FaultKind, host: str) -> Fault:
         for key in keys:
             if key in table and key not in _KEYS[kind]:
                 raise table.error(
-                    key, f"says nothing about {kind}", f"it belongs to {other}: leave it out"
+                    key, f"has no effect on {kind}", f"it belongs to {other}: leave it out"
                 )
     fault = Fault(
         name=name,

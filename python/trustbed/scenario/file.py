@@ -16,7 +16,7 @@ from trustbed.scenario.text import SCENARIO, read_text, read_toml
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFile:
-    """What ``trustbed run`` was asked to do. ``cells`` has at least one."""
+    """A scenario file, as ``trustbed run`` executes it. ``cells`` has at least one."""
 
     file: Path
     text: str
@@ -25,7 +25,7 @@ class ScenarioFile:
 
     @property
     def first(self) -> Scenario:
-        """What all cells share (name, seed, repetitions) can be read from any."""
+        """The first cell: all cells share name, seed and repetitions."""
         return self.cells[0].scenario
 
     @property
@@ -40,7 +40,7 @@ class ScenarioFile:
 
 
 def load(path: Path) -> ScenarioFile:
-    """Reads a scenario, or says what is wrong with it: :class:`ScenarioError`."""
+    """Reads a scenario; raises :class:`ScenarioError` if it is invalid."""
     text = read_text(path, SCENARIO)
     values = read_toml(path, text, SCENARIO)
     source = Source(path, lines_of(text))
@@ -49,20 +49,20 @@ def load(path: Path) -> ScenarioFile:
 
 
 def _inputs(scenario: Scenario) -> Iterator[Path]:
-    ways: list[Direction | None] = []
+    directions: list[Direction | None] = []
     for link in scenario.links:
-        ways += [link.forward, link.backward]
+        directions += [link.forward, link.backward]
     for host in scenario.hosts:
-        ways += [host.access_up, host.access_down]
-    for way in ways:
-        if way is None:
+        directions += [host.access_up, host.access_down]
+    for direction in directions:
+        if direction is None:
             continue
-        if way.rate_trace is not None:
-            yield way.rate_trace.file
-        if way.delay_trace is not None:
-            yield way.delay_trace.delays.file
-        if way.loss is not None and way.loss.lost is not None:
-            yield way.loss.lost.file
+        if direction.rate_trace is not None:
+            yield direction.rate_trace.file
+        if direction.delay_trace is not None:
+            yield direction.delay_trace.delays.file
+        if direction.loss is not None and direction.loss.lost is not None:
+            yield direction.loss.lost.file
     for background in scenario.backgrounds:
         if background.file is not None:
             yield background.file

@@ -1,7 +1,7 @@
-"""Hosts that are machines of their own: what a scenario says of them.
+"""Reads the guests of a scenario: hosts that are virtual machines.
 
-``guest = "e1000"`` names the model of the network card; a table says more. Whether this machine can
-run guests is found out before the run, elsewhere.
+``guest = "e1000"`` names the model of the network card; a table gives more. Whether this machine
+can run guests is checked before the run, elsewhere.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Accelerator: TypeAlias = Literal["auto", "kvm", "tcg"]
 NIC_MODELS: tuple[NicModel, ...] = get_args(NicModel)
 ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
 INSIDE = "-inside"
-"""Behind a guest's name: the point of capture inside it, where its own stack sees packets.
+"""Suffix of a guest's name: the capture point inside it, where its own stack sees packets.
 
-Its name alone is the tap outside.
+The name alone is the tap outside.
 """
 _LEAST_MEMORY = 128 << 20
 _MOST_MEMORY = 64 << 30
@@ -29,10 +29,10 @@ _MOST_CPUS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """A host that is a machine of its own, run by QEMU.
+    """A host that is a virtual machine, run by QEMU.
 
     ``offloads``: its kernel leaves segmentation and checksums to the card, as far as the model
-    takes them. ``accelerator``: what runs its processors; ``auto`` is KVM where a test boot works,
+    supports them. ``accelerator``: what runs its CPUs; ``auto`` is KVM where a test boot works,
     and emulation (TCG) elsewhere.
     """
 

@@ -1,11 +1,11 @@
-"""Which hosts there are to measure between, and how each is reached.
+"""The hosts to measure between, and how each is reached.
 
-A small TOML of our own, or an inventory that Ansible has.
+A small TOML file, or an inventory written for Ansible.
 
-Nothing is connected to here. A way is SSH (OpenSSH's configuration has the last word on what is not
-said), a command that runs others elsewhere (``docker exec -i web``), this machine, or a network
-namespace of it. What a file says and this does not understand is an error with file, line and key,
-or it is named in :attr:`Inventory.ignored`.
+This module opens no connection. A transport is SSH (OpenSSH's configuration decides whatever the
+file leaves out), a command that runs others elsewhere (``docker exec -i web``), this machine, or a
+network namespace of it. An entry that is not understood is an error with file, line and key, or is
+listed in :attr:`Inventory.ignored`.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _JUMP = re.compile(
     r"(?:(?P<user>[^@]+)@)?(?:\[(?P<bracketed>[^]]+)\]|(?P<address>[^:\[\]]+))"
     r"(?::(?P<port>[0-9]+))?"
 )
-_WAYS = ("ssh", "command", "local", "namespace")
+_TRANSPORTS = ("ssh", "command", "local", "namespace")
 _LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jump:
-    """A host on the way to another. What is ``None`` OpenSSH's configuration says."""
+    """A jump host. OpenSSH's configuration decides what is ``None``."""
 
     address: str
     user: str | None = None
@@ -68,7 +68,7 @@ class Jump:
 class Ssh:
     """A host that is reached by SSH.
 
-    What is ``None`` or empty OpenSSH's configuration says; no jumps at all are ``()``.
+    OpenSSH's configuration decides what is ``None`` or empty; no jump hosts at all are ``()``.
     """
 
     address: str
@@ -80,7 +80,7 @@ class Ssh:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A host on which a command runs when its words are put behind these."""
+    """A host on which a command runs when these words precede it."""
 
     words: tuple[str, ...]
 
@@ -97,23 +97,23 @@ class Namespace:
     file: Path
 
 
-Way: TypeAlias = Ssh | Prefix | Local | Namespace
+Transport: TypeAlias = Ssh | Prefix | Local | Namespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryHost:
     """A host.
 
-    ``measured`` is the address that experiments use, ``directory`` where it keeps what is copied
-    to it, if they were given.
+    ``measured`` is the address that experiments use, ``directory`` where files are copied to, if
+    they were given.
 
-    ``private`` is its own address where that is another one: behind a translation of addresses
-    (NAT, RFC 3022) that leads one to one. ``prometheus`` and ``cloudwatch`` say what else the
-    host's resources are told by.
+    ``private`` is the host's own address if it differs: behind a one-to-one translation of
+    addresses (NAT, RFC 3022). ``prometheus`` and ``cloudwatch`` describe other sources of metrics
+    about the host.
     """
 
     name: str
-    way: Way
+    transport: Transport
     measured: Address | None = None
     private: Address | None = None
     directory: str | None = None
@@ -122,13 +122,13 @@ class InventoryHost:
 
     @property
     def outside(self) -> tuple[Outside, ...]:
-        """What tells the host's resources from outside."""
+        """Sources of metrics outside the host."""
         return tuple(one for one in (self.prometheus, self.cloudwatch) if one is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """Something in a file that has no meaning here."""
+    """An entry of a file that trustbed does not use."""
 
     line: int | None
     key: str
@@ -138,7 +138,7 @@ class Ignored:
 class Inventory:
     """Hosts in the order of their file, and groups of them by name.
 
-    ``known_hosts`` takes the place of OpenSSH's files, if it is given.
+    ``known_hosts`` replaces OpenSSH's files, if it is given.
     """
 
     file: Path
@@ -168,7 +168,7 @@ def load(path: Path) -> Inventory:
     """Reads an inventory.
 
     Raises:
-        ScenarioError: Something is wrong with it; it says where, and what to write instead.
+        ScenarioError: It is invalid; the message names the position and what to write instead.
     """
     if path.suffix in YAML_ENDINGS:
         from trustbed.scenario.ansible import read_inventory
@@ -200,37 +200,39 @@ def described(root: Table) -> Inventory:
     )
 
 
-# What the two kinds of inventory share.
+# Shared by the two kinds of inventory.
 
 
 class Checks:
-    """Checks of values that an inventory holds, with the place of each for complaints."""
+    """Checks of an inventory's values, with the position of each for error messages."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
 
     def name(self, key: Key, name: str) -> str:
-        """A name that can be a file's."""
+        """A name that is also valid as a file name."""
         if _NAME.fullmatch(name) is None or name == ALL:
             hint = (
-                "up to 64 letters, digits, dots, dashes and underscores; what is connected to "
-                "is said behind it"
+                "up to 64 letters, digits, dots, dashes and underscores; the address goes into a "
+                "key of its own"
             )
-            raise self.source.error(key, f"{name!r} is no name for a host or a group", hint)
+            raise self.source.error(
+                key, f"{name!r} is not a valid name for a host or a group", hint
+            )
         return name
 
     def destination(self, key: Key, text: str) -> str:
         """A name or an address that SSH connects to."""
         if _DESTINATION.fullmatch(text) is None:
             hint = "write a host's name or address; user and port have keys of their own"
-            raise self.source.error(key, f"{text!r} is no name or address of a host", hint)
+            raise self.source.error(key, f"{text!r} is not a name or address of a host", hint)
         return text
 
     def user(self, key: Key, text: str) -> str:
         """A user's name."""
         if _USER.fullmatch(text) is None:
             raise self.source.error(
-                key, f"{text!r} is no name of a user", "write the name by which you log in there"
+                key, f"{text!r} is not a user name", "write the name that you log in with"
             )
         return text
 
@@ -238,18 +240,18 @@ class Checks:
         """A port."""
         if not 1 <= number <= _LAST_PORT:
             raise self.source.error(
-                key, f"{number} is no port", f"give a whole number from 1 to {_LAST_PORT}"
+                key, f"{number} is not a port", f"give a whole number from 1 to {_LAST_PORT}"
             )
         return number
 
     def jump(self, key: Key, text: str) -> Jump:
-        """A host on the way, as OpenSSH writes it."""
+        """A jump host, as OpenSSH writes it."""
         found = _JUMP.fullmatch(text.strip())
         if found is None:
             raise self.source.error(
                 key,
-                f"{text!r} is no host to jump through",
-                "write user@host:port; user and port may be left out",
+                f"{text!r} is not a jump host",
+                "write user@host:port; user and port are optional",
             )
         return Jump(
             address=self.destination(key, found["bracketed"] or found["address"]),
@@ -265,17 +267,17 @@ class Checks:
             hint = (
                 "write the host's own address on the network that is measured, for example 10.1.0.5"
             )
-            raise self.source.error(key, f"{text!r} is no IP address", hint) from None
+            raise self.source.error(key, f"{text!r} is not an IP address", hint) from None
         if address.is_unspecified or address.is_multicast:
             raise self.source.error(
                 key,
-                f"{text} is no address of a host",
+                f"{text} is not the address of a host",
                 "write the one on the network that is measured",
             )
         return address
 
     def key_file(self, key: Key, name: str) -> Path:
-        """A private key that is there."""
+        """A private key that exists."""
         path = self.source.file.parent / Path(name).expanduser()
         try:
             there = path.is_file()
@@ -288,11 +290,11 @@ class Checks:
         return path
 
     def directory(self, key: Key, text: str) -> str:
-        """A directory of the host's, by its absolute name or from the user's home."""
+        """A directory on the host, absolute or below the user's home."""
         if not text.startswith(("/", "~/")) or "\n" in text:
             raise self.source.error(
                 key,
-                f"{text!r} is no directory of a host's",
+                f"{text!r} is not a directory on a host",
                 "begin with / or ~/, for example /var/tmp",
             )
         return text
@@ -300,7 +302,7 @@ class Checks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Defaults:
-    """What hosts do not say themselves."""
+    """Values for hosts that do not give their own."""
 
     user: str | None = None
     port: int | None = None
@@ -315,7 +317,7 @@ class _Defaults:
 def _hosts(root: Table) -> tuple[InventoryHost, ...]:
     checks = Checks(root.source)
     table = root.table("defaults")
-    defaults = _Defaults() if table is None else _said(table, checks, _Defaults())
+    defaults = _Defaults() if table is None else _options(table, checks, _Defaults())
     if table is not None:
         table.close()
     tables = root.tables("hosts")
@@ -326,23 +328,23 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
     hosts = []
     for name, host in tables.items():
         checks.name(host.path, name)
-        said = _said(host, checks, defaults)
+        options = _options(host, checks, defaults)
         measured, private = host.text("measure", None), host.text("private", None)
         if private is not None and measured is None:
             hint = 'write it: measure = "203.0.113.5", which others connect to'
-            raise host.error("private", "the address that stands for it outside is missing", hint)
+            raise host.error("private", "the public address is missing", hint)
         prometheus, cloudwatch = host.table("prometheus"), host.table("cloudwatch")
         hosts.append(
             InventoryHost(
                 name=name,
-                way=_way(name, host, said, checks),
+                transport=_transport(name, host, options, checks),
                 measured=None
                 if measured is None
                 else checks.measured((*host.path, "measure"), measured),
                 private=None
                 if private is None
                 else checks.measured((*host.path, "private"), private),
-                directory=said.directory,
+                directory=options.directory,
                 prometheus=None if prometheus is None else read_prometheus(prometheus),
                 cloudwatch=None if cloudwatch is None else read_cloudwatch(cloudwatch),
             )
@@ -351,7 +353,7 @@ def _hosts(root: Table) -> tuple[InventoryHost, ...]:
     return tuple(hosts)
 
 
-def _said(table: Table, checks: Checks, otherwise: _Defaults) -> _Defaults:
+def _options(table: Table, checks: Checks, otherwise: _Defaults) -> _Defaults:
     user, directory = table.text("user", None), table.text("directory", None)
     port = table.whole("port", None, least=1, most=_LAST_PORT)
     keys = tuple(checks.key_file((*table.path, "keys"), name) for name in table.texts("keys"))
@@ -371,13 +373,13 @@ def _said(table: Table, checks: Checks, otherwise: _Defaults) -> _Defaults:
     )
 
 
-def _way(name: str, table: Table, said: _Defaults, checks: Checks) -> Way:
-    given = [key for key in _WAYS if key in table]
+def _transport(name: str, table: Table, options: _Defaults, checks: Checks) -> Transport:
+    given = [key for key in _TRANSPORTS if key in table]
     if len(given) > 1:
         raise table.error(
             given[1],
-            f"{name} has {given[0]} too",
-            "a host is reached in one way; leave the others out",
+            f"{name} has {given[0]} as well",
+            "a host has one transport; leave the others out",
         )
     if given not in ([], ["ssh"]):
         wrong = next((key for key in ("user", "port", "keys", "jump") if key in table), None)
@@ -389,12 +391,18 @@ def _way(name: str, table: Table, said: _Defaults, checks: Checks) -> Way:
         return Prefix(_words(table))
     if given == ["local"]:
         if not table.flag("local", True):
-            raise table.error("local", "says nothing when it is false", "leave it out")
+            raise table.error("local", "has no effect when it is false", "leave it out")
         return Local()
     if given == ["namespace"]:
         return Namespace(_namespace(table))
     address = checks.destination((*table.path, "ssh"), table.text("ssh", name))
-    return Ssh(address=address, user=said.user, port=said.port, keys=said.keys, jumps=said.jumps)
+    return Ssh(
+        address=address,
+        user=options.user,
+        port=options.port,
+        keys=options.keys,
+        jumps=options.jumps,
+    )
 
 
 def _words(table: Table) -> tuple[str, ...]:
@@ -404,7 +412,7 @@ def _words(table: Table) -> tuple[str, ...]:
     except ValueError as error:
         raise table.error(
             "command",
-            f"cannot be cut into words: {error}",
+            f"cannot be split into words: {error}",
             'write a list: ["docker", "exec", "-i", "web"]',
         ) from None
     if not words or not all(words):
@@ -417,7 +425,7 @@ def _words(table: Table) -> tuple[str, ...]:
 def _namespace(table: Table) -> Path:
     text: str = table.text("namespace", "")
     if not text:
-        raise table.error("namespace", "is empty", "`ip netns` names those that exist")
+        raise table.error("namespace", "is empty", "`ip netns` lists those that exist")
     return Path(text) if "/" in text else Path("/run/netns", text)
 
 

@@ -1,4 +1,4 @@
-"""Reads what of a link is described by times: delays that change in steps, and outages.
+"""Reads the times of a link: delays that change in steps, and outages.
 
 Times are from the beginning of the workloads.
 """
@@ -26,7 +26,7 @@ def read_delay_steps(outer: Table) -> DelaySteps:
             row.must(key, _STEPS)
         step = DelayStep(at_ns=row.span("at", 0), delay_ns=row.span("delay", 0))
         if not steps and step.at_ns:
-            raise row.error("at", "the first step says where the delay begins", 'give it at = "0s"')
+            raise row.error("at", "the first step gives the initial delay", 'give it at = "0s"')
         if steps and step.at_ns <= steps[-1].at_ns:
             raise row.error(
                 "at", "is not later than the step before it", "put the steps in order of time"

@@ -1,9 +1,7 @@
-"""Reads links.
+"""Reads links: what each direction does with packets.
 
-What each direction does with packets, with ``up`` and ``down`` where the directions differ.
-
-A direction begins as the keys of the link say and is changed by those of its own table, so that
-``up.loss = "1%"`` changes nothing else.
+Each direction starts from the keys of the link. Its own table (``up`` or ``down``) overrides them
+one by one, so that ``up.loss = "1%"`` changes nothing else.
 """
 
 from __future__ import annotations
@@ -34,17 +32,17 @@ _LOSS_KINDS = ("gilbert-elliott", "periodic")
 
 
 def both_directions(table: Table) -> tuple[Direction, Direction]:
-    """The way up (from the first end to the second) and the way down."""
+    """Up (from the first end to the second) and down."""
     shared = direction(table, Direction())
-    ways = []
+    found = []
     for name in ("up", "down"):
         own = table.table(name)
         if own is None:
-            ways.append(shared)
+            found.append(shared)
         else:
-            ways.append(direction(own, shared))
+            found.append(direction(own, shared))
             own.close()
-    return ways[0], ways[1]
+    return found[0], found[1]
 
 
 def direction(table: Table, base: Direction) -> Direction:
@@ -85,7 +83,7 @@ def _limited(table: Table, base: Direction) -> Direction:
         and changed.rate is not None
         and changed.shaper.rate >= changed.rate
     ):
-        message = "a shaper that is not slower than the link never has anything to do"
+        message = "a shaper that is not slower than the link has no effect"
         raise table.error(
             "shaper" if "shaper" in table else "rate",
             message,
@@ -96,11 +94,11 @@ def _limited(table: Table, base: Direction) -> Direction:
 
 def _bucket(outer: Table, key: str) -> Bucket:
     table = outer.table(key)
-    assert table is not None, "the key is there"
+    assert table is not None, "the key exists"
     for inner in ("rate", "burst"):
         table.must(inner, f'{key} = {{ rate = "10Mbit/s", burst = "64KiB" }}')
     rate, burst = table.rate_above_zero("rate", None), table.size("burst", 0)
-    assert rate is not None, "the key is there"
+    assert rate is not None, "the key exists"
     if burst < _FULL_BYTES:
         raise table.error(
             "burst",
@@ -126,7 +124,7 @@ def _delayed(table: Table, base: Direction) -> Direction:
             if other in table:
                 raise table.error(
                     other,
-                    f"{other} says nothing beside delay_trace, which says every delay",
+                    f"{other} has no effect beside delay_trace, which gives every delay",
                     "leave one of the two out",
                 )
         changed = replace(
@@ -142,7 +140,7 @@ def _jitter(outer: Table) -> Jitter | None:
         spread = outer.span("jitter", 0)
         return Jitter(distribution="uniform", spread_ns=spread) if spread else None
     table = outer.table("jitter")
-    assert table is not None, "the key is there"
+    assert table is not None, "the key exists"
     table.must("spread", 'jitter = { distribution = "normal", spread = "2ms" }')
     found = Jitter(
         distribution=table.choice("distribution", DISTRIBUTIONS, "uniform"),
@@ -157,7 +155,7 @@ def _recorded_delay(outer: Table) -> RecordedDelay:
     if isinstance(outer.raw("delay_trace"), str):
         return RecordedDelay(delays=_delays(outer, "delay_trace"))
     table = outer.table("delay_trace")
-    assert table is not None, "the key is there"
+    assert table is not None, "the key exists"
     table.must("file", 'delay_trace = { file = "delays.txt", step = "10ms" }')
     found = RecordedDelay(
         delays=_delays(table, "file"),
@@ -169,7 +167,7 @@ def _recorded_delay(outer: Table) -> RecordedDelay:
 
 
 def _opportunities(table: Table) -> Recorded:
-    """A millisecond on every line, in their order; the last is how long the recording is."""
+    """A millisecond on every line, in order; the last is the length of the recording."""
     found = _recorded(
         table,
         "rate_trace",
@@ -181,7 +179,7 @@ def _opportunities(table: Table) -> Recorded:
         raise table.error(
             "rate_trace",
             f"{found.file} ends at 0 ms and cannot be repeated",
-            "its last line is its length too",
+            "its last line is also its length",
         )
     return found
 
@@ -200,10 +198,10 @@ def _recorded(
 ) -> Recorded:
     """A number on every line.
 
-    Where they have an order, each is at least so much above the one before it.
+    Where order matters, each exceeds the one before it by at least ``rises_by``.
     """
     file = table.file(key)
-    assert file is not None, "the key is there"
+    assert file is not None, "the key exists"
     values: list[int] = []
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -224,7 +222,7 @@ def _recorded(
             raise table.error(
                 key,
                 f"{file}, line {number}: {line.strip()!r} is not {what}",
-                "every line holds one; # begins a remark",
+                "every line holds one; # begins a comment",
             )
         if rises_by is not None and values and value < values[-1] + rises_by:
             raise table.error(
@@ -236,7 +234,7 @@ def _recorded(
             )
         values.append(value)
     if not values:
-        raise table.error(key, f"{file} holds no number", f"every line holds {what}")
+        raise table.error(key, f"{file} contains no number", f"every line holds {what}")
     return Recorded(file=file, values=tuple(values))
 
 
@@ -249,11 +247,11 @@ def _queue(outer: Table) -> Queue:
     if isinstance(depth := outer.raw("queue"), int):
         raise outer.error(
             "queue",
-            f"{depth} is no depth of a queue without its unit",
+            f"{depth} is not a queue depth without a unit",
             f'write packets like "{depth}p" or bytes like "64KiB"',
         )
     table = outer.table("queue")
-    assert table is not None, "the key is there"
+    assert table is not None, "the key exists"
     discipline: Discipline = table.choice("discipline", DISCIPLINES, "drop-tail")
     packets, octets = table.quantity_or_packets("limit", least_bytes=_FULL_BYTES)
     found = Queue(discipline=discipline, packets=packets, bytes=octets)
@@ -291,7 +289,7 @@ def _red(table: Table, queue: Queue) -> Queue:
     if weight == 0:
         raise table.error(
             "weight",
-            "an average in which the newest depth has no weight never changes",
+            "with a weight of 0 the average queue depth never changes",
             "give more than 0, for example 0.002",
         )
     return replace(
@@ -308,7 +306,7 @@ def _loss(outer: Table) -> Loss | None:
         share = outer.probability("loss", 0.0)
         return Loss(model="independent", probability=share) if share else None
     table = outer.table("loss")
-    assert table is not None, "the key is there"
+    assert table is not None, "the key exists"
     if "trace" in table:
         lost = _recorded(
             table, "trace", int, "a whole number, the number of a lost packet, from 0", rises_by=1
@@ -330,9 +328,9 @@ def _loss(outer: Table) -> Loss | None:
 
 
 def _gilbert(table: Table) -> Loss:
-    """Two states, as of Gilbert (1960) and Elliott (1963).
+    """Two states, after Gilbert (1960) and Elliott (1963).
 
-    Probabilities of changing, and of losing a packet in each.
+    Probabilities of a transition, and of losing a packet in each state.
     """
     for key in ("to_bad", "to_good"):
         table.must(
@@ -356,7 +354,7 @@ def _periodic(table: Table) -> Loss:
 
 def _reorder(outer: Table) -> Reorder | None:
     table = outer.table("reorder")
-    assert table is not None, "the key is there"
+    assert table is not None, "the key exists"
     for key in ("probability", "delay"):
         table.must(key, 'reorder = { probability = "1%", delay = "5ms" }')
     found = Reorder(

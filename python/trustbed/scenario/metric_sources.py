@@ -1,10 +1,10 @@
-"""Who else can say what a host does.
+"""Other metric sources for a host.
 
 A Prometheus that scrapes it, and Amazon CloudWatch, which sees what a guest cannot.
 
-Keys of a host in an inventory. Nobody is asked here, and no secret is read: CloudWatch's are found
-where boto3 looks for them, and a URL with a password in it is refused, since what an inventory says
-is written down with every round.
+They are keys of a host in an inventory. This module sends no queries and reads no secrets: boto3
+finds CloudWatch's credentials, and a URL that contains a password is refused, since the inventory
+is recorded with every round.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trustbed.scenario.table import Table
 SourceName = Literal["prometheus", "cloudwatch"]
 SOURCES: tuple[SourceName, ...] = ("prometheus", "cloudwatch")
 PERIODS = (60 * SECOND, 300 * SECOND)
-"""Of CloudWatch's data on machines, in nanoseconds: with detailed monitoring, and without."""
+"""Periods of CloudWatch's data in nanoseconds: with detailed monitoring, and without."""
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}")
 _INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
@@ -41,9 +41,9 @@ class Prometheus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudWatch:
-    """A machine at Amazon.
+    """An Amazon EC2 instance.
 
-    ``period_ns`` is how far its data are apart; ``endpoint`` is a server of the same interface
+    ``period_ns`` is the interval of its data; ``endpoint`` is a server of the same interface
     elsewhere.
     """
 
@@ -58,15 +58,15 @@ Outside: TypeAlias = Prometheus | CloudWatch
 
 
 def name_of(source: Outside) -> SourceName:
-    """Its name in tables, which is its key in inventories."""
+    """The source's name in tables, which is its key in inventories."""
     return "prometheus" if isinstance(source, Prometheus) else "cloudwatch"
 
 
 def read_prometheus(table: Table) -> Prometheus:
-    """What the key ``prometheus`` of a host says.
+    """Reads the key ``prometheus`` of a host.
 
     Raises:
-        ScenarioError: Something is wrong with it.
+        ScenarioError: It is invalid.
     """
     table.must("url", 'url = "http://monitor.example.net:9090"')
     table.must("instance", 'instance = "alpha.example.net:9100", as the server labels the host')
@@ -74,8 +74,8 @@ def read_prometheus(table: Table) -> Prometheus:
     if not instance.strip() or len(instance) > _MOST_LABEL:
         raise table.error(
             "instance",
-            "is no label of a host",
-            "write it as Prometheus shows it below Status, Targets",
+            "is not the label of a host",
+            "write it as Prometheus shows it under Status, Targets",
         )
     found = Prometheus(url=_url(table, "url", table.text("url", "")), instance=instance)
     table.close()
@@ -83,10 +83,10 @@ def read_prometheus(table: Table) -> Prometheus:
 
 
 def read_cloudwatch(table: Table) -> CloudWatch:
-    """What the key ``cloudwatch`` of a host says.
+    """Reads the key ``cloudwatch`` of a host.
 
     Raises:
-        ScenarioError: Something is wrong with it.
+        ScenarioError: It is invalid.
     """
     table.must("region", 'region = "eu-west-1"')
     table.must("instance", 'instance = "i-0123456789abcdef0"')
@@ -94,11 +94,11 @@ def read_cloudwatch(table: Table) -> CloudWatch:
     period = table.span("period", PERIODS[1])
     if period not in PERIODS:
         hint = 'give "60s" where detailed monitoring is on, else "300s", which holds for both'
-        raise table.error("period", f"{table.raw('period')} is no period of CloudWatch's", hint)
+        raise table.error("period", f"{table.raw('period')} is not a period of CloudWatch", hint)
     found = CloudWatch(
         region=_matching(table, "region", _REGION, "a region", "for example eu-west-1"),
         instance=_matching(
-            table, "instance", _INSTANCE, "a machine's number", "for example i-0123456789abcdef0"
+            table, "instance", _INSTANCE, "an instance ID", "for example i-0123456789abcdef0"
         ),
         period_ns=period,
         profile=None
@@ -124,14 +124,14 @@ def _url(table: Table, key: str, text: str) -> str:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise table.error(key, f"{text!r} is no URL", hint) from None
+        raise table.error(key, f"{text!r} is not a URL", hint) from None
     plain = text.isascii() and text.isprintable() and " " not in text
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not plain:
-        raise table.error(key, f"{text!r} is no URL of a server", hint)
+        raise table.error(key, f"{text!r} is not a URL of a server", hint)
     if "@" in parts.netloc:
         raise table.error(
-            key, "has a user's name or password in it, which would be written down", "leave it out"
+            key, "contains a user name or password, which would be recorded", "leave it out"
         )
     if parts.query or parts.fragment:
-        raise table.error(key, f"{text!r} has more behind its path", hint)
+        raise table.error(key, f"{text!r} has a query or fragment", hint)
     return text.rstrip("/")

@@ -1,4 +1,4 @@
-"""What a scenario says, once it has been read and checked.
+"""A scenario, read and checked.
 
 Frozen, complete, free of text that would still have to be understood.
 
@@ -121,7 +121,7 @@ class DelaySteps:
 class Outage:
     """An interval in which nothing passes, counted from the beginning of the workloads.
 
-    What would, is lost unless it is kept.
+    Packets sent meanwhile are lost, or held until its end if ``keeps``.
     """
 
     at_ns: int
@@ -131,7 +131,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """A token bucket: what passes in the long run, and at once."""
+    """A token bucket: the sustained rate, and the largest burst."""
 
     rate: int
     burst_bytes: int
@@ -191,7 +191,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """What joins two places: hosts or routers.
+    """Joins two nodes: hosts or routers.
 
     ``backward`` is ``None`` for a link of one direction.
     """
@@ -204,11 +204,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A machine of the experiment, or many alike: one per address.
+    """A host of the experiment, or many alike: one per address.
 
-    ``router`` is the place behind its own access link.
+    ``router`` is the router behind its own access link.
 
-    ``guest`` is what it is if it is no namespace.
+    ``guest`` describes the virtual machine if the host is not a namespace.
     """
 
     name: str
@@ -250,9 +250,9 @@ class Pace:
 class Workload:
     """The traffic that is measured.
 
-    ``command`` is what ``command`` says or the arguments of a known program; ``object_bytes`` is
-    what HTTP workloads fetch; ``bytes`` is what a bulk transfer sends (``None``: as much as fits
-    into the duration).
+    ``command`` is a command or the arguments of a known program; ``object_bytes`` is the size that
+    HTTP workloads fetch; ``bytes`` is the size of a bulk transfer (``None``: as much as fits into
+    the duration).
     """
 
     name: str
@@ -398,18 +398,18 @@ class Scenario:
     emulator: Emulator = field(default_factory=Emulator)
 
     def host(self, name: str) -> Host:
-        """A host by its name; there is one, or reading would have failed."""
+        """A host by its name; it exists, or reading would have failed."""
         return next(host for host in self.hosts if host.name == name)
 
     @property
     def guests(self) -> tuple[Host, ...]:
-        """The hosts that are machines of their own."""
+        """The hosts that are virtual machines."""
         return tuple(host for host in self.hosts if host.guest is not None)
 
     def beside(self, point: str) -> str:
-        """The place that a point of capture belongs to.
+        """The host or router of a capture point.
 
-        Itself, or the guest that it lies inside of.
+        The point itself, or the guest that contains it.
         """
         return next((host.name for host in self.guests if point == f"{host.name}{INSIDE}"), point)
 

@@ -1,8 +1,8 @@
-"""On which line of a TOML file every key stands.
+"""The line of every key of a TOML file.
 
-The standard library's parser says what a file means and forgets where it was written. This scanner
-looks for nothing but keys and the ends of values; it reads files that :mod:`tomllib` has accepted,
-and complains about nothing. For other text its answers mean nothing.
+The standard library's parser returns the values without their lines. This scanner finds only keys
+and the ends of values; it reads files that :mod:`tomllib` has accepted and reports no errors. For
+any other text its results are meaningless.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-#: The way to a value: names of tables and keys, and numbers of elements in arrays, from 0.
+#: The path to a value: names of tables and keys, and indices of elements in arrays, from 0.
 Path: TypeAlias = tuple[str | int, ...]
 Keys: TypeAlias = dict[str, Any]
-"""A table as it stands in a file, not validated yet."""
+"""A table as parsed, not validated yet."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -34,7 +34,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._newlines = [place for place, character in enumerate(text) if character == "\n"]
+        self._newlines = [index for index, character in enumerate(text) if character == "\n"]
         self._lengths: dict[Path, int] = {}
         self.lines: dict[Path, int] = {}
 
@@ -57,9 +57,9 @@ class _Scanner:
         names = self._dotted()
         self._at += brackets
         path: Path = ()
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             path = (*path, name)
-            if brackets == 2 and place == len(names) - 1:
+            if brackets == 2 and index == len(names) - 1:
                 self._lengths[path] = self._lengths.get(path, 0) + 1
             self.lines.setdefault(path, line)
             if path in self._lengths:
@@ -150,7 +150,7 @@ class _Scanner:
         end += 3
         while self._text.startswith(
             quote, end
-        ):  # up to two quotes may stand directly before the closing three
+        ):  # up to two quotes may directly precede the closing three
             end += 1
         self._at = end
 

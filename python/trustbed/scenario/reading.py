@@ -1,8 +1,8 @@
-"""Reads the keys of a scenario into the model: one cell, factors already put in.
+"""Reads the keys of a scenario into the model: one cell, factors already applied.
 
-Everything that the file alone can show to be wrong is found here: kinds, units, names that do not
-exist, hosts that cannot reach each other. What only a machine can show (missing programs, missing
-rights, rates it cannot keep up with) is found before the run, elsewhere.
+Every error that shows in the file alone is found here: types, units, names that do not
+exist, hosts that cannot reach each other. What depends on the machine (missing programs, missing
+privileges, rates it cannot keep up with) is checked before the run, elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from trustbed.scenario.workloads import Around, read_services, read_workloads
 
 _MOST_REPETITIONS = 100_000
 _SHORTEST_WAKEUP_INTERVAL = 1_000_000
-"""More often would cost more of a processor than an indicator may."""
+"""More frequent wake-ups would use more CPU time than an indicator may."""
 
 
 def read(values: Keys, source: Source) -> Scenario:
@@ -69,40 +69,37 @@ def read(values: Keys, source: Source) -> Scenario:
         watch=watch,
         emulator=_emulator(root),
     )
-    root.raw("factors")  # read before, by whoever made this cell
+    root.raw("factors")  # the caller has read them: it made this cell
     root.close()
     _check_names(root, workloads, backgrounds, services)
     _check_ports(root, scenario)
     _check_faults(root, scenario)
     _check_guests(root, scenario)
-    _check_ways(root, network, scenario)
+    _check_paths(root, network, scenario)
     return scenario
 
 
-def _capture(root: Table, places: Sequence[str], workloads: Sequence[Workload]) -> CapturePlan:
+def _capture(root: Table, nodes: Sequence[str], workloads: Sequence[Workload]) -> CapturePlan:
     table = root.table("capture")
-    default = _beside_the_senders(workloads)
+    default = _at_the_senders(workloads)
     if table is None:
         return CapturePlan(points=default)
     points = tuple(dict.fromkeys(table.texts("points"))) if "points" in table else default
     for point in points:
-        if point not in places:
-            raise table.error("points", f"no host or router named {point}", nearest(point, places))
+        if point not in nodes:
+            raise table.error("points", f"no host or router named {point}", nearest(point, nodes))
     found = CapturePlan(points=points, snap_bytes=table.whole("snap", 128, least=64, most=262_144))
     table.close()
     return found
 
 
 def _inside(network: Network) -> list[str]:
-    """The points of capture inside guests."""
+    """The capture points inside guests."""
     return [f"{host.name}{INSIDE}" for host in network.hosts if host.guest is not None]
 
 
-def _beside_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
-    """Where a capture tells most.
-
-    Beside whoever sends the data; at both ends where that is not known.
-    """
+def _at_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
+    """The most informative capture points: at the senders, or at both ends where unknown."""
     points: list[str] = []
     for workload in workloads:
         sender = workload.data_from
@@ -115,7 +112,7 @@ def _beside_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
 
 
 def _occupied(workloads: Sequence[Workload], services: Sequence[Service]) -> set[str]:
-    """The hosts on which a workload, or what answers one, runs as a process."""
+    """The hosts on which a workload or its server runs as a process."""
     found = {workload.host for workload in workloads} | {service.host for service in services}
     return found | {
         workload.to
@@ -127,7 +124,7 @@ def _occupied(workloads: Sequence[Workload], services: Sequence[Service]) -> set
 def _samples(
     root: Table, hosts: Sequence[str], workloads: Sequence[Workload]
 ) -> tuple[bool, Watch]:
-    """Whether samples are taken, and which hosts are watched by processes of their own."""
+    """Whether samples are taken, and which hosts have monitors of their own."""
     table = root.table("samples")
     if table is None:
         return True, Watch()
@@ -139,7 +136,7 @@ def _samples(
     if spin is not None and spin > SECOND:
         raise table.error(
             "spin",
-            "it is a part of every second, 1 s at most",
+            "it is the time in every second, 1 s at most",
             'give "100ms", or "1s" to spin all the time',
         )
     named = table.texts("hosts") if "hosts" in table else ()
@@ -150,7 +147,7 @@ def _samples(
         if named:
             raise table.error(
                 "hosts",
-                "nothing is said to watch them",
+                "no monitor is enabled for them",
                 'give wakeups = "5ms", spin = "100ms", or both',
             )
         watch = Watch()
@@ -160,7 +157,7 @@ def _samples(
         )
     else:
         watch = Watch(
-            hosts=tuple(dict.fromkeys(named)) or _beside_the_senders(workloads),
+            hosts=tuple(dict.fromkeys(named)) or _at_the_senders(workloads),
             wakeups_ns=wakeups,
             spin_ns=spin,
         )
@@ -187,7 +184,7 @@ def _check_names(
     backgrounds: Sequence[Background],
     services: Sequence[Service],
 ) -> None:
-    """Results stand under the names of what made them: one name, one thing."""
+    """Results are filed under the names of their sources, so every name must be unique."""
     taken = {workload.name: "workload" for workload in workloads}
     for kind, names in (
         ("background", [one.name for one in backgrounds]),
@@ -198,7 +195,7 @@ def _check_names(
             if other != kind:
                 raise root.source.error(
                     (kind, name),
-                    f"{name} is a name in [{other}] too",
+                    f"{name} is a name in [{other}] as well",
                     "give one of them another name",
                 )
 
@@ -210,7 +207,7 @@ def _check_ports(root: Table, scenario: Scenario) -> None:
     last = BACKGROUND_PORT + 2 * len(scenario.backgrounds) - 1
     for service in scenario.services:
         if service.host in ends and BACKGROUND_PORT <= service.port <= last:
-            message = f"ports {BACKGROUND_PORT} to {last} are those of background traffic"
+            message = f"ports {BACKGROUND_PORT} to {last} are reserved for background traffic"
             raise root.source.error(
                 ("services", service.name, "port"), message, "give the service another port"
             )
@@ -237,46 +234,47 @@ def _check_faults(root: Table, scenario: Scenario) -> None:
     last = max(workload.start_ns + workload.limit_ns for workload in scenario.workloads)
     for fault in scenario.faults:
         if fault.start_ns >= last:
-            message = "begins when every workload is over"
+            message = "begins after every workload has ended"
             raise root.source.error(
                 ("faults", fault.name, "start"),
                 message,
-                "let it begin earlier, or the workloads last longer",
+                "start it earlier, or let the workloads last longer",
             )
 
 
-def _check_ways(root: Table, network: Network, scenario: Scenario) -> None:
+def _check_paths(root: Table, network: Network, scenario: Scenario) -> None:
     pairs: list[tuple[Path, str, str]] = []
     for workload in scenario.workloads:
         if workload.to is not None:
             pairs.append((("workload", workload.name), workload.host, workload.to))
     for background in scenario.backgrounds:
         pairs.append((("background", background.name), background.source, background.to))
-    ways = {host.name: reached(network, host.name) for host in network.hosts}
-    # The emulator wants a way between any two hosts.
-    pairs += [(("hosts", there), here, there) for here, there in itertools.combinations(ways, 2)]
+    reachable = {host.name: reached(network, host.name) for host in network.hosts}
+    # The emulator needs a path between any two hosts.
+    pairs += [
+        (("hosts", there), here, there) for here, there in itertools.combinations(reachable, 2)
+    ]
     for path, here, there in pairs:
         for source, target in ((here, there), (there, here)):
-            if target not in ways[source]:
+            if target not in reachable[source]:
                 hint = (
-                    "add a link that joins them; hosts pass nothing on, routers do "
-                    "([topology] routers)"
+                    "add a link that joins them; routers forward, hosts do not ([topology] routers)"
                 )
-                raise root.source.error(path, f"no way leads from {source} to {target}", hint)
+                raise root.source.error(path, f"no path leads from {source} to {target}", hint)
 
 
 def _check_guests(root: Table, scenario: Scenario) -> None:
-    """What a guest cannot do: it has nothing of this machine's but the agent."""
+    """Checks what a guest cannot do: of this machine's files it has only the agent."""
     guests = {host.name for host in scenario.guests}
     for name in (*(host.name for host in scenario.hosts), *scenario.routers):
         if name.removesuffix(INSIDE) in guests - {name}:
-            message = f"is the point of capture inside the guest {name.removesuffix(INSIDE)} too"
+            message = f"is also the capture point inside the guest {name.removesuffix(INSIDE)}"
             raise root.source.error(("hosts", name), message, "give it another name")
     for workload in scenario.workloads:
-        places = (workload.host, workload.to) if workload.kind == "iperf3" else (workload.host,)
-        inside = next((name for name in places if name in guests), None)
+        hosts = (workload.host, workload.to) if workload.kind == "iperf3" else (workload.host,)
+        inside = next((name for name in hosts if name in guests), None)
         if workload.kind in TOOLS and inside is not None:
-            message = f"{workload.kind} is a program of this machine, and {inside} is a guest"
+            message = f"{workload.kind} is a program on this machine, and {inside} is a guest"
             raise root.source.error(
                 ("workload", workload.name, "kind"),
                 message,

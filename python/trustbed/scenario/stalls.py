@@ -1,9 +1,9 @@
 """Stalled interfaces.
 
-To those around a host, its links pass nothing for a while, in both directions. Pure.
+The links of a stalled host carry nothing for a while, in both directions. Pure.
 
-What is sent meanwhile is lost, as by hardware that hangs until it is reset: its sender goes on
-retransmitting, and gets further the moment it is over.
+Packets sent meanwhile are lost, as by hardware that hangs until it is reset: the sender keeps
+retransmitting, and makes progress as soon as the stall ends.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Interval = tuple[int, int]
 
 
 def stalled(scenario: Scenario) -> Scenario:
-    """The scenario with its stalled interfaces put into the links of their hosts."""
+    """The scenario with its interface stalls applied to the links of their hosts."""
     stalls: dict[str, list[Interval]] = {}
     for fault in scenario.faults:
         if fault.kind == "nic-stall":
-            assert fault.duration_ns is not None, "reading has put the default in"
+            assert fault.duration_ns is not None, "reading has filled in the default"
             stalls.setdefault(fault.host, []).append(
                 (fault.start_ns, fault.start_ns + fault.duration_ns)
             )
@@ -38,7 +38,7 @@ def stalled(scenario: Scenario) -> Scenario:
 
 
 def _host(host: Host, stalls: Sequence[Interval]) -> Host:
-    """A host behind a link of its own: that one stalls."""
+    """A host behind an access link: that link stalls."""
     if host.access_up is None or host.access_down is None or not stalls:
         return host
     return replace(
@@ -55,19 +55,22 @@ def _link(link: Link, stalls: Sequence[Interval]) -> Link:
     return replace(link, forward=_direction(link.forward, stalls), backward=backward)
 
 
-def _direction(way: Direction, stalls: Sequence[Interval]) -> Direction:
-    """With the link's own outages. Where one keeps what the stalled interface loses, it is lost."""
+def _direction(direction: Direction, stalls: Sequence[Interval]) -> Direction:
+    """With the link's own outages; a stall loses packets even if an outage would hold them."""
     lost = _united(
-        [*stalls, *((one.at_ns, one.at_ns + one.lasts_ns) for one in way.outages if not one.keeps)]
+        [
+            *stalls,
+            *((one.at_ns, one.at_ns + one.lasts_ns) for one in direction.outages if not one.keeps),
+        ]
     )
-    kept = [
+    held = [
         piece
-        for one in way.outages
+        for one in direction.outages
         if one.keeps
         for piece in _without((one.at_ns, one.at_ns + one.lasts_ns), lost)
     ]
-    found = [_outage(one, keeps=False) for one in lost] + [_outage(one, keeps=True) for one in kept]
-    return replace(way, outages=tuple(sorted(found, key=lambda outage: outage.at_ns)))
+    found = [_outage(one, keeps=False) for one in lost] + [_outage(one, keeps=True) for one in held]
+    return replace(direction, outages=tuple(sorted(found, key=lambda outage: outage.at_ns)))
 
 
 def _outage(interval: Interval, *, keeps: bool) -> Outage:
@@ -85,7 +88,7 @@ def _united(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def _without(interval: Interval, others: Sequence[Interval]) -> list[Interval]:
-    """What is left of an interval; the others are in order and do not touch."""
+    """The remaining parts of an interval; the others are in order and do not touch."""
     begin, end = interval
     found = []
     for other_begin, other_end in others:

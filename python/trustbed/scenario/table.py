@@ -1,10 +1,10 @@
 """One table of a scenario while it is read.
 
-Hands out values by kind, and complains with file, line and key.
+Returns typed values; errors name file, line and key.
 
-Nothing is taken silently: whoever reads a table closes it, and a key that nobody asked for is an
-error that names the nearest one. Quantities are read by the engine's grammar, so that a scenario
-writes them as the command line does.
+No key is ignored silently: the reader of a table closes it, and a key that was not read is an error
+that names the nearest known one. Quantities follow the engine's grammar, so that a scenario writes
+them as the command line does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=str)
 
 _KINDS = {
-    str: "a text in quotes",
+    str: "a string in quotes",
     bool: "true or false",
     int: "a whole number",
     float: "a number",
@@ -32,15 +32,15 @@ _KINDS = {
 }
 _MOST = 10**12
 _MOST_PACKETS = 2**32 - 1
-"""What an agent counts packets of a queue with."""
+"""Limit of the agent's counter of packets in a queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where values come from.
+    """The origin of values.
 
-    The file, the lines of its keys, and for values that a factor replaced, where the factor has
-    them.
+    The file, the lines of its keys, and for values that a factor replaced, their positions in the
+    factor.
     """
 
     file: File
@@ -48,7 +48,7 @@ class Source:
     replaced: Mapping[Path, Path] = field(default_factory=dict)
 
     def error(self, path: Path, message: str, hint: str) -> ScenarioError:
-        """The complaint about the value at ``path``."""
+        """An error about the value at ``path``."""
         origin = self._origin(path)
         line = next(
             (
@@ -62,11 +62,11 @@ class Source:
         return ScenarioError(message, hint, file=self.file, line=line, key=key)
 
     def hint_of_files(self, file: File) -> str:
-        """What helps who named a file that is not there."""
+        """The hint for a file that does not exist."""
         return (
-            "name a file that is there"
+            "name an existing file"
             if file.is_absolute()
-            else f"names of files are relative to {self.file.parent.resolve()}"
+            else f"file names are relative to {self.file.parent.resolve()}"
         )
 
     def _origin(self, path: Path) -> Path:
@@ -85,7 +85,7 @@ def dotted(path: Path) -> str:
 
 
 class Table:
-    """A table and the way to it."""
+    """A table and its path in the file."""
 
     def __init__(self, source: Source, path: Path, values: object) -> None:
         self.source = source
@@ -97,51 +97,51 @@ class Table:
                 f"write [{dotted(path)}] and its keys below",
             )
         self._values: Keys = values
-        self._asked: dict[str, None] = {}
+        self._read: dict[str, None] = {}
 
     def __contains__(self, key: str) -> bool:
-        self._asked[key] = None
+        self._read[key] = None
         return key in self._values
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
     def must(self, key: str, example: str) -> None:
-        """The key must be there."""
+        """Requires the key."""
         if key not in self:
             where = f"[{dotted(self.path)}]" if self.path else "the scenario"
             raise self.missing((key,), f"{where} lacks {key}", f"for example: {example}")
 
     def missing(self, keys: Sequence[str], message: str, hint: str) -> ScenarioError:
-        """The complaint that none of some keys is there.
+        """An error about missing keys.
 
-        Where a key that was not read yet looks like one of them, it is about that.
+        If a key that was not read yet resembles one of them, the error is about that key.
         """
         for written in self._values:
-            meant = misspelt(written, keys) if written not in self._asked else None
+            meant = misspelt(written, keys) if written not in self._read else None
             if meant is not None:
                 return self.error(written, f"no such key, {written}", f"did you mean {meant}?")
         return self.error(None, message, hint)
 
     def error(self, key: str | None, message: str, hint: str) -> ScenarioError:
-        """The complaint about one of its keys, or about the table."""
+        """An error about one of the table's keys, or about the table."""
         return self.source.error(self.path if key is None else (*self.path, key), message, hint)
 
     def raw(self, key: str) -> Any:  # noqa: ANN401 - whatever the file holds
-        """The value as it stands in the file; ``None`` where there is none."""
-        self._asked[key] = None
+        """The value as parsed; ``None`` if the key is missing."""
+        self._read[key] = None
         return self._values.get(key)
 
     def close(self) -> None:
-        """Complains about a key that was not read."""
+        """Raises an error about a key that was not read."""
         for key in self._values:
-            if key not in self._asked:
-                raise self.error(key, f"no such key, {key}", nearest(key, self._asked))
+            if key not in self._read:
+                raise self.error(key, f"no such key, {key}", nearest(key, self._read))
 
     # Words and numbers.
 
     def text(self, key: str, default: T) -> str | T:
-        """A text."""
+        """A string."""
         value: str | T = self._typed(key, str, default)
         return value
 
@@ -201,7 +201,7 @@ class Table:
         value = self.rate(key, default)
         if value == 0 and key in self:
             raise self.error(
-                key, "a rate of 0 carries nothing", "give a rate above 0, for example 20Mbit/s"
+                key, "a rate of 0 delivers nothing", "give a rate above 0, for example 20Mbit/s"
             )
         return value
 
@@ -222,8 +222,8 @@ class Table:
         if value == 0 and key in self:
             raise self.error(
                 key,
-                f"{self._values[key]} is no length of time",
-                f"give a duration above 0, for example {example}",
+                f"{self._values[key]} is not a positive duration",
+                f"for example {example}",
             )
         return value
 
@@ -253,7 +253,7 @@ class Table:
             share = -1.0
         if isinstance(value, bool) or not 0 <= share <= 1:
             raise self.error(
-                key, f"{value!r} is no share of one", 'write it like "0.1%" or 0.001, from 0 to 1'
+                key, f"{value!r} is not a probability", 'write it like "0.1%" or 0.001, from 0 to 1'
             )
         return share
 
@@ -265,22 +265,22 @@ class Table:
         digits = value.strip().removesuffix("packets").removesuffix("p").strip()
         if digits.isdecimal() and not value.strip().isdecimal():
             if int(digits) == 0:
-                raise self.error(key, "a queue of 0 packets passes nothing", "give at least 1p")
+                raise self.error(key, "a queue of 0 packets delivers nothing", "give at least 1p")
             if int(digits) > _MOST_PACKETS:
                 raise self.error(
-                    key, f"{value} is no depth of a queue", f"give at most {_MOST_PACKETS}p"
+                    key, f"{value} is not a valid queue depth", f"give at most {_MOST_PACKETS}p"
                 )
             return int(digits), None
         hint = 'write packets like "50p" or bytes like "64KiB"'
         if lacks_unit(value):
-            raise self.error(key, f"{value!r} is no depth of a queue without its unit", hint)
+            raise self.error(key, f"{value!r} is not a queue depth without a unit", hint)
         try:
             size = _core.parse_size(value)
         except ValueError as error:
-            raise self.error(key, f"{value!r} is no depth of a queue: {error}", hint) from None
+            raise self.error(key, f"{value!r} is not a queue depth: {error}", hint) from None
         if size < least_bytes:
             raise self.error(
-                key, f"{size} bytes hold no packet of full size", f"give at least {least_bytes}B"
+                key, f"{size} bytes hold no full-size packet", f"give at least {least_bytes}B"
             )
         return None, size
 
@@ -301,7 +301,7 @@ class Table:
         except ValueError as error:
             raise self.error(key, str(error), f'for example "{example}"') from None
 
-    # What holds more.
+    # Tables and lists.
 
     def table(self, key: str) -> Table | None:
         """A table below this one."""
@@ -332,7 +332,7 @@ class Table:
         ]
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts; a single text is a list of one."""
+        """A list of strings; a single string is a list of one."""
         if key not in self:
             return ()
         value = self._values[key]
@@ -340,7 +340,7 @@ class Table:
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             raise self.error(
                 key,
-                f"must be a list of texts, not {_kind(value)}",
+                f"must be a list of strings, not {_kind(value)}",
                 f'for example: {key} = ["one", "two"]',
             )
         for text in listed:
@@ -368,7 +368,7 @@ class Table:
             ) from None
         raise self.error(key, f"no such file, {path}", nearest(path.name, siblings, hint))
 
-    def _typed(self, key: str, kind: type[Any], default: T) -> Any:  # noqa: ANN401 - the callers say which
+    def _typed(self, key: str, kind: type[Any], default: T) -> Any:  # noqa: ANN401 - the callers know the type
         if key not in self:
             return default
         value = self._values[key]
@@ -380,9 +380,7 @@ class Table:
 
     def _check_text(self, key: str, text: str) -> None:
         if "\0" in text:
-            raise self.error(
-                key, "holds a character that ends texts elsewhere (NUL)", "leave it out"
-            )
+            raise self.error(key, "contains a NUL character", "leave it out")
 
     def _wrong_kind(self, key: str, kind: type[Any]) -> NoReturn:
         raise self.error(

@@ -1,4 +1,4 @@
-"""Reads the text of a file that people write; reports one that is no text or no TOML."""
+"""Reads the text of a file that a person writes; reports one that is not text or not TOML."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trustbed.scenario.error import ScenarioError, nearest
 from trustbed.scenario.positions import Keys
 
 _MOST_BYTES = 4 << 20
-_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
-    """What a file is taken for.
+    """The kind of file that is expected.
 
-    Its name with the article, how it ends, and where something goes that is none.
+    Its name with the article, its name's endings, and a hint about files of another kind.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Nature:
 
     @property
     def hint(self) -> str:
-        """Which file would do."""
+        """Which kind of file to name."""
         return f"name {self.name}, a file that ends in {' or '.join(self.endings)}"
 
 
@@ -41,7 +41,7 @@ def read_text(path: Path, nature: Nature) -> str:
     """The text of a file.
 
     Raises:
-        ScenarioError: It is not there, cannot be read, is too long, or no text.
+        ScenarioError: It is missing, cannot be read, is too long, or is not text.
     """
     try:
         octets = path.read_bytes()
@@ -59,32 +59,32 @@ def read_text(path: Path, nature: Nature) -> str:
         reason = (error.strerror or str(error)).lower()
         raise ScenarioError(f"cannot be read, {path}: {reason}", nature.hint) from None
     if len(octets) > _MOST_BYTES:
-        message = f"is no {nature.name.partition(' ')[2]}, {path}: {len(octets):,} bytes"
+        message = f"is too large for {nature.name}, {path}: {len(octets):,} bytes"
         raise ScenarioError(message, f"name {nature.name}; {nature.otherwise}")
     try:
         return octets.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = octets[: error.start].count(b"\n") + 1
         raise ScenarioError(
-            "is no UTF-8 text", f"save it as UTF-8; {nature.otherwise}", file=path, line=line
+            "is not UTF-8 text", f"save it as UTF-8; {nature.otherwise}", file=path, line=line
         ) from None
 
 
 def read_toml(path: Path, text: str, nature: Nature) -> Keys:
-    """What a text says as TOML.
+    """The values of a TOML text.
 
     Raises:
-        ScenarioError: It is none; it says where.
+        ScenarioError: It is not TOML; the message names the line.
     """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said = str(error)
-    found = _PLACE.search(said)
+        reported = str(error)
+    found = _POSITION.search(reported)
     line = (
         int(found.group(1)) if found is not None and found.group(1) else len(text.splitlines()) or 1
     )
-    message = _PLACE.sub("", said)
+    message = _POSITION.sub("", reported)
     message = message[:1].lower() + message[1:]
     hint = (
         f"{nature.name} is TOML (https://toml.io): texts and quantities in quotes, tables in "

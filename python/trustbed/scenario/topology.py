@@ -19,18 +19,18 @@ from trustbed.scenario.model import Direction, Host, Link
 from trustbed.scenario.table import Table
 
 NETWORK = ipaddress.ip_network("10.77.0.0/16")
-"""Where addresses come from that nobody chose.
+"""Default network for hosts without an address.
 
-Each run has its network to itself, so that two runs may use the same.
+Each run has a network of its own, so that two runs may use the same addresses.
 """
 _BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 SHAPES = ("graph", "dumbbell", "chain")
 _NAME = re.compile(r"[a-z]([a-z0-9_-]{0,30}[a-z0-9])?")
 _RESERVED = "net"
-"""The place in the middle, where the links are."""
+"""The switch namespace, which holds the links."""
 _MOST_HOSTS = 20_000
 _MOST_ENDS = 1024
-"""The emulator keeps a way for every pair of ends.
+"""The emulator keeps a path for every pair of ends.
 
 Hosts, or the routers that hosts with links of their own are behind.
 """
@@ -46,11 +46,11 @@ class Network:
 
 
 def check_name(table: Table, key: str | None, name: str) -> None:
-    """A name must be one that programs can print, and namespaces can carry."""
+    """A name must be printable and valid for a namespace."""
     if not _NAME.fullmatch(name):
         raise table.error(
             key,
-            f"{name!r} is no name",
+            f"{name!r} is not a valid name",
             "use small letters, digits, - and _ between them, a letter first, at most 32",
         )
 
@@ -94,7 +94,7 @@ def read(root: Table) -> Network:
 
 def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
     outer = root.table("hosts")
-    assert outer is not None, "read() has asked for it"
+    assert outer is not None, "read() has checked that it exists"
     taken: dict[str, str] = {}
     given: dict[str, tuple[str, ...]] = {}
     counts: dict[str, int] = {}
@@ -102,7 +102,7 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
         check_name(outer, name, name)
         if name == _RESERVED:
             raise outer.error(
-                name, f"{name} is the place where the links are", "give the host another name"
+                name, f"{name} is the name of the switch namespace", "give the host another name"
             )
         counts[name] = table.whole("count", 1, least=1, most=_MOST_HOSTS)
         given[name] = _given_addresses(table, name, counts[name], taken)
@@ -140,7 +140,7 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
 def _given_addresses(table: Table, name: str, count: int, taken: dict[str, str]) -> tuple[str, ...]:
     if "address" in table and "addresses" in table:
         raise table.error(
-            "address", "address and addresses say the same", "leave one of the two out"
+            "address", "address and addresses mean the same", "leave one of the two out"
         )
     key = "address" if "address" in table else "addresses"
     found: list[str] = []
@@ -201,7 +201,7 @@ def _addresses(table: Table, key: str, text: str, count: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A link as it stands in the file."""
+    """A link as the file describes it."""
 
     name: str
     table: Table
@@ -236,7 +236,7 @@ def _endless(plan: _Plan) -> bool:
     return not any(key in plan.table for key in ("between", "from", "to"))
 
 
-def _placed(plans: Sequence[_Plan], places: Sequence[str]) -> list[Link]:
+def _with_ends(plans: Sequence[_Plan], nodes: Sequence[str]) -> list[Link]:
     """The links that name their ends themselves."""
     links = []
     for plan in plans:
@@ -255,19 +255,19 @@ def _placed(plans: Sequence[_Plan], places: Sequence[str]) -> list[Link]:
                     f"a link has two ends, not {len(ends)}",
                     'for example: between = ["client", "server"]',
                 )
-            one_way = False
+            unidirectional = False
         else:
             for key in ("from", "to"):
                 table.must(key, 'between = ["client", "server"], or from and to for one direction')
             ends = (table.text("from", ""), table.text("to", ""))
-            one_way = True
-        key = "from" if one_way else "between"
+            unidirectional = True
+        key = "from" if unidirectional else "between"
         for end in ends:
-            if end not in places:
-                raise table.error(key, f"no host or router named {end}", nearest(end, places))
+            if end not in nodes:
+                raise table.error(key, f"no host or router named {end}", nearest(end, nodes))
         if ends[0] == ends[1]:
             raise table.error(key, f"joins {ends[0]} to itself", "a link has two different ends")
-        if one_way and ("down" in table or "up" in table):
+        if unidirectional and ("down" in table or "up" in table):
             raise table.error(
                 "down" if "down" in table else "up",
                 "a link of one direction has neither up nor down",
@@ -278,7 +278,7 @@ def _placed(plans: Sequence[_Plan], places: Sequence[str]) -> list[Link]:
                 name=plan.name,
                 ends=(ends[0], ends[1]),
                 forward=plan.up,
-                backward=None if one_way else plan.down,
+                backward=None if unidirectional else plan.down,
             )
         )
     return links
@@ -329,10 +329,8 @@ def _graph(root: Table, shape: Table | None, hosts: Sequence[Host], plans: list[
                 if len(hosts) > 1
                 else "give it between, and a second host to lead to"
             )
-            raise endless.table.missing(
-                ("between", "from", "to"), "does not say what it joins", hint
-            )
-        links = _placed(plans, [*(host.name for host in hosts), *routers])
+            raise endless.table.missing(("between", "from", "to"), "does not name its ends", hint)
+        links = _with_ends(plans, [*(host.name for host in hosts), *routers])
     moved = [
         Link(
             name=link.name,
@@ -401,9 +399,11 @@ def _chain(shape: Table, hosts: Sequence[Host], plans: list[_Plan]) -> Network:
     shape.must("path", 'path = ["client", "first", "second", "server"]')
     path = shape.texts("path")
     known = {host.name for host in hosts}
-    twice = next((name for place, name in enumerate(path) if name in path[:place]), None)
+    twice = next((name for index, name in enumerate(path) if name in path[:index]), None)
     if twice is not None:
-        raise shape.error("path", f"{twice} stands twice in the path", "every place comes once")
+        raise shape.error(
+            "path", f"{twice} is in the path twice", "name every host and router once"
+        )
     if len(path) < 2 or path[0] not in known or path[-1] not in known:
         raise shape.error(
             "path",
@@ -418,17 +418,17 @@ def _chain(shape: Table, hosts: Sequence[Host], plans: list[_Plan]) -> Network:
     if len(plans) != len(path) - 1 or not all(_endless(plan) for plan in plans):
         raise shape.error(
             "path",
-            f"{len(path)} places need {len(path) - 1} links without ends, not {len(plans)}",
-            "links join the places in their order",
+            f"{len(path)} nodes need {len(path) - 1} links without ends, not {len(plans)}",
+            "links join the nodes in the order of the path",
         )
     behind = next((host for host in hosts if host.access_up is not None), None)
     if behind is not None:
         raise shape.error(
             "shape",
-            f"{behind.name} has an access link, which a chain has no place for",
+            f"{behind.name} has an access link, which a chain does not support",
             "make it the first link of the path",
         )
-    links = tuple(_joined(plan, (path[place], path[place + 1])) for place, plan in enumerate(plans))
+    links = tuple(_joined(plan, (path[index], path[index + 1])) for index, plan in enumerate(plans))
     for name in path:
         if name not in known:
             check_name(shape, "path", name)
@@ -436,23 +436,23 @@ def _chain(shape: Table, hosts: Sequence[Host], plans: list[_Plan]) -> Network:
 
 
 def reached(network: Network, source: str) -> set[str]:
-    """The places to which a way leads from a host. Hosts pass nothing on."""
-    ways: dict[str, list[str]] = {}
+    """The hosts and routers that a host can reach. Hosts do not forward."""
+    neighbours: dict[str, list[str]] = {}
     for link in network.links:
-        ways.setdefault(link.ends[0], []).append(link.ends[1])
+        neighbours.setdefault(link.ends[0], []).append(link.ends[1])
         if link.backward is not None:
-            ways.setdefault(link.ends[1], []).append(link.ends[0])
+            neighbours.setdefault(link.ends[1], []).append(link.ends[0])
     for host in network.hosts:
         if host.router is not None:
-            ways.setdefault(host.name, []).append(host.router)
-            ways.setdefault(host.router, []).append(host.name)
+            neighbours.setdefault(host.name, []).append(host.router)
+            neighbours.setdefault(host.router, []).append(host.name)
     hosts = {host.name for host in network.hosts}
     found, waiting = {source}, [source]
     while waiting:
-        place = waiting.pop()
-        if place in hosts and place != source:
+        node = waiting.pop()
+        if node in hosts and node != source:
             continue
-        for following in ways.get(place, ()):
+        for following in neighbours.get(node, ()):
             if following not in found:
                 found.add(following)
                 waiting.append(following)

@@ -1,4 +1,4 @@
-"""Reads what is measured: services that answer, and workloads that ask."""
+"""Reads what is measured: services, and the workloads that use them."""
 
 from __future__ import annotations
 
@@ -25,22 +25,19 @@ from trustbed.scenario.table import Table
 from trustbed.scenario.topology import check_name
 
 CONGESTION_CONTROL = "cubic"
-"""Set explicitly on every transfer of ours.
-
-What a kernel does by default differs from machine to machine.
-"""
+"""Set explicitly on every bulk transfer: the kernel's default differs between machines."""
 _BULK_PORT, _HTTP_PORT, _IPERF_PORT = 5001, 8000, 5201
 LEAST_CLAMP = 2304
 """The least receive buffer of Linux (SOCK_MIN_RCVBUF).
 
-A smaller clamp would not hold what was asked for.
+The kernel would not apply a smaller clamp.
 """
 _MOST_CONNECTIONS = 4096
-"""What one agent holds open, at either end."""
+"""Most connections that one agent holds open, at either end."""
 MOST_BUFFER = 2**31 - 1
-"""What a socket's options hold."""
+"""The largest value of a socket option."""
 _CONGESTION_CONTROL = re.compile(r"[A-Za-z0-9_-]{1,15}")
-"""A name as the kernel takes it (TCP_CA_NAME_MAX)."""
+"""A name that the kernel accepts (TCP_CA_NAME_MAX)."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST = 7 * 24 * 3600 * SECOND
 _JUDGED: Mapping[WorkloadKind, Judgement] = {"bulk": "bulk", "iperf3": "bulk"}
@@ -48,7 +45,7 @@ _JUDGED: Mapping[WorkloadKind, Judgement] = {"bulk": "bulk", "iperf3": "bulk"}
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a workload may refer to."""
+    """The names and the duration that a workload may refer to."""
 
     hosts: Sequence[str]
     services: Mapping[str, Service]
@@ -87,7 +84,7 @@ def read_services(root: Table, hosts: Sequence[str]) -> tuple[Service, ...]:
         if other != name:
             raise table.error(
                 "port",
-                f"{service.port} on {service.host} is the port of {other} too",
+                f"{service.port} on {service.host} is also the port of {other}",
                 "give every service a port of its own",
             )
         table.close()
@@ -101,11 +98,11 @@ def read_workloads(root: Table, around: Around) -> tuple[Workload, ...]:
         "workload", '[workload.fetch] and below it kind = "http", host = "client", to = "server"'
     )
     found: list[Workload] = []
-    for place, (name, table) in enumerate(root.tables("workload").items()):
+    for index, (name, table) in enumerate(root.tables("workload").items()):
         check_name(table, None, name)
         table.must("kind", 'kind = "bulk"')
         table.must("host", f'host = "{around.hosts[0]}"')
-        found.append(_workload(name, table, around, place))
+        found.append(_workload(name, table, around, index))
         table.close()
     if not found:
         raise root.error(
@@ -116,7 +113,7 @@ def read_workloads(root: Table, around: Around) -> tuple[Workload, ...]:
     return tuple(found)
 
 
-def _workload(name: str, table: Table, around: Around, place: int) -> Workload:
+def _workload(name: str, table: Table, around: Around, index: int) -> Workload:
     kind: WorkloadKind = table.choice("kind", WORKLOAD_KINDS, "command")
     host = host_of(table, "host", around.hosts)
     to = _target(table, kind, host, around.hosts)
@@ -147,14 +144,14 @@ def _workload(name: str, table: Table, around: Around, place: int) -> Workload:
     )
     if workload.discard_ns >= duration:
         raise table.error(
-            "discard", "leaves nothing of the duration", "discard less, or let it last longer"
+            "discard", "covers the whole duration", "discard less, or extend the duration"
         )
     read: Callable[[Table, Workload, Around, int], Workload] = {
         "command": _plain,
         "bulk": _bulk,
         "iperf3": _iperf3,
     }.get(kind, _http)
-    return read(table, workload, around, place)
+    return read(table, workload, around, index)
 
 
 def _target(table: Table, kind: WorkloadKind, host: str, hosts: Sequence[str]) -> str | None:
@@ -165,34 +162,36 @@ def _target(table: Table, kind: WorkloadKind, host: str, hosts: Sequence[str]) -
         table.must("to", f'to = "{others[0] if others else "server"}"')
     to = host_of(table, "to", hosts)
     if to == host:
-        raise table.error("to", f"{to} would talk to itself, past every link", "name another host")
+        raise table.error(
+            "to", f"{to} would connect to itself, bypassing every link", "name another host"
+        )
     return to
 
 
-def _plain(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+def _plain(table: Table, workload: Workload, around: Around, index: int) -> Workload:
     table.must("command", 'command = "ping -c 10 {server}"')
     command = _program(table)
     service = _service(table, around, workload)
     for word in command:
-        _check_places(table, word, around.hosts)
+        _check_placeholders(table, word, around.hosts)
     return replace(workload, command=command, service=service.name if service else None)
 
 
-def _check_places(table: Table, word: str, hosts: Sequence[str]) -> None:
+def _check_placeholders(table: Table, word: str, hosts: Sequence[str]) -> None:
     """``{server}`` in a command stands for the address of that host."""
     for name in re.findall(r"\{([A-Za-z][A-Za-z0-9_-]*)\}", word):
         if name not in hosts:
             raise table.error(
-                "command", f"{{{name}}} is the address of no host", nearest(name, hosts)
+                "command", f"{{{name}}} is not the name of a host", nearest(name, hosts)
             )
 
 
-def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+def _bulk(table: Table, workload: Workload, around: Around, index: int) -> Workload:
     write = _pace(table, "write")
     return replace(
         workload,
-        # Who pauses between writes did not send all it could, and whether it is to be judged as if
-        # it had is not ours to guess.
+        # An application that pauses between writes does not send all it could; only the scenario
+        # can decide whether it is judged as a bulk transfer.
         judged_as=workload.judged_as if write is None or "judge_as" in table else None,
         bytes=table.size("bytes", None, least=1),
         connections=table.whole("connections", 1, least=1, most=_MOST_CONNECTIONS),
@@ -205,7 +204,7 @@ def _bulk(table: Table, workload: Workload, around: Around, place: int) -> Workl
         delayed_ack=table.choice("delayed_ack", DELAYED_ACKS, None),
         nagle=table.flag("nagle", False),
         heading=table.choice("direction", ("forward", "reverse"), "forward"),
-        port=_BULK_PORT + place,
+        port=_BULK_PORT + index,
     )
 
 
@@ -214,7 +213,7 @@ def _congestion_control(table: Table) -> str:
     if not _CONGESTION_CONTROL.fullmatch(name):
         raise table.error(
             "congestion_control",
-            f"{name!r} is no name of a congestion control",
+            f"{name!r} is not the name of a congestion control",
             f"for example: {CONGESTION_CONTROL}",
         )
     return name
@@ -225,7 +224,7 @@ def _window_clamp(table: Table) -> int | None:
     if clamp is not None and clamp < LEAST_CLAMP:
         raise table.error(
             "window_clamp",
-            f"no kernel holds a window below {LEAST_CLAMP} bytes",
+            f"the kernel clamps no window below {LEAST_CLAMP} bytes",
             f"give at least {LEAST_CLAMP}B",
         )
     return clamp
@@ -242,7 +241,7 @@ def _pace(outer: Table, key: str) -> Pace | None:
             if other in table:
                 raise table.error(
                     other,
-                    f"says nothing beside rate: the application {verb} steadily",
+                    f"has no effect beside rate: the application {verb} steadily",
                     "leave one of the two out",
                 )
         found = Pace(rate=table.rate_above_zero("rate", None))
@@ -266,25 +265,25 @@ def _pace(outer: Table, key: str) -> Pace | None:
     return found
 
 
-def _iperf3(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+def _iperf3(table: Table, workload: Workload, around: Around, index: int) -> Workload:
     return replace(
         workload,
         command=_command(table, "arguments"),
         connections=table.whole("connections", 1, least=1, most=128),
         congestion_control=_congestion_control(table),
         heading=table.choice("direction", ("forward", "reverse"), "forward"),
-        port=_IPERF_PORT + place,
+        port=_IPERF_PORT + index,
     )
 
 
-def _http(table: Table, workload: Workload, around: Around, place: int) -> Workload:
+def _http(table: Table, workload: Workload, around: Around, index: int) -> Workload:
     service = _service(table, around, workload)
     if service is None:
         table.must("object", 'object = "1MB" (the built-in server sends it), or service and path')
         if "path" in table:
             raise table.error(
                 "path",
-                "the built-in server knows no paths",
+                "the built-in server has no paths",
                 "leave it out, or name a service that serves it",
             )
     else:
@@ -307,7 +306,7 @@ def _http(table: Table, workload: Workload, around: Around, place: int) -> Workl
         workload,
         command=_command(table, "arguments") if workload.kind in TOOLS else (),
         service=service.name if service else None,
-        port=service.port if service else _HTTP_PORT + place,
+        port=service.port if service else _HTTP_PORT + index,
         path=path,
         object_bytes=size,
         requests=table.whole("requests", None, least=1),
@@ -347,7 +346,7 @@ def _program(table: Table) -> tuple[str, ...]:
 
 
 def _command(table: Table, key: str) -> tuple[str, ...]:
-    """Words: a list as it is, a text as a shell would split it (and does nothing else with it)."""
+    """Words: a list as given, or a string split as a shell splits it, without expansion."""
     if not isinstance(table.raw(key), str):
         return table.texts(key)
     try:
@@ -368,7 +367,7 @@ def _environment(table: Table) -> tuple[tuple[str, str], ...]:
         if not _VARIABLE.fullmatch(name):
             raise inner.error(
                 name,
-                f"{name!r} is no name of a variable",
+                f"{name!r} is not the name of a variable",
                 "letters, digits and _, no digit first, for example LANG",
             )
     found = tuple((name, inner.text(name, "")) for name in inner)

@@ -1,8 +1,7 @@
-"""Reads YAML as plain values, and remembers on which line each stands.
+"""Reads YAML as plain values, with the line of each.
 
-Less than YAML can do, on purpose: names are texts and stand once, there are no tags of a program's
-own, no merge keys, and no more values than a file of that size holds (aliases could stand for any
-number of them).
+A subset of YAML, on purpose: names are strings and unique, there are no application-specific tags,
+no merge keys, and a limit on the number of values (aliases could expand to any number).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _STANDARD = "tag:yaml.org,2002:"
 
 
 class NotReadable(Exception):
-    """A text that is no YAML, or more than is read here."""
+    """A text that is not YAML, or uses what is not supported."""
 
     def __init__(self, message: str, hint: str, line: int | None, key: Path = ()) -> None:
         super().__init__(message)
@@ -32,12 +31,12 @@ class NotReadable(Exception):
 
 
 def read_yaml(text: str) -> tuple[Any, Mapping[Path, int]]:
-    """What a text says, and the line (from 1) of every name and element.
+    """The values of a text, and the line (from 1) of every name and element.
 
     Raises:
-        NotReadable: It is no YAML, or uses what is not read here.
+        NotReadable: It is not YAML, or uses what is not supported.
     """
-    hint = "check the indentation of that line and of the one before; texts with : or # need quotes"
+    hint = "check the indentation of that line and the one before; strings with : or # need quotes"
     try:
         loader = yaml.SafeLoader(text)
         try:
@@ -49,17 +48,17 @@ def read_yaml(text: str) -> tuple[Any, Mapping[Path, int]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise NotReadable(
-            error.problem or error.context or "is no YAML",
+            error.problem or error.context or "is not YAML",
             hint,
             None if mark is None else mark.line + 1,
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        said = (
+        reported = (
             "it is nested too deeply"
             if isinstance(error, RecursionError)
             else str(error).splitlines()[0]
         )
-        raise NotReadable(f"is no YAML that can be read: {said}", hint, None) from None
+        raise NotReadable(f"cannot be read as YAML: {reported}", hint, None) from None
     return value, reader.lines
 
 
@@ -74,10 +73,12 @@ class _Reader:
         self.lines.setdefault(path, line)
         self._count += 1
         if self._count > _MOST_VALUES or len(path) > _DEEPEST:
-            raise NotReadable("holds more than an inventory does", "write it without aliases", line)
+            raise NotReadable(
+                "has too many values, or is nested too deeply", "write it without aliases", line
+            )
         if not node.tag.startswith(_STANDARD):
             raise NotReadable(
-                f"the tag {node.tag} is not read here", "write the value itself", line, path
+                f"the tag {node.tag} is not supported", "write the value itself", line, path
             )
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
@@ -91,22 +92,22 @@ class _Reader:
             line = name.start_mark.line + 1
             if name.tag == _MERGE:
                 raise NotReadable(
-                    "merge keys (<<) are not read here",
-                    "write the keys that it stands for",
+                    "merge keys (<<) are not supported",
+                    "write out the keys",
                     line,
                     path,
                 )
             key = self._loader.construct_object(name) if isinstance(name, yaml.ScalarNode) else None
             if not isinstance(key, str):
                 raise NotReadable(
-                    f"the name {getattr(name, 'value', '?')} is no text",
+                    f"the name {getattr(name, 'value', '?')} is not a string",
                     "write it in quotes",
                     line,
                     path,
                 )
             if key in found:
                 raise NotReadable(
-                    f"{key} stands here twice", "leave one of them out", line, (*path, key)
+                    f"{key} is given twice", "leave one of them out", line, (*path, key)
                 )
             self.lines[(*path, key)] = line
             found[key] = self.value(value, (*path, key))

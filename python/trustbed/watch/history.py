@@ -20,9 +20,9 @@ from trustbed.watch.engine import Window
 
 DIRECTIONS = ("in", "out", "all")
 WORST = 10
-"""So many of the windows with the longest queue are kept."""
+"""Number of windows with the longest queue that are stored."""
 COLUMNS = 400
-"""So many columns of the sparkline are kept."""
+"""Number of sparkline columns that are stored."""
 _NOW_SECONDS = 1.0
 """What "now" covers: a rate over less is hard to read."""
 _COLUMN_SECONDS = 0.1

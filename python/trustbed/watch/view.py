@@ -154,10 +154,10 @@ def _table(state: State, width: int) -> Iterator[Line]:
     rows = [(one.name, _cells(one)) for one in _directions(state.history)]
     titles = list(_cells(state.history.all))
     room = (width - _NAME) // _CELL
-    kept = [title for title in titles if title in sorted(titles, key=_COLUMNS.index)[:room]]
-    yield line(("faint", " " * _NAME + "".join(f"{title.strip():>{_CELL}}" for title in kept)))
+    shown = [title for title in titles if title in sorted(titles, key=_COLUMNS.index)[:room]]
+    yield line(("faint", " " * _NAME + "".join(f"{title.strip():>{_CELL}}" for title in shown)))
     for name, cells in rows:
-        first, *rest = (f"{cells[title]:>{_CELL}}" for title in kept)
+        first, *rest = (f"{cells[title]:>{_CELL}}" for title in shown)
         yield line(("strong", f"{name:<{_NAME}}{first}"), "".join(rest))
 
 

@@ -1,11 +1,9 @@
-"""What a workload did.
-
-Outputs of known programs as tables, response times against their baseline, confidence intervals.
+"""The results of workloads: program outputs as tables, slowdowns, confidence intervals.
 
 Pure functions on text, tables and numbers; nothing here runs a program or opens a file.
-:mod:`~trustbed.workload.tools` knows the programs (``ab``, ``wrk``, ``httperf``, ``iperf3``,
-``curl``), :mod:`~trustbed.workload.http` what background traffic does to response times,
-:mod:`~trustbed.workload.intervals` how far a number can be trusted.
+:mod:`~trustbed.workload.tools` reads the output of ``ab``, ``wrk``, ``httperf``, ``iperf3`` and
+``curl``; :mod:`~trustbed.workload.http` compares response times with and without background
+traffic; :mod:`~trustbed.workload.intervals` has the confidence intervals.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""What ``ab`` (ApacheBench) says.
-
-Its summary, the file of ``-g`` (every request) and the file of ``-e`` (percentiles).
+"""The output of ``ab`` (ApacheBench): summary, requests (``-g``) and percentiles (``-e``).
 
 Precision: times of single requests are whole milliseconds and their starts whole seconds;
 percentiles have microseconds, of the *total* time with opening the connection. Requests are listed
 by their total time, not in the order in which they began, and whether one failed is not in the
-list: failures are known from the summary only. A request that breaks off ends the run.
+list: failures are known from the summary only. A broken connection ends the run.
 """
 
 from __future__ import annotations
@@ -29,11 +27,14 @@ SUMMARY = pa.schema(
             "B",
             "length of the first response's body; null where it may vary",
         ),
-        column("concurrency", pa.int64(), "1", "requests under way at a time"),
+        column("concurrency", pa.int64(), "1", "concurrent requests"),
         column("duration_ns", pa.int64(), "ns", "how long the run took"),
         column("requests", pa.int64(), "1", "requests that were completed, failed ones among them"),
         column(
-            "failed_requests", pa.int64(), "1", "requests that failed in one of the next four ways"
+            "failed_requests",
+            pa.int64(),
+            "1",
+            "requests that failed for one of the next four reasons",
         ),
         column("failed_connect", pa.int64(), "1", "no connection"),
         column("failed_receive", pa.int64(), "1", "the connection broke while receiving"),
@@ -54,7 +55,7 @@ SUMMARY = pa.schema(
             "keep_alive_requests",
             pa.int64(),
             "1",
-            "requests on a connection that was kept open; null without -k",
+            "requests on a persistent connection; null without -k",
         ),
         column("transferred_bytes", pa.int64(), "B", "received, with headers"),
         column("body_bytes", pa.int64(), "B", "received, without headers"),
@@ -103,7 +104,7 @@ def summary(text: str) -> pa.Table:
     """The summary on standard output, one row (:data:`SUMMARY`).
 
     Raises:
-        WorkloadError: It is none, or ``ab`` gave up: then with what it said.
+        WorkloadError: The text is no summary, or has the error with which ``ab`` ended.
     """
     found = dict(re.findall(r"^([A-Z][\w -]+):[ \t]+(.*)$", text, re.MULTILINE))
     if _FACTS["requests"] not in found:
@@ -148,7 +149,7 @@ def _broken(text: str) -> WorkloadError:
         f'this is no summary of ab: no line "Complete requests" (it begins with: '
         f"{first_line(text)})"
     )
-    return WorkloadError(message, "keep ab's standard output, and run it without -w (HTML)")
+    return WorkloadError(message, "capture ab's standard output, and run it without -w (HTML)")
 
 
 def times(text: str) -> pa.Table:
@@ -167,7 +168,7 @@ def requests(text: str) -> pa.Table:
     """Reads the file of ``-g`` as :data:`~trustbed.workload.tables.REQUESTS`, one row a request.
 
     Raises:
-        WorkloadError: A line is not one of such a file.
+        WorkloadError: A line is malformed.
     """
     lines = text.splitlines()
     if not lines or lines[0].split("\t") != _COLUMNS:
@@ -199,20 +200,18 @@ def requests(text: str) -> pa.Table:
 
 
 def percentiles(text: str, *, completed: int) -> pa.Table:
-    """The file of ``-e``.
-
-    Total times at every percent (:data:`~trustbed.workload.tables.PERCENTILES`).
+    """Reads the file of ``-e``: total times at every percent (:data:`.tables.PERCENTILES`).
 
     ``ab`` takes the value of rank ⌊½ + n·i/100⌋, counted from 0, for i percent of n requests. With
-    50 requests or fewer the last of these ranks do not exist, and what it prints there are
-    leftovers of its memory: they become null.
+    50 requests or fewer the last of these ranks do not exist, and it prints uninitialised
+    memory there: these become null.
 
     Args:
         text: The file.
         completed: How many requests were completed, from the summary.
 
     Raises:
-        WorkloadError: A line is not one of such a file.
+        WorkloadError: A line is malformed.
     """
     lines = text.splitlines()
     if not lines or lines[0] != "Percentage served,Time in ms":

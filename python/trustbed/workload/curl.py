@@ -1,7 +1,7 @@
-r"""What ``curl -w '%{json}\n'`` says of each transfer.
+r"""The output of ``curl -w '%{json}\n'`` for each transfer.
 
 Precision: microseconds. The request is taken as sent when ``time_pretransfer`` ends, "just before
-it is sent". ``curl`` does not say when a transfer began.
+it is sent". ``curl`` does not report when a transfer began.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trustbed.workload.errors import WorkloadError, first_line
 from trustbed.workload.tables import REQUESTS, Row, nanoseconds, table
 
 WRITE_OUT = r"%{stderr}%{json}\n"
-"""The format that makes ``curl`` say it, beside bodies on standard output."""
+"""The ``-w`` format: JSON on standard error, so that bodies can go to standard output."""
 
 _FIRST_ERROR_STATUS = 400
 _WANTED = (
@@ -34,11 +34,11 @@ _WANTED = (
 def requests(text: str) -> pa.Table:
     """One row per transfer (:data:`~trustbed.workload.tables.REQUESTS`).
 
-    Lines that are not JSON are passed over: they are the messages of failed transfers, whose words
-    are in ``error`` as well.
+    Lines that are not JSON are ignored: they are the messages of failed transfers, which
+    ``error`` has as well.
 
     Raises:
-        WorkloadError: There is no such line, or one is cut or lacks something.
+        WorkloadError: There is no such line, or one is truncated or incomplete.
     """
     rows = [
         _row(number, line)
@@ -46,11 +46,11 @@ def requests(text: str) -> pa.Table:
         if line.startswith("{")
     ]
     if not rows:
-        message = f"curl said nothing of its transfers (its output begins with: {first_line(text)})"
+        message = f"curl reported no transfers (its output begins with: {first_line(text)})"
         raise WorkloadError(
             message,
             (
-                f"run it with -sS -w '{WRITE_OUT}', which needs curl 7.70 or newer, and keep "
+                f"run it with -sS -w '{WRITE_OUT}', which needs curl 7.70 or newer, and capture "
                 f"its standard error"
             ),
         )

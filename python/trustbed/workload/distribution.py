@@ -1,8 +1,8 @@
 """Quantiles, means and distributions of a few thousand numbers.
 
 Quantiles are those of R. J. Hyndman and Y. Fan, *Sample Quantiles in Statistical Packages*, The
-American Statistician 50 (1996), type 7: linear between the ordered values. Of nothing there is no
-quantile, mean or spread: ``None``, never 0.
+American Statistician 50 (1996), type 7: linear between the ordered values. Without values, the
+quantile, mean and deviation are ``None``, never 0.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class Step:
 def cumulative(values: Sequence[float], *, most: int = 10_000) -> list[Step]:
     """The empirical distribution, right-continuous: one step per distinct value.
 
-    With more than ``most`` distinct values some steps are left out, at equal distances; those that
-    stay are exact, and the last one is always there.
+    With more than ``most`` distinct values, only every n-th step is returned; each is exact, and
+    the last step is always included.
 
     >>> cumulative([2.0, 1.0, 2.0, 3.0])
     [Step(value=1.0, share=0.25), Step(value=2.0, share=0.75), Step(value=3.0, share=1.0)]
     """
     if most < 2:
-        raise ValueError(f"{most} steps are no distribution; ask for 2 or more")
+        raise ValueError(f"{most} steps are no distribution; request 2 or more")
     ordered = sorted(values)
     count = len(ordered)
     ends = [
@@ -71,7 +71,7 @@ def cumulative(values: Sequence[float], *, most: int = 10_000) -> list[Step]:
         if index + 1 == count or ordered[index] < ordered[index + 1]
     ]
     stride = max(1, math.ceil(len(ends) / (most - 1)))
-    kept = ends[::stride]
-    if ends and kept[-1] != count:
-        kept.append(count)
-    return [Step(ordered[end - 1], end / count) for end in kept]
+    chosen = ends[::stride]
+    if ends and chosen[-1] != count:
+        chosen.append(count)
+    return [Step(ordered[end - 1], end / count) for end in chosen]

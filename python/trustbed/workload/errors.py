@@ -6,7 +6,7 @@ from trustbed.errors import TrustbedError
 
 
 class WorkloadError(TrustbedError):
-    """A program's output that cannot be read, or that says that the program failed.
+    """A program's output that cannot be read, or that reports a failure of the program.
 
     Attributes:
         message: What is wrong, and where.

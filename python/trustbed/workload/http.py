@@ -1,4 +1,4 @@
-"""What background traffic does to response times.
+"""The effect of background traffic on response times.
 
 A response time is the time from the request that was sent to the last byte of the body. The first 5
 s of a run are dropped, failed requests are counted and not timed. The baseline is the same set-up
@@ -6,9 +6,9 @@ without background traffic; its distribution is narrow, so its median serves for
 the slowdown. Definitions after K. V. Vishwanath and A. Vahdat, *Evaluating Distributed Systems:
 Does Background Traffic Matter?*, USENIX ATC 2008.
 
-Nothing here knows why a request was slow: closed-loop clients send fewer requests while the network
-is slow, so slow times count for less of the distribution than they lasted, and the slowdown under-,
-never overstates what a user would see who clicks at random moments.
+Bias: closed-loop clients send fewer requests while the network is slow, so slow periods are
+underrepresented in the distribution (coordinated omission). The slowdown can under-, never
+overestimate what a user who clicks at random moments would see.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trustbed.workload.distribution import deviation, mean, quantile
 from trustbed.workload.intervals import Interval, quantile_interval, ratio_interval
 
 WARM_UP_SECONDS = 5.0
-"""What of a run is dropped."""
+"""The start of a run that is dropped."""
 SLOWDOWN_SHARES = (0.05, 0.5, 0.9, 0.95)
 """Quantiles at which the slowdown is taken."""
 NOISY_SHARE = 0.05
@@ -33,7 +33,7 @@ BASELINE_REQUESTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Responses:
-    """The response times of a run that count.
+    """The response times of a run after its warm-up.
 
     Attributes:
         seconds: Response times of the requests that succeeded, in the order in which they began.
@@ -50,14 +50,12 @@ class Responses:
 def steady(
     starts: Sequence[float], seconds: Sequence[float | None], *, warm_up: float = WARM_UP_SECONDS
 ) -> Responses:
-    """What counts of a run's requests.
-
-    Those that began ``warm_up`` seconds after the first one, or later.
+    """The response times of the requests that began at least ``warm_up`` seconds after the first.
 
     Args:
         starts: When each request began, in seconds since any moment.
         seconds: How long it took; None if it failed.
-        warm_up: So much of the run is dropped.
+        warm_up: The start of the run that is dropped, in seconds.
 
     >>> steady([10.0, 14.9, 15.0, 16.0], [0.5, 0.1, 0.1, None])
     Responses(seconds=(0.1,), failed=1, warm_up=2)
@@ -76,7 +74,7 @@ def steady_rows(requests: pa.Table, *, warm_up: float = WARM_UP_SECONDS) -> Resp
     """As :func:`steady`, of a table of requests (:data:`~trustbed.workload.tables.REQUESTS`).
 
     Raises:
-        ValueError: The program did not say when requests began, so what to drop is unknown.
+        ValueError: The program did not report when requests began, so the warm-up is unknown.
             ``warm_up=0`` drops nothing.
     """
     starts = requests["started"].cast(pa.int64()).to_pylist()
@@ -89,7 +87,7 @@ def steady_rows(requests: pa.Table, *, warm_up: float = WARM_UP_SECONDS) -> Resp
     if None in starts:
         raise ValueError(
             f"{starts.count(None)} requests have no start: the first {warm_up:g} s cannot "
-            f"be told from the rest"
+            f"be distinguished"
         )
     first = min(starts, default=0)
     return steady([(start - first) / 1e9 for start in starts], took, warm_up=warm_up)
@@ -111,10 +109,7 @@ def slowdown(seconds: Sequence[float], baseline: Sequence[float], share: float) 
 
 
 def noisy(baseline: Sequence[float]) -> bool:
-    """Whether the baseline varies too much to be compared with.
-
-    Its standard deviation is more than 5 % of its mean.
-    """
+    """Whether the baseline varies too much: its standard deviation exceeds 5 % of its mean."""
     middle, spread = mean(baseline), deviation(baseline)
     return middle is not None and spread is not None and spread > NOISY_SHARE * middle
 
@@ -126,7 +121,7 @@ class Slowdown:
     Attributes:
         share: The quantile, 0 to 1.
         ratio: Response time over the baseline's median.
-        interval: How far to trust it.
+        interval: Its confidence interval.
     """
 
     share: float
@@ -142,10 +137,10 @@ class Comparison:
         requests: How many were timed.
         failed: How many failed.
         median_seconds: Their median.
-        median_interval: How far to trust it.
+        median_interval: Its confidence interval.
         baseline_requests: How many requests the baseline timed.
         baseline_median_seconds: The baseline's median.
-        increase_mean_percent: Mean of what each response time exceeds the baseline's mean by.
+        increase_mean_percent: Mean excess of the response times over the baseline's mean.
         increase_sd_percent: Standard deviation of the same.
         slowdowns: At 5, 50, 90 and 95 %.
         flags: ``noisy_baseline``, ``short_baseline``, where they hold.
@@ -164,10 +159,7 @@ class Comparison:
 
 
 def compare(responses: Responses, baseline: Responses, *, seed: int) -> Comparison:
-    """Response times under background traffic against those without.
-
-    The seed is the bootstrap's.
-    """
+    """Compares response times with and without background traffic; ``seed`` is the bootstrap's."""
     taken, quiet = responses.seconds, baseline.seconds
     grown = increases(taken, quiet)
     holds = {"noisy_baseline": noisy(quiet), "short_baseline": len(quiet) < BASELINE_REQUESTS}

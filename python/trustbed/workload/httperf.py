@@ -1,4 +1,4 @@
-"""What ``httperf`` says: one summary.
+"""The output of ``httperf``: a summary.
 
 Precision: times have tenths of milliseconds. The time of a reply is split in two: *response*,
 request sent to first byte, and *transfer*, first to last byte; both are means. The connection times
@@ -18,20 +18,20 @@ _MILLISECOND = 1e-3
 
 SUMMARY = pa.schema(
     [
-        column("connections", pa.int64(), "1", "connections that were begun"),
+        column("connections", pa.int64(), "1", "connections that were started"),
         column("requests", pa.int64(), "1", "requests that were sent"),
-        column("replies", pa.int64(), "1", "replies that were received whole"),
+        column("replies", pa.int64(), "1", "complete replies"),
         column("duration_ns", pa.int64(), "ns", "how long the run took"),
         column("requests_per_second", pa.float64(), "1/s", "requests per second"),
         column(
             "connection_min_ns",
             pa.int64(),
             "ns",
-            "shortest life of a connection; null when none succeeded",
+            "shortest lifetime of a connection; null if none succeeded",
         ),
-        column("connection_mean_ns", pa.int64(), "ns", "mean life"),
-        column("connection_max_ns", pa.int64(), "ns", "longest life"),
-        column("connection_median_ns", pa.int64(), "ns", "median life, in steps of 1 ms"),
+        column("connection_mean_ns", pa.int64(), "ns", "mean lifetime"),
+        column("connection_max_ns", pa.int64(), "ns", "longest lifetime"),
+        column("connection_median_ns", pa.int64(), "ns", "median lifetime, in steps of 1 ms"),
         column("connection_sd_ns", pa.int64(), "ns", "standard deviation"),
         column("connect_ns", pa.int64(), "ns", "mean time to open a connection"),
         column(
@@ -121,7 +121,7 @@ def summary(text: str) -> pa.Table:
     """The summary on standard output, one row (:data:`SUMMARY`).
 
     Raises:
-        WorkloadError: It is none, or not a whole one.
+        WorkloadError: The text is no summary, or is incomplete.
     """
     found: dict[str, str] = {}
     for line in _LINES:
@@ -135,7 +135,7 @@ def summary(text: str) -> pa.Table:
             raise WorkloadError(
                 message,
                 (
-                    "is the server's name right? Keep httperf's standard output, and let it "
+                    "is the server's name right? Capture httperf's standard output, and let it "
                     "end by itself"
                 ),
             )

@@ -1,6 +1,4 @@
-"""Confidence intervals.
-
-How much a mean, a median or a ratio of quantiles could differ if everything were measured again.
+"""Confidence intervals of a mean, a median, a share or a ratio of quantiles.
 
 - Of a mean: Student's t. Right for values that are roughly normal, or for many of them.
 - Of a median or another quantile: order statistics. The interval lies between two of the values;
@@ -10,7 +8,7 @@ How much a mean, a median or a ratio of quantiles could differ if everything wer
 - Of a share: that of E. B. Wilson (*Journal of the American Statistical Association* 22, 1927),
   which stays between 0 and 1 and is right for small numbers too.
 - Of a ratio of two quantiles: the bootstrap of B. Efron (*Annals of Statistics* 7, 1979),
-  percentile method. How a quantile of a resample is distributed is known (the rank of an order
+  percentile method. The distribution of a quantile of a resample is known (the rank of an order
   statistic is beta distributed), so ranks are drawn instead of resamples.
 
 All of them assume values that do not depend on each other. Requests of one run share its
@@ -28,7 +26,7 @@ from statistics import NormalDist
 from trustbed.workload.distribution import deviation, mean, of_sorted
 
 LEVEL = 0.95
-"""Share of all intervals that cover what they are made for."""
+"""The confidence level: the share of intervals that cover the true value."""
 ROUNDS = 10_000
 """Rounds of the bootstrap."""
 _BISECTIONS = 100
@@ -37,7 +35,7 @@ _NORMAL_FROM = 1000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From ``low`` to ``high``.
+    """A confidence interval from ``low`` to ``high``.
 
     Attributes:
         low: Lower end.
@@ -94,7 +92,7 @@ def _within(angle: float, degrees: int) -> float:
 
 
 def mean_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval | None:
-    """Of the mean, by Student's t; of fewer than two values there is none."""
+    """The interval of the mean, by Student's t; None for fewer than two values."""
     middle, spread = mean(values), deviation(values)
     if middle is None or spread is None:
         return None
@@ -103,7 +101,7 @@ def mean_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval 
 
 
 def share_interval(hits: int, of: int, *, level: float = LEVEL) -> Interval | None:
-    """Of the share ``hits`` of ``of``; ``None`` where nothing was counted.
+    """The interval of the share ``hits`` / ``of``; None if ``of`` is 0.
 
     >>> found = share_interval(1, 10)
     >>> round(found.low, 4), round(found.high, 4)
@@ -124,12 +122,10 @@ def share_interval(hits: int, of: int, *, level: float = LEVEL) -> Interval | No
 def quantile_interval(
     values: Sequence[float], share: float = 0.5, *, level: float = LEVEL
 ) -> Interval | None:
-    """Of a quantile, by order statistics, the median unless told otherwise.
+    """The interval of a quantile (default: the median), by order statistics.
 
-    None when there are too few values for it.
-
-    Each end is missed with a probability of at most half of what ``level`` leaves, so the interval
-    is rather too wide than too narrow.
+    None if there are too few values. Each end is missed with a probability of at most
+    (1 − ``level``) / 2, so the interval is conservative.
     """
     if not 0 < share < 1:
         raise ValueError(
@@ -172,12 +168,10 @@ def ratio_interval(
     level: float = LEVEL,
     rounds: int = ROUNDS,
 ) -> Interval | None:
-    """Of a quantile of ``values`` over the median of ``baseline``, by the bootstrap of both.
+    """The interval of a quantile of ``values`` over the median of ``baseline``, by the bootstrap.
 
-    The same seed gives the same interval.
-
-    None when there are fewer than two values on either side, or when the baseline's median could be
-    0.
+    The same seed gives the same interval. None if either side has fewer than two values, or if the
+    baseline's median could be 0.
     """
     above, below = sorted(values), sorted(baseline)
     if len(above) < 2 or len(below) < 2 or below[0] <= 0:
@@ -191,12 +185,9 @@ def ratio_interval(
 
 
 def _redrawn(ordered: Sequence[float], share: float, draw: random.Random) -> float:
-    """A quantile of a resample.
-
-    The order statistics next to it, of ranks whose shares are beta distributed.
-    """
+    """A quantile of a resample: the order statistic of a rank drawn from its beta distribution."""
     count = len(ordered)
-    place = (count - 1) * share
-    rank = math.floor(place) + (draw.random() < place - math.floor(place))
+    exact = (count - 1) * share
+    rank = math.floor(exact) + (draw.random() < exact - math.floor(exact))
     position = draw.betavariate(rank + 1, count - rank)
     return ordered[min(math.floor(position * count), count - 1)]

@@ -1,4 +1,4 @@
-"""What ``iperf3 --json`` says: a row per stream and interval, and a summary per direction.
+"""The output of ``iperf3 --json``: a row per stream and interval, a summary per direction.
 
 Rates are of the payload, without headers of TCP, UDP and IP. What a run that was interrupted
 received is not known to the sender: null.
@@ -23,7 +23,7 @@ SUMMARY = pa.schema(
         column("direction", pa.string(), "", "upload (client to server) or download"),
         column("protocol", pa.string(), "", "TCP, UDP or SCTP"),
         column("streams", pa.int64(), "1", "streams at a time"),
-        column("duration_ns", pa.int64(), "ns", "how long was sent"),
+        column("duration_ns", pa.int64(), "ns", "duration of sending"),
         column("sent_bytes", pa.int64(), "B", "payload that the sender handed to its kernel"),
         column("sent_bits_per_second", pa.float64(), "bit/s", "the same per second"),
         column("received_bytes", pa.int64(), "B", "payload that the receiver read"),
@@ -69,7 +69,7 @@ INTERVALS = pa.schema(
     ]
 )
 
-_ADVICE = "run iperf3 with --json, and keep its standard output"
+_ADVICE = "run iperf3 with --json, and capture its standard output"
 
 
 def _report(text: str) -> Mapping[str, Any]:

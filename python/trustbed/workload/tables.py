@@ -1,4 +1,4 @@
-"""Columns of the tables that programs' outputs become: Arrow, with type, unit and meaning.
+"""The Arrow columns of the tables of results, with type, unit and meaning.
 
 Times are integer nanoseconds (``response_ns``), rates floats in base units, unknown is null.
 """
@@ -42,13 +42,13 @@ REQUESTS = pa.schema(
             "started",
             pa.timestamp("ns", tz="UTC"),
             "ns",
-            "when the request began, if the program says so",
+            "when the request began, if the program reports it",
         ),
         column(
             "connect_ns",
             pa.int64(),
             "ns",
-            "time to open the connection; 0 when it was open already",
+            "time to open the connection; 0 if it was open already",
         ),
         column(
             "first_byte_ns",
@@ -68,7 +68,7 @@ REQUESTS = pa.schema(
             "ns",
             "beginning of the connection to last byte; null when it failed",
         ),
-        column("bytes", pa.int64(), "B", "body that was received"),
+        column("bytes", pa.int64(), "B", "received body"),
         column("status", pa.int64(), "1", "HTTP status; null when there was none"),
         column("error", pa.string(), "", "why it failed; null when it did not"),
     ]
@@ -78,7 +78,7 @@ REQUESTS = pa.schema(
 PERCENTILES = pa.schema(
     [
         column("share", pa.float64(), "1", "share of the requests that took at most this long"),
-        column("response_ns", pa.int64(), "ns", "so long"),
+        column("response_ns", pa.int64(), "ns", "response time at this share"),
     ]
 )
-"""A distribution of response times, as far as a program prints it."""
+"""Percentiles of the response time, as printed by a program."""

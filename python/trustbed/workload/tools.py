@@ -1,7 +1,4 @@
-"""The programs whose results become tables.
-
-What they must be asked for, and who reads what they say.
-"""
+"""The load generators whose output can be read: the options that they need, and their parsers."""
 
 from __future__ import annotations
 
@@ -14,21 +11,20 @@ import pyarrow as pa
 from trustbed.workload import ab, curl, httperf, iperf3, wrk
 
 Tables = dict[str, pa.Table]
-"""Tables by name.
+"""Tables by name: ``summary``, ``times``, ``requests``, ``percentiles``, ``intervals``.
 
-``summary``, ``times``, ``requests``, ``percentiles``, ``intervals``; those that the program's
-output holds.
+Each program has some of them.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A command that says what it did in a form that can be read.
+    """A command whose output can be read.
 
     Attributes:
-        tool: Its name among :data:`TOOLS`.
-        command: The command with what it lacked.
-        files: What the program will write beside its output.
+        tool: The program's name in :data:`TOOLS`.
+        command: The command with the options that it lacked.
+        files: The files that the program will write beside its output.
     """
 
     tool: str
@@ -38,12 +34,12 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A program that is known.
+    """A known program.
 
     Attributes:
-        name: As it is called.
-        prepare: Adds what its command lacks; None where its output cannot be read.
-        read: Standard output, standard error and files to tables.
+        name: The name of its executable.
+        prepare: Adds the options that its command lacks; None if its output cannot be read.
+        read: Converts standard output, standard error and files to tables.
     """
 
     name: str
@@ -54,8 +50,8 @@ class Tool:
 def prepare(command: Sequence[str], directory: Path) -> Prepared | None:
     """The command with the options that make its results readable; files go to ``directory``.
 
-    None for programs that are not known, and for uses of known ones whose output says nothing of
-    results (a server, a format of one's own).
+    None for unknown programs, and for commands of known ones without readable results (a server, a
+    custom format).
 
     >>> prepare(["wrk", "-d10s", "http://server/"], Path("logs")).command
     ('wrk', '--latency', '-d10s', 'http://server/')
@@ -69,16 +65,16 @@ def prepare(command: Sequence[str], directory: Path) -> Prepared | None:
 def read(
     tool: str, *, stdout: str, stderr: str = "", files: Mapping[str, str] | None = None
 ) -> Tables:
-    """What a program said, as tables.
+    """Converts the output of a program to tables.
 
     Args:
-        tool: Its name among :data:`TOOLS`.
+        tool: The program's name in :data:`TOOLS`.
         stdout: Its standard output.
         stderr: Its standard error.
         files: The text of the files that :func:`prepare` named.
 
     Raises:
-        WorkloadError: The output is not what the program prints, or says that it failed.
+        WorkloadError: The output is malformed, or reports a failure.
     """
     return TOOLS[tool].read(stdout, stderr, files or {})
 
@@ -90,10 +86,10 @@ def _with(
 
 
 def _value_of(command: Sequence[str], option: str) -> str | None:
-    """The value of a one-letter option, written apart or together."""
-    for place, word in enumerate(command[1:], start=1):
+    """The value of a one-letter option, in the same word or the next."""
+    for index, word in enumerate(command[1:], start=1):
         if word == option:
-            return command[place + 1] if place + 1 < len(command) else None
+            return command[index + 1] if index + 1 < len(command) else None
         if word.startswith(option) and not word.startswith("--"):
             return word[len(option) :]
     return None
@@ -172,4 +168,4 @@ TOOLS: Mapping[str, Tool] = {
         Tool(name="wrk", prepare=_prepare_wrk, read=_read_wrk),
     )
 }
-"""Every program that is known, by its name."""
+"""All known programs, by name."""

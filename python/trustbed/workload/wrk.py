@@ -1,7 +1,7 @@
-"""What ``wrk`` says: one summary, and with ``--latency`` some percentiles.
+"""The output of ``wrk``: a summary, and with ``--latency`` percentiles.
 
 Precision: times have two decimals of the unit that is printed, sizes two decimals of KB, MB, GB of
-1024. A response that takes longer than ``--timeout`` (2 s unless told otherwise) is counted as a
+1024. A response that takes longer than ``--timeout`` (default: 2 s) is counted as a
 timeout and left out of the latencies, and a request that is still unanswered at the end is not
 counted at all, so they understate a slow network: look at the timeouts and at the number of
 requests first.
@@ -19,11 +19,9 @@ from trustbed.workload.tables import PERCENTILES, Cell, column, nanoseconds, tab
 SUMMARY = pa.schema(
     [
         column("threads", pa.int64(), "1", "threads of wrk"),
-        column("connections", pa.int64(), "1", "connections it held open"),
+        column("connections", pa.int64(), "1", "open connections"),
         column("duration_ns", pa.int64(), "ns", "how long the run took"),
-        column(
-            "requests", pa.int64(), "1", "responses that were received whole, late ones among them"
-        ),
+        column("requests", pa.int64(), "1", "complete responses, late ones included"),
         column("read_bytes", pa.int64(), "B", "received, as printed with two decimals"),
         column(
             "latency_mean_ns",
@@ -42,7 +40,7 @@ SUMMARY = pa.schema(
             "timeouts",
             pa.int64(),
             "1",
-            "responses that took longer than the time limit; not among the latencies",
+            "responses that took longer than the time limit; not part of the latencies",
         ),
         column(
             "not_2xx_3xx_responses",
@@ -71,7 +69,7 @@ def summary(text: str) -> pa.Table:
     """The summary on standard output, one row (:data:`SUMMARY`).
 
     Raises:
-        WorkloadError: It is none, or ``wrk`` could not begin: then with what it said.
+        WorkloadError: The text is no summary, or has the error with which ``wrk`` ended.
     """
     total, size, latency, rates = (
         _TOTAL.search(text),
@@ -151,7 +149,7 @@ def _broken(text: str) -> WorkloadError:
     return WorkloadError(
         message,
         (
-            "keep wrk's standard output; a script of wrk's (-s) that prints its own report "
+            "capture wrk's standard output; a script of wrk's (-s) that prints its own report "
             "cannot be read"
         ),
     )

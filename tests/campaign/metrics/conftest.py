@@ -1,4 +1,4 @@
-"""Servers that answer as Prometheus and as Amazon do, on loopback."""
+"""Local servers that answer like Prometheus and Amazon CloudWatch."""
 
 from __future__ import annotations
 
@@ -19,25 +19,23 @@ from tests.patience import PATIENCE
 Labels = Mapping[str, str]
 Scraped = Sequence[tuple[float, float]]
 LOOKBACK = 300.0
-"""Of Prometheus: an older scrape is not taken for a moment."""
+"""Of Prometheus: older scrapes are not used for a moment."""
 
 _SELECTOR = re.compile(r"(?P<name>\w*)\{(?P<matchers>.*)\}")
 _MATCHER = re.compile(r'(\w+)(=~|=)"((?:[^"\\]|\\.)*)"')
 
 
 class PlayedPrometheus:
-    """As much of Prometheus as is asked here.
+    """Answers range queries for selectors, ``max(timestamp(…))`` and ``sum by (mode) (…)``.
 
-    Range queries for selectors, ``max(timestamp(…))`` and ``sum by (mode) (…)``.
-
-    ``series`` are labels with what was scraped, moment by moment in seconds. ``answer`` takes the
-    place of an answer, if it is given.
+    ``series`` are labels with scraped values by their times in seconds; ``answer`` replaces the
+    response, if it is given; ``queries`` are the parameters of the queries so far.
     """
 
     def __init__(self) -> None:
         self.series: list[tuple[Labels, Scraped]] = []
         self.answer: Callable[[BaseHTTPRequestHandler], None] | None = None
-        self.asked: list[dict[str, str]] = []
+        self.queries: list[dict[str, str]] = []
         played = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -49,12 +47,12 @@ class PlayedPrometheus:
                     return
                 parts = urlsplit(self.path)
                 words = {name: values[0] for name, values in parse_qs(parts.query).items()}
-                played.asked.append(words)
+                played.queries.append(words)
                 if parts.path != "/api/v1/query_range":
                     send(self, 404, b"404 page not found")
                     return
                 try:
-                    code, told = (
+                    code, body = (
                         200,
                         {
                             "status": "success",
@@ -62,14 +60,14 @@ class PlayedPrometheus:
                         },
                     )
                 except ValueError as error:
-                    code, told = (
+                    code, body = (
                         400,
                         {"status": "error", "errorType": "bad_data", "error": str(error)},
                     )
-                send(self, code, json.dumps(told).encode())
+                send(self, code, json.dumps(body).encode())
 
             def log_message(self, format: str, *args: object) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -82,7 +80,7 @@ class PlayedPrometheus:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its URL."""
         return f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def close(self) -> None:
@@ -98,26 +96,26 @@ class PlayedPrometheus:
         )
 
     def evaluate(self, words: Mapping[str, str]) -> list[dict[str, Any]]:
-        """What a range query says."""
-        question = words["query"]
+        """The result of a range query."""
+        query = words["query"]
         begin, end, step = (float(words[name]) for name in ("start", "end", "step"))
         if (end - begin) / step > 11_000:
             raise ValueError(
                 "exceeded maximum resolution of 11,000 points per timeseries. Try "
                 "decreasing the query resolution (?step=XX)"
             )
-        grid = [begin + step * place for place in range(int((end - begin) / step) + 1)]
-        if found := re.fullmatch(r"max\(timestamp\((.*)\)\)", question):
-            stamps = [
+        grid = [begin + step * number for number in range(int((end - begin) / step) + 1)]
+        if found := re.fullmatch(r"max\(timestamp\((.*)\)\)", query):
+            timestamps = [
                 self.seen(scraped, grid, lambda at, _: at) for _, scraped in self.chosen(found[1])
             ]
             joined = [
-                (at, max(one[at] for one in stamps if at in one))
+                (at, max(one[at] for one in timestamps if at in one))
                 for at in grid
-                if any(at in one for one in stamps)
+                if any(at in one for one in timestamps)
             ]
             return [_matrix({}, joined)] if joined else []
-        if found := re.fullmatch(r"sum by \(mode\) \((.*)\)", question):
+        if found := re.fullmatch(r"sum by \(mode\) \((.*)\)", query):
             sums: dict[str, dict[float, float]] = {}
             for labels, scraped in self.chosen(found[1]):
                 for at, value in self.seen(scraped, grid, lambda _, value: value).items():
@@ -128,12 +126,12 @@ class PlayedPrometheus:
             ]
         answers = [
             (labels, self.seen(scraped, grid, lambda _, value: value))
-            for labels, scraped in self.chosen(question)
+            for labels, scraped in self.chosen(query)
         ]
         return [_matrix(labels, sorted(points.items())) for labels, points in answers if points]
 
     def chosen(self, selector: str) -> list[tuple[Labels, Scraped]]:
-        """The series that a selector means."""
+        """The series that a selector matches."""
         parts = _SELECTOR.fullmatch(selector)
         if parts is None:
             raise ValueError(f'parse error: unexpected "{selector}"')
@@ -158,13 +156,13 @@ class PlayedPrometheus:
     def seen(
         scraped: Scraped, grid: Sequence[float], value: Callable[[float, float], float]
     ) -> dict[float, float]:
-        """Of each moment of the grid what the last scrape before it said."""
+        """The value of the last scrape before each moment of the grid."""
         moments = [at for at, _ in scraped]
         found = {}
         for at in grid:
-            place = bisect.bisect_right(moments, at) - 1
-            if place >= 0 and at - moments[place] < LOOKBACK:
-                found[at] = value(*scraped[place])
+            index = bisect.bisect_right(moments, at) - 1
+            if index >= 0 and at - moments[index] < LOOKBACK:
+                found[at] = value(*scraped[index])
         return found
 
 

@@ -13,13 +13,13 @@ import pytest
 
 from tests.campaign.metrics.conftest import PlayedPrometheus
 from tests.campaign.metrics.test_cloudwatch import MACHINE, NAMES, put
-from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, cache, study_of
+from tests.campaign.runner.conftest import Leaping, PlayedHosts, PlayedRound, cache, study_of
 from trustbed.campaign.api import measure
 from trustbed.campaign.judge import judge_round
 from trustbed.campaign.metrics import campaign_resources, round_resources, write_resources
 from trustbed.campaign.metrics.table import METRICS, MINUTE, RESOURCES
-from trustbed.campaign.results import read_json as read_model
-from trustbed.campaign.runner import CampaignDirectory, Runner
+from trustbed.campaign.results import read_model
+from trustbed.campaign.runner import CampaignDirectory
 from trustbed.report.placing import OutputError
 from trustbed.run.owned_directory import RunDirectoryError
 from trustbed.scenario.campaign import CampaignFile
@@ -29,7 +29,7 @@ __all__ = ["cache"]
 SECOND = 1_000_000_000
 
 
-def told(
+def of_source(
     rows: Sequence[dict[str, Any]], source: str, metric: str | None = None
 ) -> list[dict[str, Any]]:
     return [
@@ -44,7 +44,7 @@ def scraped(server: PlayedPrometheus, instance: str) -> None:
 
     A third of its time is used.
     """
-    moments = [int(time.time()) - 60 + place / 4 for place in range(2000)]
+    moments = [int(time.time()) - 60 + number / 4 for number in range(2000)]
     for mode, rate in (("idle", 2.0), ("user", 1.0)):
         server.add(
             "node_cpu_seconds_total",
@@ -80,13 +80,13 @@ def study(round_directory: Path, prometheus: str, amazon: str) -> CampaignFile:
 
 
 def planned(campaign: CampaignFile) -> Sequence[str]:
-    """What a dry run says."""
+    """The lines of a dry run."""
     from trustbed.cli.campaign.run import _plan
 
     return _plan(campaign)
 
 
-def test_what_hosts_and_others_tell_of_a_round_is_one_table(
+def test_the_metrics_of_hosts_and_other_sources_are_one_table(
     tmp_path: Path,
     cache: Path,
     prometheus: PlayedPrometheus,
@@ -95,23 +95,24 @@ def test_what_hosts_and_others_tell_of_a_round_is_one_table(
 ) -> None:
     scraped(prometheus, "a:9100")
     minute = int(time.time()) // 60 * 60
-    for place in range(-1, 6):
+    for number in range(-1, 6):
         for name in NAMES:
-            put(amazon, name, minute + 60 * place, 30.0)
+            put(amazon, name, minute + 60 * number, 30.0)
     campaign = study(tmp_path, prometheus.url, amazon)
     assert "other sources: a (prometheus), b (prometheus), b (cloudwatch)" in planned(campaign)
     measure(campaign, CampaignDirectory(tmp_path / "out"), about={"version": "1"})
-    assert read_model(tmp_path / "out")["pairs"][0]["rounds"]["complete"] == 1
+    assert read_model(tmp_path / "out").pairs[0].rounds["complete"] == 1
     (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
     record = round_directory.record()
     rows = round_resources(round_directory).to_pylist()
     assert {(row["pair"], row["round"]) for row in rows} == {("a-b", 0)}
     assert {row["metric"] for row in rows} - {None} <= set(METRICS)
     assert {
-        (row["host"], row["source"]) for row in told(rows, "proc") + told(rows, "prometheus")
+        (row["host"], row["source"])
+        for row in of_source(rows, "proc") + of_source(rows, "prometheus")
     } >= {("a", "proc"), ("b", "proc"), ("a", "prometheus")}
 
-    own = told(rows, "proc", "cpu_utilisation_share")
+    own = of_source(rows, "proc", "cpu_utilisation_share")
     assert {(row["host"], row["scope"]) for row in own} == {
         (host, scope) for host in "ab" for scope in ("host", "process")
     }
@@ -121,7 +122,7 @@ def test_what_hosts_and_others_tell_of_a_round_is_one_table(
 
     of_hosts = {
         row["metric"]
-        for row in told(rows, "proc")
+        for row in of_source(rows, "proc")
         if row["scope"] == "host" and row["value"] is not None
     }
     assert of_hosts >= {
@@ -133,26 +134,26 @@ def test_what_hosts_and_others_tell_of_a_round_is_one_table(
 
     scrapes = [
         row
-        for row in told(rows, "prometheus", "cpu_utilisation_share")
+        for row in of_source(rows, "prometheus", "cpu_utilisation_share")
         if row["resolution_ns"] < MINUTE
     ]
     assert [row["value"] for row in scrapes] == pytest.approx([1 / 3] * len(scrapes))
     assert scrapes[0]["time_ns"] <= record.began_ns
     assert scrapes[-1]["time_ns"] + scrapes[-1]["resolution_ns"] >= record.ended_ns - 2 * SECOND, (
-        "it may be asked before the next one"
+        "it may be queried before the next one"
     )
     assert {row["resolution_ns"] for row in scrapes} <= {SECOND * part // 4 for part in range(1, 6)}
-    (away,) = [row for row in told(rows, "prometheus") if row["host"] == "b"]
+    (away,) = [row for row in of_source(rows, "prometheus") if row["host"] == "b"]
     assert "does not answer: Connection refused" in away["problem"]
     assert (away["time_ns"], away["resolution_ns"]) == (
         record.began_ns,
         record.ended_ns - record.began_ns,
     )
 
-    # CloudWatch knows whole minutes; the one in which the round ended is not over.
-    (open_one,) = [row for row in told(rows, "cloudwatch") if row["problem"] is not None]
-    assert open_one["problem"] == "cloudwatch knew nothing from here on when it was asked last"
-    assert {row["value"] for row in told(rows, "cloudwatch", "cpu_utilisation_share")} <= {0.3}
+    # CloudWatch has whole minutes; the one in which the round ended is not over.
+    (open_one,) = [row for row in of_source(rows, "cloudwatch") if row["problem"] is not None]
+    assert open_one["problem"] == "cloudwatch had no data from here on at the last query"
+    assert {row["value"] for row in of_source(rows, "cloudwatch", "cpu_utilisation_share")} <= {0.3}
     assert (
         json.loads((round_directory.path / "resources.json").read_text())["sources"][-1]["times"]
         == 1
@@ -188,7 +189,7 @@ def test_one_round_or_all_of_them_are_written(
 
     campaign = study_of(tmp_path, "a-b", "c-d", count=2, period='"500ms"', pings=0)
     directory = CampaignDirectory(tmp_path / "out")
-    Runner(
+    Leaping(
         campaign,
         directory,
         PlayedHosts(campaign),

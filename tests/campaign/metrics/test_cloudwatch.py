@@ -1,4 +1,4 @@
-"""What CloudWatch tells of a machine, asked at a server that speaks its interface (moto)."""
+"""Metrics from CloudWatch, queried at a server that speaks its interface (moto)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = ("CPUUtilization", "NetworkIn", "NetworkOut", "NetworkPacketsIn", "Netwo
 
 
 def put(url: str, name: str, at: int, value: float, instance: str = MACHINE) -> None:
-    """What a hypervisor reports."""
+    """Stores a value of the hypervisor."""
     client: Any = boto3.client("cloudwatch", endpoint_url=url, region_name="eu-west-1")
     moment = datetime.datetime.fromtimestamp(at, datetime.UTC)
     dimensions = [{"Name": "InstanceId", "Value": instance}]
@@ -34,18 +34,18 @@ def put(url: str, name: str, at: int, value: float, instance: str = MACHINE) -> 
     client.put_metric_data(Namespace="AWS/EC2", MetricData=data)
 
 
-def ask(
+def query(
     url: str | None, period: int = 60, *, until: int = T0 + 130, now: int = T0 + 9000, **more: str
 ) -> Answer:
     source = CloudWatch(
         region="eu-west-1", instance=MACHINE, period_ns=period * SECOND, endpoint=url, **more
     )
-    return cloudwatch.ask(
+    return cloudwatch.query(
         source, Span(from_ns=(T0 + 70) * SECOND, until_ns=until * SECOND), now_ns=now * SECOND
     )
 
 
-def told(answer: Answer, metric: str) -> list[tuple[int, int, float | None]]:
+def values(answer: Answer, metric: str) -> list[tuple[int, int, float | None]]:
     found = [one for one in answer.observations if one.metric == metric]
     assert {one.scope for one in found} <= {"host"}
     return [(one.time_ns // SECOND - T0, one.resolution_ns // SECOND, one.value) for one in found]
@@ -61,10 +61,13 @@ def test_every_overlapping_period_is_reported_as_a_share_and_as_rates(amazon: st
                 25.0 if name == "CPUUtilization" else 6000.0 * minute,
             )
         put(amazon, "CPUUtilization", T0 + 60 * minute, 99.0, instance="i-00000000000000000")
-    answer = ask(amazon)
-    assert told(answer, "cpu_utilisation_share") == [(60, 60, 0.25), (120, 60, 0.25)]
-    assert told(answer, "network_received_bytes_per_second") == [(60, 60, 100.0), (120, 60, 200.0)]
-    assert told(answer, "network_sent_packets_per_second") == [(60, 60, 100.0), (120, 60, 200.0)]
+    answer = query(amazon)
+    assert values(answer, "cpu_utilisation_share") == [(60, 60, 0.25), (120, 60, 0.25)]
+    assert values(answer, "network_received_bytes_per_second") == [
+        (60, 60, 100.0),
+        (120, 60, 200.0),
+    ]
+    assert values(answer, "network_sent_packets_per_second") == [(60, 60, 100.0), (120, 60, 200.0)]
     assert (answer.reached_ns, answer.problems) == ((T0 + 180) * SECOND, [])
 
 
@@ -72,31 +75,31 @@ def test_five_minutes_are_one_period(amazon: str) -> None:
     for minute in range(5):
         put(amazon, "NetworkIn", T0 + 60 * minute, 600.0)
         put(amazon, "CPUUtilization", T0 + 60 * minute, 20.0 * minute)
-    answer = ask(amazon, 300)
-    assert told(answer, "network_received_bytes_per_second") == [(0, 300, 10.0)]
-    assert told(answer, "cpu_utilisation_share") == [(0, 300, pytest.approx(0.4))]
+    answer = query(amazon, 300)
+    assert values(answer, "network_received_bytes_per_second") == [(0, 300, 10.0)]
+    assert values(answer, "cpu_utilisation_share") == [(0, 300, pytest.approx(0.4))]
 
 
-def test_what_has_not_come_yet_is_open(amazon: str) -> None:
-    assert ask(amazon).reached_ns is None
+def test_data_that_have_not_arrived_yet_are_open(amazon: str) -> None:
+    assert query(amazon).reached_ns is None
     for name in NAMES:
         put(amazon, name, T0 + 60, 1.0)
-    assert ask(amazon).reached_ns == (T0 + 120) * SECOND
+    assert query(amazon).reached_ns == (T0 + 120) * SECOND
     for name in NAMES[1:]:
         put(amazon, name, T0 + 120, 1.0)
-    assert ask(amazon).reached_ns == (T0 + 120) * SECOND, "one of them is missing"
+    assert query(amazon).reached_ns == (T0 + 120) * SECOND, "one of them is missing"
 
 
 def test_a_period_that_is_not_over_is_not_reported(amazon: str) -> None:
     for minute in range(5):
         for name in NAMES:
             put(amazon, name, T0 + 60 * minute, 1.0)
-    answer = ask(amazon, now=T0 + 179)
-    assert ([at for at, _, _ in told(answer, "cpu_utilisation_share")], answer.reached_ns) == (
+    answer = query(amazon, now=T0 + 179)
+    assert ([at for at, _, _ in values(answer, "cpu_utilisation_share")], answer.reached_ns) == (
         [60],
         (T0 + 120) * SECOND,
     )
-    assert ask(amazon, now=T0 + 119).observations == ()
+    assert query(amazon, now=T0 + 119).observations == ()
 
 
 def test_without_a_key_the_error_names_where_keys_are_looked_for(
@@ -107,21 +110,21 @@ def test_without_a_key_the_error_names_where_keys_are_looked_for(
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     with refuses(SourceError):
-        ask(amazon)
+        query(amazon)
     with refuses(SourceError):
-        ask(amazon, profile="nobody")
+        query(amazon, profile="missing")
 
 
 def test_a_server_that_is_none_or_away_is_reported(
     amazon: str, prometheus: PlayedPrometheus, refuses: Refuses
 ) -> None:
     with pytest.raises(SourceError, match="answers") as caught:
-        ask(prometheus.url)
+        query(prometheus.url)
     assert "\n" not in caught.value.message
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with refuses(SourceError) as caught:
-            ask(f"http://127.0.0.1:{unused.getsockname()[1]}")
+            query(f"http://127.0.0.1:{unused.getsockname()[1]}")
     assert caught.value.is_away
 
 
@@ -135,4 +138,4 @@ def test_without_boto3_the_hint_names_the_package(
         lambda name, *more: None if name == "boto3" else find(name, *more),
     )
     with refuses(SourceError):
-        ask(None)
+        query(None)

@@ -1,4 +1,4 @@
-"""What is made of a Prometheus's answers, and of what is none.
+"""Observations from responses of Prometheus, valid and invalid.
 
 Expected values are calculated by hand from what was scraped.
 """
@@ -15,7 +15,7 @@ import pytest
 
 from tests.campaign.metrics.conftest import PlayedPrometheus, send
 from tests.conftest import Refuses
-from trustbed.campaign.metrics import prometheus as asked
+from trustbed.campaign.metrics import prometheus as client
 from trustbed.campaign.metrics.answer import Answer, SourceError
 from trustbed.campaign.metrics.table import Observation, Span
 from trustbed.scenario.metric_sources import Prometheus
@@ -29,10 +29,10 @@ SCRAPES = [T0 - 7.25 + 15 * number for number in range(8)]
 """Every 15 s, at moments that no grid of whole seconds has; the last is behind the end."""
 
 
-def ask(
+def query(
     server: PlayedPrometheus, span: Span = SPAN, now_ns: int = LATER, instance: str = "alpha:9100"
 ) -> Answer:
-    return asked.ask(Prometheus(url=server.url, instance=instance), span, now_ns=now_ns)
+    return client.query(Prometheus(url=server.url, instance=instance), span, now_ns=now_ns)
 
 
 def grows(per_second: float, scrapes: list[float] = SCRAPES) -> list[tuple[float, float]]:
@@ -65,7 +65,7 @@ def test_processors_are_shares_of_the_node_by_the_moments_of_the_scrapes(
         softirq=0.015625,
         nice=0,
     )
-    answer = ask(prometheus)
+    answer = query(prometheus)
     used = [one for one in answer.observations if one.metric == "cpu_utilisation_share"]
     assert [(one.time_ns, one.resolution_ns) for one in used] == [
         (round(at * 1000) * 1_000_000, 15 * SECOND)
@@ -89,9 +89,9 @@ def test_processors_are_shares_of_the_node_by_the_moments_of_the_scrapes(
     assert not answer.problems
 
 
-def test_steal_is_unknown_where_the_host_does_not_tell_it(prometheus: PlayedPrometheus) -> None:
+def test_steal_is_unknown_where_the_host_does_not_report_it(prometheus: PlayedPrometheus) -> None:
     processors(prometheus, idle=0.75, user=0.25)
-    answer = ask(prometheus)
+    answer = query(prometheus)
     assert set(values(answer, "cpu_steal_share")) == {None}
     assert values(answer, "cpu_utilisation_share") == pytest.approx([0.25] * 5)
 
@@ -103,11 +103,11 @@ def test_counters_are_rates_and_levels_are_levels(prometheus: PlayedPrometheus) 
     prometheus.add("node_netstat_Tcp_RetransSegs", grows(3))
     prometheus.add("node_netstat_Tcp_CurrEstab", [(at, 12) for at in SCRAPES])
     prometheus.add(
-        "node_memory_MemAvailable_bytes", [(at, 1e9 + place) for place, at in enumerate(SCRAPES)]
+        "node_memory_MemAvailable_bytes", [(at, 1e9 + number) for number, at in enumerate(SCRAPES)]
     )
     prometheus.add("node_filesystem_avail_bytes", grows(1))
     prometheus.add("node_context_switches_total", grows(99), instance="beta:9100")
-    answer = ask(prometheus)
+    answer = query(prometheus)
     assert values(answer, "context_switches_per_second") == pytest.approx([1234] * 5)
     assert values(answer, "interrupts_per_second") == pytest.approx([777] * 5)
     assert values(answer, "tcp_retransmitted_segments_per_second") == pytest.approx([3] * 5)
@@ -130,7 +130,7 @@ def test_interfaces_and_what_a_cloud_held_back_have_their_names(
     prometheus.add("node_network_transmit_drop_total", grows(2), device="eth0")
     prometheus.add("node_ethtool_bw_out_allowance_exceeded", grows(5), device="eth0")
     prometheus.add("node_ethtool_queue_0_tx_cnt", grows(5), device="eth0")
-    answer = ask(prometheus)
+    answer = query(prometheus)
     assert values(answer, "network_received_bytes_per_second", "eth0") == pytest.approx([1e6] * 5)
     assert values(answer, "network_received_bytes_per_second", "lo") == pytest.approx([10] * 5)
     assert values(answer, "network_sent_drops_per_second", "eth0") == pytest.approx([2] * 5)
@@ -149,7 +149,7 @@ def test_a_counter_that_was_set_back_says_nothing_of_that_interval(
     prometheus.add(
         "node_intr_total", [*scraped[:3], *((at, value - 900) for at, value in scraped[3:])]
     )
-    assert values(ask(prometheus), "interrupts_per_second") == [
+    assert values(query(prometheus), "interrupts_per_second") == [
         pytest.approx(10),
         pytest.approx(10),
         None,
@@ -164,7 +164,7 @@ def test_scrapes_that_failed_make_longer_intervals_and_no_wrong_rates(
     left = [*SCRAPES[:2], *SCRAPES[4:]]
     prometheus.add("node_cpu_seconds_total", grows(1, left), mode="idle", cpu="0")
     prometheus.add("node_intr_total", grows(40, left))
-    found = [one for one in ask(prometheus).observations if one.metric == "interrupts_per_second"]
+    found = [one for one in query(prometheus).observations if one.metric == "interrupts_per_second"]
     assert [one.resolution_ns // SECOND for one in found] == [15, 45, 15]
     assert [one.value for one in found] == pytest.approx([40] * 3)
 
@@ -175,7 +175,7 @@ def test_what_is_not_scraped_yet_is_open(prometheus: PlayedPrometheus) -> None:
         (labels, [one for one in scraped if one[0] < T0 + 40])
         for labels, scraped in prometheus.series
     ]
-    answer = ask(prometheus)
+    answer = query(prometheus)
     assert answer.reached_ns == T0 * SECOND + 37_750_000_000
     assert answer.reached_ns < SPAN.until_ns
 
@@ -184,12 +184,12 @@ def test_a_long_time_is_asked_for_in_steps_that_prometheus_answers(
     prometheus: PlayedPrometheus,
 ) -> None:
     processors(prometheus, idle=1)
-    ask(
+    query(
         prometheus,
         Span(from_ns=T0 * SECOND, until_ns=(T0 + 86_400) * SECOND),
         now_ns=(T0 + 90_000) * SECOND,
     )
-    (words,) = {tuple(sorted(one.items())) for one in prometheus.asked[:1]}
+    (words,) = {tuple(sorted(one.items())) for one in prometheus.queries[:1]}
     assert dict(words)["step"] == "145", "86 520 s in at most 600 steps"
     assert dict(words)["start"] == f"{T0}.000"
 
@@ -197,14 +197,14 @@ def test_a_long_time_is_asked_for_in_steps_that_prometheus_answers(
 def test_a_label_may_hold_whatever_it_holds(prometheus: PlayedPrometheus) -> None:
     strange = 'a"b\\c{d}'
     prometheus.add("node_cpu_seconds_total", grows(1), instance=strange, mode="idle")
-    assert values(ask(prometheus, instance=strange), "cpu_idle_share") == [1.0] * 5
-    assert asked._quoted("a\nb") == '"a\\U0000000ab"', "as a text of Go's"
+    assert values(query(prometheus, instance=strange), "cpu_idle_share") == [1.0] * 5
+    assert client._quoted("a\nb") == '"a\\U0000000ab"', "as a string in Go"
 
 
 def test_an_unknown_instance_is_an_error(prometheus: PlayedPrometheus, refuses: Refuses) -> None:
     processors(prometheus, idle=1)
     with refuses(SourceError) as caught:
-        ask(prometheus, instance="beta:9100")
+        query(prometheus, instance="beta:9100")
     assert not caught.value.is_away
 
 
@@ -251,10 +251,10 @@ def success(result: str) -> bytes:
         (raw(400, b'{"error": "half a letter: \\ud800"}'), r"half a letter: \?"),
         (
             raw(200, success('[{"metric": {}, "values": [[1, "NaN"], [2, "+Inf"]]}]')),
-            "knows nothing of",
+            "has no data of",
         ),
-        (raw(200, success("[]")), "knows nothing of"),
-        (raw(200, b'{"status": "error", "error": "no"}'), "Prometheus says: no"),
+        (raw(200, success("[]")), "has no data of"),
+        (raw(200, b'{"status": "error", "error": "no"}'), "Prometheus reports: no"),
         (
             raw(422, b'{"status": "error", "errorType": "execution", "error": "query timed out"}'),
             "answers 422: query timed out",
@@ -269,7 +269,7 @@ def test_any_answer_is_reported_in_a_line(
 ) -> None:
     prometheus.answer = answer
     with pytest.raises(SourceError, match=message) as caught:
-        ask(prometheus)
+        query(prometheus)
     assert "\n" not in caught.value.message
     assert caught.value.hint
 
@@ -289,7 +289,7 @@ def test_an_answer_without_end_is_given_up(prometheus: PlayedPrometheus, refuses
 
     prometheus.answer = endless
     with refuses(SourceError):
-        ask(prometheus)
+        query(prometheus)
     assert sent < 64 << 20
 
 
@@ -316,11 +316,11 @@ def silent(handler: BaseHTTPRequestHandler) -> None:
 def test_an_answer_that_takes_too_long_is_given_up(
     prometheus: PlayedPrometheus, monkeypatch: pytest.MonkeyPatch, answer: Answers, refuses: Refuses
 ) -> None:
-    monkeypatch.setattr(asked, "TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(client, "TIMEOUT_SECONDS", 0.3)
     prometheus.answer = answer
     began = time.monotonic()
     with refuses(SourceError) as caught:
-        ask(prometheus)
+        query(prometheus)
     assert caught.value.is_away
     assert time.monotonic() - began < 3
 
@@ -329,14 +329,14 @@ def test_an_absent_listener_is_reported(prometheus: PlayedPrometheus, refuses: R
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with refuses(SourceError) as caught:
-            asked.ask(
+            client.query(
                 Prometheus(url=f"http://127.0.0.1:{unused.getsockname()[1]}", instance="a"),
                 SPAN,
                 now_ns=LATER,
             )
     assert caught.value.is_away
     with pytest.raises(SourceError, match="does not answer"):
-        asked.ask(
+        client.query(
             Prometheus(url="http://no-such-host.invalid:9090", instance="a"), SPAN, now_ns=LATER
         )
 
@@ -355,7 +355,7 @@ def test_answers_of_some_are_kept_when_the_rest_is_refused(
         return evaluate(words)
 
     prometheus.evaluate = refuses  # type: ignore[method-assign]
-    answer = ask(prometheus)
+    answer = query(prometheus)
     assert values(answer, "cpu_utilisation_share") == [0.0] * 5
     assert len(answer.problems) == 1
     assert "too many samples" in answer.problems[0]
@@ -364,6 +364,6 @@ def test_answers_of_some_are_kept_when_the_rest_is_refused(
 def test_observations_are_all_in_the_vocabulary() -> None:
     from trustbed.campaign.metrics.table import METRICS
 
-    told = {*asked._LEVELS.values(), *asked._COUNTERS.values(), *asked._INTERFACES.values()}
-    assert told <= set(METRICS)
+    metrics = {*client._LEVELS.values(), *client._COUNTERS.values(), *client._INTERFACES.values()}
+    assert metrics <= set(METRICS)
     assert Observation("host", None, "load_1min", 0, 1, 0.0).counter is None

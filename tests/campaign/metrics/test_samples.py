@@ -1,4 +1,4 @@
-"""What the agent's samples become.
+"""Observations from the agent's samples.
 
 The lines are as the agent writes them; expected values are calculated by hand.
 """
@@ -95,11 +95,11 @@ def test_a_second_becomes_shares_and_rates_of_its_interval(tmp_path: Path) -> No
     drivers = [one for one in found.proc if one.metric == "driver_counter_per_second"]
     others = [one for one in (*found.proc, *found.cgroup) if one not in drivers]
     assert {(one.time_ns, one.resolution_ns) for one in others} == {(10 * SECOND, 2 * SECOND)}
-    told = [
+    counters = [
         (one.name, one.counter, one.time_ns // SECOND, one.resolution_ns // SECOND, one.value)
         for one in drivers
     ]
-    assert told == [
+    assert counters == [
         ("eth0", "bw_in_allowance_exceeded", 4, 8, 0.5),
         ("eth0", "rx_packets", 4, 8, 0.0),
     ]
@@ -140,7 +140,7 @@ def test_processes_and_control_groups_are_shares_of_the_node(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("missing", ["steal_share", "idle_share"])
-def test_what_the_kernel_does_not_say_is_unknown(tmp_path: Path, missing: str) -> None:
+def test_shares_that_the_kernel_does_not_report_are_unknown(tmp_path: Path, missing: str) -> None:
     line = {
         **LINE,
         "processors": {key: share for key, share in LINE["processors"].items() if key != missing},
@@ -150,7 +150,7 @@ def test_what_the_kernel_does_not_say_is_unknown(tmp_path: Path, missing: str) -
     assert (value(found, "cpu_utilisation_share") is None) == (missing == "idle_share")
 
 
-def test_a_kernel_that_counts_no_ticks_says_nothing(tmp_path: Path) -> None:
+def test_without_ticks_no_share_is_known(tmp_path: Path) -> None:
     """Some sandboxes have a /proc/stat of zeros; nothing was idle there, and nothing was used."""
     none = {name: 0 for name in LINE["processors"] if name.endswith("_share")}
     found = sampled(
@@ -158,7 +158,7 @@ def test_a_kernel_that_counts_no_ticks_says_nothing(tmp_path: Path) -> None:
     )
     assert value(found.proc, "cpu_utilisation_share") is None
     assert value(found.proc, "cpu_utilisation_share", "77") is None, (
-        "nobody says how many processors there are"
+        "the number of processors is unknown"
     )
 
 

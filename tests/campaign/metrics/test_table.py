@@ -1,4 +1,4 @@
-"""The table: means over minutes, calculated by hand and by a slow twin, and what every row has."""
+"""The table: means over minutes, by hand and by a slow twin, and the columns of every row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trustbed.campaign.metrics.table import (
     MINUTE,
     RESOURCES,
     Observation,
-    Place,
+    Origin,
     Problem,
     Span,
     per_minute,
@@ -20,7 +20,7 @@ from trustbed.campaign.metrics.table import (
 
 SECOND = 1_000_000_000
 T0 = 1_800_000_000 * SECOND
-PLACE = Place(pair="a-b", round=3, role="sender", host="a", source="proc")
+ORIGIN = Origin(pair="a-b", round=3, role="sender", host="a", source="proc")
 
 
 def one(at: int, length: int, value: float | None, name: str | None = None) -> Observation:
@@ -57,7 +57,7 @@ def test_what_is_as_coarse_as_minutes_stays_as_it_is() -> None:
     assert list(per_minute([one(0, 60 * SECOND, 1.0), one(0, 300 * SECOND, 1.0)])) == []
 
 
-def test_interfaces_are_kept_apart() -> None:
+def test_interfaces_are_averaged_separately() -> None:
     found = list(per_minute([one(0, SECOND, 1.0, "eth0"), one(0, SECOND, 3.0, "lo")]))
     assert [(minute.name, minute.value) for minute in found] == [("eth0", 1.0), ("lo", 3.0)]
 
@@ -88,9 +88,9 @@ def test_minutes_are_those_of_a_slow_twin(steps: list[tuple[int, int | None]]) -
     ] == expected
 
 
-def test_every_row_says_whose_it_is_and_in_which_unit() -> None:
+def test_every_row_has_its_host_and_unit() -> None:
     problem = Problem(span=Span(from_ns=T0, until_ns=T0 + SECOND), text="nothing")
-    table = table_of(PLACE, [one(0, SECOND, 1.0)], [problem])
+    table = table_of(ORIGIN, [one(0, SECOND, 1.0)], [problem])
     assert table.schema == RESOURCES
     first, minute, last = table.to_pylist()
     assert {row["host"] for row in (first, minute, last)} == {"a"}

@@ -1,16 +1,21 @@
-"""Campaigns between hosts that are this machine, or that are only played."""
+"""Campaigns between hosts that are this machine, or simulated."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from tests.patience import wait_until
 from trustbed.campaign import Round, records
 from trustbed.campaign.records import RoundRecord
+from trustbed.campaign.runner import Runner
 from trustbed.campaign.runner.round import CancelledRoundError
 from trustbed.errors import TestbedError
 from trustbed.scenario import campaign as campaigns
@@ -31,9 +36,9 @@ def text_of(*pairs: str, hosts: str | None = None, more: str = "", **rounds: obj
     described = (
         hosts
         if hosts is not None
-        else "".join(LOCAL.format(name=name, number=place) for place, name in enumerate(names, 1))
+        else "".join(LOCAL.format(name=name, number=number) for number, name in enumerate(names, 1))
     )
-    told = {
+    keys = {
         "count": 2,
         "period": '"1s"',
         "pings": 2,
@@ -48,7 +53,7 @@ def text_of(*pairs: str, hosts: str | None = None, more: str = "", **rounds: obj
     )
     return (
         f"{described}{written}[rounds]\n"
-        + "".join(f"{key} = {value}\n" for key, value in told.items())
+        + "".join(f"{key} = {value}\n" for key, value in keys.items())
         + more
     )
 
@@ -61,7 +66,7 @@ def study_of(directory: Path, *pairs: str, **rounds: Any) -> CampaignFile:  # no
 
 
 class PlayedHost:
-    """A host without anything behind it."""
+    """A simulated host without agents."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -69,16 +74,16 @@ class PlayedHost:
         self.is_away = False
 
     def give_up(self) -> None:
-        """It does not come back."""
+        """Marks it as gone."""
         self.is_away, self.is_gone = False, True
 
     def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> Any:  # noqa: ANN401 - an agent
-        """Nothing is there."""
+        """Fails."""
         raise TestbedError(f"{name}: {verb} is not played", "none")
 
 
 class PlayedHosts(dict[str, PlayedHost]):
-    """Hosts that are connected as soon as they may be."""
+    """Hosts that connect at once unless they are down."""
 
     def __init__(self, study: CampaignFile, down: tuple[str, ...] = ()) -> None:
         super().__init__()
@@ -86,7 +91,7 @@ class PlayedHosts(dict[str, PlayedHost]):
         self.down = set(down)
 
     def connect(self) -> dict[str, TestbedError]:
-        """Takes up those that are not down."""
+        """Connects those that are not down."""
         for name in self.wanted:
             if name not in self.down and (name not in self or self[name].is_gone):
                 self[name] = PlayedHost(name)
@@ -99,9 +104,9 @@ class PlayedHosts(dict[str, PlayedHost]):
 
 
 class PlayedRound:
-    """A round that writes what a real one of the papers' sizes does, and takes no time.
+    """A round that writes files like a real one of the papers' sizes, and takes no time.
 
-    Its rates follow from its number.
+    Its rates depend on its number.
     """
 
     capture_bytes = 1000
@@ -120,7 +125,7 @@ class PlayedRound:
         self.address, self.cancelled = address, cancelled
 
     def carry_out(self, directory: Path) -> RoundRecord:
-        """The record of a round that came through."""
+        """The record of a completed round."""
         if self.waits is not None:
             while not self.waits.wait(0.01):
                 if self.cancelled.is_set():
@@ -149,13 +154,36 @@ class PlayedRound:
         )
 
 
+class Leaping(Runner):
+    """A runner that does not wait for the next round once the last one is over and judged.
+
+    Its clock leaps there instead: no round is late, however slow the machine.
+    """
+
+    leapt_ns = 0
+
+    def carry_out(self) -> None:
+        """As without leaps."""
+        clock = SimpleNamespace(
+            monotonic=time.monotonic, time_ns=lambda: time.time_ns() + self.leapt_ns
+        )
+        with mock.patch("trustbed.campaign.runner.runner.time", clock):
+            super().carry_out()
+
+    def _wait(self, until_ns: int | None) -> None:
+        if until_ns is not None and not self._running:
+            wait_until(lambda: self._to_judge.empty() or self._failure, "the judgement")
+            self.leapt_ns = max(self.leapt_ns, until_ns - time.time_ns())
+        super()._wait(until_ns)
+
+
 def record_of(**found: object) -> RoundRecord:
     """The record of a round with these keys."""
     return records.read({"pair": "a-b", "number": 0, "index": "1", **found}, RoundRecord)
 
 
 def row_of(pair: int, role: str, size: int, rate: float, **more: object) -> dict[str, Any]:
-    """A connection as both hosts tell of it."""
+    """A connection as both hosts report it."""
     return {
         "pair": pair,
         "role": role,
@@ -176,6 +204,6 @@ def row_of(pair: int, role: str, size: int, rate: float, **more: object) -> dict
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where hosts keep what is ours."""
+    """The cache directory of hosts."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "trustbed"

@@ -1,4 +1,4 @@
-"""What a journal says of moments."""
+"""The timeline of a journal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_rounds_begin_fail_and_are_skipped() -> None:
     assert found.last_ns == 901
 
 
-def test_what_waited_with_a_round_for_a_host_is_lost_to_that_host() -> None:
+def test_rounds_that_wait_for_a_lost_host_count_as_lost_to_it() -> None:
     lines = [
         line(1, "began", pair="a-b", number=0),
         line(301, "skipped", pair="a-b", first=1, count=1, due_ns=301, reason="overrun", by="a-b"),
@@ -51,7 +51,7 @@ def test_what_waited_with_a_round_for_a_host_is_lost_to_that_host() -> None:
     assert history_of(lines, period_ns=PERIOD).lost_to == {"b": 3}
 
 
-def test_a_round_that_a_kill_ended_was_interrupted() -> None:
+def test_a_killed_round_was_interrupted() -> None:
     lines = [
         line(1, "began", pair="a-b", number=0),
         line(9, "began", pair="a-b", number=1),
@@ -61,7 +61,7 @@ def test_a_round_that_a_kill_ended_was_interrupted() -> None:
     assert (one.kind, one.from_ns, one.to_ns) == ("interrupted", 1, 9)
 
 
-def test_a_host_goes_and_comes_back() -> None:
+def test_a_host_goes_down_and_up() -> None:
     lines = [
         line(1, "host", host="a", up=True),
         line(5, "host", host="a", up=False),

@@ -21,7 +21,7 @@ def test_nothing_has_happened_before_the_first_line(journal: Journal) -> None:
     assert (state.rounds, state.pairs, state.sessions) == ([], {}, 0)
 
 
-def test_rounds_are_counted_by_what_became_of_them(journal: Journal) -> None:
+def test_rounds_are_counted_by_outcome(journal: Journal) -> None:
     journal.append(1, "session")
     journal.append(2, "began", pair="a-b", number=0, index="1")
     journal.append(3, "ended", pair="a-b", number=0, outcome="complete")
@@ -52,7 +52,7 @@ def test_a_round_that_began_anew_was_interrupted_before(journal: Journal) -> Non
 
 
 @pytest.mark.parametrize("cut", range(2, 40, 7))
-def test_a_line_that_was_cut_is_left_out_and_the_next_is_whole(journal: Journal, cut: int) -> None:
+def test_a_truncated_line_is_left_out_and_the_next_is_whole(journal: Journal, cut: int) -> None:
     journal.append(1, "session")
     journal.append(2, "began", pair="a-b", number=0)
     whole = journal.path.read_bytes()

@@ -1,4 +1,4 @@
-"""What a round and a campaign come to: failures, rows, statements, text."""
+"""Results of rounds and campaigns: failures, rows, statements, text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from typing import Any
 
 import pytest
 
-from tests.campaign.runner.conftest import PlayedHosts, PlayedRound, record_of, row_of, study_of
+from tests.campaign.runner.conftest import (
+    Leaping,
+    PlayedHosts,
+    PlayedRound,
+    record_of,
+    row_of,
+    study_of,
+)
 from tests.conftest import Refuses
 from trustbed.campaign import SeenRound
 from trustbed.campaign import judge as campaigns
 from trustbed.campaign.judge import judge_round
 from trustbed.campaign.model import CauseRounds
-from trustbed.campaign.results import read_json as read_model
-from trustbed.campaign.results import statement
-from trustbed.campaign.runner import CampaignDirectory, Runner
+from trustbed.campaign.results import read_model, statement
+from trustbed.campaign.runner import CampaignDirectory
 from trustbed.campaign.runner.directory import RoundDirectory
 from trustbed.campaign.runner.round import connections_of
 from trustbed.report.campaign import text as campaign_text
@@ -60,7 +66,7 @@ LIMIT = 300_000_000_000
         (None, {"close": "complete"}, None),
     ],
 )
-def test_the_receiver_says_why_a_connection_failed_and_else_the_sender(
+def test_the_receiver_decides_why_a_connection_failed_and_else_the_sender(
     received: dict[str, Any] | None, sent: dict[str, Any], wanted: str | None
 ) -> None:
     ends = {"sent": {"connections": [row_of(0, "data", 1000, 1.0, **sent)]}}
@@ -93,7 +99,7 @@ def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("ahead_after", "flagged"), [(2_000_000, False), (170_000_000, True), (-170_000_000, True)]
 )
-def test_a_clock_that_was_set_is_noticed(ahead_after: int, flagged: bool) -> None:
+def test_a_clock_that_was_stepped_is_noticed(ahead_after: int, flagged: bool) -> None:
     """Half a minute in which a clock may be slewed by 15 ms."""
     clocks = {
         "sender": {"ahead_ns": 0, "error_ns": 100_000, "at_ns": 0},
@@ -135,9 +141,9 @@ def test_rounds_that_measured_a_host_do_not_count_for_the_network() -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
-def test_the_text_tells_what_the_model_has(tmp_path: Path, columns: int) -> None:
+def test_the_text_shows_the_model(tmp_path: Path, columns: int) -> None:
     study = study_of(tmp_path, "a-b", "c-d", count=3, period='"500ms"', pings=0)
-    Runner(
+    Leaping(
         study,
         CampaignDirectory(tmp_path / "out"),
         PlayedHosts(study, down=("d",)),
@@ -146,7 +152,7 @@ def test_the_text_tells_what_the_model_has(tmp_path: Path, columns: int) -> None
         carrier=PlayedRound,
     ).carry_out()
     model = read_model(tmp_path / "out")
-    text = campaign_text.render(model, now_ns=model["campaign"]["began_ns"], columns=columns)
+    text = campaign_text.render(model, now_ns=model.campaign.began_ns, columns=columns)
     assert "finished" in text
     assert "d is unreachable since" in text
     assert "a-b  (a → b)" in text

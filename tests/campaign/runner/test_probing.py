@@ -52,20 +52,20 @@ class Played:
     """Scripted agents, and a clock that only moves when an agent takes its time to begin.
 
     Attributes:
-        reports: What each says in the end; an error instead is raised.
+        reports: The report of each; an error is raised.
         begins: How long the beginning of each takes, in nanoseconds.
-        asked: What each was started with.
+        configured: The configuration of each.
         now_ns: The clock.
     """
 
     reports: dict[str, dict[str, Any] | Exception] = field(default_factory=lambda: dict(REPORTS))
     begins: dict[str, int] = field(default_factory=dict)
-    asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    configured: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     now_ns: int = 0
 
 
 class PlayedAgent:
-    """One of them."""
+    """A scripted agent."""
 
     pid = 1
     is_away = False
@@ -80,7 +80,7 @@ class PlayedAgent:
         self._kind = kind
 
     def begin(self) -> dict[str, Any]:
-        """It begins, after a while."""
+        """Begins, after its delay."""
         self._played.now_ns += self._played.begins.get(self._kind, 0)
         return {"start_ns": self._played.now_ns * (2 if self.name.endswith(" on b") else 1)}
 
@@ -103,9 +103,9 @@ class PlayedAgent:
 
 
 class PlayedHost:
-    """Where they run. Samples are not played.
+    """A host of scripted agents, without samples.
 
-    The sender's clock is right, that of the receiver runs twice as fast.
+    The sender's clock is exact, the receiver's runs twice as fast.
     """
 
     def __init__(self, name: str, played: Played) -> None:
@@ -116,16 +116,16 @@ class PlayedHost:
     def start_agent(self, verb: str, config: Mapping[str, Any], *, name: str) -> PlayedAgent:
         """An agent of that kind.
 
-        Those of an estimator and of connections are told apart by their role.
+        Those of estimators and of connections are distinguished by their role.
         """
         if verb == "sample":
-            raise TestbedError("nobody looks on", "none")
+            raise TestbedError("no samples here", "none")
         kind = f"pairs {config['role']}" if verb == "pairs" else config.get("role", verb)
-        self._played.asked[kind] = config
+        self._played.configured[kind] = config
         return PlayedAgent(self._played, kind, name)
 
     def read_clock(self) -> Reading:
-        """Its clock against the one that is played."""
+        """Its clock against the scripted one."""
         return Reading(
             ahead_ns=0 if self.name == "a" else self._played.now_ns,
             error_ns=1,
@@ -135,7 +135,7 @@ class PlayedHost:
 
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> Played:
-    """Agents that all answer, and their clock for whoever probes."""
+    """Agents that all answer, and their clock, which the prober uses."""
     found = Played()
     made = probing.Probing.__init__
     monkeypatch.setattr(
@@ -147,7 +147,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
 
 
 def carried_out(tmp_path: Path, played: Played) -> tuple[RoundRecord, dict[str, str]]:
-    """What a round wrote down, and its warnings but for those who look on."""
+    """The record of a round, and its warnings except those about samples."""
     campaign = study_of(tmp_path, "a-b", more="[recording]\ncapture = false\n", **ASKED).campaign
     hosts = [PlayedHost(host.name, played) for host in campaign.hosts]
     one = Round(
@@ -159,12 +159,12 @@ def carried_out(tmp_path: Path, played: Played) -> tuple[RoundRecord, dict[str, 
     carrier = RoundCarrier(campaign, one, *hosts, campaign.hosts[1].measured, threading.Event())  # type: ignore[arg-type]
     record = carrier.carry_out(tmp_path)
     warnings = {
-        one.what: one.message for one in record.warnings if one.message != "nobody looks on"
+        one.what: one.message for one in record.warnings if one.message != "no samples here"
     }
     return record, warnings
 
 
-def test_both_ends_of_a_question_are_kept(tmp_path: Path, played: Played) -> None:
+def test_both_reports_of_a_measurement_are_stored(tmp_path: Path, played: Played) -> None:
     record, warnings = carried_out(tmp_path, played)
     assert warnings == {}
     found = plain(record)
@@ -172,7 +172,7 @@ def test_both_ends_of_a_question_are_kept(tmp_path: Path, played: Played) -> Non
     assert found["bandwidth"] == {"pathchirp": {**REPORTS["send"], "receiver": REPORTS["receive"]}}
 
 
-def test_a_question_that_fails_was_asked_all_the_same(tmp_path: Path, played: Played) -> None:
+def test_a_failed_measurement_is_recorded(tmp_path: Path, played: Played) -> None:
     played.reports |= {
         "probe": AgentError("probe: it is gone", "none"),
         "send": AgentError("estimate: it is gone", "none"),
@@ -189,9 +189,7 @@ def test_a_question_that_fails_was_asked_all_the_same(tmp_path: Path, played: Pl
     ]
 
 
-def test_what_was_found_is_kept_where_the_far_end_does_not_report(
-    tmp_path: Path, played: Played
-) -> None:
+def test_results_stay_if_the_receiver_does_not_report(tmp_path: Path, played: Played) -> None:
     played.reports |= {
         "reflect": AgentError("reflect: it is gone", "none"),
         "receive": AgentError("estimate: it is gone", "none"),
@@ -206,12 +204,12 @@ def test_what_was_found_is_kept_where_the_far_end_does_not_report(
 
 
 @pytest.mark.parametrize(("late_ns", "counts"), [(29 * SECOND, True), (31 * SECOND, False)])
-def test_a_near_end_that_begins_when_the_far_one_may_be_over_says_nothing_of_the_path(
+def test_a_sender_that_begins_too_late_measures_nothing(
     tmp_path: Path, played: Played, late_ns: int, counts: bool
 ) -> None:
-    """As when the way to a host is lost between the two.
+    """As when the transport to a host is lost between the two.
 
-    What nobody answers any more would look lost.
+    Packets that are no longer answered would look lost.
     """
     played.begins |= {"probe": late_ns, "send": late_ns}
     record, warnings = carried_out(tmp_path, played)
@@ -223,12 +221,14 @@ def test_a_near_end_that_begins_when_the_far_one_may_be_over_says_nothing_of_the
         set() if counts else {"one-way delays", "available bandwidth by pathchirp"}
     )
     assert (
-        played.asked["reflect"]["duration_ns"]
-        >= played.asked["probe"]["duration_ns"] + played.asked["probe"]["give_up_ns"] + 30 * SECOND
+        played.configured["reflect"]["duration_ns"]
+        >= played.configured["probe"]["duration_ns"]
+        + played.configured["probe"]["give_up_ns"]
+        + 30 * SECOND
     )
     assert (
-        played.asked["receive"]["duration_ns"]
-        >= played.asked["send"]["estimator"]["duration_ns"] + 60 * SECOND
+        played.configured["receive"]["duration_ns"]
+        >= played.configured["send"]["estimator"]["duration_ns"] + 60 * SECOND
     )
 
 
@@ -243,12 +243,14 @@ def test_start_offsets_of_hosts_use_the_clocks_at_that_time(tmp_path: Path, play
     assert record.start_spread_ns == 0
 
 
-def test_a_reflector_answers_all_that_is_asked_of_it(tmp_path: Path, played: Played) -> None:
+def test_packets_that_a_reflector_left_unanswered_are_a_warning(
+    tmp_path: Path, played: Played
+) -> None:
     played.reports["reflect"] = {"answered_packets": 17, "too_fast_packets": 3}
     record, warnings = carried_out(tmp_path, played)
     assert (
-        played.asked["reflect"]["packets_per_second"],
-        played.asked["reflect"]["burst_packets"],
+        played.configured["reflect"]["packets_per_second"],
+        played.configured["reflect"]["burst_packets"],
     ) == (4000, 1000)
     assert warnings == {
         "reflector of test packets": (

@@ -1,4 +1,4 @@
-"""Records of rounds: as they were written they are read, also those of earlier versions."""
+"""Records of rounds are read as they were written, also those of earlier versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trustbed.campaign.records import JudgedRound, RoundRecord
 from trustbed.campaign.runner.directory import RoundDirectory
 from trustbed.run.owned_directory import RunDirectoryError
 
-PING = {"from": "127.0.0.1", "interface": "lo", "round_trips_ns": [7, None], "way": "tcp"}
+PING = {"from": "127.0.0.1", "interface": "lo", "round_trips_ns": [7, None], "method": "tcp"}
 
 
 def test_an_answer_is_stored_whole() -> None:
@@ -32,7 +32,9 @@ def test_an_answer_is_stored_whole() -> None:
 
 
 @pytest.mark.parametrize("found", [{}, {"delay": None}, {"delay": {"sent_probes": 3}}])
-def test_a_question_that_failed_differs_from_one_that_nobody_asked(found: dict[str, None]) -> None:
+def test_a_failed_measurement_differs_from_one_that_was_not_configured(
+    found: dict[str, None],
+) -> None:
     assert {
         key: value for key, value in records.plain(record_of(**found)).items() if key == "delay"
     } == found
@@ -65,7 +67,7 @@ def test_a_malformed_file_is_an_error_that_names_it(
     assert str(tmp_path / name) in caught.value.message
 
 
-def test_what_was_judged_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_judgement_is_read_as_it_was_written(tmp_path: Path) -> None:
     directory = RoundDirectory(1, "a-b", tmp_path)
     directory.finish(record_of(outcome="complete"))
     directory.write_judged(JudgedRound(use="trust", flags=["no_ping"]))

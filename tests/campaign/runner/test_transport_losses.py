@@ -1,6 +1,6 @@
-"""The way to a host is lost in the middle of a round.
+"""The transport to a host is lost in the middle of a round.
 
-The host does its part, and what it has is fetched when the way is there again.
+The host does its part, and its data are fetched over the next transport.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ def hosts_at(server: Server) -> str:
     """Two hosts, both reached through this server."""
     ssh = f'ssh = "{server.address}"\nport = {server.port}\n'
     return "".join(
-        f'[hosts.{name}]\n{ssh}measure = "127.0.0.{place}"\n' for place, name in enumerate("ab", 1)
+        f'[hosts.{name}]\n{ssh}measure = "127.0.0.{number}"\n'
+        for number, name in enumerate("ab", 1)
     )
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there, and not only remembered."""
+    """Whether a process is running, and not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -86,13 +87,16 @@ def test_a_round_whose_transports_are_lost_is_completed_by_its_hosts(
     server = serves()
 
     def cut(carrier: RoundCarrier, sender: Agent) -> None:
-        server.process.send_signal(signal.SIGSTOP)  # nobody comes in
+        server.process.send_signal(signal.SIGSTOP)  # no new connections
         server.kill_sessions()
         wait_until(
-            lambda: carrier._sender.is_away and carrier._receiver.is_away, "the loss of both ways"
+            lambda: carrier._sender.is_away and carrier._receiver.is_away,
+            "the loss of both transports",
         )  # type: ignore[attr-defined]
         os.kill(sender.pid, signal.SIGCONT)
-        wait_until(lambda: not is_running(sender.pid), "the sender's end, which nobody has told it")
+        wait_until(
+            lambda: not is_running(sender.pid), "the end of the sender, without its controller"
+        )
         server.process.send_signal(signal.SIGCONT)
 
     in_the_middle(cut)
@@ -108,7 +112,7 @@ def test_a_round_whose_transports_are_lost_is_completed_by_its_hosts(
         row.last_byte_ns for row in record.received.read.connections
     )
     for loss in record.transport_losses:
-        assert loss.from_ns < ended < loss.until_ns, "it was completed while there was no way"
+        assert loss.from_ns < ended < loss.until_ns, "it was completed without a transport"
         assert "lost" in loss.why
     assert len(judged.connections) == 4
     for row in judged.connections:
@@ -136,7 +140,7 @@ def test_a_round_whose_transports_are_lost_is_completed_by_its_hosts(
     )
 
 
-def test_a_host_whose_session_is_gone_for_good_has_failed(
+def test_a_host_whose_session_ended_has_failed(
     tmp_path: Path,
     home: Path,
     serves: Serves,
@@ -163,14 +167,14 @@ def test_a_host_whose_session_is_gone_for_good_has_failed(
     assert {loss.host: loss.until_ns is None for loss in round_directory.record().transport_losses}[
         "a"
     ], "it has not come back"
-    # The other host may have been without a way when the campaign ended, and was not told: it keeps
-    # what it has for the time of a round.
+    # The other host may have had no transport when the campaign ended: it keeps its data for the
+    # time of a round.
     wait_until(lambda: not processes_with(str(server.home)), "the end of all that ran there")
     with connected(home, host(server)):
         pass
     wait_until(
         lambda: not list(server.home.glob("trustbed/session-*")),
-        "the next session, which removes what lay there and then itself",
+        "the next session, which removes the old ones and then itself",
     )
 
 
@@ -178,24 +182,26 @@ def test_a_host_whose_controller_never_comes_back_ends_by_itself(
     tmp_path: Path, home: Path, serves: Serves, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serves()
-    with Hosts(described(home, host(server)), keep=Keep(seconds=10, owner="test")) as hosts:
+    with Hosts(described(home, host(server)), keep=Keep(seconds=6, owner="test")) as hosts:
         assert hosts.connect() == {}
         alpha = hosts["alpha"]
-        alpha.start_command(["sh", "-c", "sleep 647 & echo kept > file; wait"])
-        wait_until(lambda: processes_with("sleep\x00647"), "what the command has started")
+        alpha.start_command(["sh", "-c", "sleep 647 & echo stored > file; wait"])
+        wait_until(
+            lambda: processes_with("sleep\x00647"), "the process that the command has started"
+        )
         server.kill_sessions()
-        wait_until(lambda: alpha.is_away, "the loss of the way")
-        assert processes_with("sleep\x00647"), "it goes on"
+        wait_until(lambda: alpha.is_away, "the loss of the transport")
+        assert processes_with("sleep\x00647"), "it continues"
         assert list(server.home.glob("trustbed/session-*/file"))
-        wait_until(lambda: alpha.is_gone, "the end of our patience", seconds=PATIENCE)
+        wait_until(lambda: alpha.is_gone, "the host to be given up", seconds=PATIENCE)
         wait_until(lambda: not processes_with("sleep\x00647"), "the end of what ran there")
         wait_until(
-            lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there"
+            lambda: not list(server.home.glob("trustbed/session-*")), "the end of its directory"
         )
 
 
-def test_what_an_owner_has_lost_is_ended_when_it_comes_again(home: Path, serves: Serves) -> None:
-    """As when it was killed, and knows nothing of the session that goes on.
+def test_a_lost_session_ends_when_its_owner_connects_again(home: Path, serves: Serves) -> None:
+    """As when the owner was killed while its session continues.
 
     Another host on the same machine is not disturbed.
     """
@@ -207,26 +213,23 @@ def test_what_an_owner_has_lost_is_ended_when_it_comes_again(home: Path, serves:
         for name, seconds in (("alpha", "661"), ("beta", "663")):
             lost[name].start_command(["sleep", seconds])
         server.kill_sessions()
-        wait_until(lambda: lost["alpha"].is_away and lost["beta"].is_away, "the loss of the way")
+        wait_until(
+            lambda: lost["alpha"].is_away and lost["beta"].is_away, "the loss of the transport"
+        )
         with Hosts(inventory, ("alpha",), keep=keep) as hosts:
             assert hosts.connect() == {}
             wait_until(lambda: not processes_with("sleep\x00661"), "the end of what was lost")
             assert processes_with("sleep\x00663")
             assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
-            assert lost.connect() == {}, (
-                "one is gone and made anew, to the other there is a way again"
-            )
+            assert lost.connect() == {}, "one has a new session, the other a new transport"
         assert not lost["beta"].is_away
     wait_until(lambda: not processes_with("sleep\x00663"), "the end of what ran there")
 
 
-def test_a_host_that_comes_back_with_nothing_is_made_anew_at_once(
+def test_a_host_that_comes_back_empty_gets_a_new_session_at_once(
     home: Path, serves: Serves
 ) -> None:
-    """As a guest whose disk begins anew whenever it starts.
-
-    Neither the session is there nor the program that could tell so.
-    """
+    """As a guest whose disk is empty whenever it starts: session and program are gone."""
     server = serves()
     with Hosts(
         described(home, host(server)), keep=Keep(seconds=int(10 * PATIENCE), owner="test")
@@ -235,7 +238,7 @@ def test_a_host_that_comes_back_with_nothing_is_made_anew_at_once(
         before = hosts["alpha"]
         before.start_command(["sleep", "667"])
         server.kill_sessions()
-        wait_until(lambda: before.is_away, "the loss of the way")
+        wait_until(lambda: before.is_away, "the loss of the transport")
         for pid in commands_with(str(server.home)):
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not commands_with(str(server.home)), "the end of all that ran there")
@@ -246,7 +249,7 @@ def test_a_host_that_comes_back_with_nothing_is_made_anew_at_once(
         assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"
 
 
-def test_a_session_that_is_to_be_kept_and_cannot_begin_says_why_as_others_do(
+def test_a_session_with_a_replay_buffer_that_cannot_begin_reports_why(
     home: Path, serves: Serves
 ) -> None:
     server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
@@ -259,13 +262,19 @@ def test_a_session_that_is_to_be_kept_and_cannot_begin_says_why_as_others_do(
     assert "noexec" in error.hint
 
 
-def test_a_transport_that_is_cut_in_silence_is_lost_too(
-    tmp_path: Path, home: Path, serves: Serves, in_the_middle: InTheMiddle
+def test_a_silent_transport_is_lost_too(
+    tmp_path: Path,
+    home: Path,
+    serves: Serves,
+    in_the_middle: InTheMiddle,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing is closed by anybody.
+    """No connection is closed.
 
-    The first way still stands when the second does, and does not disturb it.
+    The first transport still exists beside the second, and does not disturb it.
     """
+    monkeypatch.setattr("trustbed.testbed.remote.ssh._WHY_SECONDS", 0.1)
+    monkeypatch.setattr("trustbed.testbed.remote.ssh._CLOSE_SECONDS", 0.5)
     server = serves()
     stopped: list[int] = []
 

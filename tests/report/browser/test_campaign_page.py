@@ -1,6 +1,6 @@
 """The page of a campaign in a browser.
 
-Drawn without a word on the console or a request, on a desktop, a phone, in the dark, on paper.
+Drawn without console messages or requests, on a desktop, a phone, in the dark, on paper.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from tests.report.browser.conftest import ABOUT
 from tests.report.browser.test_every_page import HOLLOW
 from tests.report.campaign_directories import Story, make_campaign
-from trustbed.campaign.results import read_json as read_model
+from trustbed.campaign.results import read_model
 from trustbed.report.campaign import page as campaign_page
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.timeout(600)
 # Where the axis of time of each chart of a pair begins and ends, from the left.
 SPANS = """
 return [...document.querySelectorAll(".series")].map((series) =>
-  [...series.querySelectorAll(".plot")].map((place) => {
-  const box = place.querySelector(".mark-group.role-frame.root .background")
+  [...series.querySelectorAll(".plot")].map((plot) => {
+  const box = plot.querySelector(".mark-group.role-frame.root .background")
     .getBoundingClientRect();
   return [Math.round(box.left), Math.round(box.right)];
 }));
@@ -49,7 +49,7 @@ def short_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_what_hosts_were_like_stands_below_the_rounds_at_the_same_time(
+def test_the_load_of_hosts_is_below_the_rounds_on_the_same_axis_of_time(
     width: int, viewer: Viewer, campaign_file: Path
 ) -> None:
     viewer.show(campaign_file, width=width)
@@ -57,25 +57,25 @@ def test_what_hosts_were_like_stands_below_the_rounds_at_the_same_time(
     for pair in viewer.run(SPANS):
         assert len(pair) == 8
         for side in (0, 1):
-            places = [span[side] for span in pair]
-            assert max(places) - min(places) <= 1
+            edges = [span[side] for span in pair]
+            assert max(edges) - min(edges) <= 1
 
 
-def test_times_are_told_in_utc_in_any_zone(viewer: Viewer, campaign_file: Path) -> None:
+def test_times_are_shown_in_utc_in_any_zone(viewer: Viewer, campaign_file: Path) -> None:
     viewer.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
     try:
         viewer.show(campaign_file)
         viewer.draw_all()
-        told = viewer.run(LABELS)
+        labels = viewer.run(LABELS)
     finally:
         viewer.driver.get(
             "about:blank"
         )  # Vega's axes of time do not survive that their zone is changed
         viewer.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
-    assert {"1 Jan", "2 Jan", "12:00"} <= set(told)
+    assert {"1 Jan", "2 Jan", "12:00"} <= set(labels)
 
 
-def test_rounds_of_seconds_are_told_to_the_second(viewer: Viewer, short_file: Path) -> None:
+def test_rounds_of_seconds_are_shown_to_the_second(viewer: Viewer, short_file: Path) -> None:
     viewer.show(short_file)
     viewer.draw_all()
     assert "00:00:10" in viewer.run(LABELS)

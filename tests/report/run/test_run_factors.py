@@ -35,9 +35,9 @@ def test_words_are_none(level: str) -> None:
     assert number(level) is None
 
 
-def cell(place: int, levels: dict[str, str], baseline: int | None = None) -> CellResults:
+def cell(number: int, levels: dict[str, str], baseline: int | None = None) -> CellResults:
     label = ", ".join(levels.values())
-    return CellResults(number=place, label=label, levels=levels, baseline=baseline)
+    return CellResults(number=number, label=label, levels=levels, baseline=baseline)
 
 
 def test_the_factor_with_the_most_numbers_is_the_scale() -> None:
@@ -47,8 +47,8 @@ def test_the_factor_with_the_most_numbers_is_the_scale() -> None:
         {"key": "l.queue", "levels": ["5p", "20p"]},
     ]
     cells = [
-        cell(place, {"a.model": "cbr", "a.rate": rate, "l.queue": "5p"})
-        for place, rate in enumerate(factors[1]["levels"])
+        cell(number, {"a.model": "cbr", "a.rate": rate, "l.queue": "5p"})
+        for number, rate in enumerate(factors[1]["levels"])
     ]
     found = scale_of(
         factors, [*cells, cell(9, {"a.model": "none", "a.rate": "–", "l.queue": "5p"})]
@@ -65,8 +65,8 @@ def test_levels_of_different_kinds_are_no_scale() -> None:
         {"key": "l.rate", "levels": ["1Mbit/s", "trace", "5Mbit/s"]},
     ]
     cells = [
-        cell(place, {"l.queue": one, "l.rate": two})
-        for place, (one, two) in enumerate(
+        cell(number, {"l.queue": one, "l.rate": two})
+        for number, (one, two) in enumerate(
             zip(factors[0]["levels"], factors[1]["levels"], strict=True)
         )
     ]
@@ -88,7 +88,7 @@ def test_cells_of_one_baseline_are_a_group_which_it_begins() -> None:
 
 
 def test_cells_without_a_baseline_are_one_group() -> None:
-    cells = [cell(place, {"loss": level}) for place, level in enumerate(("0%", "1%"))]
+    cells = [cell(number, {"loss": level}) for number, level in enumerate(("0%", "1%"))]
     assert [len(group) for group in groups(cells)] == [2]
     assert shared(cells) == ""
     assert [short(one, cells) for one in cells] == ["0%", "1%"]

@@ -43,7 +43,7 @@ def fetch(model: Model, label: str) -> Model:
 
 
 def slowdown(model: Model, label: str, share: float) -> Model:
-    return next(place for place in fetch(model, label)["slowdown"] if place["share"] == share)
+    return next(point for point in fetch(model, label)["slowdown"] if point["share"] == share)
 
 
 def test_the_cells_and_their_baseline(model: Model) -> None:
@@ -83,20 +83,20 @@ def test_the_median_is_that_of_all_requests_and_its_interval_that_of_the_repetit
 
 
 def test_the_slowdown_is_a_quantile_over_the_baselines_median(model: Model) -> None:
-    place = slowdown(model, "poisson, 6.6Mbit/s", 0.5)
-    assert place["ratio"] == pytest.approx(0.640 / 0.408)
+    point = slowdown(model, "poisson, 6.6Mbit/s", 0.5)
+    assert point["ratio"] == pytest.approx(0.640 / 0.408)
     # Round by round: 0.64 s times 1.02, 0.99 and 1.00 over 0.400, 0.408 and 0.396 s.
     ratios = [0.6528 / 0.400, 0.6336 / 0.408, 0.6400 / 0.396]
     middle = sum(ratios) / 3
     deviation = math.sqrt(sum((ratio - middle) ** 2 for ratio in ratios) / 2)
     reach = STUDENT_2 * deviation / math.sqrt(3)
-    assert place["low"] == pytest.approx(0.640 / 0.408 - reach, rel=1e-5)
-    assert place["high"] == pytest.approx(0.640 / 0.408 + reach, rel=1e-5)
+    assert point["low"] == pytest.approx(0.640 / 0.408 - reach, rel=1e-5)
+    assert point["high"] == pytest.approx(0.640 / 0.408 + reach, rel=1e-5)
 
 
 def test_every_quantile_of_the_slowdown_is_there(model: Model) -> None:
-    ratios = [place["ratio"] for place in fetch(model, "cbr, 13.2Mbit/s")["slowdown"]]
-    assert [place["share"] for place in fetch(model, "cbr, 13.2Mbit/s")["slowdown"]] == [
+    ratios = [point["ratio"] for point in fetch(model, "cbr, 13.2Mbit/s")["slowdown"]]
+    assert [point["share"] for point in fetch(model, "cbr, 13.2Mbit/s")["slowdown"]] == [
         0.05,
         0.5,
         0.9,
@@ -252,8 +252,8 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
 
 def test_a_manifest_that_lacks_its_order_is_an_error(tmp_path: Path) -> None:
     directory = make_run(tmp_path / "run", repetitions=1)
-    whole = directory.manifest()
-    del whole["order"]
-    directory.write_manifest(whole)
-    with pytest.raises(RunDirectoryError, match="manifest lacks"):
+    manifest = directory.manifest()
+    del manifest["order"]
+    directory.write_manifest(manifest)
+    with pytest.raises(RunDirectoryError, match="manifest is incomplete"):
         read_model(directory.path)

@@ -1,4 +1,4 @@
-"""Results of programs that tell less than every request.
+"""Results of programs that report less than every request.
 
 Percentiles, means, rates; one repetition; failures.
 """
@@ -31,7 +31,7 @@ class Bench:
     def repetition(
         self, this_round: int, workload: dict[str, Any] | None = None, **tables: pa.Table | Rows
     ) -> Repetition:
-        place = {
+        entry = {
             "directory": f"rep-{self._number:03d}",
             "cell": 0,
             "round": this_round,
@@ -39,7 +39,7 @@ class Bench:
             "number": self._number,
         }
         self._number += 1
-        directory = str(place["directory"])
+        directory = str(entry["directory"])
         self._directory.begin_repetition(directory)
         self._directory.finish_repetition(
             directory,
@@ -47,12 +47,12 @@ class Bench:
         )
         with self._directory.judging(directory) as inside:
             for name, table in tables.items():
-                held = table if isinstance(table, pa.Table) else pa.Table.from_pylist(table)
-                pa.parquet.write_table(held, inside / f"w.{name}.parquet")
+                stored = table if isinstance(table, pa.Table) else pa.Table.from_pylist(table)
+                pa.parquet.write_table(stored, inside / f"w.{name}.parquet")
         self._directory.write_findings(
             directory, {"use": "trust", "why": "", "verdicts": {}, "findings": []}
         )
-        return Repetition(self._directory, place)
+        return Repetition(self._directory, entry)
 
 
 @pytest.fixture
@@ -72,14 +72,14 @@ def test_of_a_single_repetition_the_interval_is_within_it(bench: Bench) -> None:
     )
     assert found["median_seconds"] == pytest.approx(0.149)
     assert found["median_basis"] == "requests"
-    # Of 99 values the interval of the median lies between the 40th and the 60th: binomial with n =
+    # Of 99 values the interval of the median is between the 40th and the 60th: binomial with n =
     # 99 and 1/2.
     assert found["median_low_seconds"] == pytest.approx(0.1 + 0.001 * 39)
     assert found["median_high_seconds"] == pytest.approx(0.1 + 0.001 * 59)
-    place = found["slowdown"][1]
-    assert place["ratio"] == pytest.approx(1.49)
-    assert place["basis"] == "requests"
-    assert 1.3 < place["low"] < 1.49 < place["high"] < 1.7
+    point = found["slowdown"][1]
+    assert point["ratio"] == pytest.approx(1.49)
+    assert point["basis"] == "requests"
+    assert 1.3 < point["low"] < 1.49 < point["high"] < 1.7
     assert found["flags"] == []
 
 
@@ -101,9 +101,9 @@ def test_what_is_to_be_dropped_at_the_start_is(bench: Bench) -> None:
 
 def test_requests_without_starts_all_count(bench: Bench) -> None:
     table = requests([0.1, 0.2, 0.3])
-    place = table.schema.get_field_index("started")
+    index = table.schema.get_field_index("started")
     bare = table.set_column(
-        place, table.schema.field(place), pa.nulls(3, table.schema.field(place).type)
+        index, table.schema.field(index), pa.nulls(3, table.schema.field(index).type)
     )
     found = of([bench.repetition(0, {"discard_seconds": 5.0}, requests=bare)])
     assert found["requests"] == 3
@@ -136,7 +136,7 @@ def test_percentiles_of_repetitions_are_averaged(bench: Bench) -> None:
     assert found["median_seconds"] == pytest.approx(0.035)
     assert found["p90_seconds"] == pytest.approx(0.050)
     assert (found["requests"], found["failed"]) == (80, 2)
-    assert [(place["share"], place["ratio"]) for place in found["slowdown"]] == [
+    assert [(point["share"], point["ratio"]) for point in found["slowdown"]] == [
         (0.5, pytest.approx(35 / 15)),
         (0.9, pytest.approx(50 / 15)),
     ]
@@ -151,7 +151,7 @@ def test_a_throughput_is_slower_when_it_is_less(bench: Bench) -> None:
     found = of(own, base)
     assert found["measure"] == "throughput"
     assert found["mean_bits_per_second"] == pytest.approx(7e6)
-    assert [(place["share"], place["ratio"]) for place in found["slowdown"]] == [
+    assert [(point["share"], point["ratio"]) for point in found["slowdown"]] == [
         (None, pytest.approx(19 / 7))
     ]
     # Round by round it is 2 and 4 times slower: the interval of two values is 3 ± 12.706 · √2 / √2.
@@ -196,8 +196,8 @@ def test_without_a_baseline_nothing_is_compared(bench: Bench) -> None:
 def test_a_round_without_its_baseline_is_held_against_the_median_of_all(bench: Bench) -> None:
     own = [bench.repetition(number, requests=requests([0.3] * 3)) for number in (0, 1)]
     base = [bench.repetition(0, requests=requests([0.1] * 3))]
-    place = of(own, base)["slowdown"][1]
-    assert (place["ratio"], place["low"], place["high"]) == (
+    point = of(own, base)["slowdown"][1]
+    assert (point["ratio"], point["low"], point["high"]) == (
         pytest.approx(3.0),
         pytest.approx(3.0),
         pytest.approx(3.0),

@@ -1,4 +1,4 @@
-"""What a run says in a terminal.
+"""A run in the terminal.
 
 Word for word, within its width, in every state that a run can be in.
 """
@@ -74,8 +74,8 @@ def test_without_a_baseline_the_range_is_told(model: RunModel, snapshot: Snapsho
 def test_without_results_the_background_is_told(
     model: RunModel, snapshot: SnapshotAssertion
 ) -> None:
-    said = run_words.headline(without(model, "measure"))
-    assert said == snapshot
+    text = run_words.headline(without(model, "measure"))
+    assert text == snapshot
 
 
 def test_background_that_does_not_matter_is_told_so(
@@ -100,8 +100,8 @@ def test_findings_of_many_repetitions_are_told_once_with_the_worst(model: RunMod
     noise = {**mild, "code": "capture_snapped", "scope": "capture"}
     others = [one for one in model.repetitions if not one.findings]
     rows = [
-        replace(one, findings=[late, late] if place < 2 else [worse if place == 5 else mild, noise])
-        for place, one in enumerate(others)
+        replace(one, findings=[late, late] if index < 2 else [worse if index == 5 else mild, noise])
+        for index, one in enumerate(others)
     ]
     found = run_words.gathered(rows)
     assert [(row["code"], row["severity"], row["found_in"]) for row in found] == [
@@ -141,8 +141,8 @@ def test_what_limited_the_transfers_stands_beside_the_result_and_the_reason(
         ),
         repetitions=[first, *others],
     )
-    said = run_text.render(changed, "study")
-    assert said.count("slowed by packet loss") == 7 + 1
-    assert said == snapshot
+    text = run_text.render(changed, "study")
+    assert text.count("slowed by packet loss") == 7 + 1
+    assert text == snapshot
     narrow = run_text.render(changed, "study", columns=60)
     assert "slowed by packet loss" not in narrow.split("Repetitions to discard")[0]

@@ -56,7 +56,7 @@ class Machine:
         self.lost = list(lost)
         self.slept: list[float] = []
         self.looks: list[float] = []
-        self.said: list[tuple[float, float]] = []
+        self.reports: list[tuple[float, float]] = []
         self.over = False
 
     def look(self, seconds: float) -> float:
@@ -64,11 +64,11 @@ class Machine:
         return self.lost.pop(0) if len(self.lost) > 1 else self.lost[0]
 
     def calm(self, allowance: float) -> Calm:
-        say = self.said.append
+        report = self.reports.append
         senses = Senses(
             look=self.look,
             sleep=self.slept.append,
-            say=lambda lost, left: say((lost, left)),
+            report=lambda lost, left: report((lost, left)),
             is_over=lambda: self.over,
         )
         return Calm(allowance, senses)
@@ -100,7 +100,7 @@ def test_beside_transfers_of_ours_only_what_the_hypervisor_takes_counts() -> Non
         look=lambda _: 1.0,
         look_beside=lambda _: next(stolen),
         sleep=slept.append,
-        say=lambda *_: None,
+        report=lambda *_: None,
         is_over=lambda: False,
     )
     assert Calm(100.0, senses).wait(beside=True) == {
@@ -124,24 +124,24 @@ def test_a_share_is_a_share(steps: list[int]) -> None:
     assert 0 <= lost_share(0.1, clock=clock(*steps)) <= 1
 
 
-def test_a_calm_machine_is_looked_at_once_and_nobody_waits() -> None:
+def test_a_calm_machine_is_sampled_once_without_waiting() -> None:
     machine = Machine(MOST_LOST)
     assert machine.calm(60).wait() == {"lost_share": MOST_LOST, "waited_seconds": 0}
-    assert (len(machine.looks), machine.slept, machine.said) == (1, [], [])
+    assert (len(machine.looks), machine.slept, machine.reports) == (1, [], [])
 
 
 def test_a_taken_machine_is_waited_for_until_it_is_calm_for_a_longer_look() -> None:
     machine = Machine(0.5, 0.4, 0.3, 0.0)
     assert machine.calm(600).wait() == {"lost_share": 0.0, "waited_seconds": 3 * TURN_SECONDS}
     assert machine.looks[1:] == [LOOK_SECONDS] * 3
-    assert [lost for lost, _ in machine.said] == [0.5, 0.4, 0.3]
+    assert [lost for lost, _ in machine.reports] == [0.5, 0.4, 0.3]
 
 
-def test_the_allowance_is_for_all_transfers_together_and_then_nobody_looks() -> None:
+def test_the_allowance_is_for_all_transfers_together_and_then_sampling_stops() -> None:
     machine = Machine(0.5)
     calm = machine.calm(2.5 * TURN_SECONDS)
     assert calm.wait() == {"lost_share": 0.5, "waited_seconds": 2.5 * TURN_SECONDS}
-    assert machine.said[-1] == (0.5, 0.0)
+    assert machine.reports[-1] == (0.5, 0.0)
     looks = len(machine.looks)
     assert calm.wait() == {}
     assert len(machine.looks) == looks
@@ -152,10 +152,10 @@ def test_an_allowance_that_one_transfer_leaves_is_the_next_ones() -> None:
     calm = machine.calm(600)
     calm.wait()
     calm.wait()
-    assert [left for _, left in machine.said] == [600, 600 - TURN_SECONDS]
+    assert [left for _, left in machine.reports] == [600, 600 - TURN_SECONDS]
 
 
-def test_who_never_waits_never_looks() -> None:
+def test_without_waiting_there_are_no_samples() -> None:
     machine = Machine(0.9)
     assert machine.calm(0).wait() == {}
     assert machine.looks == []
@@ -169,9 +169,9 @@ def test_a_transfer_waits_before_each_attempt_and_keeps_what_was_seen(
     monkeypatch.setattr(carry, "_attempt", lambda *_: {"outcome": next(outcomes)})
     monkeypatch.setattr(carry, "captures_in_the_middle", lambda: True)
     machine = Machine(0.0, 0.5, 0.01)
-    kept = carry.carry_out(Plan(1).transfers[0], calm=machine.calm(600))
-    assert (kept["outcome"], kept["attempt"]) == (carry.MADE, 1)
-    assert kept["before"] == {"lost_share": 0.01, "waited_seconds": TURN_SECONDS}
+    stored = carry.carry_out(Plan(1).transfers[0], calm=machine.calm(600))
+    assert (stored["outcome"], stored["attempt"]) == (carry.MADE, 1)
+    assert stored["before"] == {"lost_share": 0.01, "waited_seconds": TURN_SECONDS}
     assert len(machine.looks) == 3
 
 

@@ -18,7 +18,7 @@ from validation.truth import page, text
 from validation.truth.compensation import Guess, accuracy
 from validation.truth.result import VIEWS, Result
 
-from .test_result import kept
+from .test_result import stored
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "validation.md"
 
@@ -62,12 +62,12 @@ def test_what_has_no_twin_is_counted_and_compared_with_nothing() -> None:
 
 def test_an_interval_is_of_forty_cases_at_least() -> None:
     assert accuracy([guess()] * 39).central is None
-    # Of 1 to 41 over 100 the places 1 and 39 of 0 to 40: one case lies beyond either end.
+    # Of 1 to 41 over 100 the positions 1 and 39 of 0 to 40: one case lies beyond either end.
     found = accuracy([guess(given=float(number), estimate=100.0) for number in range(1, 42)])
     assert found.central == pytest.approx((0.02, 0.40))
 
 
-def test_nothing_discarded_is_nothing_to_say() -> None:
+def test_without_discarded_transfers_there_is_no_estimate() -> None:
     found = accuracy([])
     assert (found.discarded, found.median_error, found.central, found.within.value) == (
         0,
@@ -79,7 +79,7 @@ def test_nothing_discarded_is_nothing_to_say() -> None:
 
 def made(*disturbed: dict[str, Any]) -> Result:
     twins = [
-        kept(f"undisturbed-window.{number}", "undisturbed-window", "guest-free", seed=number)
+        stored(f"undisturbed-window.{number}", "undisturbed-window", "guest-free", seed=number)
         for number in (2, 3)
     ]
     return Result([*twins, *disturbed])
@@ -87,9 +87,9 @@ def made(*disturbed: dict[str, Any]) -> Result:
 
 def test_the_page_holds_estimates_against_twins() -> None:
     result = made(
-        kept("guest-quota.0", "guest-quota", "guest-quota"),
-        kept("guest-freeze.0", "guest-freeze", "guest-frozen"),
-        kept("guest-quota-and-loss.0", "guest-quota-and-loss", "guest-quota"),
+        stored("guest-quota.0", "guest-quota", "guest-quota"),
+        stored("guest-freeze.0", "guest-freeze", "guest-frozen"),
+        stored("guest-quota-and-loss.0", "guest-quota-and-loss", "guest-quota"),
     )
     # Three are discarded; of one the path was disturbed as well. 30.1 and 28.3 Mbit/s were
     # estimated, 29.9 Mbit/s were given.
@@ -120,10 +120,10 @@ def test_the_page_holds_estimates_against_twins() -> None:
     }
 
 
-def test_the_page_says_when_estimates_are_not_good_enough() -> None:
+def test_the_page_states_when_estimates_are_not_good_enough() -> None:
     # What another network gave: nearly twice as much.
     window = {"undisturbed-window": "guest-quota", "guest-quota": "guest-frozen"}
-    transfers = [kept(f"{kind}.0", kind, recording) for kind, recording in window.items()]
+    transfers = [stored(f"{kind}.0", kind, recording) for kind, recording in window.items()]
     result = Result(transfers)
     assert result.compensation(VIEWS[0], "even").within.hits == 0
     assert "Reports show no estimate, for it is not within 10% in 90% of the cases" in page.render(
@@ -131,18 +131,18 @@ def test_the_page_says_when_estimates_are_not_good_enough() -> None:
     )
 
 
-def test_what_is_shown_rests_on_what_the_documentation_says() -> None:
+def test_shown_estimates_rest_on_the_documented_shares() -> None:
     section = sections.found(DOCUMENT.read_text(encoding="utf-8"))["truth"]
-    places: dict[str, CapturePoint] = {"sender-known": "beside_with_host", "sender": "beside"}
+    points: dict[str, CapturePoint] = {"sender-known": "beside_with_host", "sender": "beside"}
     for view in VIEWS:
-        if view.name in places:
+        if view.name in points:
             line = re.search(
                 rf"^\| {re.escape(view.words)} \| \d+ \| \d+ \| (\d+) \| ([\d.]+)% of (\d+) ",
                 section,
                 re.M,
             )
             assert line is not None
-            hits, of = table.WITHIN[places[view.name]]
+            hits, of = table.WITHIN[points[view.name]]
             assert (int(line[1]), int(line[3])) == (of, of)
             assert f"{hits / of:.1%}" == f"{line[2]}%"
     assert f"Its interval is {table.LOW:.2f} to {table.HIGH:.2f} times the estimate" in section

@@ -46,24 +46,24 @@ def sample(
     score: int,
     is_right: bool,
     *,
-    place: CapturePoint = "beside",
+    point: CapturePoint = "beside",
     network: str = "one",
     name: str = "one",
 ) -> Sample:
     return Sample(
-        name=name, network=network, place=place, kind=kind, score=score, is_right=is_right
+        name=name, network=network, point=point, kind=kind, score=score, is_right=is_right
     )
 
 
 def many(
-    kind: str, score: int, right: int, of: int, *, place: CapturePoint = "beside"
+    kind: str, score: int, right: int, of: int, *, point: CapturePoint = "beside"
 ) -> list[Sample]:
     return [
         sample(
             kind,
             score,
             number < right,
-            place=place,
+            point=point,
             network=f"network {number % 10}",
             name=f"{kind}.{number}",
         )
@@ -90,13 +90,13 @@ def test_the_isotonic_values_are_those_of_a_worked_example() -> None:
     assert isotonic([(0.1, 1), (0.5, 3)]) == [0.1, 0.5]
 
 
-def test_no_curve_says_that_all_are_right_or_none() -> None:
+def test_no_curve_claims_that_all_are_right_or_none() -> None:
     curve = fit([*many("a", 99, 5_000, 5_000), *many("b", 5, 0, 5_000)])["beside"].curve
     assert curve == {5: LOWEST / 100, 99: HIGHEST / 100}
 
 
 def test_counts_and_curve_of_a_capture_point() -> None:
-    table = fit([*many("a", 60, 9, 10), *many("b", 90, 20, 20), *many("a", 60, 1, 4, place="away")])
+    table = fit([*many("a", 60, 9, 10), *many("b", 90, 20, 20), *many("a", 60, 1, 4, point="away")])
     assert table["beside"].answers == {"a": Counted(9, 10), "b": Counted(20, 20)}
     assert table["away"].answers == {"a": Counted(1, 4)}
     low, high = (
@@ -105,7 +105,7 @@ def test_counts_and_curve_of_a_capture_point() -> None:
     )
     assert table["beside"].curve == {60: round(low, 3), 90: round(high, 3)}
     assert list(table) == ["beside", "away"], (
-        "in the order of the places, whatever that of the answers"
+        "in the order of the capture points, whatever that of the answers"
     )
 
 
@@ -169,7 +169,7 @@ def executed(text: str, directory: Path) -> Calibration:
     [
         [],
         many("a", 60, 3, 5),
-        [*many("a", 60, 9, 10), *many("b", 99, 20, 20), *many("b", 70, 1, 4, place="away")],
+        [*many("a", 60, 9, 10), *many("b", 99, 20, 20), *many("b", 70, 1, 4, point="away")],
     ],
 )
 def test_the_written_table_is_the_fitted_one_in_the_linters_format(
@@ -193,14 +193,14 @@ def test_the_written_table_is_the_fitted_one_in_the_linters_format(
 
 
 def test_the_order_of_the_answers_leaves_no_trace() -> None:
-    given = [*many("b", 60, 9, 10), *many("a", 90, 20, 20), *many("c", 70, 1, 4, place="away")]
+    given = [*many("b", 60, 9, 10), *many("a", 90, 20, 20), *many("c", 70, 1, 4, point="away")]
     shuffled = Random(3).sample(given, len(given))
     assert written(fit(given), 1) == written(fit(shuffled), 1)
     assert sorted(held_out(given), key=repr) == sorted(held_out(shuffled), key=repr)
 
 
 def test_the_report_compares_the_score_the_table_and_tables_without_the_network() -> None:
-    lines = report([*many("a", 60, 190, 200), *many("b", 90, 20, 20, place="away")]).splitlines()
+    lines = report([*many("a", 60, 190, 200), *many("b", 90, 20, 20, point="away")]).splitlines()
     assert [line.split("  ")[0] for line in lines[1:9:4]] == ["beside", "away"]
     assert lines[2].split() == [
         "the",
@@ -217,7 +217,7 @@ def test_the_report_compares_the_score_the_table_and_tables_without_the_network(
 
 
 def judged(standing: str = "healthy", **more: Any) -> Any:  # noqa: ANN401 - stands for a judged transfer
-    answer = SimpleNamespace(**{"place": "beside", "rule": "a", "score": 0.7, "flags": (), **more})
+    answer = SimpleNamespace(**{"point": "beside", "rule": "a", "score": 0.7, "flags": (), **more})
     case = SimpleNamespace(name="policer.3", standing=standing, is_right=True)
     network = {
         "rate_megabits": 10,
@@ -229,22 +229,22 @@ def judged(standing: str = "healthy", **more: Any) -> Any:  # noqa: ANN401 - sta
     return SimpleNamespace(
         answers={VIEWS[0].name: answer},
         case=lambda view: case if view == VIEWS[0] else None,
-        kept={"network": network},
+        stored={"network": network},
     )
 
 
 def test_only_odd_answers_that_count_are_fitted_to_and_limits_make_kinds_of_their_own() -> None:
-    asked: list[str] = []
+    requested: list[str] = []
     weak = ("self_queueing", "echoed_rtt", "capture_loss")
-    odd = [judged(), judged("slight"), judged("unclear"), judged(flags=weak), judged(place=None)]
+    odd = [judged(), judged("slight"), judged("unclear"), judged(flags=weak), judged(point=None)]
 
     def chosen(seeds: str) -> list[Any]:
-        asked.append(seeds)
+        requested.append(seeds)
         return odd
 
     found = samples(SimpleNamespace(chosen=chosen))  # type: ignore[arg-type]
-    assert asked == ["odd"]
-    assert [(one.name, one.place, one.kind, one.score) for one in found] == [
+    assert requested == ["odd"]
+    assert [(one.name, one.point, one.kind, one.score) for one in found] == [
         ("policer.3", "beside", kind, 70) for kind in ("a", "a under echoed_rtt and capture_loss")
     ]
 
@@ -261,7 +261,7 @@ def test_transfers_that_were_seen_are_left_out_and_compared() -> None:
     assert unseen(given, {one.name for one in given})[0] == []
 
 
-def test_the_command_writes_the_table_and_says_how_good_it_is(
+def test_the_command_writes_the_table_and_reports_its_accuracy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "table.py"
@@ -280,7 +280,7 @@ def test_the_command_writes_the_table_and_says_how_good_it_is(
     assert sorted(file.name for file in tmp_path.iterdir()) == ["seen", "table.py"]
 
 
-def test_the_command_says_that_there_is_nothing_to_fit_to_and_leaves_the_table(
+def test_nothing_to_fit_to_is_an_error_that_leaves_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("validation.truth.fit.TABLE", tmp_path / "table.py")

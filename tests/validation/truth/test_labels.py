@@ -22,7 +22,7 @@ BUILT = 9.65e6
 """Payload that a window of 25 000 bytes allows in 20 ms."""
 
 
-def kept(
+def stored(
     kind: str, rate: float, network: Network = NETWORK, window: int | None = None
 ) -> dict[str, Any]:
     return {
@@ -36,11 +36,11 @@ def kept(
 
 
 def twins(*rates: float) -> Twins:
-    return Twins([kept("undisturbed-window", rate) for rate in rates])
+    return Twins([stored("undisturbed-window", rate) for rate in rates])
 
 
 def test_what_cost_nothing_is_healthy_and_its_cause_is_the_networks_own() -> None:
-    found = label(kept("loss-random", 0.96 * BUILT), twins(BUILT))
+    found = label(stored("loss-random", 0.96 * BUILT), twins(BUILT))
     assert (found.standing, found.made) == ("healthy", "window_limited")
     assert found.wanted["capture"].causes == ("window_limited",)
     assert found.wanted["capture"].verdicts == ("trust",)
@@ -48,20 +48,20 @@ def test_what_cost_nothing_is_healthy_and_its_cause_is_the_networks_own() -> Non
 
 
 def test_a_cause_that_is_the_networks_own_may_be_named_though_it_cost_nothing() -> None:
-    found = label(kept("cross-greedy", BUILT), twins(BUILT))
+    found = label(stored("cross-greedy", BUILT), twins(BUILT))
     assert found.made == "window_limited"
     assert found.wanted["capture"].causes == ("window_limited", "network_congestion")
 
 
 def test_what_cost_a_little_has_two_right_answers() -> None:
-    found = label(kept("loss-random", 0.9 * BUILT), twins(BUILT))
+    found = label(stored("loss-random", 0.9 * BUILT), twins(BUILT))
     assert found.standing == "slight"
     assert found.wanted["capture"].causes == ("window_limited", "network_loss")
     assert found.wanted["capture"].verdicts == ("trust", "review")
 
 
 def test_what_cost_much_is_what_was_done() -> None:
-    found = label(kept("freeze", 0.5 * BUILT), twins(BUILT))
+    found = label(stored("freeze", 0.5 * BUILT), twins(BUILT))
     assert (found.standing, found.made) == ("disturbed", "host_scheduling")
     assert found.wanted["known"].causes == ("host_scheduling",)
     assert found.wanted["known"].verdicts == ("discard",)
@@ -73,27 +73,27 @@ def test_the_twin_is_the_median_of_those_that_were_made() -> None:
 
 
 def test_without_a_twin_or_on_a_network_that_is_not_as_built_nothing_is_known() -> None:
-    assert label(kept("freeze", BUILT), twins()).standing == "unclear"
+    assert label(stored("freeze", BUILT), twins()).standing == "unclear"
     slow = twins(0.6 * BUILT)
-    assert label(kept("freeze", 0.3 * BUILT), slow).standing == "unclear"
-    assert label(kept("undisturbed-window", 0.6 * BUILT), slow).standing == "unclear"
+    assert label(stored("freeze", 0.3 * BUILT), slow).standing == "unclear"
+    assert label(stored("undisturbed-window", 0.6 * BUILT), slow).standing == "unclear"
     assert list(slow.unlike) == [NETWORK.name]
 
 
 def test_what_stops_a_transfer_for_most_of_its_time_needs_no_twin() -> None:
-    found = label(kept("nic-stall", BUILT), twins())
+    found = label(stored("nic-stall", BUILT), twins())
     assert (found.standing, found.made, found.cost) == ("disturbed", "driver_stall", None)
 
 
 def test_a_transfer_that_was_not_made_is_no_twin() -> None:
     assert (
-        Twins([{**kept("undisturbed-window", BUILT), "outcome": "invalid"}]).rate(NETWORK) is None
+        Twins([{**stored("undisturbed-window", BUILT), "outcome": "invalid"}]).rate(NETWORK) is None
     )
 
 
 def test_a_window_that_was_smaller_by_chance_is_no_cost_of_what_was_done() -> None:
-    base = Twins([kept("undisturbed-window", BUILT, window=25_000)])
-    half = kept("freeze", 0.5 * BUILT, window=12_500)
+    base = Twins([stored("undisturbed-window", BUILT, window=25_000)])
+    half = stored("freeze", 0.5 * BUILT, window=12_500)
     assert label(half, base).standing == "healthy"
     reader = label({**half, "kind": "slow-reader"}, base)
     assert (reader.standing, reader.cost) == ("disturbed", pytest.approx(0.5)), (
@@ -102,12 +102,12 @@ def test_a_window_that_was_smaller_by_chance_is_no_cost_of_what_was_done() -> No
 
 
 def test_what_the_receiver_offers_is_what_the_network_gives() -> None:
-    slow = kept("undisturbed-window", 0.5 * BUILT, window=12_500)
+    slow = stored("undisturbed-window", 0.5 * BUILT, window=12_500)
     assert label(slow, twins()).standing == "healthy"
-    assert label(kept("undisturbed-window", BUILT, window=50_000), twins()).standing == "unclear"
+    assert label(stored("undisturbed-window", BUILT, window=50_000), twins()).standing == "unclear"
 
 
 def test_the_emulated_processor_of_a_guest_limits_sooner() -> None:
     guest = replace(NETWORK, guest="e1000")
-    assert label(kept("undisturbed-window", 0.8 * BUILT, guest), twins()).standing == "unclear"
-    assert label(kept("undisturbed-window", 0.8 * BUILT), twins()).standing == "healthy"
+    assert label(stored("undisturbed-window", 0.8 * BUILT, guest), twins()).standing == "unclear"
+    assert label(stored("undisturbed-window", 0.8 * BUILT), twins()).standing == "healthy"

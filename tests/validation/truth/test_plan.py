@@ -66,7 +66,7 @@ def test_transfers_come_in_pairs_of_an_odd_and_an_even_seed_with_the_same_dose()
     disturbed = [one for one in PLAN.transfers if one.disturbance is not None]
     for odd, even in zip(disturbed[::2], disturbed[1::2], strict=True):
         assert (odd.is_odd, even.is_odd) == (True, False)
-        assert (odd.kind, odd.dose, odd.place) == (even.kind, even.dose, even.place)
+        assert (odd.kind, odd.dose, odd.position) == (even.kind, even.dose, even.position)
     for disturbance in DISTURBANCES:
         made = [dict(one.dose) for one in disturbed if one.disturbance == disturbance]
         assert len(made) == disturbance.transfers
@@ -171,6 +171,6 @@ def test_every_kind_is_made_and_every_wanted_cause_and_verdict_exists(kind: kind
     assert f"| `{kind.name}` |" in kinds.table()
 
 
-def test_whoever_knows_more_accepts_no_more() -> None:
+def test_more_knowledge_never_accepts_more() -> None:
     for kind in kinds.KINDS.values():
         assert set(kind.known.causes) <= set(kind.capture.causes)

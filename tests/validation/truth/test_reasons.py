@@ -1,4 +1,4 @@
-"""Classes of wrong answers: by what was done, what it cost and what was said."""
+"""Classes of wrong answers: by disturbance, cost and answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ANSWER = Answer(
     flags=(),
     evidence={},
     alternatives=(),
-    place=None,
+    point=None,
 )
 BESIDE, AFAR = VIEWS[1], VIEWS[2]
 
@@ -43,9 +43,9 @@ def judged(
     found = KINDS[kind]
     wanted: Any = {"capture": found.capture, "known": found.known, "away": found.away}
     standing: Any = "healthy" if cost is None else "disturbed"
-    kept = {"name": f"{kind}.0", "kind": kind, "seed": 2, "network": asdict(network)}
+    stored = {"name": f"{kind}.0", "kind": kind, "seed": 2, "network": asdict(network)}
     return Judged(
-        kept=kept,
+        stored=stored,
         label=Label(standing=standing, made=found.cause, cost=cost, wanted=wanted),
         answers={view.name: answer for view in VIEWS},
     )
@@ -83,7 +83,7 @@ def name(
         ),
         ("a bucket behind a queue", lambda: name("policer", evidence={"loss_events": 30.0})),
         (
-            "short pauses make a steady rate",
+            "short pauses look like a steady rate",
             lambda: name("bursty-writer", cause="bandwidth_limited"),
         ),
         (
@@ -91,7 +91,7 @@ def name(
             lambda: name("freeze", cause="bandwidth_limited", rule="link_was_full"),
         ),
         (
-            "a stalled interface, seen from afar",
+            "a stalled interface, captured away from the sender",
             lambda: name("nic-stall", AFAR, cost=0.9, cause="sender_application_limited"),
         ),
         (

@@ -1,4 +1,4 @@
-"""From kept transfers to answers, tables and pictures, on the shipped recordings.
+"""From stored transfers to answers, tables and pictures, on the shipped recordings.
 
 No network is made.
 """
@@ -36,7 +36,7 @@ NETWORK = Network(
 
 @cache
 def captures(recording: str) -> dict[str, Any]:
-    """As they are kept; the recordings were made by iperf3, on its own port."""
+    """As they are stored; the recordings were made by iperf3, on its own port."""
     from validation.truth import measured
 
     with pytest.MonkeyPatch.context() as patch:
@@ -47,7 +47,7 @@ def captures(recording: str) -> dict[str, Any]:
         }
 
 
-def kept(name: str, kind: str, recording: str, **more: object) -> dict[str, Any]:
+def stored(name: str, kind: str, recording: str, **more: object) -> dict[str, Any]:
     account = {
         "busy_ns": 3_000_000_000,
         "receive_window_limited_ns": 2_900_000_000,
@@ -68,14 +68,14 @@ def kept(name: str, kind: str, recording: str, **more: object) -> dict[str, Any]
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     store = Store(tmp_path)
-    store.write(kept("undisturbed-window.0", "undisturbed-window", "guest-free"))
+    store.write(stored("undisturbed-window.0", "undisturbed-window", "guest-free"))
     store.write(
-        kept("undisturbed-window.1", "undisturbed-window", "healthy-window-limited", seed=3)
+        stored("undisturbed-window.1", "undisturbed-window", "healthy-window-limited", seed=3)
     )
-    store.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
+    store.write(stored("guest-quota.0", "guest-quota", "guest-quota"))
     store.write(
         {
-            **kept("policer.0", "policer", "guest-quota"),
+            **stored("policer.0", "policer", "guest-quota"),
             "outcome": "not made",
             "reason": "no such key",
             "captures": {},
@@ -87,7 +87,7 @@ def store(tmp_path: Path) -> Store:
 def test_a_directory_belongs_to_the_first_plan_that_comes(tmp_path: Path) -> None:
     directory = Store(tmp_path / "new")
     directory.belong_to({"seed": 1, "scenarios": "a"})
-    directory.write(kept("guest-quota.0", "guest-quota", "guest-quota"))
+    directory.write(stored("guest-quota.0", "guest-quota", "guest-quota"))
     directory.belong_to({"seed": 1, "scenarios": "a"})
     with pytest.raises(
         StoreError, match="seed 1, scenarios a; this one is seed 2, scenarios b"
@@ -115,7 +115,7 @@ def test_a_plan_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 def test_a_store_gives_back_what_it_was_given(store: Store) -> None:
     assert store.holds("guest-quota.0")
     assert not store.holds("guest-quota.1")
-    given = kept("guest-quota.0", "guest-quota", "guest-quota")
+    given = stored("guest-quota.0", "guest-quota", "guest-quota")
     assert {key: store.read("guest-quota.0")[key] for key in given} == json.loads(json.dumps(given))
     store.remove("guest-quota.0")
     assert not store.holds("guest-quota.0")
@@ -128,7 +128,7 @@ def test_a_damaged_transfer_is_an_error(store: Store) -> None:
 
 
 def test_each_capture_is_judged_alone_and_the_senders_once_more_with_what_the_run_knows() -> None:
-    one = kept("guest-quota.0", "guest-quota", "guest-quota")
+    one = stored("guest-quota.0", "guest-quota", "guest-quota")
     alone, known = judge(one, "sender"), judge(one, "sender", known=True)
     assert alone is not None
     assert known is not None
@@ -150,7 +150,7 @@ def test_a_result_knows_what_was_made_and_what_it_cost(store: Store) -> None:
     assert json.loads(json.dumps(result.as_json()))["made"] == 3
 
 
-def test_text_and_page_say_what_is_missing(store: Store) -> None:
+def test_text_and_page_state_what_is_missing(store: Store) -> None:
     result = Result.of(store)
     printed = text.render(result, "even")
     assert "policer" in printed
@@ -159,20 +159,19 @@ def test_text_and_page_say_what_is_missing(store: Store) -> None:
     assert "| `policer` | not made | 1 | no such key |" in section
     assert "### Wrong verdicts" in section
     assert "Pooled calibration error (bins weighted by their answers): 0." in section
-    assert "wanted at most 0.05: kept. Of the bins with 30 answers and more 0 of 0 hold." in section
+    assert "wanted at most 0.05: met. Of the bins with 30 answers and more 0 of 0 hold." in section
 
 
 def test_a_wrong_answer_is_listed_with_its_numbers(
     store: Store, snapshot: SnapshotAssertion
 ) -> None:
-    store.write(kept("guest-quota.1", "guest-quota", "self-congested"))
+    store.write(stored("guest-quota.1", "guest-quota", "self-congested"))
     printed = text.wrong_answers(Result.of(store), "even").splitlines()
     assert [line for line in printed if line.startswith(("##", "wanted", "got"))] == snapshot
     assert sum(line.startswith('{"throughput_bytes_per_second": ') for line in printed) == 4
 
 
 def test_every_picture_that_the_page_names_can_be_drawn(store: Store, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
     result = Result.of(store)
     found = pictures.pictures(result, page.REPORTED)
     pictures.write(found, tmp_path / "drawn")
@@ -222,9 +221,7 @@ def test_the_command_scores_what_a_directory_holds(
     assert (store.directory / "result.json").is_file()
 
 
-def test_the_command_says_that_there_is_nothing_to_score(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_to_score_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--directory", str(tmp_path), "--score-only"]) == 2
     assert "nothing to score" in capsys.readouterr().err
 

@@ -132,7 +132,7 @@ def test_the_bootstrap_is_the_same_for_the_same_seed_and_holds_the_figure() -> N
     assert bootstrap([], len) is None
 
 
-def test_a_confidence_that_means_what_it_says_has_no_error() -> None:
+def test_a_correct_confidence_has_no_error() -> None:
     cases = [case("loss", "loss", confidence=0.8)] * 40 + [
         case("loss", "queue", confidence=0.8)
     ] * 10
@@ -157,7 +157,7 @@ def test_every_confidence_is_in_one_bin_and_the_bins_are_equally_wide() -> None:
     bins = calibrate(cases).bins
     assert [each.answers for each in bins] == [*[10] * 9, 11], "an edge belongs to the bin above it"
     assert [(each.low, each.high) for each in bins] == [
-        (place / 10, (place + 1) / 10) for place in range(10)
+        (index / 10, (index + 1) / 10) for index in range(10)
     ]
     assert all(each.low <= each.stated <= each.high for each in bins)
 
@@ -179,7 +179,7 @@ def test_a_page_marks_what_was_wanted_and_names_the_causes_that_cost_it(
     wrong = [*right, case("loss", "queue")]
     known = VIEWS[0]
     assert page._wanted(score(wrong), known) == "0.95: **missed**"
-    assert page._wanted(score(right), known) == "0.95: kept"
+    assert page._wanted(score(right), known) == "0.95: met"
     assert page._wanted(score([]), known) == "0.95"
     good = score(right)
     named = page._short_of(

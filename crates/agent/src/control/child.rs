@@ -80,12 +80,12 @@ impl Running {
             .ok()
             .and_then(Pid::from_raw)
             .ok_or(io::ErrorKind::InvalidData)?;
-        port.say(channel_number, Kind::Started, &child.id().to_le_bytes());
-        let (tell, hear) = channel();
+        port.send(channel_number, Kind::Started, &child.id().to_le_bytes());
+        let (sender, receiver) = channel();
         let (output, errors) = (Arc::new(Window::new()), Arc::new(Window::new()));
         if let Some(input) = streams.input {
             let port = Arc::clone(port);
-            thread::Builder::new().spawn(move || feed(&port, channel_number, input, &hear))?;
+            thread::Builder::new().spawn(move || feed(&port, channel_number, input, &receiver))?;
         }
         for (stream, window, kind, end) in [
             (streams.output, &output, Kind::Output, Kind::OutputEnd),
@@ -96,7 +96,7 @@ impl Running {
                 if let Some(stream) = stream {
                     listen(&port, channel_number, stream, kind, &window);
                 }
-                port.say(channel_number, end, &[]);
+                port.send(channel_number, end, &[]);
             })?;
         }
         let ended = Arc::new(AtomicBool::new(false));
@@ -104,9 +104,9 @@ impl Running {
         thread::Builder::new().spawn(move || {
             let code = code_of(&mut child);
             over.store(true, Ordering::Release);
-            port.say(channel_number, Kind::Ended, &code.to_le_bytes());
+            port.send(channel_number, Kind::Ended, &code.to_le_bytes());
         })?;
-        Ok(Self { group, ended, input: Some(tell), output, errors, terminal: streams.terminal })
+        Ok(Self { group, ended, input: Some(sender), output, errors, terminal: streams.terminal })
     }
 
     /// More for it to read.
@@ -201,7 +201,7 @@ fn feed(port: &Port, channel_number: u32, mut input: File, pieces: &Receiver<Vec
         let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
         let mut content = vec![0];
         content.extend(length.to_le_bytes());
-        port.say(channel_number, Kind::Room, &content);
+        port.send(channel_number, Kind::Room, &content);
     }
 }
 
@@ -217,7 +217,7 @@ fn listen(port: &Port, channel_number: u32, mut stream: File, kind: Kind, window
                 if !window.spend(length) {
                     break;
                 }
-                port.say(channel_number, kind, &piece[..length]);
+                port.send(channel_number, kind, &piece[..length]);
             }
         }
     }
@@ -255,10 +255,10 @@ mod tests {
     fn a_command_has_the_environment_of_this_host_and_what_is_given() {
         let (mut child, streams) =
             spawn(&order(&["sh", "-c", "echo $GREETING $PATH $CARGO_PKG_NAME"])).unwrap();
-        let mut said = String::new();
-        streams.output.unwrap().read_to_string(&mut said).unwrap();
+        let mut output = String::new();
+        streams.output.unwrap().read_to_string(&mut output).unwrap();
         assert_eq!(
-            said,
+            output,
             format!("hello /usr/bin:/bin {}\n", std::env::var("CARGO_PKG_NAME").unwrap())
         );
         assert_eq!(code_of(&mut child), 0);
@@ -286,10 +286,10 @@ mod tests {
         let mut wanted = order(&["sh", "-c", "test -t 0 && test -t 2 && stty size"]);
         wanted.terminal = Some(Size { rows: 33, columns: 77 });
         let (mut child, streams) = spawn(&wanted).unwrap();
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         // It hangs up by an error.
-        let _ = streams.output.unwrap().read_to_end(&mut said);
-        assert_eq!(String::from_utf8_lossy(&said), "33 77\r\n");
+        let _ = streams.output.unwrap().read_to_end(&mut output);
+        assert_eq!(String::from_utf8_lossy(&output), "33 77\r\n");
         assert_eq!(code_of(&mut child), 0);
     }
 }

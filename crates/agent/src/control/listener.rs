@@ -43,7 +43,7 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
     let watchdog = options.silence.map(Watchdog::begin).transpose().map_err(failed)?;
     let connections = accept(listener).map_err(failed)?;
     let port = Arc::new(Port::lasting());
-    port.say(0, Kind::Hello, &hello());
+    port.send(0, Kind::Hello, &hello());
     let mut session =
         Session { served: Served::new(Arc::clone(&port), watchdog), port, came: 0, begun: false };
     let mut next = connections.recv_timeout(FIRST).ok();
@@ -53,7 +53,7 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
             after = Ok(After::Left);
         }
         if !matches!(after, Ok(After::Lost)) {
-            // Tells the connected client that the session is over.
+            // Shows the connected client that the session is over.
             let _ = fs::remove_file(&options.port);
         }
         // It is known to the thread that accepts as well, and does not end by being dropped here;
@@ -72,7 +72,7 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
 /// Hands on what comes in, and ends what came before: a write to it may hang, and its reader waits
 /// in vain.
 fn accept(listener: UnixListener) -> io::Result<Receiver<UnixStream>> {
-    let (tell, hear) = channel();
+    let (sender, receiver) = channel();
     thread::Builder::new().name("accept".to_owned()).spawn(move || {
         let last: Mutex<Option<UnixStream>> = Mutex::new(None);
         for connection in listener.incoming().flatten() {
@@ -81,12 +81,12 @@ fn accept(listener: UnixListener) -> io::Result<Receiver<UnixStream>> {
             {
                 let _ = before.shutdown(Shutdown::Both);
             }
-            if tell.send(connection).is_err() {
+            if sender.send(connection).is_err() {
                 break;
             }
         }
     })?;
-    Ok(hear)
+    Ok(receiver)
 }
 
 /// What lasts from one connection to the next.
@@ -145,7 +145,7 @@ impl Session {
         self.came += 1;
         self.served.carry_out(frame)?;
         if self.came.is_multiple_of(EVERY) {
-            self.port.say_once(Kind::Received, self.came);
+            self.port.send_once(Kind::Received, self.came);
         }
         Ok(())
     }

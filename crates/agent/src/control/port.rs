@@ -26,7 +26,7 @@ struct Out {
     /// None while there is no connection.
     to: Option<File>,
     /// Where the connection may be lost and another comes.
-    kept: Option<ReplayBuffer>,
+    replay: Option<ReplayBuffer>,
 }
 
 /// Which port, and how long the controller may be silent before it is taken to be gone; without end
@@ -55,8 +55,8 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
     let failed = |source| Error::Port { path: options.port.clone(), source };
     let (mut reader, writer) = open(options).map_err(failed)?;
     let watchdog = options.silence.map(Watchdog::begin).transpose().map_err(failed)?;
-    let port = Arc::new(Port { out: Mutex::new(Out { to: Some(writer), kept: None }) });
-    port.say(0, Kind::Hello, &hello());
+    let port = Arc::new(Port { out: Mutex::new(Out { to: Some(writer), replay: None }) });
+    port.send(0, Kind::Hello, &hello());
     let mut served = Served::new(port, watchdog);
     loop {
         match served.next(&mut reader) {
@@ -91,23 +91,23 @@ pub(super) fn hello() -> Vec<u8> {
 impl Port {
     /// One whose connection may be lost; there is none yet.
     pub(super) fn lasting() -> Self {
-        Self { out: Mutex::new(Out { to: None, kept: Some(ReplayBuffer::default()) }) }
+        Self { out: Mutex::new(Out { to: None, replay: Some(ReplayBuffer::default()) }) }
     }
 
     /// Sends a frame. Once the port is broken, nothing is sent, and its reader notices; where
     /// another transport may follow, the frame waits for it.
-    pub(super) fn say(&self, channel_number: u32, kind: Kind, content: &[u8]) {
+    pub(super) fn send(&self, channel_number: u32, kind: Kind, content: &[u8]) {
         // A frame that is too long is malformed; none that is sent here is.
         let Ok(packed) = frame::packed(channel_number, kind, content) else { return };
         let mut out = self.out();
         out.pass(&packed);
-        if let Some(kept) = &mut out.kept {
-            kept.push(packed);
+        if let Some(replay) = &mut out.replay {
+            replay.push(packed);
         }
     }
 
     /// Sends a frame that concerns this transport only.
-    pub(super) fn say_once(&self, kind: Kind, number: u64) {
+    pub(super) fn send_once(&self, kind: Kind, number: u64) {
         if let Ok(packed) = frame::packed(0, kind, &number.to_le_bytes()) {
             self.out().pass(&packed);
         }
@@ -117,11 +117,11 @@ impl Port {
     /// impossible.
     pub(super) fn resume(&self, to: File, count: u64) -> bool {
         let mut out = self.out();
-        let Out { to: current, kept: Some(kept) } = &mut *out else { return false };
-        let possible = kept.forget(count);
+        let Out { to: current, replay: Some(replay) } = &mut *out else { return false };
+        let possible = replay.forget(count);
         if possible {
             *current = Some(to);
-            for packed in kept.rest() {
+            for packed in replay.rest() {
                 pass(current, packed);
             }
         }
@@ -130,7 +130,7 @@ impl Port {
 
     /// So many frames have arrived and can be discarded. False if that is impossible.
     pub(super) fn forget(&self, count: u64) -> bool {
-        self.out().kept.as_mut().is_some_and(|kept| kept.forget(count))
+        self.out().replay.as_mut().is_some_and(|replay| replay.forget(count))
     }
 
     /// The connection is lost.
@@ -172,7 +172,7 @@ impl Served {
     pub(super) fn next(&self, reader: &mut impl Read) -> Result<Option<Frame>, Fault> {
         let frame = frame::read(reader);
         if let (Some(watchdog), Ok(Some(_))) = (&self.watchdog, &frame) {
-            watchdog.heard();
+            watchdog.reset();
         }
         frame
     }
@@ -181,7 +181,7 @@ impl Served {
         let Frame { channel, kind, content } = frame;
         match kind {
             Kind::Open => return self.open(channel, &content),
-            Kind::Clock => self.tell_time(channel, &content),
+            Kind::Clock => self.send_time(channel, &content),
             Kind::Shift => {
                 if let Some(nanoseconds) = content.first_chunk() {
                     kernel::shift_clock(i64::from_le_bytes(*nanoseconds));
@@ -215,14 +215,14 @@ impl Served {
     fn refuse(&self, channel: u32, error: &io::Error) {
         let mut content = error.raw_os_error().unwrap_or(libc::EINVAL).to_le_bytes().to_vec();
         content.extend(error.to_string().as_bytes());
-        self.port.say(channel, Kind::Refused, &content);
+        self.port.send(channel, Kind::Refused, &content);
     }
 
     /// As late as possible: the bytes of the request follow the time.
-    fn tell_time(&self, channel: u32, requested: &[u8]) {
+    fn send_time(&self, channel: u32, requested: &[u8]) {
         let mut content = clock::realtime().0.to_le_bytes().to_vec();
         content.extend(requested);
-        self.port.say(channel, Kind::Time, &content);
+        self.port.send(channel, Kind::Time, &content);
     }
 }
 

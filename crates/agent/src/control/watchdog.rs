@@ -41,7 +41,7 @@ impl Watchdog {
     }
 
     /// The controller is there.
-    pub(super) fn heard(&self) {
+    pub(super) fn reset(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 

@@ -108,7 +108,7 @@ pub(super) fn plan(
             });
         }
         match planned.get_mut(host) {
-            Some(place @ None) => *place = Some(PortPlan { host, name, interface, mac }),
+            Some(slot @ None) => *slot = Some(PortPlan { host, name, interface, mac }),
             _ => return Err(EmulatorError::PortTwice { host: name }),
         }
     }
@@ -149,23 +149,23 @@ mod tests {
     #[test]
     fn every_wrong_port_is_named() {
         let near = r#"{"host":"near","interface":"p0","mac":"02:00:00:00:00:01"}"#;
-        let said = |ports: String| planned(&ports).unwrap_err().to_string();
-        assert!(said(format!("[{near}]")).contains("far"));
-        assert!(said(format!("[{near},{near}]")).contains("p0"));
+        let refusal = |ports: String| planned(&ports).unwrap_err().to_string();
+        assert!(refusal(format!("[{near}]")).contains("far"));
+        assert!(refusal(format!("[{near},{near}]")).contains("p0"));
         assert!(
-            said(format!(
+            refusal(format!(
                 r#"[{near},{{"host":"near","interface":"p1","mac":"02:00:00:00:00:02"}}]"#
             ))
             .contains("near")
         );
         assert!(
-            said(format!(
+            refusal(format!(
                 r#"[{near},{{"host":"farr","interface":"p1","mac":"02:00:00:00:00:02"}}]"#
             ))
             .contains("far")
         );
         assert!(
-            said(format!(r#"[{near},{{"host":"far","interface":"p1","mac":"02"}}]"#))
+            refusal(format!(r#"[{near},{{"host":"far","interface":"p1","mac":"02"}}]"#))
                 .contains("02")
         );
     }

@@ -127,7 +127,9 @@ impl EmulatorError {
             Self::Topology(_) => "correct the topology: docs/scenario.md has its keys",
             Self::UnknownHost(_) => "each port names a host of the topology",
             Self::UnknownRouter(_) => "each tap names a router of the topology; one tap a router",
-            Self::TimesBegun => r#"configure "times": "told" and send where they begin, once"#,
+            Self::TimesBegun => {
+                r#"configure "times": "on_command" and send where they begin, once"#
+            }
             Self::NoPort { .. } => "give every host of the topology an interface that leads to it",
             Self::PortTwice { .. } => "give a host with several addresses one interface",
             Self::InterfaceTwice { .. } => {

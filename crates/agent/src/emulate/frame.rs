@@ -19,7 +19,7 @@ const TAGS: [u16; 2] = [0x8100, 0x88a8];
 /// An Ethernet address.
 pub(super) type Mac = [u8; 6];
 
-/// A packet on its way, without an Ethernet header. Copies share its bytes.
+/// A packet in transit, without an Ethernet header. Copies share its bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Packet {
     pub(super) bytes: Rc<[u8]>,
@@ -298,8 +298,8 @@ mod tests {
 
     #[test]
     fn reasons_are_reported_by_name_in_their_order() {
-        for (place, reason) in Reason::ALL.iter().enumerate() {
-            assert_eq!(*reason as usize, place);
+        for (index, reason) in Reason::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
         }
         let mut reasons = Reasons::default();
         reasons.count(Reason::Oversized);

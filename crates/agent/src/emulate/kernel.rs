@@ -73,14 +73,14 @@ impl PacketSocket {
 
     /// What is known about the interface of a name; none when there is none.
     pub(super) fn look(&self, name: &str) -> io::Result<Option<Interface>> {
-        let index = match self.ask(libc::SIOCGIFINDEX, name) {
+        let index = match self.query(libc::SIOCGIFINDEX, name) {
             Ok(answer) => word(&answer),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let flags = self.ask(libc::SIOCGIFFLAGS, name)?;
-        let hardware = self.ask(libc::SIOCGIFHWADDR, name)?;
-        let mtu = word(&self.ask(libc::SIOCGIFMTU, name)?) as usize;
+        let flags = self.query(libc::SIOCGIFFLAGS, name)?;
+        let hardware = self.query(libc::SIOCGIFHWADDR, name)?;
+        let mtu = word(&self.query(libc::SIOCGIFMTU, name)?) as usize;
         Ok(Some(Interface {
             index,
             up: i32::from(half(&flags)) & libc::IFF_UP != 0,
@@ -175,7 +175,7 @@ impl PacketSocket {
         checked(result).map(|_| ())
     }
 
-    fn ask(&self, request: libc::c_ulong, name: &str) -> io::Result<[u8; 24]> {
+    fn query(&self, request: libc::c_ulong, name: &str) -> io::Result<[u8; 24]> {
         let mut requested = Request { name: interface_name(name)?, value: [0; 24] };
         // SAFETY: the requests made here take an `ifreq`, and as much room is there.
         checked(unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, &raw mut requested) })?;
@@ -223,13 +223,13 @@ impl Inbox {
     /// Receives what waits, at most [`BATCH`] frames; how many. Does not wait.
     pub(super) fn receive(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         self.count = 0;
-        let places = self
+        let buffers = self
             .bytes
             .chunks_exact_mut(self.slot)
             .zip(&mut self.controls)
             .zip(&mut self.vectors)
             .zip(&mut self.headers);
-        for (((slot, control), vector), header) in places {
+        for (((slot, control), vector), header) in buffers {
             *vector =
                 libc::iovec { iov_base: slot.as_mut_ptr().cast::<c_void>(), iov_len: slot.len() };
             header.msg_hdr.msg_iov = vector;
@@ -382,15 +382,7 @@ const fn every_protocol() -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn message(level: i32, kind: i32, content: &[u8]) -> Vec<u8> {
-        let mut made = (16 + content.len()).to_ne_bytes().to_vec();
-        made.extend(level.to_ne_bytes());
-        made.extend(kind.to_ne_bytes());
-        made.extend(content);
-        made.resize(made.len().next_multiple_of(8), 0);
-        made
-    }
+    use crate::sys::ancillary::message;
 
     #[test]
     fn the_messages_beside_a_frame_are_read_in_any_order() {

@@ -11,7 +11,7 @@
 //! (`oversized`) and not forwarded either: no wire would take them.
 //!
 //! Links may change over time: outages, delay steps. Those times count from the start, or from a
-//! moment that the controller sends later (`"times": "told"`).
+//! moment that the controller sends later (`"times": "on_command"`).
 //!
 //! One thread forwards, with real-time priority where permitted, while no processor halts; one
 //! writes the ledger, one each capture at a router; one serves the session.
@@ -55,7 +55,7 @@ const PROGRESS: Duration = Duration::from_secs(1);
 pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let configuration: Configuration = session.configuration()?;
     let (published, stop) = (Arc::new(Published::default()), session.stop());
-    let (tell, outcome) = sync_channel(1);
+    let (ready_sender, ready_receiver) = sync_channel(1);
     let (start, started) = sync_channel(1);
     let shared = Arc::clone(&published);
     let times = configuration.times;
@@ -64,10 +64,10 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
         .spawn(move || {
             // When forwarding ends, for any reason, the verb stops.
             let _ended = stop.when_dropped();
-            move_packets(&configuration, shared, &tell, &started, stop)
+            move_packets(&configuration, shared, &ready_sender, &started, stop)
         })
         .map_err(|source| EmulatorError::System { step: "start a thread", source })?;
-    let ended = match outcome.recv() {
+    let ended = match ready_receiver.recv() {
         Ok(ready) => {
             session.ready(&ready).and_then(|()| converse(session, &published, &start, times))
         }
@@ -111,7 +111,7 @@ fn converse(
                 if std::mem::take(&mut times) == TimesBegin::Start {
                     return Err(EmulatorError::TimesBegun.into());
                 }
-                published.times.tell(at);
+                published.times.set(at);
             }
             None => session.progress(&Progress {
                 received_packets: read(&published.received),
@@ -127,7 +127,7 @@ fn converse(
 fn move_packets(
     configuration: &Configuration,
     published: Arc<Published>,
-    tell: &SyncSender<Ready>,
+    ready_sender: &SyncSender<Ready>,
     started: &Receiver<Option<Ns>>,
     stop: Stop,
 ) -> Result<Option<Report>, EmulatorError> {
@@ -143,7 +143,7 @@ fn move_packets(
         ports: mover.ports.iter().map(ready_port).collect(),
     };
     // Fails only if the other thread has ended, which then starts nothing.
-    let _ = tell.send(ready);
+    let _ = ready_sender.send(ready);
     let Ok(at) = started.recv() else { return Ok(None) };
     let (begun, used) = (clock::monotonic(), clock::thread_time());
     mover.run(at, stop)?;
@@ -166,7 +166,7 @@ fn prepare(
         _ => Recorder::nowhere(),
     };
     let mut network = Network::new(&topology, configuration.seed, recorder)?;
-    if configuration.times == TimesBegin::Told {
+    if configuration.times == TimesBegin::OnCommand {
         network.hold_times();
     }
     let taps = Taps::open(&configuration.taps, &mut network)?;

@@ -146,7 +146,7 @@ impl Mover {
             looked = now;
             self.published
                 .times
-                .hear()
+                .take()
                 .into_iter()
                 .for_each(|at| self.network.begin_times(self.time.at(at)));
             if poll.wait(Some(Span::ZERO)).map_err(waiting)? > 0 {
@@ -171,7 +171,7 @@ impl Mover {
             let woken = poll.wait(Some(free)).map_err(waiting)? > 0;
             let slept = self.time.now() - now;
             if !woken {
-                self.oversleep.learn(slept - free);
+                self.oversleep.add(slept - free);
             }
             slept
         } else if let (Priority::Fifo, Some(nap)) = (self.granted.priority, self.rest.due(now, due))
@@ -277,8 +277,8 @@ impl Mover {
                 Ok(sent) => {
                     let (sent, later) = rest.split_at(sent.min(rest.len()));
                     let lasted = self.time.now() - begun;
-                    for (place, (ticket, packet)) in (0..).zip(sent) {
-                        self.network.sent(*ticket, begun + middle_of(lasted, place, sent.len()));
+                    for (index, (ticket, packet)) in (0..).zip(sent) {
+                        self.network.sent(*ticket, begun + middle_of(lasted, index, sent.len()));
                         port.counts.sent_packets += 1;
                         port.counts.sent_bytes += u64::from(length(packet));
                     }
@@ -318,9 +318,9 @@ fn length(packet: &Packet) -> u32 {
 }
 
 /// The middle of one of so many equal shares of a time.
-fn middle_of(whole: Span, place: i64, of: usize) -> Span {
+fn middle_of(whole: Span, index: i64, of: usize) -> Span {
     let halves = i64::try_from(of).map_or(i64::MAX, |of| of.saturating_mul(2)).max(1);
-    Span(whole.0.saturating_mul(2 * place + 1) / halves)
+    Span(whole.0.saturating_mul(2 * index + 1) / halves)
 }
 
 fn waiting(source: std::io::Error) -> EmulatorError {

@@ -183,8 +183,8 @@ impl Tap {
     fn on_passing(&mut self, passing: &Passing<'_, Packet>) {
         let Packet { bytes, version } = passing.payload;
         let header = *self.headers.of(*version);
-        let kept = self.snap.min(ETHERNET + bytes.len());
-        if self.chunk.len() + HEAD + kept > CHUNK
+        let captured = self.snap.min(ETHERNET + bytes.len());
+        if self.chunk.len() + HEAD + captured > CHUNK
             || (!self.chunk.is_empty() && passing.at - self.since > LONGEST)
         {
             self.hand_over();
@@ -197,9 +197,9 @@ impl Tap {
         self.chunk.extend_from_slice(&passing.at.0.to_le_bytes());
         self.chunk.extend_from_slice(&passing.length.to_le_bytes());
         // As long as a packet at most, which fits 32 bits.
-        self.chunk.extend_from_slice(&u32::try_from(kept).unwrap_or(u32::MAX).to_le_bytes());
-        self.chunk.extend_from_slice(&header[..kept.min(ETHERNET)]);
-        self.chunk.extend_from_slice(&bytes[..kept.saturating_sub(ETHERNET)]);
+        self.chunk.extend_from_slice(&u32::try_from(captured).unwrap_or(u32::MAX).to_le_bytes());
+        self.chunk.extend_from_slice(&header[..captured.min(ETHERNET)]);
+        self.chunk.extend_from_slice(&bytes[..captured.saturating_sub(ETHERNET)]);
     }
 
     /// Gives the chunk to the writer, or counts what was in it as dropped.
@@ -327,9 +327,10 @@ fn write(
 fn unpack(chunk: &[u8], into: &mut Vec<Waiting>) {
     let mut rest = chunk;
     while let Some((head, behind)) = rest.split_first_chunk::<HEAD>() {
-        let [at, length, kept] = [&head[..8], &head[8..12], &head[12..]].map(number);
-        let (bytes, behind) = behind
-            .split_at(usize::try_from(kept).map_or(behind.len(), |kept| kept.min(behind.len())));
+        let [at, length, captured] = [&head[..8], &head[8..12], &head[12..]].map(number);
+        let (bytes, behind) = behind.split_at(
+            usize::try_from(captured).map_or(behind.len(), |captured| captured.min(behind.len())),
+        );
         into.push(Waiting {
             at: Ns(at.cast_signed()),
             length: u32::try_from(length).unwrap_or(u32::MAX),

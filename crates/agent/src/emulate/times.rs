@@ -20,10 +20,10 @@ pub(super) enum TimesBegin {
     #[default]
     Start,
     /// From a moment that the controller sends after the start.
-    Told,
+    OnCommand,
 }
 
-/// The moment on its way from one thread to the other.
+/// The moment, handed from one thread to the other.
 #[derive(Debug)]
 pub(super) struct Times(AtomicI64);
 
@@ -35,13 +35,13 @@ impl Default for Times {
 
 impl Times {
     /// They begin at this moment of the real-time clock.
-    pub(super) fn tell(&self, at: Ns) {
+    pub(super) fn set(&self, at: Ns) {
         self.0.store(at.0, Ordering::Relaxed);
     }
 
     /// The moment, once.
     #[inline]
-    pub(super) fn hear(&self) -> Option<Ns> {
+    pub(super) fn take(&self) -> Option<Ns> {
         let begin = self.0.load(Ordering::Relaxed);
         (begin != NONE).then(|| {
             self.0.store(NONE, Ordering::Relaxed);
@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn the_moment_can_be_set_once() {
         let times = Times::default();
-        assert_eq!(times.hear(), None);
-        times.tell(Ns(7));
-        assert_eq!((times.hear(), times.hear()), (Some(Ns(7)), None));
+        assert_eq!(times.take(), None);
+        times.set(Ns(7));
+        assert_eq!((times.take(), times.take()), (Some(Ns(7)), None));
     }
 }

@@ -41,7 +41,7 @@ impl Control {
     }
 
     pub(super) fn started(&mut self, pid: Pid) {
-        self.tell(&Event::Started { pid: pid.as_raw_nonzero().get() });
+        self.send(&Event::Started { pid: pid.as_raw_nonzero().get() });
     }
 
     pub(super) fn ended(&mut self, end: End, ended_descendants: usize) {
@@ -49,14 +49,14 @@ impl Control {
             End::Code(code) => (Some(code), None),
             End::Signal(number) => (None, Some(number)),
         };
-        self.tell(&Event::Ended { code, signal, ended_descendants });
+        self.send(&Event::Ended { code, signal, ended_descendants });
     }
 
     pub(super) fn error(&mut self, message: &str, hint: &str) {
-        self.tell(&Event::Error { message, hint });
+        self.send(&Event::Error { message, hint });
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
+    fn send(&mut self, event: &Event<'_>) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
         // A controller that is gone needs no event.

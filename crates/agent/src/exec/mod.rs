@@ -251,7 +251,7 @@ impl Attendant<'_> {
     fn reap(&mut self) -> Result<bool, Error> {
         loop {
             match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
-                Ok(Some((pid, status))) if pid == self.command => self.heard(status),
+                Ok(Some((pid, status))) if pid == self.command => self.on_status(status),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Ok(true),
                 Err(Errno::CHILD) => return Ok(false),
@@ -261,7 +261,7 @@ impl Attendant<'_> {
     }
 
     /// The command itself ended or stopped.
-    fn heard(&mut self, status: WaitStatus) {
+    fn on_status(&mut self, status: WaitStatus) {
         let small = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
         if let Some(code) = status.exit_status() {
             self.main = Some(End::Code(small(code)));
@@ -297,7 +297,7 @@ impl Attendant<'_> {
                 // Any of them may have ended by now, which is the purpose.
                 if requested.insert(pid) {
                     let _ = kill_process(pid, Signal::TERM);
-                    // One that is stopped hears nothing before it is woken.
+                    // One that is stopped receives no signal before it is woken.
                     let _ = kill_process(pid, Signal::CONT);
                 } else if begun.elapsed() >= GRACE {
                     let _ = kill_process(pid, Signal::KILL);

@@ -233,12 +233,12 @@ impl Clients {
 
     /// One client until there is nothing more to ask for.
     fn fetch(&self, connection: usize, start: &Start) {
-        let mut kept: Option<TcpStream> = None;
+        let mut reusable: Option<TcpStream> = None;
         let mut wait = SHORTEST_WAIT;
         while let Some(request) = self.next(start) {
             let mut fetched =
                 Fetched { connection, request, begun: start.elapsed(), ..Fetched::default() };
-            let outcome = self.fetch_one(&mut kept, &mut fetched, start);
+            let outcome = self.fetch_one(&mut reusable, &mut fetched, start);
             fetched.fault = outcome
                 .err()
                 .map(|fault| if self.stop.is_requested() { Fault::Stopped } else { fault });
@@ -273,18 +273,18 @@ impl Clients {
 
     fn fetch_one(
         &self,
-        kept: &mut Option<TcpStream>,
+        reusable: &mut Option<TcpStream>,
         fetched: &mut Fetched,
         start: &Start,
     ) -> Result<(), Fault> {
-        if let Some(stream) = kept.take() {
+        if let Some(stream) = reusable.take() {
             let outcome = self.ask(&stream, fetched, start);
             // The server had closed it meanwhile, and never saw the request: asking again is safe
             // (RFC 9112, section 9.3.1).
             let unseen = fetched.exchange.first_byte.is_none()
                 && matches!(outcome, Err(Fault::Reset | Fault::ClosedEarly));
             if !unseen || self.stop.is_requested() {
-                return self.keep(stream, kept, fetched, outcome);
+                return self.keep(stream, reusable, fetched, outcome);
             }
             fetched.exchange = Exchange::default();
             self.book().tally.on_retry();
@@ -299,7 +299,7 @@ impl Clients {
             book.granted.get_or_insert_with(|| socket::granted(&stream));
         }
         let outcome = self.ask(&stream, fetched, start);
-        self.keep(stream, kept, fetched, outcome)
+        self.keep(stream, reusable, fetched, outcome)
     }
 
     /// When a request has taken as long as it may, connecting and asking again included.
@@ -323,12 +323,12 @@ impl Clients {
     fn keep(
         &self,
         stream: TcpStream,
-        kept: &mut Option<TcpStream>,
+        reusable: &mut Option<TcpStream>,
         fetched: &Fetched,
         outcome: Result<(), Fault>,
     ) -> Result<(), Fault> {
         if outcome.is_ok() && self.configuration.reuse && fetched.exchange.keep {
-            *kept = Some(stream);
+            *reusable = Some(stream);
         } else if outcome.is_ok() && !self.stop.is_requested() {
             client::leave(&stream);
         }

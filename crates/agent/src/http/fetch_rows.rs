@@ -220,11 +220,11 @@ impl Quantiles {
     fn at(&self, percent: u64) -> Option<i64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut seen = 0;
-        let place = self.counts.iter().position(|count| {
+        let index = self.counts.iter().position(|count| {
             seen += count;
             seen >= rank
         })?;
-        let (low, width) = bins::extent::<FINENESS>(place);
+        let (low, width) = bins::extent::<FINENESS>(index);
         let middle = i64::try_from(low + width / 2).unwrap_or(i64::MAX);
         Some(middle.clamp(self.least?, self.most?))
     }

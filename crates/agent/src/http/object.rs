@@ -16,8 +16,8 @@ impl Pattern {
 
     /// The bytes of an object from an offset on: as many as lie in one piece, but no more than
     /// `most`.
-    pub(super) fn from(&self, place: u64, most: u64) -> &[u8] {
-        let begin = usize::try_from(place % PERIOD).unwrap_or(0);
+    pub(super) fn from(&self, offset: u64, most: u64) -> &[u8] {
+        let begin = usize::try_from(offset % PERIOD).unwrap_or(0);
         let room = BLOCK - begin;
         let length = usize::try_from(most).unwrap_or(usize::MAX).min(room);
         self.0.get(begin..begin + length).unwrap_or_default()
@@ -25,13 +25,13 @@ impl Pattern {
 }
 
 /// The byte at an offset of every object.
-pub(super) fn byte_at(place: u64) -> u8 {
-    u8::try_from(place % PERIOD).unwrap_or(0)
+pub(super) fn byte_at(offset: u64) -> u8 {
+    u8::try_from(offset % PERIOD).unwrap_or(0)
 }
 
 /// Whether bytes are those of an object from an offset on.
-pub(super) fn matches(bytes: &[u8], place: u64) -> bool {
-    (place..).zip(bytes).all(|(place, byte)| *byte == byte_at(place))
+pub(super) fn matches(bytes: &[u8], offset: u64) -> bool {
+    (offset..).zip(bytes).all(|(offset, byte)| *byte == byte_at(offset))
 }
 
 #[cfg(test)]
@@ -44,8 +44,8 @@ mod tests {
         let mut object = Vec::new();
         let size = 3 * BLOCK as u64 + 17;
         while (object.len() as u64) < size {
-            let place = object.len() as u64;
-            let piece = pattern.from(place, (size - place).min(100_003));
+            let offset = object.len() as u64;
+            let piece = pattern.from(offset, (size - offset).min(100_003));
             assert!(!piece.is_empty());
             object.extend_from_slice(piece);
         }

@@ -234,12 +234,12 @@ impl Server {
         let beginning = self.pattern.from(0, bytes.min(32 << 10));
         first.extend_from_slice(beginning);
         stream.write_all(&first)?;
-        let mut place = beginning.len() as u64;
-        count(&self.counters.payload_bytes, place);
-        while place < bytes {
-            let piece = self.pattern.from(place, bytes - place);
+        let mut offset = beginning.len() as u64;
+        count(&self.counters.payload_bytes, offset);
+        while offset < bytes {
+            let piece = self.pattern.from(offset, bytes - offset);
             stream.write_all(piece)?;
-            place += piece.len() as u64;
+            offset += piece.len() as u64;
             count(&self.counters.payload_bytes, piece.len() as u64);
         }
         count(&self.counters.answers, 1);

@@ -10,6 +10,7 @@
 //! Writing waits for the reader: what must not wait (a loop that moves packets) runs in a thread of
 //! its own.
 
+mod side;
 pub(crate) mod workers;
 
 use std::fmt::{self, Display, Formatter};
@@ -26,6 +27,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trustbed_units::{Ns, Span};
 
+pub(crate) use self::side::Side;
 use crate::sys::clock;
 use crate::sys::kernel::{self, Event, Poll};
 
@@ -60,8 +62,8 @@ impl Failure {
     }
 
     /// The same, with its location.
-    pub(crate) fn within(self, place: &str) -> Self {
-        Self { message: format!("{place}: {}", self.message), ..self }
+    pub(crate) fn within(self, location: &str) -> Self {
+        Self { message: format!("{location}: {}", self.message), ..self }
     }
 }
 
@@ -485,7 +487,7 @@ mod tests {
     #[test]
     fn lines_end_at_newlines_and_the_last_needs_none() {
         let mut found = lines(b"one\n\ntwo\nthree");
-        let said: Vec<_> = std::iter::from_fn(|| found.next().unwrap()).collect();
-        assert_eq!(said, [&b"one"[..], b"", b"two", b"three"]);
+        let found_lines: Vec<_> = std::iter::from_fn(|| found.next().unwrap()).collect();
+        assert_eq!(found_lines, [&b"one"[..], b"", b"two", b"three"]);
     }
 }

@@ -36,19 +36,20 @@ pub(crate) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
 
+/// A message as the kernel writes it.
+#[cfg(test)]
+pub(crate) fn message(level: i32, kind: i32, content: &[u8]) -> Vec<u8> {
+    let mut made = (HEADER + content.len()).to_ne_bytes().to_vec();
+    made.extend(level.to_ne_bytes());
+    made.extend(kind.to_ne_bytes());
+    made.extend(content);
+    made.resize(made.len().next_multiple_of(8), 0);
+    made
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A message as the kernel writes it.
-    fn message(level: i32, kind: i32, content: &[u8]) -> Vec<u8> {
-        let mut made = (HEADER + content.len()).to_ne_bytes().to_vec();
-        made.extend(level.to_ne_bytes());
-        made.extend(kind.to_ne_bytes());
-        made.extend(content);
-        made.resize(made.len().next_multiple_of(8), 0);
-        made
-    }
 
     #[test]
     fn messages_follow_one_another_until_one_is_damaged() {

@@ -144,7 +144,7 @@ impl Oversleep {
 
     /// A sleep ended so much late.
     #[inline]
-    pub(crate) fn learn(&mut self, late: Span) {
+    pub(crate) fn add(&mut self, late: Span) {
         let moved =
             if late > self.0 { self.0 + Span(99 * Self::STEP.0) } else { self.0 - Self::STEP };
         self.0 = moved.clamp(Self::LEAST, Self::MOST);
@@ -315,7 +315,7 @@ mod tests {
     fn oversleeping_is_learned_and_forgotten() {
         let mut oversleep = Oversleep::new();
         for number in 0..20_000 {
-            oversleep.learn(Span::from_micros(40 + number % 30));
+            oversleep.add(Span::from_micros(40 + number % 30));
         }
         assert!(
             (Span::from_micros(66)..Span::from_micros(76)).contains(&oversleep.margin()),
@@ -323,11 +323,11 @@ mod tests {
             oversleep.margin()
         );
         for _ in 0..20_000 {
-            oversleep.learn(Span::from_millis(5));
+            oversleep.add(Span::from_millis(5));
         }
         assert_eq!(oversleep.margin(), Oversleep::MOST);
         for _ in 0..20_000 {
-            oversleep.learn(Span(-3));
+            oversleep.add(Span(-3));
         }
         assert_eq!(oversleep.margin(), Oversleep::LEAST);
     }

@@ -31,9 +31,9 @@ const ROOM: usize = 1 << 14;
 /// bytes).
 pub(crate) const WORDS: usize = 64;
 
-/// Questions whose answer has a fixed length, with their numbers.
+/// Queries whose answer has a fixed length, with their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum Query {
     /// `ETHTOOL_GSET`: speed and duplex.
     Link = 0x01,
     /// `ETHTOOL_GDRVINFO`.
@@ -91,7 +91,7 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    /// The card of an interface of this namespace. Whether there is one is found out by asking it.
+    /// The card of an interface of this namespace. Whether there is one is found out by a query.
     pub(crate) fn of(interface: &str) -> io::Result<Self> {
         Ok(Self {
             socket: socket(AddressFamily::INET, SocketType::DGRAM, None)?,
@@ -99,21 +99,21 @@ impl Card {
         })
     }
 
-    /// Asks for an answer of a fixed length. Its first word is the number of the question; words
+    /// Requests an answer of a fixed length. Its first word is the number of the query; words
     /// behind its end are 0.
-    pub(crate) fn ask(&self, question: Ask) -> io::Result<[u32; WORDS]> {
-        let mut answer = Buffer::of(question as u32, WORDS * 4);
+    pub(crate) fn query(&self, query: Query) -> io::Result<[u32; WORDS]> {
+        let mut answer = Buffer::of(query as u32, WORDS * 4);
         self.exchange(&mut answer)?;
         let mut found = [0; WORDS];
-        for (place, word) in found.iter_mut().enumerate() {
-            *word = number32(&answer.bytes(), place * 4).unwrap_or(0);
+        for (index, word) in found.iter_mut().enumerate() {
+            *word = number32(&answer.bytes(), index * 4).unwrap_or(0);
         }
         Ok(found)
     }
 
     /// The text at an offset of an answer of a fixed length.
-    pub(crate) fn ask_text(&self, question: Ask, at: usize, length: usize) -> io::Result<String> {
-        let mut answer = Buffer::of(question as u32, WORDS * 4);
+    pub(crate) fn query_text(&self, query: Query, at: usize, length: usize) -> io::Result<String> {
+        let mut answer = Buffer::of(query as u32, WORDS * 4);
         self.exchange(&mut answer)?;
         Ok(answer.bytes().get(at..at + length).map(text).unwrap_or_default())
     }
@@ -125,13 +125,13 @@ impl Card {
 
     /// The driver's own counters in its order; none when it has none.
     pub(crate) fn counters(&self) -> io::Result<Vec<(String, u64)>> {
-        let mut requested = Buffer::of(SET_INFO, WORDS * 4);
-        requested.put(1, 1 << COUNTERS);
-        match self.exchange(&mut requested) {
+        let mut information = Buffer::of(SET_INFO, WORDS * 4);
+        information.put(1, 1 << COUNTERS);
+        match self.exchange(&mut information) {
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(Vec::new()),
             ended => ended?,
         }
-        let answer = requested.bytes();
+        let answer = information.bytes();
         let has_some = number64(&answer, 8).is_some_and(|sets| sets & 1 << COUNTERS != 0);
         let count = if has_some { number32(&answer, 16).unwrap_or(0) as usize } else { 0 };
         if count == 0 {
@@ -147,14 +147,14 @@ impl Card {
         self.exchange(&mut values)?;
         let (names, values) = (names.bytes(), values.bytes());
         // Were queues added in between, the shorter of the two is what both are of.
-        let said =
+        let reported =
             [number32(&names, 8), number32(&values, 4)].into_iter().flatten().min().unwrap_or(0)
                 as usize;
         let one = |number: usize| {
             let name = names.get(12 + number * NAME..)?.get(..NAME)?;
             Some((text(name).trim().to_owned(), number64(&values, 8 + number * 8)?))
         };
-        Ok((0..said.min(room)).map_while(one).collect())
+        Ok((0..reported.min(room)).map_while(one).collect())
     }
 
     fn exchange(&self, buffer: &mut Buffer) -> io::Result<()> {
@@ -174,7 +174,7 @@ impl Card {
 struct Buffer(Vec<u64>);
 
 impl Buffer {
-    /// A question, and room for its answer.
+    /// A query, and room for its answer.
     fn of(number: u32, bytes: usize) -> Self {
         let mut buffer = Self(vec![0; bytes.div_ceil(8)]);
         buffer.put_word(0, number);
@@ -182,17 +182,17 @@ impl Buffer {
     }
 
     /// Writes a number of eight bytes.
-    fn put(&mut self, place: usize, value: u64) {
-        if let Some(slot) = self.0.get_mut(place) {
+    fn put(&mut self, index: usize, value: u64) {
+        if let Some(slot) = self.0.get_mut(index) {
             *slot = value;
         }
     }
 
     /// Writes a number of four bytes.
-    fn put_word(&mut self, place: usize, value: u32) {
-        if let Some(slot) = self.0.get_mut(place / 2) {
+    fn put_word(&mut self, index: usize, value: u32) {
+        if let Some(slot) = self.0.get_mut(index / 2) {
             let mut bytes = slot.to_ne_bytes();
-            bytes[place % 2 * 4..place % 2 * 4 + 4].copy_from_slice(&value.to_ne_bytes());
+            bytes[index % 2 * 4..index % 2 * 4 + 4].copy_from_slice(&value.to_ne_bytes());
             *slot = u64::from_ne_bytes(bytes);
         }
     }
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn a_missing_interface_is_an_error() {
-        let nobody = Card::of("trustbed-none").unwrap().ask(Ask::Driver).unwrap_err();
-        assert_eq!(nobody.raw_os_error(), Some(libc::ENODEV));
+        let error = Card::of("trustbed-none").unwrap().query(Query::Driver).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
         assert!(Card::of("a-name-that-is-too-long-for-one").is_err());
     }
 
@@ -232,11 +232,11 @@ mod tests {
     fn loopback_has_offloads_and_no_coalescing() {
         let loopback = Card::of("lo").unwrap();
         assert_eq!(
-            loopback.ask(Ask::GenericSegmentation).unwrap()[0],
-            Ask::GenericSegmentation as u32
+            loopback.query(Query::GenericSegmentation).unwrap()[0],
+            Query::GenericSegmentation as u32
         );
         assert_eq!(
-            loopback.ask(Ask::Coalescing).unwrap_err().raw_os_error(),
+            loopback.query(Query::Coalescing).unwrap_err().raw_os_error(),
             Some(libc::EOPNOTSUPP)
         );
         assert_eq!(loopback.counters().unwrap(), []);

@@ -85,15 +85,15 @@ mod tests {
 
     #[test]
     fn no_request_means_no_refusal() {
-        let kept = request(Idle::Halt);
-        assert_eq!(kept.granted, Granted { idle: Idle::Halt, idle_refused: None });
+        let held = request(Idle::Halt);
+        assert_eq!(held.granted, Granted { idle: Idle::Halt, idle_refused: None });
     }
 
     #[test]
     fn a_refusal_has_a_reason() {
-        let kept = request(Idle::Poll);
-        assert_eq!(kept.granted.idle == Idle::Poll, kept.granted.idle_refused.is_none());
-        if kept.granted.idle == Idle::Poll {
+        let held = request(Idle::Poll);
+        assert_eq!(held.granted.idle == Idle::Poll, held.granted.idle_refused.is_none());
+        if held.granted.idle == Idle::Poll {
             assert_eq!(
                 fs::read(DEVICE).ok().and_then(|bytes| bytes.first_chunk().copied()),
                 Some([0; 4])

@@ -5,7 +5,7 @@
 //! bookkeeping (socket(7)).
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use serde::{Deserialize, Serialize};
@@ -249,6 +249,15 @@ pub(crate) fn granted(stream: &TcpStream) -> Granted {
         send_buffer_bytes: socket.send_buffer_size().ok(),
         receive_buffer_bytes: socket.recv_buffer_size().ok(),
     }
+}
+
+/// Refuses to listen at an address of one version of IP for a peer of the other.
+pub(crate) fn check_peer(listen: IpAddr, peer: IpAddr) -> Result<(), Failure> {
+    if listen.is_ipv4() == peer.is_ipv4() {
+        return Ok(());
+    }
+    let message = format!("listen: {listen} and peer: {peer} are of different versions of IP");
+    Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"))
 }
 
 /// Refuses to send from an address of one version of IP to one of the other.

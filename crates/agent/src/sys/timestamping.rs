@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use libc::{c_int, c_void};
+use serde::Serialize;
 use trustbed_units::Ns;
 
 use super::ancillary::{messages, part, time};
@@ -43,6 +44,29 @@ pub(crate) enum Queue {
     Received,
     /// What left: copies with their timestamps.
     Sent,
+}
+
+/// Errors of receiving, for a report: their number and the first one.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct ReceiveErrors {
+    receive_errors: u64,
+    receive_error: Option<String>,
+}
+
+impl ReceiveErrors {
+    pub(crate) fn count(&mut self, error: &io::Error) {
+        self.receive_errors += 1;
+        self.receive_error.get_or_insert_with(|| error.to_string());
+    }
+
+    /// The next received datagram; none when nothing waits, and after an error, which is counted:
+    /// it concerns an earlier packet, and the socket is still usable.
+    pub(crate) fn receive(&mut self, socket: &UdpSocket, buffer: &mut [u8]) -> Option<Datagram> {
+        receive(socket, buffer, Queue::Received).unwrap_or_else(|error| {
+            self.count(&error);
+            None
+        })
+    }
 }
 
 /// Requests kernel timestamps and hop limits of received datagrams; and timestamps of sent ones, if
@@ -174,15 +198,15 @@ mod tests {
     #[test]
     #[expect(clippy::print_stdout, reason = "a test that cannot run says why")]
     fn a_datagram_has_its_arrival_time_and_remaining_hops() {
-        for place in ["127.0.0.1:0", "[::1]:0"] {
-            let receiver = match UdpSocket::bind(place) {
-                Err(error) if place.starts_with('[') => {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let receiver = match UdpSocket::bind(address) {
+                Err(error) if address.starts_with('[') => {
                     println!("skipped: no IPv6: {error}");
                     continue;
                 }
                 bound => bound.unwrap(),
             };
-            let sender = UdpSocket::bind(place).unwrap();
+            let sender = UdpSocket::bind(address).unwrap();
             stamp_datagrams(&receiver, false).unwrap();
             stamp_datagrams(&sender, true).unwrap();
             assert_eq!(receive(&receiver, &mut [0; 9], Queue::Received).unwrap(), None);

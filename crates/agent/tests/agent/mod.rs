@@ -57,24 +57,24 @@ impl Agent {
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let (tell, events) = channel();
+        let (sender, events) = channel();
         std::thread::spawn(move || {
             for line in output.lines() {
                 let event = serde_json::from_str(&line.unwrap()).unwrap();
-                if tell.send(event).is_err() {
+                if sender.send(event).is_err() {
                     break;
                 }
             }
         });
         let input = child.stdin.take();
         let mut agent = Self { child, input, events, ready: Value::Null };
-        agent.say(configuration);
+        agent.send(configuration);
         agent.ready = agent.next();
         agent
     }
 
-    /// Says a line.
-    pub fn say(&mut self, line: &Value) {
+    /// Sends a line.
+    pub fn send(&mut self, line: &Value) {
         // An agent that has refused its configuration reads no more.
         let _ = writeln!(self.input.as_mut().unwrap(), "{line}");
     }
@@ -84,9 +84,9 @@ impl Agent {
         self.events.recv_timeout(PATIENCE).expect("an event")
     }
 
-    /// Says that it should start, and waits until it has.
+    /// Sends the start command, and waits until it has started.
     pub fn start(&mut self) {
-        self.say(&json!({"do": "start"}));
+        self.send(&json!({"do": "start"}));
         let event = self.next();
         assert_eq!(event["event"], "started", "{event}");
     }
@@ -106,7 +106,7 @@ impl Agent {
 
     /// Requests stop and waits for the report; afterwards it must exit with success.
     pub fn stop(mut self) -> Value {
-        self.say(&json!({"do": "stop"}));
+        self.send(&json!({"do": "stop"}));
         let report = self.report();
         assert_eq!(self.exit_code(), 0);
         report

@@ -81,7 +81,7 @@ impl Header {
         bytes
     }
 
-    /// Connects, and says this, unless it was refused before that: then its reader learns it.
+    /// Connects and writes this, unless it is refused before that: then reading shows it.
     pub fn connect(&self, to: &Value) -> TcpStream {
         let mut stream = connect(to);
         if let Err(error) = stream.write_all(&self.bytes()) {

@@ -42,7 +42,7 @@ impl Random {
         (-2.0 * self.uniform().ln()).sqrt() * (2.0 * std::f64::consts::PI * self.uniform()).cos()
     }
 
-    /// Up to `most` different places to cut `length` things at, in order, none at an end.
+    /// Up to `most` different positions to cut `length` things at, in order, none at an end.
     pub fn cuts(&mut self, length: usize, most: usize) -> Vec<usize> {
         let mut cuts: Vec<usize> = if length < 2 {
             vec![]

@@ -64,7 +64,7 @@ pub struct Window {
     pub partial: bool,
 }
 
-/// What is asked of the windows.
+/// What is requested of the windows.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     pub mode: Mode,
@@ -170,7 +170,7 @@ pub fn rates() -> impl Strategy<Value = Rate> {
         .prop_map(|rate| Rate(rate.min(10_000_000_000_000)))
 }
 
-/// Places to cut `length` things at, in order, ends included.
+/// Positions to cut `length` things at, in order, ends included.
 pub fn cuts(length: usize, indexes: &[prop::sample::Index]) -> Vec<usize> {
     let mut cuts: Vec<usize> =
         indexes.iter().map(|index| index.index(length + 1)).chain([0, length]).collect();

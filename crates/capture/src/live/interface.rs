@@ -33,7 +33,7 @@ pub(super) struct Interface {
 impl Interface {
     pub(super) fn look(socket: &PacketSocket, name: &str) -> Result<Self, LiveError> {
         let owned = || name.to_owned();
-        let index = match socket.ask(libc::SIOCGIFINDEX, name) {
+        let index = match socket.query(libc::SIOCGIFINDEX, name) {
             Ok(answer) => word(&answer).cast_signed(),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
                 return Err(LiveError::NoSuchInterface {
@@ -49,22 +49,23 @@ impl Interface {
                 });
             }
         };
-        let ask = |request, step| {
-            socket.ask(request, name).map_err(|source| LiveError::Kernel {
+        let query = |request, step| {
+            socket.query(request, name).map_err(|source| LiveError::Kernel {
                 name: owned(),
                 step,
                 source,
             })
         };
-        let flags = half(&ask(libc::SIOCGIFFLAGS, "read its flags")?);
-        let hardware_type = half(&ask(libc::SIOCGIFHWADDR, "read its hardware type")?);
+        let flags = half(&query(libc::SIOCGIFFLAGS, "read its flags")?);
+        let hardware_type = half(&query(libc::SIOCGIFHWADDR, "read its hardware type")?);
         let Some(link) = link(hardware_type) else {
             return Err(LiveError::UnsupportedLink { name: owned(), hardware_type });
         };
         if i32::from(flags) & libc::IFF_UP == 0 {
             return Err(LiveError::InterfaceDown { name: owned() });
         }
-        let mtu = socket.ask(libc::SIOCGIFMTU, name).ok().map(|answer| Size(word(&answer).into()));
+        let mtu =
+            socket.query(libc::SIOCGIFMTU, name).ok().map(|answer| Size(word(&answer).into()));
         let (speed, stamps) = (speed(socket, name), stamps(socket, name).unwrap_or(false));
         Ok(Self {
             name: owned(),
@@ -105,8 +106,8 @@ fn speed(socket: &PacketSocket, name: &str) -> Option<Rate> {
         .then(|| Rate(u64::from(megabits) * 1_000_000))
 }
 
-/// Whether the interface can stamp frames and has been told to stamp every one. Telling it is left
-/// to who owns it (`hwstamp_ctl`, `ptp4l`): it changes what other programs see.
+/// Whether the interface can stamp frames and has been configured to stamp every one. Configuring
+/// it is left to its owner (`hwstamp_ctl`, `ptp4l`): it changes what other programs see.
 fn stamps(socket: &PacketSocket, name: &str) -> io::Result<bool> {
     let mut information = [0; 16];
     information[0] = ETHTOOL_GET_TS_INFO;

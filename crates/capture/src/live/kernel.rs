@@ -209,10 +209,10 @@ impl PacketSocket {
     }
 
     /// Asks for something about an interface that fits into the request itself.
-    pub(super) fn ask(&self, request: c_ulong, name: &str) -> io::Result<[u8; 24]> {
-        let mut asked = request_for(name)?;
-        self.control(request, &mut asked)?;
-        Ok(asked.value)
+    pub(super) fn query(&self, request: c_ulong, name: &str) -> io::Result<[u8; 24]> {
+        let mut interface_request = request_for(name)?;
+        self.control(request, &mut interface_request)?;
+        Ok(interface_request.value)
     }
 
     /// Requests something about an interface. The answer is put into `data`, which begins with the
@@ -223,39 +223,44 @@ impl PacketSocket {
         name: &str,
         data: &mut [u32; 16],
     ) -> io::Result<()> {
-        let mut asked = request_for(name)?;
+        let mut interface_request = request_for(name)?;
         let address = (&raw mut *data).expose_provenance().to_ne_bytes();
-        asked.value[..address.len()].copy_from_slice(&address);
+        interface_request.value[..address.len()].copy_from_slice(&address);
         // The requests made here (`interface`) are answered by at most 44 bytes, and `data` has 64.
-        self.control(request, &mut asked)
+        self.control(request, &mut interface_request)
     }
 
     /// The name that an interface has now; none when there is no such interface any more.
     pub(super) fn name_of(&self, index: i32) -> Option<String> {
-        let mut asked = InterfaceRequest { name: [0; libc::IFNAMSIZ], value: [0; 24] };
-        asked.value[..4].copy_from_slice(&index.to_ne_bytes());
-        self.control(libc::SIOCGIFNAME, &mut asked).ok()?;
-        let name = asked.name.split(|byte| *byte == 0).next().unwrap_or_default();
+        let mut interface_request = InterfaceRequest { name: [0; libc::IFNAMSIZ], value: [0; 24] };
+        interface_request.value[..4].copy_from_slice(&index.to_ne_bytes());
+        self.control(libc::SIOCGIFNAME, &mut interface_request).ok()?;
+        let name = interface_request.name.split(|byte| *byte == 0).next().unwrap_or_default();
         Some(String::from_utf8_lossy(name).into_owned())
     }
 
-    fn control(&self, request: c_ulong, asked: &mut InterfaceRequest) -> io::Result<()> {
+    fn control(
+        &self,
+        request: c_ulong,
+        interface_request: &mut InterfaceRequest,
+    ) -> io::Result<()> {
         // SAFETY: the request is one of those of `linux/sockios.h` that take an `ifreq`, and as
         // much room is there.
-        let result =
-            unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, std::ptr::from_mut(asked)) };
+        let result = unsafe {
+            libc::ioctl(self.0.as_raw_fd(), request as _, std::ptr::from_mut(interface_request))
+        };
         checked(result).map(|_| ())
     }
 }
 
 fn request_for(name: &str) -> io::Result<InterfaceRequest> {
-    let mut asked = InterfaceRequest { name: [0; libc::IFNAMSIZ], value: [0; 24] };
+    let mut interface_request = InterfaceRequest { name: [0; libc::IFNAMSIZ], value: [0; 24] };
     // The last byte stays zero: it ends the name.
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
-    asked.name[..name.len()].copy_from_slice(name.as_bytes());
-    Ok(asked)
+    interface_request.name[..name.len()].copy_from_slice(name.as_bytes());
+    Ok(interface_request)
 }
 
 /// The names of the interfaces that there are, in the order of their numbers.

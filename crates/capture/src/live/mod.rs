@@ -84,9 +84,9 @@ pub struct LiveFacts {
     pub ring: Size,
     /// Memory of one block.
     pub block: Size,
-    /// How long a frame may wait in a block. Whoever has waited twice as long without being shown a
-    /// frame has seen every older one, unless the processor with the block's timer was stalled:
-    /// [`Live::waiting`] shows.
+    /// How long a frame may wait in a block. A reader that has waited twice as long without being
+    /// shown a frame has seen every older one, unless the processor with the block's timer was
+    /// stalled: [`Live::waiting`] shows.
     pub block_timeout: Span,
     /// Whether the interface stamps the frames that come in. Those that leave are stamped by the
     /// kernel all the same.

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_header_says_how_much_is_there() {
+    fn a_cut_header_states_how_much_is_there() {
         assert_eq!(
             FileHeader::read(&[0xd4, 0xc3, 0xb2, 0xa1, 2]).unwrap_err(),
             HeaderError::Truncated { needed: 24, found: 5 }

@@ -112,7 +112,7 @@ impl Pcap {
         None
     }
 
-    /// Whether a record begins, or the file ends, at an offset. An odd header is believed when a
+    /// Whether a record begins, or the file ends, at an offset. An odd header is accepted when a
     /// regular one follows it.
     fn follows<const BIG: bool>(&self, window: &[u8], at: usize, complete: bool) -> Follows {
         let load = |at: usize| {

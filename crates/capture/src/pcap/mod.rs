@@ -1,11 +1,11 @@
 //! The classic capture format (draft-ietf-opsawg-pcap): a file header, then records, each with a
 //! header of its own.
 //!
-//! The format has neither magic numbers nor checksums between its records, so a record is believed
+//! The format has neither magic numbers nor checksums between its records, so a record is accepted
 //! only when the header behind it makes sense too. Where that fails, the reader looks for the next
 //! offset from which several headers follow one another (`resync`) and reports what it left out.
 //!
-//! Bias: a damaged length that still leads to a plausible header is believed. Runs of zeros are
+//! Bias: a damaged length that still leads to a plausible header is accepted. Runs of zeros are
 //! not: other readers count every 16 of them as an empty packet of 1970.
 
 mod header;

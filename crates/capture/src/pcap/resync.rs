@@ -1,6 +1,6 @@
-//! Finding the next record where the one before it cannot be believed.
+//! Finding the next record where the one before it is invalid.
 //!
-//! An offset is believed when several record headers follow one another from there: three within a
+//! An offset is accepted when several record headers follow one another from there: three within a
 //! day of the last known time, five otherwise, fewer when the last of them ends exactly with the
 //! file. Bias: a capture of a transfer of capture files holds such chains in its payload; after
 //! damage, the reader can take one of those for its own.
@@ -15,7 +15,7 @@ pub(super) struct Pattern {
     pub(super) units: u32,
     pub(super) exchanged: bool,
     pub(super) either: bool,
-    /// Seconds of the last record that was believed.
+    /// Seconds of the last record that was accepted.
     pub(super) near: Option<u32>,
 }
 
@@ -33,7 +33,7 @@ impl Pattern {
         CHAIN_FAR * (self.header_length + LARGEST_USUAL as usize) + self.header_length
     }
 
-    /// Looks for the first believable offset in `from..to`.
+    /// Looks for the first plausible offset in `from..to`.
     pub(super) fn find<const BIG: bool>(
         &self,
         window: &[u8],
@@ -78,7 +78,7 @@ impl Pattern {
         Chain::Holds
     }
 
-    /// A chain that the window cuts: open, or, at the end of the file, believed when it has
+    /// A chain that the window cuts: open, or, at the end of the file, accepted when it has
     /// two whole links.
     fn at_the_edge(&self, links: usize, complete: bool, at: usize) -> Chain {
         match (complete, links) {

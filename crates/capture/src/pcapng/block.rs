@@ -27,7 +27,7 @@ pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 pub(super) const ENHANCED_HEAD: usize = 28;
 pub(super) const TRAILER: usize = 4;
 
-/// Whether a block type is one that a search believes in.
+/// Whether a block type is one that a search accepts.
 pub(super) const fn is_known(kind: u32) -> bool {
     matches!(
         kind,

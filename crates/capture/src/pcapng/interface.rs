@@ -127,7 +127,7 @@ pub(super) struct Interface {
     pub(super) description: Description,
     /// Losses that packets themselves state (option `epb_dropcount`, field of the obsolete packet
     /// block).
-    told_by_packets: Option<u64>,
+    reported_by_packets: Option<u64>,
     /// Statistics of the section that is being read, and of those before.
     current: Counters,
     before: Counters,
@@ -141,7 +141,7 @@ impl Interface {
             number,
             records: 0,
             description,
-            told_by_packets: None,
+            reported_by_packets: None,
             current: Counters::default(),
             before: Counters::default(),
         }
@@ -152,7 +152,8 @@ impl Interface {
     }
 
     pub(super) fn on_packet_drops(&mut self, drops: u64) {
-        self.told_by_packets = Some(self.told_by_packets.unwrap_or(0).saturating_add(drops));
+        self.reported_by_packets =
+            Some(self.reported_by_packets.unwrap_or(0).saturating_add(drops));
     }
 
     /// A section ends: its counters are final, those of the next start again.
@@ -175,7 +176,7 @@ impl Interface {
             resolution: clock.resolution().span(),
             records: self.records,
             received: counters.received,
-            dropped: counters.dropped.or(self.told_by_packets),
+            dropped: counters.dropped.or(self.reported_by_packets),
             os_dropped: counters.os_dropped,
         }
     }

@@ -1,10 +1,10 @@
-//! The slow path: whether a block that the fast path did not take can be believed.
+//! The slow path: whether a block that the fast path did not take is valid.
 
 use super::block::{
     BYTE_ORDER_MAGIC, BYTE_ORDER_MAGIC_SWAPPED, LONGEST, SECTION_HEADER, SHORTEST, TRAILER,
 };
 use super::order::Words;
-use super::resync::{self, Belief};
+use super::resync::{self, Plausibility};
 use crate::hit::Hit;
 use crate::sink::Stop;
 
@@ -113,14 +113,14 @@ impl Judgement {
         if end == window.len() && complete {
             return Judgement::Block { kind, end, odd: Some(what) };
         }
-        match resync::believable::<BIG>(&window[end..], complete) {
-            Belief::Yes => Judgement::Block {
+        match resync::plausible::<BIG>(&window[end..], complete) {
+            Plausibility::Yes => Judgement::Block {
                 kind,
                 end,
-                odd: Some(format!("{what}; the first one leads to the next block and is believed")),
+                odd: Some(format!("{what}; the first one leads to the next block and is used")),
             },
-            Belief::No => Judgement::Garbage(what),
-            Belief::NeedMore(more) => Judgement::Stop(Stop::NeedMore(length as usize + more)),
+            Plausibility::No => Judgement::Garbage(what),
+            Plausibility::NeedMore(more) => Judgement::Stop(Stop::NeedMore(length as usize + more)),
         }
     }
 }

@@ -6,8 +6,8 @@
 //! packets get that of the packet before, which is reported once and makes them worthless for
 //! timing.
 //!
-//! A block is believed when its two lengths agree, or when a believable block follows it. Where
-//! neither holds, the reader looks for the next believable block (`resync`) and reports what it
+//! A block is accepted when its two lengths agree, or when a plausible block follows it. Where
+//! neither holds, the reader looks for the next plausible block (`resync`) and reports what it
 //! left out.
 
 pub(crate) mod block;
@@ -152,7 +152,7 @@ impl Pcapng {
                 Judgement::Stop(stop) => return (position, Some(stop)),
                 Judgement::Cut(detail) => {
                     self.tally.skipped_bytes += (window.len() - position) as u64;
-                    self.say(Problem::TRUNCATED_RECORD, position, detail, sink);
+                    self.note(Problem::TRUNCATED_RECORD, position, detail, sink);
                     return (window.len(), Some(Stop::End));
                 }
                 Judgement::Garbage(why) => {
@@ -246,7 +246,7 @@ impl Pcapng {
 
     /// Notes a problem at a position in the window.
     #[cold]
-    fn say(
+    fn note(
         &self,
         code: &'static str,
         position: usize,

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_end_where_they_say_or_where_the_block_does() {
+    fn options_end_at_their_end_mark_or_where_the_block_does() {
         let bytes =
             [1, 0, 3, 0, b'a', b'b', b'c', 0, 2, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0];
         let found: Vec<_> = Options::<false>::new(&bytes).collect();

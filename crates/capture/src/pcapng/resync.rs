@@ -1,4 +1,4 @@
-//! Finding the next block where one cannot be believed.
+//! Finding the next block where one is invalid.
 //!
 //! A block states its length at both ends. A known type, a possible length and an equal length at
 //! the other end are enough: damage fakes that once in 2³² offsets. Bias: a capture of a transfer
@@ -9,16 +9,16 @@ use super::block;
 use super::order::Words;
 use crate::hit::Hit;
 
-/// A search does not believe in longer blocks, so that it need not hold more than this.
+/// A search does not accept longer blocks, so that it need not hold more than this.
 const LARGEST_SOUGHT: usize = 1024 * 1024;
 
-/// Looks for the first believable block in `from..to`.
+/// Looks for the first plausible block in `from..to`.
 pub(super) fn find<const BIG: bool>(window: &[u8], from: usize, to: usize, complete: bool) -> Hit {
     for at in from..to.min(window.len()) {
-        match believable::<BIG>(&window[at..], complete) {
-            Belief::Yes => return Hit::At(at),
-            Belief::No => {}
-            Belief::NeedMore(length) => return Hit::NeedMore { from: at, length },
+        match plausible::<BIG>(&window[at..], complete) {
+            Plausibility::Yes => return Hit::At(at),
+            Plausibility::No => {}
+            Plausibility::NeedMore(length) => return Hit::NeedMore { from: at, length },
         }
     }
     if to <= window.len() || complete {
@@ -29,14 +29,15 @@ pub(super) fn find<const BIG: bool>(window: &[u8], from: usize, to: usize, compl
 }
 
 /// Whether a block of a known type begins here, as far as its two lengths show.
-pub(super) enum Belief {
+pub(super) enum Plausibility {
     Yes,
     No,
     NeedMore(usize),
 }
 
-pub(super) fn believable<const BIG: bool>(bytes: &[u8], complete: bool) -> Belief {
-    let missing = |length: usize| if complete { Belief::No } else { Belief::NeedMore(length) };
+pub(super) fn plausible<const BIG: bool>(bytes: &[u8], complete: bool) -> Plausibility {
+    let missing =
+        |length: usize| if complete { Plausibility::No } else { Plausibility::NeedMore(length) };
     let (Some(kind), Some(length)) = (Words::<BIG>::word(bytes, 0), Words::<BIG>::word(bytes, 4))
     else {
         return missing(block::SHORTEST);
@@ -46,26 +47,26 @@ pub(super) fn believable<const BIG: bool>(bytes: &[u8], complete: bool) -> Belie
         return match order {
             block::BYTE_ORDER_MAGIC => bounded::<false>(bytes, complete),
             block::BYTE_ORDER_MAGIC_SWAPPED => bounded::<true>(bytes, complete),
-            _ => Belief::No,
+            _ => Plausibility::No,
         };
     }
     if !block::is_known(kind) || length as usize > LARGEST_SOUGHT {
-        return Belief::No;
+        return Plausibility::No;
     }
     bounded::<BIG>(bytes, complete)
 }
 
 /// Whether the length at the end of the block is the length at its beginning.
-fn bounded<const BIG: bool>(bytes: &[u8], complete: bool) -> Belief {
-    let Some(length) = Words::<BIG>::word(bytes, 4) else { return Belief::No };
+fn bounded<const BIG: bool>(bytes: &[u8], complete: bool) -> Plausibility {
+    let Some(length) = Words::<BIG>::word(bytes, 4) else { return Plausibility::No };
     let size = length as usize;
     if !(block::SHORTEST..=LARGEST_SOUGHT).contains(&size) || !size.is_multiple_of(4) {
-        return Belief::No;
+        return Plausibility::No;
     }
     match Words::<BIG>::word(bytes, size - 4) {
-        Some(trailer) if trailer == length => Belief::Yes,
-        Some(_) => Belief::No,
-        None if complete => Belief::No,
-        None => Belief::NeedMore(size),
+        Some(trailer) if trailer == length => Plausibility::Yes,
+        Some(_) => Plausibility::No,
+        None if complete => Plausibility::No,
+        None => Plausibility::NeedMore(size),
     }
 }

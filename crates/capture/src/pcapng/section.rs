@@ -1,4 +1,4 @@
-//! What the blocks say: sections, interfaces, statistics, and the packets that the fast path did
+//! What the blocks state: sections, interfaces, statistics, and the packets that the fast path did
 //! not take.
 
 use trustbed_units::Ns;
@@ -39,7 +39,7 @@ pub(crate) fn is_magic(start: &[u8]) -> bool {
     start.starts_with(&block::SECTION_HEADER.to_le_bytes())
 }
 
-/// A block that is believed.
+/// A block that is accepted.
 pub(super) struct Block<'a> {
     pub(super) kind: u32,
     pub(super) bytes: &'a [u8],
@@ -153,7 +153,7 @@ impl Pcapng {
             "a block of type {kind:#x} has {found} bytes and needs {}; it was left out",
             needed + 8 + TRAILER
         );
-        self.say(Problem::BAD_BLOCK, position, detail, sink);
+        self.note(Problem::BAD_BLOCK, position, detail, sink);
     }
 
     fn on_other<const BIG: bool>(
@@ -174,14 +174,14 @@ impl Pcapng {
                 None => self.too_short(kind, 8, block.len(), position, sink),
             },
             block::INTERFACE_STATISTICS => self.on_statistics::<BIG>(body, position, sink),
-            // The format asks readers to pass over what they do not know.
+            // The format requires readers to pass over what they do not know.
             _ => {}
         }
     }
 
     fn on_overrun(&self, overrun: bool, position: usize, sink: &mut Sink<'_, impl Consumer>) {
         if overrun {
-            self.say(
+            self.note(
                 Problem::BAD_BLOCK,
                 position,
                 "an option claims more bytes than its block has; it and those behind it were left \
@@ -208,7 +208,7 @@ impl Pcapng {
             let detail = format!(
                 "a section states the format version {version}, which is not known; it was left out"
             );
-            self.say(Problem::BAD_BLOCK, position, detail, sink);
+            self.note(Problem::BAD_BLOCK, position, detail, sink);
         }
         let tail = block.get(SECTION_HEAD..block.len() - TRAILER).unwrap_or_default();
         let overrun = if big {
@@ -249,7 +249,7 @@ impl Pcapng {
         });
         let index = same.unwrap_or(self.interfaces.len());
         let Ok(number) = u16::try_from(index) else {
-            self.say(
+            self.note(
                 Problem::BAD_BLOCK,
                 position,
                 format!("there are more than {MOST_INTERFACES} interfaces; this one was left out"),
@@ -288,7 +288,7 @@ impl Pcapng {
         let (counters, overrun) = Counters::read::<BIG>(tail);
         match self.interface_mut(id) {
             Some(interface) => interface.on_counters(counters),
-            None => self.say(
+            None => self.note(
                 Problem::UNKNOWN_INTERFACE,
                 position,
                 format!("statistics of interface {id}, which the file does not describe"),
@@ -403,10 +403,10 @@ impl Pcapng {
         }
         if let Some((code, detail)) = odd {
             self.timeless |= code == Problem::NO_TIMESTAMP;
-            self.say(code, position, detail, sink);
+            self.note(code, position, detail, sink);
         }
         if ts == Ns::MAX {
-            self.say(
+            self.note(
                 Problem::BAD_TIMESTAMP,
                 position,
                 "a timestamp lies beyond the year 2262".to_owned(),
@@ -425,7 +425,7 @@ impl Pcapng {
                     "a packet of interface {id}, which the file does not describe: how to read it \
                      is not known"
                 );
-                self.say(Problem::UNKNOWN_INTERFACE, position, detail, sink);
+                self.note(Problem::UNKNOWN_INTERFACE, position, detail, sink);
                 self.tally.count_unstamped(snapped);
             }
         }

@@ -157,7 +157,7 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Begins a file, in place of what the path held before. `application` is what it says about
+    /// Begins a file, in place of what the path held before. `application` is what it records about
     /// its writer.
     ///
     /// # Errors
@@ -244,8 +244,8 @@ impl Writer {
         if self.buffer.len() < BUFFER_LENGTH { Ok(()) } else { self.flush() }
     }
 
-    /// Says what an interface lost so far. Of several statements of one interface, readers take the
-    /// last one.
+    /// Records what an interface lost so far. Of several statements of one interface, readers take
+    /// the last one.
     ///
     /// # Errors
     ///

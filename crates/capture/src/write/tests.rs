@@ -97,7 +97,7 @@ fn fill(
 }
 
 #[test]
-fn a_full_disk_is_said_once_and_what_was_kept_reads_well() {
+fn a_full_disk_is_reported_once_and_what_was_written_is_valid() {
     let (whole, errors, written) = fill(usize::MAX, usize::MAX, true, 100, 1_000);
     assert!(errors.is_empty());
     let all =

@@ -1,9 +1,9 @@
 //! Runs a test once more in a network namespace of its own, where it may make interfaces and
 //! capture.
 //!
-//! The outer run starts the same test with `unshare`; the inner one is told so by the environment.
-//! Where namespaces are not permitted the test says so and ends; in continuous integration that is
-//! a failure.
+//! The outer run starts the same test with `unshare`; the environment marks the inner one.
+//! Where namespaces are not permitted the test reports so and ends; in continuous integration that
+//! is a failure.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 #![allow(clippy::print_stdout, reason = "a test that cannot run says why")]
 

@@ -16,7 +16,7 @@ use trustbed_wire::{Batch, DecodeOptions, Packet};
 
 pub(crate) const START_NS: i64 = 1_700_000_000_000_000_000;
 
-/// A frame and what a capture says about it.
+/// A frame and what a capture records about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) ts_ns: i64,

@@ -20,7 +20,7 @@ pub struct Description {
     pub routers: Vec<String>,
     /// One direction each.
     pub pipes: Vec<PipeDescription>,
-    /// Ways that packets shall take instead of the computed ones.
+    /// Paths that packets take instead of the computed ones.
     pub routes: Vec<RouteDescription>,
     /// Two routers with the bottleneck between them; nothing else may be given beside it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -31,7 +31,7 @@ pub(super) fn make(setting: &Setting<'_>) -> Result<Option<Box<dyn Discipline>>,
     else {
         return Ok(None);
     };
-    let codel = Codel::new(target_ns, interval_ns, mtu_bytes, setting.place)?;
+    let codel = Codel::new(target_ns, interval_ns, mtu_bytes, setting.location)?;
     Ok(Some(Box::new(codel)))
 }
 
@@ -40,12 +40,12 @@ impl Codel {
         target_ns: u64,
         interval_ns: u64,
         mtu_bytes: u32,
-        place: &str,
+        location: &str,
     ) -> Result<Self, EmulateError> {
-        let target = time(target_ns, || format!("{place}: queue.target_ns"))?;
-        let interval = time(interval_ns, || format!("{place}: queue.interval_ns"))?;
+        let target = time(target_ns, || format!("{location}: queue.target_ns"))?;
+        let interval = time(interval_ns, || format!("{location}: queue.interval_ns"))?;
         bounded(0.0, interval > 0, "an interval above 0", || {
-            format!("{place}: queue.interval_ns")
+            format!("{location}: queue.interval_ns")
         })?;
         Ok(Self {
             target: Span(target),

@@ -10,7 +10,7 @@ struct DropTail;
 pub(super) fn make(setting: &Setting<'_>) -> Result<Option<Box<dyn Discipline>>, EmulateError> {
     match setting.description {
         QueueDescription::DropTail { limit_packets: None, limit_bytes: None } => {
-            Err(EmulateError::NoLimit { place: format!("{}: queue", setting.place) })
+            Err(EmulateError::NoLimit { location: format!("{}: queue", setting.location) })
         }
         QueueDescription::DropTail { .. } | QueueDescription::Unlimited {} => {
             Ok(Some(Box::new(DropTail)))

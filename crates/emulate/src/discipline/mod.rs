@@ -65,7 +65,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) sender: &'a Sender,
     pub(crate) random: ChaCha8Rng,
     /// Of the link, for errors.
-    pub(crate) place: &'a str,
+    pub(crate) location: &'a str,
 }
 
 /// A constructor; nothing when the description is one of another discipline.

@@ -48,7 +48,7 @@ impl Red {
         else {
             return Ok(None);
         };
-        let key = |key: &str| format!("{}: queue.{key}", setting.place);
+        let key = |key: &str| format!("{}: queue.{key}", setting.location);
         bounded(minimum, minimum >= 0.0, "a number of packets, 0 or above", || {
             key("minimum_packets")
         })?;
@@ -159,7 +159,7 @@ mod tests {
             limit_bytes: None,
         };
         let (sender, random) = (Sender::new(&link, "").unwrap(), stream(1, "", Part::Red));
-        Red::new(&Setting { description: &description, sender: &sender, random, place: "" })
+        Red::new(&Setting { description: &description, sender: &sender, random, location: "" })
             .unwrap()
             .unwrap()
     }

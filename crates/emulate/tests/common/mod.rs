@@ -43,13 +43,13 @@ pub fn link(text: &str) -> LinkDescription {
 }
 
 /// Sends packets of 1000 bytes, `gap` apart, through a link; what came of each, in the order in
-/// which the link told it.
+/// which the link reported it.
 pub fn run(description: &LinkDescription, seed: u64, packets: u32, gap: i64) -> Vec<Outcome<u32>> {
     let columns: Vec<Packet> = (0..i64::from(packets)).map(|number| (number * gap, 1000)).collect();
     pass(description, seed, &columns)
 }
 
-/// Sends packets through a link, and asks for them only at the end.
+/// Sends packets through a link, and polls for them only at the end.
 pub fn pass(description: &LinkDescription, seed: u64, packets: &[Packet]) -> Vec<Outcome<u32>> {
     let mut link = Link::new(description, seed).unwrap();
     let mut outcomes = Vec::new();

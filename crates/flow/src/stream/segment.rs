@@ -14,7 +14,7 @@ pub enum Class {
     Rst,
     /// No payload and no flag that consumes a sequence number.
     PureAck,
-    /// At most one byte, at the highest number used (a FIN uses one): asks whether the peer is
+    /// At most one byte, at the highest number used (a FIN uses one): probes whether the peer is
     /// alive.
     KeepAlive,
     /// At most one byte into a closed window.
@@ -57,7 +57,7 @@ pub enum Cause {
     Timeout,
     /// A tail-loss probe.
     TailLossProbe,
-    /// Overtaken on the way to the capture.
+    /// Overtaken before the capture.
     Reordered,
     /// The original was lost before the capture point, or the capture missed it.
     LostUpstream,

@@ -248,47 +248,47 @@ pub(crate) fn batch(packets: &[Made]) -> Batch {
 
 /// A conversation as it is written down: the client sends data, the server acknowledges them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Talk {
+pub(crate) struct Trace {
     pub(crate) ends: Ends,
     pub(crate) packets: Vec<Made>,
 }
 
-impl Talk {
-    /// Nothing said yet.
-    pub(crate) fn silent() -> Self {
+impl Trace {
+    /// No packets yet.
+    pub(crate) fn empty() -> Self {
         Self::default()
     }
 
     /// A connection opened at 0 with a round trip of 10 ms, MSS 1000, and a window of 60 000 bytes
-    /// both ways.
+    /// in both directions.
     pub(crate) fn open() -> Self {
         Self::opened_by(Ends::default())
     }
 
     pub(crate) fn opened_by(ends: Ends) -> Self {
-        let mut talk = Self { ends, packets: Vec::new() };
-        talk.says(ends.syn(0)).says(ends.syn_ack(10 * MS)).says(ends.client(10 * MS + 50));
-        talk
+        let mut trace = Self { ends, packets: Vec::new() };
+        trace.push(ends.syn(0)).push(ends.syn_ack(10 * MS)).push(ends.client(10 * MS + 50));
+        trace
     }
 
-    pub(crate) fn says(&mut self, made: Made) -> &mut Self {
+    pub(crate) fn push(&mut self, made: Made) -> &mut Self {
         self.packets.push(made);
         self
     }
 
     /// The client sends `length` bytes from `offset` on.
     pub(crate) fn sends(&mut self, micros: i64, offset: i64, length: u32) -> &mut Self {
-        self.says(self.ends.client(micros).seq(offset).data(length))
+        self.push(self.ends.client(micros).seq(offset).data(length))
     }
 
     /// The server acknowledges everything below `offset`.
     pub(crate) fn acks(&mut self, micros: i64, offset: i64) -> &mut Self {
-        self.says(self.ends.server(micros).ack(offset))
+        self.push(self.ends.server(micros).ack(offset))
     }
 
     /// The same with SACK blocks.
     pub(crate) fn sacks(&mut self, micros: i64, offset: i64, blocks: &[(i64, i64)]) -> &mut Self {
-        self.says(self.ends.server(micros).ack(offset).sack(blocks))
+        self.push(self.ends.server(micros).ack(offset).sack(blocks))
     }
 
     pub(crate) fn batch(&self) -> Batch {

@@ -1,4 +1,4 @@
-//! An observer that writes down everything that a table tells it.
+//! An observer that writes down everything that a table reports.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use trustbed_flow::{
@@ -8,13 +8,13 @@ use trustbed_flow::{
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{Batch, Options, Packet};
 
-/// What is kept per transfer: a smoothed round-trip time.
+/// What is stored per transfer: a smoothed round-trip time.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct PerTransfer {
     srtt: Option<Span>,
 }
 
-/// Something that the table said.
+/// Something that the table reported.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
     Begin { connection: u64, direction: usize },
@@ -27,12 +27,12 @@ pub(crate) enum Event {
 /// A connection that left the table.
 #[derive(Debug)]
 pub(crate) struct Gone {
-    pub(crate) connection: Connection<Kept>,
+    pub(crate) connection: Connection<PerTransfer>,
     pub(crate) evicted: bool,
     pub(crate) at_index: u64,
 }
 
-/// Everything that was said.
+/// Everything that was reported.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) events: Vec<Event>,
@@ -42,16 +42,16 @@ pub(crate) struct Recorder {
 }
 
 impl Observer for Recorder {
-    type Transfer = Kept;
+    type Transfer = PerTransfer;
 
-    fn begin(&mut self, sight: &Sight<'_>, _: &Segment) -> Kept {
+    fn begin(&mut self, sight: &Sight<'_>, _: &Segment) -> PerTransfer {
         self.events.push(Event::Begin { connection: sight.connection, direction: sight.direction });
-        Kept::default()
+        PerTransfer::default()
     }
 
     fn on_data(
         &mut self,
-        _: &mut Kept,
+        _: &mut PerTransfer,
         sight: &Sight<'_>,
         segment: &Segment,
         echoed: Option<Span>,
@@ -59,7 +59,7 @@ impl Observer for Recorder {
         self.events.push(Event::Data { direction: sight.direction, segment: *segment, echoed });
     }
 
-    fn on_ack(&mut self, transfer: &mut Kept, sight: &Sight<'_>, ack: &Ack) {
+    fn on_ack(&mut self, transfer: &mut PerTransfer, sight: &Sight<'_>, ack: &Ack) {
         if let RttOutcome::Sample { rtt, .. } = ack.rtt {
             transfer.srtt = Some(transfer.srtt.map_or(rtt, |old| Span(old.0 / 8 * 7 + rtt.0 / 8)));
         }
@@ -67,15 +67,20 @@ impl Observer for Recorder {
         self.events.push(Event::Ack { direction: sight.direction, ack: *ack, window, outstanding });
     }
 
-    fn on_disproved(&mut self, _: &mut Kept, _: &Sight<'_>, retransmission: &Retransmission) {
+    fn on_disproved(
+        &mut self,
+        _: &mut PerTransfer,
+        _: &Sight<'_>,
+        retransmission: &Retransmission,
+    ) {
         self.events.push(Event::Disproved(*retransmission));
     }
 
-    fn on_clock_step(&mut self, _: &mut Kept) {
+    fn on_clock_step(&mut self, _: &mut PerTransfer) {
         self.events.push(Event::ClockStep);
     }
 
-    fn srtt(transfer: &Kept) -> Option<Span> {
+    fn srtt(transfer: &PerTransfer) -> Option<Span> {
         transfer.srtt
     }
 
@@ -83,7 +88,7 @@ impl Observer for Recorder {
         self.removes_duplicates
     }
 
-    fn ended(&mut self, connection: Connection<Kept>, evicted: bool, at_index: u64) {
+    fn ended(&mut self, connection: Connection<PerTransfer>, evicted: bool, at_index: u64) {
         self.gone.push(Gone { connection, evicted, at_index });
     }
 }
@@ -142,7 +147,7 @@ impl Recorder {
         self.data(0).iter().map(label).collect()
     }
 
-    /// What the server's packets said about round-trip times.
+    /// What the server's packets showed of round-trip times.
     pub(crate) fn round_trips(&self) -> Vec<RttOutcome> {
         self.acks(0).iter().map(|ack| ack.rtt).collect()
     }
@@ -157,7 +162,7 @@ impl Recorder {
     }
 
     /// The only connection there was.
-    pub(crate) fn only(&self) -> &Connection<Kept> {
+    pub(crate) fn only(&self) -> &Connection<PerTransfer> {
         assert_eq!(self.gone.len(), 1, "one connection is expected");
         &self.gone[0].connection
     }

@@ -2,9 +2,9 @@
 //! drawn anew each time, so that it cannot fall into step with a disturbance that comes
 //! periodically.
 //!
-//! Bias: a window over-estimates what a thread would have that always runs. Whoever has slept is
-//! preferred when it wakes up, and the budget of a quota is fresh then: of a quota of 30 in every
-//! 100 ms, a window of 100 ms that begins in the middle of a period sees two budgets.
+//! Bias: a window over-estimates what a thread would have that always runs. A thread that has slept
+//! is preferred when it wakes up, and the budget of a quota is fresh then: of a quota of 30 in
+//! every 100 ms, a window of 100 ms that begins in the middle of a period sees two budgets.
 
 use trustbed_units::{Ns, Span};
 

@@ -1,4 +1,4 @@
-//! How wrong a timestamp may be, as its writer believes: RFC 4656, section 4.1.2, with bit Z
+//! How wrong a timestamp may be, as its writer estimates: RFC 4656, section 4.1.2, with bit Z
 //! of RFC 8186.
 
 use trustbed_units::Span;

@@ -2,10 +2,10 @@
 //!
 //! Both have 32 bits for seconds and begin again after 136 years (NTP in 2036, PTP in 2106):
 //! a reader has to know roughly when it is. NTP counts seconds in steps of 2⁻³², which is
-//! finer than a nanosecond, so that a moment survives the way there and back unchanged.
+//! finer than a nanosecond, so that a moment survives both conversions unchanged.
 //!
 //! Bias: PTP counts in TAI, which is 37 s ahead of UTC and of the clocks of hosts since 2017. RFC
-//! 8186 asks for the format and not for the scale, and hosts seldom know the difference: here both
+//! 8186 requests the format and not the scale, and hosts seldom know the difference: here both
 //! formats show the host's own clock.
 
 use trustbed_units::Ns;

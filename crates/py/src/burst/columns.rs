@@ -1,5 +1,5 @@
 //! Where the columns of a capture wait until they have been measured: times, lengths and, when
-//! a caller asks whose or which packets they are, marks.
+//! a caller requests to know whose or which packets they are, marks.
 //!
 //! The first 64 MiB stay in memory, the rest goes to an unnamed temporary file, 12 bytes a packet
 //! (20 with marks), and is read back block by block as often as needed. So a capture is read once,
@@ -155,11 +155,11 @@ impl Columns {
     }
 
     fn read(&self, number: usize, bytes: &mut Vec<u8>, block: &mut Block) -> io::Result<()> {
-        let (Some(file), Some((place, count))) = (&self.file, self.offsets.get(number)) else {
+        let (Some(file), Some((offset, count))) = (&self.file, self.offsets.get(number)) else {
             return Ok(());
         };
         bytes.resize(count * if self.marked { 20 } else { 12 }, 0);
-        file.read_exact_at(bytes, *place)?;
+        file.read_exact_at(bytes, *offset)?;
         let (times, rest) = bytes.split_at(count * 8);
         let (lengths, marks) = rest.split_at(count * 4);
         block.times.clear();
@@ -180,10 +180,10 @@ impl Block {
         self.times.clear();
         self.lengths.clear();
         self.marks.clear();
-        for (place, mark) in from.marks.iter().enumerate() {
+        for (index, mark) in from.marks.iter().enumerate() {
             if owned(mark.stream()) {
-                self.times.push(from.times[place]);
-                self.lengths.push(from.lengths[place]);
+                self.times.push(from.times[index]);
+                self.lengths.push(from.lengths[index]);
                 self.marks.push(*mark);
             }
         }
@@ -213,7 +213,7 @@ mod tests {
     fn what_went_to_the_file_comes_back_in_order() {
         let mut columns = Columns::new(true);
         columns.kept = IN_MEMORY - 4;
-        let mut wanted = Vec::new();
+        let mut expected = Vec::new();
         for block in 0..5_i64 {
             let times = [block * 10, block * 10 + 1, block * 10 + 2];
             let lengths = [u32::MAX, 0, 60];
@@ -221,21 +221,21 @@ mod tests {
                 .push(
                     &times,
                     &lengths,
-                    &[0, 1, 2].map(|place| {
+                    &[0, 1, 2].map(|index| {
                         Mark::new(
-                            place,
-                            u64::try_from(block).expect("positive") * 10 + u64::from(place) + 1,
+                            index,
+                            u64::try_from(block).expect("positive") * 10 + u64::from(index) + 1,
                         )
                         .0
                     }),
                 )
                 .expect("room for a temporary file");
-            wanted.extend(times.into_iter().zip(lengths));
+            expected.extend(times.into_iter().zip(lengths));
         }
         assert_eq!((columns.memory.len(), columns.offsets.len()), (1, 4));
-        assert_eq!(all(&columns, None), wanted);
-        assert_eq!(all(&columns, None), wanted, "and again");
-        let second: Vec<_> = wanted.into_iter().skip(1).step_by(3).collect();
+        assert_eq!(all(&columns, None), expected);
+        assert_eq!(all(&columns, None), expected, "and again");
+        let second: Vec<_> = expected.into_iter().skip(1).step_by(3).collect();
         assert_eq!(all(&columns, Some(&|mark| mark == 1)), second);
     }
 }

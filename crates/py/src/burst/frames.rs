@@ -27,7 +27,7 @@ const PROGRESS: Duration = Duration::from_millis(100);
 
 /// What of a capture counts, and as what.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct ReadOptions {
     pub(super) basis: Basis,
     pub(super) by: Option<By>,
     pub(super) filter: Option<Filter>,
@@ -61,31 +61,31 @@ pub(super) struct Read {
 /// Reads a capture. Its files may be opened twice.
 pub(super) fn read<E>(
     inputs: &[Input],
-    asked: &Asked,
+    options: &ReadOptions,
     progress: &mut Progress<'_, E>,
 ) -> Result<Read, Fault<E>> {
     let again = inputs.iter().all(|input| matches!(input, Input::Path(path) if path.is_file()));
-    let inside = asked.filter.is_some()
-        || asked.basis == Basis::Ip
-        || asked.by.is_some_and(By::looks_inside);
-    let blind = !inside && (again || asked.spacing.is_none());
-    if blind && let Some(read) = pass(inputs, asked, true, progress)? {
+    let inside = options.filter.is_some()
+        || options.basis == Basis::Ip
+        || options.by.is_some_and(By::looks_inside);
+    let blind = !inside && (again || options.spacing.is_none());
+    if blind && let Some(read) = pass(inputs, options, true, progress)? {
         return Ok(read);
     }
-    pass(inputs, asked, false, progress)?.ok_or(Fault::Stopped)
+    pass(inputs, options, false, progress)?.ok_or(Fault::Stopped)
 }
 
 /// One reading; `None` when it was blind and should not have been.
 fn pass<E>(
     inputs: &[Input],
-    asked: &Asked,
+    options: &ReadOptions,
     blind: bool,
     progress: &mut Progress<'_, E>,
 ) -> Result<Option<Read>, Fault<E>> {
-    let mut reader = Reader::open(inputs, DecodeOptions { inner: asked.inner })?;
-    let mut frames = Frames::new(asked);
+    let mut reader = Reader::open(inputs, DecodeOptions { inner: options.inner })?;
+    let mut frames = Frames::new(options);
     let mut reported = Instant::now();
-    let longest = if asked.spacing.is_some() { LONGEST_PLAIN } else { u32::MAX };
+    let longest = if options.spacing.is_some() { LONGEST_PLAIN } else { u32::MAX };
     loop {
         let mut seen_longer = false;
         let more = if blind {
@@ -113,7 +113,7 @@ fn pass<E>(
 }
 
 struct Frames<'a> {
-    asked: &'a Asked,
+    options: &'a ReadOptions,
     order: Order,
     columns: Columns,
     streams: Streams,
@@ -130,16 +130,16 @@ fn length(frame: &Frame<'_>) -> u32 {
 }
 
 impl<'a> Frames<'a> {
-    fn new(asked: &'a Asked) -> Self {
+    fn new(options: &'a ReadOptions) -> Self {
         Self {
-            asked,
+            options,
             order: Order::new(),
-            columns: Columns::new(asked.by.is_some() || asked.numbered),
-            streams: Streams::new(asked.by),
+            columns: Columns::new(options.by.is_some() || options.numbered),
+            streams: Streams::new(options.by),
             left_out: LeftOut::default(),
-            decoder: Decoder::new(DecodeOptions { inner: asked.inner }),
+            decoder: Decoder::new(DecodeOptions { inner: options.inner }),
             batch: Batch::default(),
-            unsegment: asked.spacing.map(Unsegment::new),
+            unsegment: options.spacing.map(Unsegment::new),
         }
     }
 
@@ -147,7 +147,7 @@ impl<'a> Frames<'a> {
     #[inline]
     fn on_length(&mut self, frame: &Frame<'_>) {
         let time = self.order.stamp(frame.ts);
-        let mark = if self.asked.by.is_some() {
+        let mark = if self.options.by.is_some() {
             self.streams.mark(frame, &Contents::default())
         } else {
             0
@@ -159,16 +159,16 @@ impl<'a> Frames<'a> {
     fn on_frame(&mut self, frame: &Frame<'_>) {
         let time = self.order.stamp(frame.ts);
         let packet = self.packet(frame);
-        let asked = self.asked;
-        let looks = asked.filter.is_some()
-            || asked.basis == Basis::Ip
-            || asked.by.is_some_and(By::looks_inside);
+        let options = self.options;
+        let looks = options.filter.is_some()
+            || options.basis == Basis::Ip
+            || options.by.is_some_and(By::looks_inside);
         let plain = Contents { length: length(frame), ..Contents::default() };
         let contents = match frame.record() {
-            Some(record) if looks => Contents::of(&record, asked.inner),
+            Some(record) if looks => Contents::of(&record, options.inner),
             _ => plain,
         };
-        if asked.filter.as_ref().is_some_and(|filter| !filter.matches(&contents)) {
+        if options.filter.as_ref().is_some_and(|filter| !filter.matches(&contents)) {
             self.left_out.filtered += 1;
             return;
         }
@@ -184,7 +184,7 @@ impl<'a> Frames<'a> {
     /// The packet of a frame, decoded to be cut into segments, or to learn how others are cut.
     fn packet(&mut self, frame: &Frame<'_>) -> Option<Packet> {
         let (unsegment, record) = (self.unsegment.as_mut()?, frame.record()?);
-        if length(frame) <= LONGEST_PLAIN && !self.asked.inner && !glance::may_teach(&record) {
+        if length(frame) <= LONGEST_PLAIN && !self.options.inner && !glance::may_teach(&record) {
             return None;
         }
         self.batch.clear();
@@ -204,7 +204,7 @@ impl<'a> Frames<'a> {
     /// A packet of that time counts.
     #[inline]
     fn count(&mut self, time: Ns, frame: u32, ip: Option<u32>, mark: Mark) {
-        match self.asked.basis.length(frame, ip) {
+        match self.options.basis.length(frame, ip) {
             Some(length) => {
                 self.streams.count(mark.stream(), length);
                 self.order.push(time, length, mark.0);

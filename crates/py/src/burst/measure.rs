@@ -28,7 +28,7 @@ pub(super) struct Chosen<'a> {
     pub(super) owned: Option<&'a (dyn Fn(u32) -> bool + Sync)>,
 }
 
-/// Asked now and then whether to go on.
+/// Called now and then: whether to go on.
 pub(super) type GoOn<'a, E> = dyn FnMut() -> Result<(), E> + 'a;
 
 impl Chosen<'_> {
@@ -171,8 +171,8 @@ impl Unit {
     }
 }
 
-/// Runs workers and waits for them; asks now and then whether to go on, and stops them if not. What
-/// they return comes in their order.
+/// Runs workers and waits for them; checks now and then whether to go on, and stops them if not.
+/// What they return comes in their order.
 fn shared<T: Send, E>(
     workers: usize,
     go_on: &mut GoOn<'_, E>,

@@ -23,7 +23,7 @@ use trustbed_units::{Ns, Rate, Size, Span};
 use trustbed_wire::Filter;
 
 use crate::tables::{capture_error, interruptible};
-use frames::{Asked, Read};
+use frames::{Read, ReadOptions};
 use measure::Chosen;
 use streams::{By, Stream};
 
@@ -124,7 +124,7 @@ pub(crate) fn arrivals(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Arrivals> {
     let inputs: Vec<Input> = paths.iter().map(|path| Input::from(path.as_path())).collect();
-    let asked = Asked {
+    let options = ReadOptions {
         basis: Basis::named(basis).ok_or_else(|| unknown("basis", basis))?,
         by: by.map(|by| By::named(by).ok_or_else(|| unknown("by", by))).transpose()?,
         filter: filter.map(read_filter).transpose()?,
@@ -146,7 +146,7 @@ pub(crate) fn arrivals(
     };
     let mut report = interruptible(progress);
     let read = py
-        .detach(|| frames::read(&inputs, &asked, &mut report))
+        .detach(|| frames::read(&inputs, &options, &mut report))
         .map_err(|fault| fault.into_python(py))?;
     let streams = read.streams.by_size(&read.facts);
     Ok(Arrivals { read, streams })
@@ -155,7 +155,7 @@ pub(crate) fn arrivals(
 /// The options of a study.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct StudyAsked {
+struct StudyOptions {
     /// None: no windows.
     mode: Option<String>,
     rate: Option<u64>,
@@ -174,7 +174,7 @@ struct StudyAsked {
     points: usize,
 }
 
-impl StudyAsked {
+impl StudyOptions {
     fn plan(&self) -> PyResult<StudyPlan> {
         let wrong = |error: BurstError| PyValueError::new_err(error.to_string());
         let length = Span(self.window_ns);
@@ -267,18 +267,18 @@ impl Arrivals {
     }
 
     /// Windows, energy, rates, gaps and trains of all packets, or of one stream.
-    #[pyo3(signature = (asked, *, stream=None, workers=1, progress=None))]
+    #[pyo3(signature = (options, *, stream=None, workers=1, progress=None))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function")]
     fn study<'py>(
         &self,
         py: Python<'py>,
-        asked: StudyAsked,
+        options: StudyOptions,
         stream: Option<usize>,
         workers: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (plan, wavelet) = (asked.plan()?, wavelet_named(&asked.wavelet)?);
-        let range = FitRange { first: asked.octaves.0, last: asked.octaves.1 };
+        let (plan, wavelet) = (options.plan()?, wavelet_named(&options.wavelet)?);
+        let range = FitRange { first: options.octaves.0, last: options.octaves.1 };
         let mut report = interruptible(progress);
         let study = py.detach(|| {
             self.chosen(stream, |chosen| {
@@ -286,7 +286,7 @@ impl Arrivals {
             })
         });
         let study = study.map_err(|fault| fault.into_python(py))?;
-        model::study(py, study, &model::Telling { wavelet, range, points: asked.points })
+        model::study(py, study, &model::Rendering { wavelet, range, points: options.points })
     }
 
     /// σ in bytes for each rate, and each queue of a rate and a buffer (none: not limited).
@@ -368,7 +368,7 @@ fn read_filter(text: &str) -> PyResult<Filter> {
     text.parse::<Filter>().map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Says what is wrong with a filter, if anything is.
+/// What is wrong with a filter, if anything is.
 #[pyfunction]
 pub(crate) fn check_filter(text: &str) -> PyResult<()> {
     read_filter(text).map(|_| ())

@@ -18,7 +18,7 @@ const CUMULATIVE: usize = 200;
 type Dict<'py> = PyResult<Bound<'py, PyDict>>;
 
 /// How a study is reported.
-pub(super) struct Telling {
+pub(super) struct Rendering {
     pub(super) wavelet: Wavelet,
     pub(super) range: FitRange,
     pub(super) points: usize,
@@ -54,7 +54,7 @@ pub(super) fn capture<'py>(py: Python<'py>, read: &Read) -> Dict<'py> {
 }
 
 /// Everything that a study found; what was not requested is not there.
-pub(super) fn study<'py>(py: Python<'py>, study: Study, telling: &Telling) -> Dict<'py> {
+pub(super) fn study<'py>(py: Python<'py>, study: Study, rendering: &Rendering) -> Dict<'py> {
     let dict = PyDict::new(py);
     dict.set_item("packets", study.packets)?;
     dict.set_item("bytes", study.bytes)?;
@@ -66,12 +66,12 @@ pub(super) fn study<'py>(py: Python<'py>, study: Study, telling: &Telling) -> Di
         dict.set_item("summary", summary(py, &Summary::of(&rows))?)?;
     }
     if let Some(energy) = study.energy {
-        let (energy, logscale) = scales(py, energy, telling)?;
+        let (energy, logscale) = scales(py, energy, rendering)?;
         dict.set_item("energy", energy)?;
         dict.set_item("logscale", logscale)?;
     }
     if let (Some(binning), Some(peaks), Some((first, _))) = (study.rates, study.peaks, study.ends) {
-        dict.set_item("rates", rates(py, binning, &peaks.rates(), first, telling.points)?)?;
+        dict.set_item("rates", rates(py, binning, &peaks.rates(), first, rendering.points)?)?;
     }
     if let Some(found) = study.gaps {
         dict.set_item("gaps", gaps(py, &found)?)?;
@@ -131,7 +131,7 @@ fn averages(dict: &Bound<'_, PyDict>, found: &Averages) -> PyResult<()> {
 fn scales<'py>(
     py: Python<'py>,
     binning: Binning<(HaarEnergy, RateSeries)>,
-    telling: &Telling,
+    rendering: &Rendering,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let Binned { grid, counted, first, sink: (haar, series), last, longest_silence } =
         binning.finish();
@@ -144,7 +144,7 @@ fn scales<'py>(
         .map(|octave| point(py, octave, grid.width()))
         .collect::<PyResult<Vec<_>>>()?;
     energy.set_item("octaves", plain)?;
-    let (octaves, width) = if telling.wavelet == Wavelet::Haar {
+    let (octaves, width) = if rendering.wavelet == Wavelet::Haar {
         (octaves, grid.width())
     } else {
         py.detach(|| {
@@ -156,12 +156,12 @@ fn scales<'py>(
                 last,
                 longest_silence,
             });
-            let mut pyramid = Pyramid::new(telling.wavelet);
+            let mut pyramid = Pyramid::new(rendering.wavelet);
             over_time.pour(&mut pyramid);
             (shown(pyramid.octaves()), over_time.grid.width())
         })
     };
-    Ok((energy, logscale(py, &octaves, width, telling)?))
+    Ok((energy, logscale(py, &octaves, width, rendering)?))
 }
 
 fn shown(mut octaves: Vec<Octave>) -> Vec<Octave> {
@@ -178,9 +178,14 @@ fn point<'py>(py: Python<'py>, octave: &Octave, width: Span) -> Dict<'py> {
     Ok(dict)
 }
 
-fn logscale<'py>(py: Python<'py>, octaves: &[Octave], width: Span, telling: &Telling) -> Dict<'py> {
+fn logscale<'py>(
+    py: Python<'py>,
+    octaves: &[Octave],
+    width: Span,
+    rendering: &Rendering,
+) -> Dict<'py> {
     let dict = PyDict::new(py);
-    let name = match telling.wavelet {
+    let name = match rendering.wavelet {
         Wavelet::Haar => "haar",
         Wavelet::Daubechies2 => "daubechies2",
         Wavelet::Daubechies3 => "daubechies3",
@@ -196,7 +201,7 @@ fn logscale<'py>(py: Python<'py>, octaves: &[Octave], width: Span, telling: &Tel
         points.append(point)?;
     }
     dict.set_item("octaves", points)?;
-    dict.set_item("fit", Fit::of(octaves, telling.range).map(|fit| line(py, &fit)).transpose()?)?;
+    dict.set_item("fit", Fit::of(octaves, rendering.range).map(|fit| line(py, &fit)).transpose()?)?;
     Ok(dict)
 }
 
@@ -228,11 +233,11 @@ fn rates<'py>(
 ) -> Dict<'py> {
     let dict = PyDict::new(py);
     let binned = binning.finish();
-    let asked = binned.grid.width();
+    let requested = binned.grid.width();
     let silence = binned.longest_silence.map_or(0.0, |silence| {
         #[expect(clippy::cast_precision_loss, reason = "a length of time for people")]
         let bins = silence.count as f64;
-        bins * asked.as_secs_f64()
+        bins * requested.as_secs_f64()
     });
     let over_time = py.detach(|| RateOverTime::of(binned).at_most(points));
     let width = over_time.grid.width();
@@ -247,7 +252,7 @@ fn rates<'py>(
             drawn.push((since(run.start + last), rate));
         }
     }
-    dict.set_item("asked_bin_seconds", asked.as_secs_f64())?;
+    dict.set_item("asked_bin_seconds", requested.as_secs_f64())?;
     dict.set_item("bin_seconds", width.as_secs_f64())?;
     dict.set_item("longest_silence_seconds", silence)?;
     dict.set_item("points", drawn)?;

@@ -29,7 +29,7 @@ impl By {
         })
     }
 
-    /// Whether a frame's bytes say to which stream it belongs.
+    /// Whether a frame's bytes show to which stream it belongs.
     pub(super) const fn looks_inside(self) -> bool {
         matches!(self, Self::Vlan | Self::Flow)
     }

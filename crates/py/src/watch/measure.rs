@@ -52,7 +52,7 @@ impl Measure {
     /// the filter does not mean it.
     ///
     /// The packets of a super-packet arrive at one moment, so the longest wait is the last one's:
-    /// all before it may as well be one. That takes two calls in place of 45, and what queues and
+    /// all before it may as well be one. That takes two calls instead of 45, and what queues and
     /// rates come to is the same, to the bit.
     pub(super) fn frame(&mut self, frame: &Frame<'_>, count: impl FnMut(Ns, u32, u32)) -> bool {
         let record = frame.record();

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_are_told_apart_and_windows_of_a_moment_stand_together() {
+    fn directions_are_distinguished_and_windows_of_a_moment_stand_together() {
         let mut meter = meter();
         for (milliseconds, direction) in [
             (5, Direction::Inbound),

@@ -1,5 +1,5 @@
-//! The thread that captures: frames from the ring to the meter and to the file, until it is asked
-//! to end or the interface is gone.
+//! The thread that captures: frames from the ring to the meter and to the file, until stop is
+//! requested or the interface is gone.
 //!
 //! It shares windows and counters with its callers ([`Session`]). What goes wrong is an [`Event`]:
 //! a full disk and an interface that went down are reported once and do not end it.
@@ -31,7 +31,7 @@ const SHARE: Duration = Duration::from_millis(10);
 const FLUSH: Duration = Duration::from_secs(1);
 /// How often the file records what was dropped so far; of several statements readers take the last
 /// one.
-const TELL: Duration = Duration::from_secs(10);
+const DROPS_INTERVAL: Duration = Duration::from_secs(10);
 /// The end of a capture takes no longer than this, whatever still passes.
 const FAREWELL: Duration = Duration::from_secs(10);
 /// Windows that may wait to be fetched; of more, the oldest are left out and counted.
@@ -62,7 +62,7 @@ pub(super) struct State {
     pub(super) ended: bool,
 }
 
-/// What is worth telling at once.
+/// An event that is reported at once.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     /// `write_failed`, `interface_down`, `interface_up`, `interface_gone`, `capture_failed`.
@@ -206,7 +206,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self) {
-        let (mut flushed, mut drops_told) = (Instant::now(), Instant::now());
+        let (mut flushed, mut drops_recorded) = (Instant::now(), Instant::now());
         let end = loop {
             if self.shared.stop.load(Ordering::Relaxed) {
                 break self.farewell();
@@ -216,11 +216,11 @@ impl Worker {
             }
             if flushed.elapsed() >= FLUSH {
                 flushed = Instant::now();
-                let tells = drops_told.elapsed() >= TELL;
-                if tells {
-                    drops_told = flushed;
+                let records_drops = drops_recorded.elapsed() >= DROPS_INTERVAL;
+                if records_drops {
+                    drops_recorded = flushed;
                 }
-                self.bring_up_to_date(tells);
+                self.bring_up_to_date(records_drops);
             }
         };
         self.finish(end);
@@ -228,22 +228,22 @@ impl Worker {
 
     /// Frames that have come, or none for a while. False when no more can come.
     fn turn(&mut self) -> bool {
-        let asked = now();
+        let begun = now();
         match self.take(BATCH, WAIT, Ns::MAX) {
             Ok((0, _)) => {
-                // Whoever has waited this long has seen every older frame, unless some wait for a
-                // timer that is late; the 10 ms are for times that are a little out of order.
+                // After a wait of this length every older frame has been seen, unless some wait for
+                // a timer that is late; the 10 ms are for times that are a little out of order.
                 if self.live.waiting().is_ok_and(|frames| frames == 0) {
                     let facts = self.live.facts();
                     let ahead = facts.hardware_clock_ahead.map_or(0, |ahead| ahead.0.min(0));
-                    let seen = asked - Span(2 * facts.block_timeout.0) - Span::from_millis(10);
+                    let seen = begun - Span(2 * facts.block_timeout.0) - Span::from_millis(10);
                     self.meter.settle(Some(seen + Span(ahead)));
                 }
             }
             Ok(_) => {
                 if std::mem::take(&mut self.down) {
                     let message = format!("{}: the interface is up again", self.live.facts().name);
-                    self.tell(Event { code: "interface_up", message, hint: String::new() });
+                    self.report(Event { code: "interface_up", message, hint: String::new() });
                 }
                 self.meter.settle(None);
             }
@@ -299,7 +299,7 @@ impl Worker {
             LiveError::InterfaceGone { .. } => "interface_gone",
             _ => "capture_failed",
         };
-        self.tell(Event { code, message: error.to_string(), hint: error.hint() });
+        self.report(Event { code, message: error.to_string(), hint: error.hint() });
         self.down = code == "interface_down";
         self.down
     }
@@ -327,15 +327,16 @@ impl Worker {
         self.shared.changed.notify_all();
     }
 
-    /// Everything that was taken is in the file afterwards; with `tells` also what was dropped.
-    fn bring_up_to_date(&mut self, tells: bool) {
+    /// Everything that was taken is in the file afterwards; with `records_drops` also what was
+    /// dropped.
+    fn bring_up_to_date(&mut self, records_drops: bool) {
         let statistics = self.live.statistics();
         if let Ok(statistics) = &statistics {
             lock(&self.shared).statistics = *statistics;
         }
         let Some(writer) = &mut self.writer else { return };
         let mut result = Ok(());
-        if let (true, Ok(statistics)) = (tells, &statistics) {
+        if let (true, Ok(statistics)) = (records_drops, &statistics) {
             let dropped = statistics.dropped;
             result = writer.statistics(
                 0,
@@ -380,7 +381,7 @@ impl Worker {
         }
     }
 
-    fn tell(&self, event: Event) {
+    fn report(&self, event: Event) {
         lock(&self.shared).events.push(event);
         self.shared.changed.notify_all();
     }

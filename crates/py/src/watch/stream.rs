@@ -68,7 +68,7 @@ impl Stream {
     }
 
     /// Packets of one moment, all but the last of which may be given as one; what comes too late
-    /// for its place is moved forward and counted.
+    /// for its position is moved forward and counted.
     #[inline]
     pub(super) fn push(&mut self, time: Ns, length: u32, packets: u32) {
         self.moved += if time < self.latest { u64::from(packets) } else { 0 };

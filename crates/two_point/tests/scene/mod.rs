@@ -11,7 +11,7 @@ pub(crate) const S: i64 = 1_000_000_000;
 /// Bytes of a data frame.
 pub(crate) const PAYLOAD: u32 = 1000;
 
-/// What happens to a data frame on its way.
+/// What happens to a data frame in transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It takes so long, in nanoseconds.
@@ -48,7 +48,7 @@ pub(crate) struct Client {
     pub(crate) every: i64,
     /// From a frame's arrival to its acknowledgement.
     pub(crate) turnaround: i64,
-    /// How long that takes on its way.
+    /// How long that takes in transit.
     pub(crate) back: i64,
 }
 

@@ -135,8 +135,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the next word is one of these, which is then passed.
-    fn passes(&mut self, wanted: &[&str]) -> bool {
-        let found = self.peek().is_some_and(|word| wanted.contains(&word.text));
+    fn passes(&mut self, words: &[&str]) -> bool {
+        let found = self.peek().is_some_and(|word| words.contains(&word.text));
         self.next += usize::from(found);
         found
     }

@@ -108,7 +108,7 @@ fn words_are_joined_from_left_to_right() {
 }
 
 #[test]
-fn complaints_say_where_and_what() {
+fn errors_state_where_and_what() {
     for (text, message) in [
         ("", "the filter ends where a test such as"),
         ("tcp and", "the filter ends where a test such as"),

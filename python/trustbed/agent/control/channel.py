@@ -66,7 +66,7 @@ class Sink:
         self.ended = False
 
     def close(self) -> None:
-        """Gives the descriptor back. Nothing happens if that was done."""
+        """Releases the descriptor. Has no effect if it is released already."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
@@ -122,7 +122,7 @@ class Channel:
         self._control.send(self.number, Kind.SIGNAL, bytes([number]))
 
     def resize(self, rows: int, columns: int) -> None:
-        """Tells its terminal another size."""
+        """Resizes its terminal."""
         self._control.send(self.number, Kind.SIZE, struct.pack("<HH", rows, columns))
 
     def wait(self, condition: Callable[[Channel], bool], seconds: float | None) -> bool:

@@ -140,7 +140,7 @@ class ControlledProcess:
         self.channel.signal(number)
 
     def resize(self, rows: int, columns: int) -> None:
-        """Tells its terminal another size."""
+        """Resizes its terminal."""
         self.channel.resize(rows, columns)
 
     def end(self) -> None:

@@ -83,7 +83,7 @@ class Control:
         self._next = 1
         self._opening: dict[int, Channel] = {}
         self._orders: deque[Callable[[], None]] = deque()
-        self._asked: set[bytes] = set()
+        self._clock_requests: set[bytes] = set()
         self._times: dict[bytes, tuple[int, bytes]] = {}
         self._gone: str | None = None
         self._closing = False
@@ -265,7 +265,7 @@ class Control:
 
     def _ask_time(self, mark: bytes, seconds: float) -> Reading:
         with self._changed:
-            self._asked.add(mark)
+            self._clock_requests.add(mark)
         try:
             self._order(
                 lambda: self._queue(0, Kind.CLOCK, mark + struct.pack("<Q", time.time_ns()))
@@ -278,7 +278,7 @@ class Control:
             came, content = self._times[mark]
         finally:
             with self._changed:
-                self._asked.discard(mark)
+                self._clock_requests.discard(mark)
                 self._times.pop(mark, None)
         its, sent = struct.unpack("<q8xQ", content)
         trip = came - sent
@@ -451,7 +451,8 @@ class Control:
                 raise ValueError("no object")
             self.hello = hello
         elif kind is Kind.TIME:
-            if content[8:16] in self._asked:  # else it was a sign of life, or came too late
+            # Any other was a sign of life, or came too late.
+            if content[8:16] in self._clock_requests:
                 self._times[content[8:16]] = (came, content)
         elif (channel := self._streams[number]) is not None:
             self._streams.receive(channel, kind, content)

@@ -36,7 +36,7 @@ class Kind(IntEnum):
     SHIFT = 10
     LEAVE = 11
     RESUME = 12
-    KEPT = 13
+    RECEIVED = 13
     HELLO = 16
     STARTED = 17
     REFUSED = 18

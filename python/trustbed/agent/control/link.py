@@ -57,7 +57,7 @@ class Link:
         self._out = bytearray()
         self._replay: deque[bytes] = deque()
         self._forgotten = 0
-        self._came = 0
+        self._received = 0
         self.take(transport)
 
     @property
@@ -80,7 +80,7 @@ class Link:
         transport.setblocking(False)
         self.transport = transport
         if self._lasts:
-            self._out += frames.pack(0, Kind.RESUME, struct.pack("<Q", self._came))
+            self._out += frames.pack(0, Kind.RESUME, struct.pack("<Q", self._received))
 
     def lose(self, why: str) -> None:
         """The transport is lost; what was in flight on it is sent again over the next."""
@@ -148,12 +148,12 @@ class Link:
             Malformed: What came is no frame.
         """
         for frame in frames.unpack(self._in):
-            if self._lasts and frame.kind in (Kind.RESUME, Kind.KEPT):
+            if self._lasts and frame.kind in (Kind.RESUME, Kind.RECEIVED):
                 self._forget(frame)
                 continue
-            self._came += 1
-            if self._lasts and self._came % EVERY == 0:
-                self._out += frames.pack(0, Kind.KEPT, struct.pack("<Q", self._came))
+            self._received += 1
+            if self._lasts and self._received % EVERY == 0:
+                self._out += frames.pack(0, Kind.RECEIVED, struct.pack("<Q", self._received))
             yield frame
 
     def _forget(self, frame: Frame) -> None:

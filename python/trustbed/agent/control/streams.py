@@ -85,11 +85,11 @@ class Streams:
                     self._taken(channel, _STREAMS[kind], len(content))
         elif kind in _ENDS:
             channel.sinks[_ENDS[kind]].ended = True
-            self._close_if_done(channel, _ENDS[kind])
+            self._close_if_ended(channel, _ENDS[kind])
         elif kind is Kind.ENDED:
             channel.code = int.from_bytes(content, "little", signed=True)
             self._close_source(channel)
-            self._forget_if_done(channel)
+            self._forget_if_ended(channel)
 
     def read(self, channel: Channel) -> None:
         """Moves what the command reads from here to the host."""
@@ -128,15 +128,15 @@ class Streams:
         sink = channel.sinks[number]
         del sink.waiting[:count]
         self._send(channel.number, Kind.ROOM, frames.room(number, count))
-        self._close_if_done(channel, number)
+        self._close_if_ended(channel, number)
 
-    def _close_if_done(self, channel: Channel, number: int) -> None:
+    def _close_if_ended(self, channel: Channel, number: int) -> None:
         sink = channel.sinks[number]
         if sink.ended and not sink.waiting:
             sink.close()
             with self._changed:
                 del channel.sinks[number]
-                self._forget_if_done(channel)
+                self._forget_if_ended(channel)
                 self._changed.notify_all()
 
     def _close_source(self, channel: Channel) -> None:
@@ -144,7 +144,7 @@ class Streams:
             os.close(channel.source)
             channel.source = -1
 
-    def _forget_if_done(self, channel: Channel) -> None:
+    def _forget_if_ended(self, channel: Channel) -> None:
         if channel.drained:
             self._send(channel.number, Kind.FORGET, b"")
             self._open.pop(channel.number, None)

@@ -2,21 +2,21 @@
 
 One table, with source and resolution.
 
-:mod:`~trustbed.campaign.metrics.table` says what can stand in the table,
-:mod:`~trustbed.campaign.metrics.samples` reads what the agent on a host saw,
-:mod:`~trustbed.campaign.metrics.prometheus` and :mod:`~trustbed.campaign.metrics.cloudwatch` ask
-others, :mod:`~trustbed.campaign.metrics.asking` does so while the campaign goes on,
-:mod:`~trustbed.campaign.metrics.kept` stores their answers,
-:mod:`~trustbed.campaign.metrics.rounds` puts all of it together. A new source is one more file like
+:mod:`~trustbed.campaign.metrics.table` defines the table,
+:mod:`~trustbed.campaign.metrics.samples` reads the samples of a host's agent,
+:mod:`~trustbed.campaign.metrics.prometheus` and :mod:`~trustbed.campaign.metrics.cloudwatch` query
+other sources, :mod:`~trustbed.campaign.metrics.queries` schedules the queries while the campaign
+runs, :mod:`~trustbed.campaign.metrics.stored_answers` stores their answers, and
+:mod:`~trustbed.campaign.metrics.rounds` puts the table together. A new source is one more file like
 those two, and its keys in :mod:`trustbed.scenario.metric_sources`.
 
-Resources are context. What judges a transfer cannot see them: it lies below this room.
+Resources are context. The judgement of a transfer cannot see them: it lies below this package.
 """
 
 from __future__ import annotations
 
 from trustbed.campaign.metrics.answer import SourceError
-from trustbed.campaign.metrics.asking import Asking
+from trustbed.campaign.metrics.queries import Queries
 from trustbed.campaign.metrics.rounds import campaign_resources, round_resources, write_resources
 
-__all__ = ["Asking", "SourceError", "campaign_resources", "round_resources", "write_resources"]
+__all__ = ["Queries", "SourceError", "campaign_resources", "round_resources", "write_resources"]

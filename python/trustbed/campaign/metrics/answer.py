@@ -1,4 +1,4 @@
-"""What a source outside the host answered, or why it did not."""
+"""The answer of a metric source outside the host, and its errors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from trustbed.errors import TrustbedError
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a source told.
+    """The answer of a source.
 
     Attributes:
-        observations: Every value that it has of the time that was asked for.
-        reached_ns: Until when it knows the host; what is later may come yet. ``None`` where it
-            knows nothing yet.
-        problems: What it did not report besides, each in words.
+        observations: Every value that it has for the requested time.
+        reached_ns: The end of the time for which it has data; later data may follow. ``None``: it
+            has none yet.
+        problems: What it did not report, a sentence each.
     """
 
     observations: Sequence[Observation]
@@ -26,12 +26,12 @@ class Answer:
 
 
 class SourceError(TrustbedError):
-    """A source that did not answer what it was asked.
+    """A source did not answer a query.
 
-    ``is_away`` says that it did not answer at all, and is better left alone a while.
+    ``is_away``: the server did not answer at all, and is not queried again for some time.
     """
 
     def __init__(self, message: str, hint: str, *, is_away: bool = False) -> None:
-        # Servers answer with whole pages, and with halves of letters.
+        # Servers answer with whole pages, and with incomplete characters.
         super().__init__(" ".join(message.encode(errors="replace").decode().split()), hint)
         self.is_away = is_away

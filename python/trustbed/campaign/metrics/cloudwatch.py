@@ -1,11 +1,10 @@
-"""What Amazon CloudWatch knows of a machine: what its hypervisor saw, which a guest may not see.
+"""Metrics of a machine from Amazon CloudWatch: its hypervisor's view, which the guest may lack.
 
-Asked through boto3, which is needed by nobody else here and installed by whoever wants it. Data are
-60 s apart where detailed monitoring is on and 300 s where it is not, and come minutes after their
-time: an early query is repeated.
+Queried through boto3, an optional dependency that only this module needs. Data are 60 s apart with
+detailed monitoring and 300 s without, and arrive minutes late: an early query is repeated.
 
-Bias: its processor time is what the guest was given, as a share of what its kind of machine has;
-steal and waiting for disks are idle to it.
+Bias: its CPU utilisation is the time that the guest was given, as a share of what its instance type
+has; steal and waiting for disks count as idle.
 """
 
 from __future__ import annotations
@@ -41,22 +40,22 @@ _KEY_ERRORS = (
 
 
 def check() -> None:
-    """Finds out whether CloudWatch can be asked at all.
+    """Checks whether CloudWatch can be queried at all.
 
     Raises:
         SourceError: boto3 is not installed.
     """
     if importlib.util.find_spec("boto3") is None:
-        raise SourceError("CloudWatch is asked through boto3, which is not installed", INSTALL)
+        raise SourceError("CloudWatch is queried through boto3, which is not installed", INSTALL)
 
 
-def ask(source: CloudWatch, span: Span, *, now_ns: int) -> Answer:
-    """Everything that is known of a machine in a time, in whole periods.
+def query(source: CloudWatch, span: Span, *, now_ns: int) -> Answer:
+    """All metrics of a machine in an interval, in whole periods.
 
     Args:
         source: The machine.
-        span: The time.
-        now_ns: What time it is; nothing later can be known.
+        span: The interval.
+        now_ns: The current time; there are no later data.
 
     Raises:
         SourceError: boto3 is not installed, has no key, or CloudWatch does not answer.
@@ -73,10 +72,10 @@ def ask(source: CloudWatch, span: Span, *, now_ns: int) -> Answer:
     for name, (_, metric) in _METRICS.items():
         for at, value in sorted(found.get(name, {}).items()):
             if begin <= at < end:
-                told = value / 100 if name == "CPUUtilization" else value * _SECOND / period
-                observations.append(Observation("host", None, metric, at, period, told))
-    # Periods are told one by one, and may come out of order: what is known is known up to the first
-    # that is missing in any of them.
+                converted = value / 100 if name == "CPUUtilization" else value * _SECOND / period
+                observations.append(Observation("host", None, metric, at, period, converted))
+    # Periods arrive one by one and may be out of order: the data are complete up to the first
+    # period that any metric lacks.
     reached = begin
     while reached < end and all(reached in found.get(name, {}) for name in _METRICS):
         reached += period
@@ -86,17 +85,17 @@ def ask(source: CloudWatch, span: Span, *, now_ns: int) -> Answer:
 def _points(
     source: CloudWatch, begin: int, end: int
 ) -> tuple[dict[str, dict[int, float]], list[str]]:
-    """Values of each metric by the beginnings of their periods, and what was not told."""
+    """Values of each metric by the beginnings of their periods, and what was not reported."""
     found: dict[str, dict[int, float]] = {}
     problems: list[str] = []
-    names = {f"m{place}": name for place, name in enumerate(_METRICS)}
-    question = {
+    names = {f"m{number}": name for number, name in enumerate(_METRICS)}
+    request = {
         "MetricDataQueries": [_query(key, name, source) for key, name in names.items()],
         "StartTime": _moment(begin),
         "EndTime": _moment(end),
         "ScanBy": "TimestampAscending",
     }
-    for page in _pages(source, question):
+    for page in _pages(source, request):
         for one in page["MetricDataResults"]:
             name = names.get(one["Id"], one["Id"])
             points = found.setdefault(name, {})
@@ -120,7 +119,7 @@ def _query(key: str, name: str, source: CloudWatch) -> Mapping[str, object]:
     }
 
 
-def _pages(source: CloudWatch, question: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def _pages(source: CloudWatch, request: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     import boto3
     import botocore.config
     import botocore.exceptions
@@ -137,7 +136,7 @@ def _pages(source: CloudWatch, question: Mapping[str, Any]) -> Sequence[Mapping[
         client = session.client("cloudwatch", endpoint_url=source.endpoint, config=settings)
         with_token: dict[str, str] = {}
         while len(pages) < _MOST_PAGES:
-            pages.append(client.get_metric_data(**question, **with_token))
+            pages.append(client.get_metric_data(**request, **with_token))
             if not pages[-1].get("NextToken"):
                 break
             with_token = {"NextToken": pages[-1]["NextToken"]}
@@ -148,15 +147,15 @@ def _pages(source: CloudWatch, question: Mapping[str, Any]) -> Sequence[Mapping[
         )
         raise SourceError("boto3 finds no key for Amazon", hint) from None
     except botocore.exceptions.ClientError as error:
-        told = error.response.get("Error", {})
-        code = str(told.get("Code", ""))
+        reported = error.response.get("Error", {})
+        code = str(reported.get("Code", ""))
         hint = (
             "the key must be allowed cloudwatch:GetMetricData"
             if code in _KEY_ERRORS
-            else "region and instance stand in the inventory"
+            else "region and instance are in the inventory"
         )
         raise SourceError(
-            f"{where} answers {code}: {told.get('Message', '')!s:.300}", hint
+            f"{where} answers {code}: {reported.get('Message', '')!s:.300}", hint
         ) from None
     except (
         botocore.exceptions.ProfileNotFound,

@@ -1,11 +1,9 @@
-"""What a Prometheus knows of a host.
+"""Metrics of a host's node_exporter from Prometheus, by ``/api/v1/query_range``.
 
-The metrics of its node_exporter over a time, by ``/api/v1/query_range``.
-
-A range query answers for the moments of a grid, each with the last scrape before it. Counters are
-therefore not held against the grid but against the moments of the scrapes themselves, which are
-asked for too (``timestamp``; all metrics of a scrape have the same), so that no rate is wrong by
-the distance between the two. A counter that was set back says nothing of that interval. Levels
+A range query answers for the moments of a grid, each with the last scrape before it. Rates of
+counters are therefore not computed over the grid but over the times of the scrapes themselves,
+which are queried too (``timestamp``; all metrics of a scrape have the same), so that no rate is
+wrong by the distance between the two. A counter that was reset has no rate in that interval. Gauges
 (memory, load) are those at the end of their interval.
 
 Bias: one scrape is taken for all metrics of a host. Where several jobs scrape it under one label,
@@ -32,17 +30,17 @@ from trustbed.campaign.metrics.table import Observation, Scope, Span
 from trustbed.scenario.metric_sources import Prometheus
 
 TIMEOUT_SECONDS = 10.0
-"""For all answers to one question together."""
+"""For all queries about one interval together."""
 MOST_BYTES = 16 << 20
-"""Of one answer."""
+"""Of one response."""
 _MOST_POINTS = 600
 _SECOND = 1_000_000_000
 _BEYOND = 120 * _SECOND
-"""How far behind the end is looked for the scrape that ends the last interval."""
+"""How far after the end the scrape that ends the last interval is searched."""
 _PIECE = 1 << 16
 _LATEST_SECONDS = 1 << 33
-"""No scrape is later than this; whole nanoseconds end a little behind it."""
-_HINT = "open the URL in a browser; [hosts.NAME] prometheus in the inventory says where it is"
+"""No scrape is later than this; nanoseconds in 64 bits end a little later."""
+_HINT = "open the URL in a browser; [hosts.NAME] prometheus in the inventory has its address"
 
 _CPU = "node_cpu_seconds_total"
 _LEVELS = {
@@ -67,9 +65,9 @@ _COUNTERS = {
     "node_netstat_TcpExt_ListenDrops": "tcp_listen_drops_per_second",
 }
 _INTERFACES = {
-    f"node_network_{way}_{what}_total": f"network_{ours}_{meant}_per_second"
-    for way, ours in (("receive", "received"), ("transmit", "sent"))
-    for what, meant in (
+    f"node_network_{their_direction}_{their_count}_total": f"network_{direction}_{count}_per_second"
+    for their_direction, direction in (("receive", "received"), ("transmit", "sent"))
+    for their_count, count in (
         ("bytes", "bytes"),
         ("packets", "packets"),
         ("errs", "errors"),
@@ -78,9 +76,9 @@ _INTERFACES = {
 }
 _DRIVER = "node_ethtool_"
 _DRIVER_COUNTERS = f"{_DRIVER}.+_allowance_exceeded(_total)?"
-"""Of the driver's counters those by which a cloud says that it held packets back.
+"""The driver's counters by which a cloud reports packets that it delayed or dropped.
 
-Others are left to whoever wants to ask for them.
+Other counters of drivers are not queried.
 """
 
 T = TypeVar("T")
@@ -104,36 +102,36 @@ class _Scrapes:
         return itertools.pairwise(self.moments)
 
 
-def ask(source: Prometheus, span: Span, *, now_ns: int) -> Answer:
-    """Everything that is known of a host in a time.
+def query(source: Prometheus, span: Span, *, now_ns: int) -> Answer:
+    """All metrics of a host in an interval.
 
     Args:
         source: The server, and its label for the host.
-        span: The time.
-        now_ns: What time it is; nothing later can be known.
+        span: The interval.
+        now_ns: The current time; there are no later data.
 
     Raises:
         SourceError: The server does not answer, answers something else, or does not know the host.
     """
-    asking = _Asking(source, span, now_ns)
+    queries = _RangeQueries(source, span, now_ns)
     matcher = f"instance={_quoted(source.instance)}"
-    scrapes = asking.read(f"max(timestamp({_CPU}{{{matcher}}}))", _scrapes)
+    scrapes = queries.read(f"max(timestamp({_CPU}{{{matcher}}}))", _scrapes)
     if not scrapes.moments:
-        message = f"{source.url} knows nothing of the instance {source.instance} at that time"
+        message = f"{source.url} has no data of the instance {source.instance} for that time"
         raise SourceError(
             message, "its page Status, Targets has the labels; the host must run node_exporter"
         )
     observations: list[Observation] = []
     problems: list[str] = []
-    questions = (
+    parts = (
         (f"sum by (mode) ({_CPU}{{{matcher}}})", _processors),
         (f"{{__name__=~{_quoted(_any_of(_LEVELS, _COUNTERS))},{matcher}}}", _host),
         (f"{{__name__=~{_quoted(_any_of(_INTERFACES))},{matcher}}}", _interfaces),
         (f"{{__name__=~{_quoted(_DRIVER_COUNTERS)},{matcher}}}", _drivers),
     )
-    for question, read in questions:
+    for text, read in parts:
         try:
-            observations += asking.read(question, functools.partial(_listed, read, scrapes))
+            observations += queries.read(text, functools.partial(_listed, read, scrapes))
         except SourceError as error:
             problems.append(error.message)
     inside = [
@@ -144,11 +142,11 @@ def ask(source: Prometheus, span: Span, *, now_ns: int) -> Answer:
     return Answer(inside, scrapes.moments[-1][0], problems)
 
 
-# Asking.
+# Queries.
 
 
-class _Asking:
-    """Questions about one time, which have a deadline together."""
+class _RangeQueries:
+    """Queries about one interval, which have a deadline together."""
 
     def __init__(self, source: Prometheus, span: Span, now_ns: int) -> None:
         self._url = source.url
@@ -161,14 +159,14 @@ class _Asking:
         }
         self._deadline = time.monotonic() + TIMEOUT_SECONDS
 
-    def read(self, question: str, read: Callable[[Sequence[_Series]], T]) -> T:
-        """What is made of the series that answer a question.
+    def read(self, query: str, read: Callable[[Sequence[_Series]], T]) -> T:
+        """Runs a query and reads the series of its response.
 
         Raises:
-            SourceError: There is no answer, or none that can be read.
+            SourceError: There is no response, or it cannot be read.
         """
         words = urllib.parse.urlencode(
-            {"query": question, **self._grid, "timeout": f"{TIMEOUT_SECONDS:g}s"}
+            {"query": query, **self._grid, "timeout": f"{TIMEOUT_SECONDS:g}s"}
         )
         found = self._fetch(f"{self._url}/api/v1/query_range?{words}")
         try:
@@ -197,7 +195,7 @@ class _Asking:
             raise SourceError(f"{self._url} does not answer: {why}", _HINT, is_away=True) from None
 
     def _body(self, response: Any) -> bytes:  # noqa: ANN401 - whatever the scheme has
-        """What is sent, as far as it is not too much and does not take too long."""
+        """The body of a response, unless it is too large or takes too long."""
         pieces: list[bytes] = []
         size = 0
         while piece := response.read1(_PIECE):
@@ -216,13 +214,10 @@ class _Asking:
         )
 
     def _refused(self, error: urllib.error.HTTPError) -> SourceError:
-        """What the server says of a request that it did not carry out.
-
-        Prometheus says why, as JSON.
-        """
+        """The error of a request that the server refused; Prometheus states why, as JSON."""
         try:
-            told = json.loads(error.read1(_PIECE))
-            why = f": {told['error']!s:.300}"
+            reported = json.loads(error.read1(_PIECE))
+            why = f": {reported['error']!s:.300}"
         except (
             OSError,
             http.client.HTTPException,
@@ -248,7 +243,7 @@ def _listed(
 def _series(found: Any) -> list[_Series]:  # noqa: ANN401 - whatever came
     """The series of an answer; see https://prometheus.io/docs/prometheus/latest/querying/api/."""
     if found["status"] != "success":
-        raise SourceError(f"Prometheus says: {found.get('error')!s:.300}", _HINT)
+        raise SourceError(f"Prometheus reports: {found.get('error')!s:.300}", _HINT)
     if found["data"]["resultType"] != "matrix":
         raise ValueError(found["data"]["resultType"])
     series = []
@@ -265,7 +260,7 @@ def _series(found: Any) -> list[_Series]:  # noqa: ANN401 - whatever came
 
 
 def _quoted(text: str) -> str:
-    """A text as PromQL writes it, which escapes as Go does."""
+    """A PromQL string, which is escaped as in Go."""
     return '"' + "".join(_escaped(letter) for letter in text) + '"'
 
 
@@ -293,7 +288,7 @@ def _scrapes(series: Sequence[_Series]) -> _Scrapes:
 
 
 def _grown(points: Points, before: float, now: float) -> float | None:
-    """By how much a counter grew; nothing where it was set back, or was not there."""
+    """The increase of a counter; ``None`` where it was reset or is missing."""
     if before not in points or now not in points:
         return None
     grown = points[now] - points[before]
@@ -377,7 +372,7 @@ def _drivers(series: Sequence[_Series], scrapes: _Scrapes) -> Iterator[Observati
 
 
 def _first_by(series: Sequence[_Series], *labels: str) -> Iterator[_Series]:
-    """Of series that have these labels in common the first."""
+    """The first of the series that have these labels in common."""
     seen = set()
     for one in series:
         key = tuple(one.labels.get(label) for label in labels)

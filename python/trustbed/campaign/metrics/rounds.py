@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from trustbed.campaign.metrics.asking import span_of
-from trustbed.campaign.metrics.kept import Kept, State
+from trustbed.campaign.metrics.queries import span_of
 from trustbed.campaign.metrics.samples import read_samples
-from trustbed.campaign.metrics.table import RESOURCES, Place, Problem, Source, Span, table_of
+from trustbed.campaign.metrics.stored_answers import SourceState, StoredAnswers
+from trustbed.campaign.metrics.table import RESOURCES, Origin, Problem, Source, Span, table_of
 from trustbed.campaign.records import HostRole, RoundRecord
 from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
 from trustbed.report.placing import check_file, whole_file
@@ -27,8 +27,8 @@ def round_resources(round_directory: RoundDirectory) -> pa.Table:
 
     Returns:
         A table of the schema :data:`~trustbed.campaign.metrics.table.RESOURCES`: the samples of
-        both hosts and what others said, each per minute too where it is finer, and a row with a
-        ``problem`` for whatever was not told.
+        both hosts and the values of other sources, each also per minute where it is finer, and a
+        row with a ``problem`` for everything that was not reported.
 
     Raises:
         RunDirectoryError: The record of the round is damaged.
@@ -36,32 +36,32 @@ def round_resources(round_directory: RoundDirectory) -> pa.Table:
     record = round_directory.record()
     span = span_of(record) or Span(from_ns=0, until_ns=0)
     tables = [_sampled(round_directory, role, record, span) for role in _ROLES]
-    kept = Kept(round_directory)
+    stored = StoredAnswers(round_directory)
     try:
-        tables.append(kept.table())
+        tables.append(stored.table())
         damaged = []
     except OSError as error:
         damaged = [Problem(span=span, text=str(error))]
-    for state in kept.states:
-        place = Place(
+    for state in stored.states:
+        origin = Origin(
             pair=round_directory.pair,
             round=round_directory.number,
             role=state.role,
             host=state.host,
             source=state.source,
         )
-        tables.append(table_of(place, (), [*_problems(state, span), *damaged]))
+        tables.append(table_of(origin, (), [*_problems(state, span), *damaged]))
     return pa.concat_tables(tables)
 
 
 def _sampled(
     round_directory: RoundDirectory, role: HostRole, record: RoundRecord, span: Span
 ) -> pa.Table:
-    """What the agent on a host told, and what it did not."""
+    """The samples of a host's agent, and what it did not report."""
     host = (record.sender if role == "sender" else record.receiver) or role
 
-    def place(source: Source) -> Place:
-        return Place(
+    def origin(source: Source) -> Origin:
+        return Origin(
             pair=round_directory.pair,
             round=round_directory.number,
             role=role,
@@ -78,15 +78,18 @@ def _sampled(
         sampled = read_samples(round_directory.path / f"{role}.samples.jsonl")
     except OSError as error:
         why = warnings or [f"there are no samples: {(error.strerror or str(error)).lower()}"]
-        return table_of(place("proc"), (), [Problem(span=span, text=text) for text in why])
+        return table_of(origin("proc"), (), [Problem(span=span, text=text) for text in why])
     short = [] if sampled.proc or warnings else ["no sample falls into the time of the connections"]
     problems = [Problem(span=span, text=text) for text in (*warnings, *short, *sampled.unavailable)]
     return pa.concat_tables(
-        [table_of(place("proc"), sampled.proc, problems), table_of(place("cgroup"), sampled.cgroup)]
+        [
+            table_of(origin("proc"), sampled.proc, problems),
+            table_of(origin("cgroup"), sampled.cgroup),
+        ]
     )
 
 
-def _problems(state: State, span: Span) -> Iterator[Problem]:
+def _problems(state: SourceState, span: Span) -> Iterator[Problem]:
     """What a source did not report of a round."""
     for one in state.problems:
         yield Problem(
@@ -96,7 +99,7 @@ def _problems(state: State, span: Span) -> Iterator[Problem]:
     if state.times == 0:
         yield Problem(
             span=span,
-            text=f"{state.source} was not asked yet; the campaign does it when it goes on",
+            text=f"{state.source} was not queried yet; the campaign does so when it continues",
         )
     elif not state.is_whole and not state.problems:
         reached = (
@@ -105,9 +108,7 @@ def _problems(state: State, span: Span) -> Iterator[Problem]:
             else max(span.from_ns, min(state.reached_ns, span.until_ns))
         )
         rest = Span(from_ns=reached, until_ns=span.until_ns)
-        yield Problem(
-            span=rest, text=f"{state.source} knew nothing from here on when it was asked last"
-        )
+        yield Problem(span=rest, text=f"{state.source} had no data from here on at the last query")
 
 
 def campaign_resources(

@@ -1,6 +1,4 @@
-"""What the agent on a host sampled during a round, as observations.
-
-From ``/proc``, and from control groups.
+"""Samples of a host's agent during a round, from ``/proc`` and control groups, as observations.
 
 Values are of the second before the sample, levels are those at its end, and times are the host's
 own. Samples exist while the connections of a round do, not while it pings.
@@ -44,7 +42,7 @@ _TCP = (
     "timeouts",
     "listen_drops",
 )
-_WAYS = ("received", "sent")
+_DIRECTIONS = ("received", "sent")
 _COUNTS = ("bytes", "packets", "errors", "drops")
 
 
@@ -58,7 +56,7 @@ class Sampled:
 
 
 def read_samples(file: Path) -> Sampled:
-    """What a host's agent wrote. Lines that were cut are left out.
+    """Reads a file of samples. Incomplete lines are left out.
 
     Raises:
         OSError: The file cannot be read.
@@ -104,7 +102,7 @@ class _Moment:
     def rate(
         self, metric: str, grown: float | None, *, scope: Scope = "host", name: str | None = None
     ) -> Observation:
-        """Of something that has grown by so much."""
+        """The rate of a counter that has grown by ``grown``."""
         return self.level(
             metric,
             None if grown is None else grown * 1e9 / self.interval_ns,
@@ -125,7 +123,7 @@ class _Moment:
 def _of_host(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
     processors = line.get("processors")
     if processors is not None:
-        # Where the kernel counts no ticks at all, all shares are 0: then none of them is known.
+        # Where the kernel counts no ticks, all shares are 0: then none of them is known.
         known = any(processors.get(name) for name in _SHARES.values())
         idle = processors.get("idle_share") if known else None
         yield moment.level("cpu_utilisation_share", None if idle is None else 1 - idle)
@@ -154,18 +152,18 @@ def _of_host(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
 
 def _of_interfaces(line: Mapping[str, Any], moment: _Moment) -> Iterator[Observation]:
     for one in line.get("interfaces") or ():
-        for way in _WAYS:
+        for direction in _DIRECTIONS:
             for what in _COUNTS:
                 yield moment.rate(
-                    f"network_{way}_{what}_per_second",
-                    one.get(f"{way}_{what}"),
+                    f"network_{direction}_{what}_per_second",
+                    one.get(f"{direction}_{what}"),
                     scope="interface",
                     name=one["name"],
                 )
 
 
 def _of_drivers(line: Mapping[str, Any]) -> Iterator[Observation]:
-    """Cards have intervals of their own: some are too slow to be asked every second."""
+    """Cards have intervals of their own: some are too slow to be read every second."""
     for one in line.get("drivers") or ():
         interval = one["interval_ns"]
         for counter, grown in one["counters"].items():
@@ -220,7 +218,7 @@ def _unavailable(file: Path) -> tuple[str, ...]:
         head = json.loads(first)
     except ValueError:
         return ()
-    told = head.get("unavailable") if isinstance(head, dict) else None
+    listed = head.get("unavailable") if isinstance(head, dict) else None
     return tuple(
-        f"{one.get('what')}: {one.get('why')}" for one in told or () if isinstance(one, dict)
+        f"{one.get('what')}: {one.get('why')}" for one in listed or () if isinstance(one, dict)
     )

@@ -2,10 +2,10 @@
 
 A row for each value, with its source and its resolution.
 
-Whatever grows is a rate here, per second over the row's interval, so that a value of one second and
-one of five minutes can be held against each other. Means over a minute weigh each value with the
-part of its interval that lies in the minute; what they hide are peaks. Times are those of the clock
-of whoever tells: a host's own for its samples, the server's for others.
+Counters become rates, per second over the row's interval, so that a value of one second and one of
+five minutes can be compared. Means over a minute weigh each value with the part of its interval
+that lies in the minute; they hide peaks. Times are by the clock of the source: the host's own for
+its samples, the server's for other sources.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Scope = Literal["host", "process", "cgroup", "interface"]
 
 MINUTE = 60_000_000_000
 _FINE = MINUTE // 2
-"""What is finer than this stands in the table per minute too: two values at least make a mean."""
+"""Finer values are also in the table per minute: two values at least make a mean."""
 
 _SHARES = {
     "cpu_utilisation_share": "of the node's processors: 1 − Δidle/Δtotal. Waiting for a disk "
@@ -65,11 +65,11 @@ _RATES = {
     "context_switches_per_second": ("1/s", "context switches"),
     "interrupts_per_second": ("1/s", "interrupts"),
     **{
-        f"network_{way}_{what}_per_second": (
+        f"network_{direction}_{what}_per_second": (
             unit,
-            f"{what} {way}; without an interface's name, of all that the source counts",
+            f"{what} {direction}; without an interface's name, of all that the source counts",
         )
-        for way in ("received", "sent")
+        for direction in ("received", "sent")
         for what, unit in (
             ("bytes", "B/s"),
             ("packets", "1/s"),
@@ -102,25 +102,25 @@ METRICS: dict[str, tuple[str, str]] = {
     **_LEVELS,
     **_RATES,
 }
-"""Every metric that there is: its unit, and its meaning."""
+"""Every metric: its unit, and its meaning."""
 
 RESOURCES = pa.schema(
     [
         column("pair", pa.string(), "", "the pair of hosts"),
         column("round", pa.int64(), "1", "its round"),
-        column("role", pa.string(), "", "what the host was in it: `sender` or `receiver`"),
+        column("role", pa.string(), "", "the host's role in it: `sender` or `receiver`"),
         column("host", pa.string(), "", "the host, as the inventory names it"),
         column(
             "source",
             pa.string(),
             "",
-            "who tells it: `proc` and `cgroup` (the agent on the host), `prometheus`, `cloudwatch`",
+            "the source: `proc` and `cgroup` (the agent on the host), `prometheus`, `cloudwatch`",
         ),
         column(
             "scope",
             pa.string(),
             "",
-            "of what: `host`, `process`, `cgroup`, `interface`; null in a row that tells a problem",
+            "of what: `host`, `process`, `cgroup`, `interface`; null in a row with a problem",
         ),
         column(
             "name",
@@ -132,7 +132,7 @@ RESOURCES = pa.schema(
             "metric",
             pa.string(),
             "",
-            "what is told: one of those below; null in a row that tells a problem",
+            "the metric: one of those below; null in a row with a problem",
         ),
         column("counter", pa.string(), "", "a driver's own name of its counter; null for all else"),
         column("unit", pa.string(), "", "of the value"),
@@ -162,22 +162,21 @@ RESOURCES = pa.schema(
             "problem",
             pa.string(),
             "",
-            "why a source does not tell all that it was asked for; null in every other row",
+            "why a source does not report everything; null in every other row",
         ),
     ]
 )
 ABOUT = (
-    "One row per value: what hosts, and others, tell of the hosts' resources during a "
-    "round of a campaign. Whatever is finer than "
-    "half a minute stands there per minute too. It is context for whoever reads: no "
-    "verdict is made of it."
+    "One row per value: the hosts' resources during a round of a campaign, as the hosts "
+    "themselves and other metric sources report them. Values finer than half a minute are also "
+    "there per minute. They are context for the reader: no verdict depends on them."
 )
 
 
 class Observation(NamedTuple):
-    """A value, and the interval that it is of.
+    """A value and its interval.
 
-    Of a mean ``covered_ns`` says how much of the interval it is from.
+    ``covered_ns``: of a mean, how much of the interval its values cover.
     """
 
     scope: Scope
@@ -191,8 +190,8 @@ class Observation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Of which host in which round, and who tells it."""
+class Origin:
+    """Of which host in which round, and by which source."""
 
     pair: str
     round: int
@@ -203,29 +202,29 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """From a moment to another, in nanoseconds since the epoch."""
+    """An interval of time, in nanoseconds since the epoch."""
 
     from_ns: int
     until_ns: int
 
     @property
     def length_ns(self) -> int:
-        """How long it is."""
+        """Its length."""
         return self.until_ns - self.from_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Why a source does not tell all that it was asked for of a time."""
+    """Why a source does not report everything for an interval."""
 
     span: Span
     text: str
 
 
 def per_minute(observations: Iterable[Observation]) -> Iterator[Observation]:
-    """Means over whole minutes of the clock, of whatever is finer.
+    """Means over whole minutes of the clock, of values that are finer.
 
-    A minute of which nothing is known is null.
+    A minute without a known value is null.
     """
     sums: dict[tuple[Scope, str | None, str, str | None, int], tuple[float, int]] = {}
     for one in observations:
@@ -250,46 +249,44 @@ def per_minute(observations: Iterable[Observation]) -> Iterator[Observation]:
 
 
 def table_of(
-    place: Place, observations: Iterable[Observation], problems: Sequence[Problem] = ()
+    origin: Origin, observations: Iterable[Observation], problems: Sequence[Problem] = ()
 ) -> pa.Table:
     """Rows of one source on one host.
 
-    What it tells, the same per minute where it is finer, and what it does not tell.
+    Its values, their means per minute where they are finer, and its problems.
 
     Returns:
         A table of the schema :data:`RESOURCES`.
     """
-    told = list(observations)
-    told += per_minute(told)
-    count = len(told) + len(problems)
+    values = list(observations)
+    values += per_minute(values)
+    count = len(values) + len(problems)
     fixed = {
-        "pair": place.pair,
-        "round": place.round,
-        "role": place.role,
-        "host": place.host,
-        "source": place.source,
+        "pair": origin.pair,
+        "round": origin.round,
+        "role": origin.role,
+        "host": origin.host,
+        "source": origin.source,
     }
     columns = {
         name: pa.repeat(pa.scalar(value, RESOURCES.field(name).type), count)
         for name, value in fixed.items()
     }
     rows: dict[str, list[Any]] = {
-        "scope": [one.scope for one in told],
-        "name": [one.name for one in told],
-        "metric": [one.metric for one in told],
-        "counter": [one.counter for one in told],
-        "unit": [METRICS[one.metric][0] for one in told],
-        "time_ns": [one.time_ns for one in told] + [one.span.from_ns for one in problems],
-        "resolution_ns": [one.resolution_ns for one in told]
+        "scope": [one.scope for one in values],
+        "name": [one.name for one in values],
+        "metric": [one.metric for one in values],
+        "counter": [one.counter for one in values],
+        "unit": [METRICS[one.metric][0] for one in values],
+        "time_ns": [one.time_ns for one in values] + [one.span.from_ns for one in problems],
+        "resolution_ns": [one.resolution_ns for one in values]
         + [one.span.length_ns for one in problems],
-        "covered_ns": [_covered(one) for one in told] + [0] * len(problems),
-        "value": [one.value for one in told],
-        "problem": [None] * len(told) + [one.text for one in problems],
+        "covered_ns": [_covered(one) for one in values] + [0] * len(problems),
+        "value": [one.value for one in values],
+        "problem": [None] * len(values) + [one.text for one in problems],
     }
-    for name, values in rows.items():
-        columns[name] = pa.array(
-            values + [None] * (count - len(values)), RESOURCES.field(name).type
-        )
+    for name, cells in rows.items():
+        columns[name] = pa.array(cells + [None] * (count - len(cells)), RESOURCES.field(name).type)
     return pa.table(columns, schema=RESOURCES)
 
 

@@ -1,11 +1,9 @@
-"""Carries a campaign out.
+"""Runs a campaign: scheduled rounds of connection pairs between existing hosts, and their storage.
 
-Rounds of connection pairs between hosts that exist, begun when the schedule says so, and kept.
-
-:mod:`~trustbed.campaign.runner.directory` knows what lies in a campaign's directory,
-:mod:`~trustbed.campaign.runner.journal` what has happened to it,
-:mod:`~trustbed.campaign.runner.round` makes one round, :mod:`~trustbed.campaign.runner.runner` all
-of them. Nothing here judges: the caller passes a judge.
+:mod:`~trustbed.campaign.runner.directory` is the campaign's directory,
+:mod:`~trustbed.campaign.runner.journal` its events, :mod:`~trustbed.campaign.runner.round` runs one
+round, :mod:`~trustbed.campaign.runner.runner` all of them. Nothing here judges: the caller passes a
+judge.
 """
 
 from __future__ import annotations

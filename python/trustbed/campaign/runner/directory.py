@@ -54,7 +54,7 @@ class PairEntry(msgspec.Struct, frozen=True):
 
 
 class CampaignFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for. Times in nanoseconds; ``half_width`` is relative to the mean."""
+    """A campaign's settings. Times in nanoseconds; ``half_width`` is relative to the mean."""
 
     sha256: str
     file: str
@@ -74,7 +74,7 @@ class CampaignFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CampaignEntry(CampaignFacts, frozen=True, kw_only=True):
-    """What a reader needs to know of a campaign without its inventory, on another machine."""
+    """A campaign's settings, pairs and hosts, for a reader without its inventory."""
 
     pairs: tuple[PairEntry, ...]
     hosts: tuple[str, ...]
@@ -99,7 +99,7 @@ class RoundDirectory:
 
     @property
     def is_complete(self) -> bool:
-        """Whether its raw part is whole."""
+        """Whether its raw part is complete."""
         return (self.path / DONE).is_file()
 
     @property
@@ -108,31 +108,31 @@ class RoundDirectory:
         return (self.path / JUDGED).is_file()
 
     def record(self) -> RoundRecord:
-        """What happened in it."""
+        """The record of the round."""
         return _read(self.path / RECORD, RoundRecord)
 
     def judged(self) -> JudgedRound:
-        """What was found in it."""
+        """The judgement of the round."""
         return _read(self.path / JUDGED, JudgedRound)
 
     def finish(self, record: RoundRecord) -> None:
-        """Writes what happened, makes sure that everything is on the disk, and sets the marker."""
+        """Writes the record, makes sure that everything is on the disk, and sets the marker."""
         write_whole(self.path / RECORD, as_text(plain(record)))
         flush_tree(self.path)
         write_whole(self.path / DONE, as_text({"outcome": record.outcome}))
         flush(self.path)
 
     def write_judged(self, judged: JudgedRound) -> None:
-        """What was found, in the place of what was found before."""
+        """Writes the judgement, and replaces an earlier one."""
         write_whole(self.path / JUDGED, as_text(plain(judged)))
 
     def size_bytes(self) -> int:
-        """What its files take."""
+        """The size of its files."""
         return sum(file.stat().st_size for file in self.path.iterdir() if file.is_file())
 
 
 class CampaignDirectory(OwnedDirectory):
-    """A directory that holds a campaign, or will."""
+    """The directory of a campaign, which may not exist yet."""
 
     kind = "campaign"
     maker = "trustbed campaign run"
@@ -140,15 +140,15 @@ class CampaignDirectory(OwnedDirectory):
 
     @property
     def journal(self) -> Journal:
-        """What has happened."""
+        """Its events."""
         return Journal(self.path / JOURNAL)
 
     def is_ours(self, name: str) -> bool:
-        """Whether a campaign has made something of that name."""
+        """Whether campaigns create entries of that name."""
         return name in (CAMPAIGN, JOURNAL, HOSTS, ROUNDS)
 
     def begin(self, study: CampaignFile, *, began_ns: int, about: Mapping[str, object]) -> None:
-        """Makes the directory a campaign's."""
+        """Creates the directory with the manifest of a campaign."""
         manifest = {
             "format": FORMAT,
             "kind": self.kind,
@@ -174,7 +174,7 @@ class CampaignDirectory(OwnedDirectory):
             ) from None
 
     def check(self, study: CampaignFile) -> int:
-        """Whether this campaign may go on here; when it began.
+        """Checks that this campaign can be continued here; returns when it began.
 
         Raises:
             RunDirectoryError: Another one is here, or the file has changed.
@@ -195,11 +195,11 @@ class CampaignDirectory(OwnedDirectory):
         return int(manifest["began_ns"])
 
     def round(self, pair: str, number: int) -> RoundDirectory:
-        """Where a round is, or will be."""
+        """The directory of a round, which may not exist yet."""
         return RoundDirectory(number, pair, self.path / ROUNDS / pair / f"{number:06}")
 
     def begin_round(self, pair: str, number: int) -> RoundDirectory:
-        """An empty directory for a round."""
+        """Creates an empty directory for a round."""
         directory = self.round(pair, number)
         assert not directory.is_complete, "raw data are written once"
         shutil.rmtree(directory.path, ignore_errors=True)
@@ -207,7 +207,7 @@ class CampaignDirectory(OwnedDirectory):
         return directory
 
     def rounds(self) -> Iterator[RoundDirectory]:
-        """All that are complete, those of one pair after those of another, in order."""
+        """All complete rounds, pair after pair, in order."""
         for pair in _entries(self.path / ROUNDS):
             for one in _entries(pair):
                 if (
@@ -217,14 +217,14 @@ class CampaignDirectory(OwnedDirectory):
                     yield directory
 
     def write_host(self, host: str, at_ns: int, facts: Mapping[str, object]) -> str:
-        """What a host is like now; the name of the file."""
+        """Writes a host's facts; returns the name of the file."""
         name = f"{HOSTS}/{host}-{at_ns}.json"
         (self.path / HOSTS).mkdir(exist_ok=True)
         write_whole(self.path / name, as_text(facts))
         return name
 
     def used_bytes(self) -> int:
-        """What all files take."""
+        """The size of all files."""
         return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
 
 

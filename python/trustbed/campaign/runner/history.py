@@ -1,9 +1,9 @@
-"""What a campaign's journal says of moments.
+"""The timeline of a campaign's journal.
 
-When each round began, what did not take place, when a host was down.
+When each round began, which rounds did not take place, when a host was down.
 
-Beside :func:`~trustbed.campaign.runner.journal.state_of`, which says where a campaign stands.
-Memory is a few numbers per line.
+:func:`~trustbed.campaign.runner.journal.state_of` has the current state of a campaign. Memory is a
+few numbers per line.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from trustbed.campaign.runner.journal import BeganLine, EndedLine, HostLine, Lin
 
 @dataclass(slots=True)
 class History:
-    """When it was.
+    """Times of rounds and hosts.
 
     Attributes:
         began: When each round began, by its pair and number, in ns since the epoch.
-        stretches: Per pair, rounds that did not take place, and those that failed, were
-            interrupted, or in which a connection failed.
-        down: Per host, from when to when it was not there; ``None``: it still is not.
+        stretches: Per pair, rounds that were skipped, failed or interrupted, or in which a
+            connection failed.
+        down: Per host, when it was down, from and to; ``None``: it still is.
         lost_to: Rounds that were skipped because a host was down, or because a round waited for
             one, by that host.
         last_ns: When the last line was written.
@@ -57,9 +57,9 @@ class History:
 
 
 def history_of(lines: Iterable[Line], *, period_ns: int) -> History:
-    """From a journal's lines.
+    """The history that a journal's lines describe.
 
-    ``period_ns`` is that of the campaign, the length of a round that did not take place.
+    ``period_ns`` is the campaign's period, the length of a skipped round.
     """
     history = History()
     running: dict[str, int] = {}
@@ -72,7 +72,7 @@ def history_of(lines: Iterable[Line], *, period_ns: int) -> History:
                 history._host(line.host, at, up=line.up)
             case BeganLine():
                 pair = intern(line.pair)
-                history._interrupted(pair, running, at)  # a kill was before this
+                history._interrupted(pair, running, at)  # it was killed before this
                 history.began[pair, line.number] = at
                 running[pair] = line.number
                 held[pair] = 0

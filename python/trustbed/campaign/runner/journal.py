@@ -1,10 +1,10 @@
 """A campaign's journal: a line of JSON for each event.
 
-Sessions, hosts that came and went, rounds that began, ended or were skipped.
+Sessions, hosts that went up or down, rounds that began, ended or were skipped.
 
-It is append-only, and a line is on the disk before the event that it announces begins. Whenever
-its writer is killed, at most the last line is cut, and a round that began and did not end
-was interrupted.
+It is append-only, and a line is on the disk before the event that it announces begins. When its
+writer is killed, at most the last line is truncated, and a round that began and did not end was
+interrupted.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EndedLine(_Line, frozen=True, kw_only=True, tag="ended"):
 
 
 class SkippedLine(_Line, frozen=True, kw_only=True, tag="skipped"):
-    """Consecutive rounds do not take place; ``by`` is the host or pair that prevents them."""
+    """Consecutive rounds are skipped; ``by`` is the host or pair that prevents them."""
 
     pair: str
     first: int
@@ -89,12 +89,12 @@ Line: TypeAlias = (
     | CapturesRemovedLine
     | FinishedLine
 )
-"""A line of the journal; ``event`` tells which."""
+"""A line of the journal; ``event`` is its type."""
 _DECODER = msgspec.json.Decoder(Line)
 
 
 class Journal:
-    """A file of lines; made when the first is written."""
+    """A file of lines; created with the first."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -104,13 +104,13 @@ class Journal:
         text = json.dumps({"at_ns": at_ns, "event": event, **facts}, ensure_ascii=False)
         with self.path.open("ab+") as stream:
             if stream.tell() and not _ends_a_line(stream.fileno(), stream.tell()):
-                text = f"\n{text}"  # behind one that was cut
+                text = f"\n{text}"  # after a truncated one
             stream.write(f"{text}\n".encode())
             stream.flush()
             os.fsync(stream.fileno())
 
     def skipped(self, at_ns: int, skip: Skip) -> None:
-        """Rounds that do not take place."""
+        """Writes the line of skipped rounds."""
         facts = {
             "pair": skip.pair.name,
             "first": skip.numbers.start,
@@ -130,7 +130,7 @@ class Journal:
                 try:
                     yield _DECODER.decode(text)
                 except (msgspec.DecodeError, UnicodeDecodeError):
-                    continue  # cut by a kill, or not ours
+                    continue  # truncated by a kill, or not ours
 
 
 def _ends_a_line(descriptor: int, length: int) -> bool:
@@ -139,7 +139,7 @@ def _ends_a_line(descriptor: int, length: int) -> bool:
 
 @dataclass(slots=True)
 class PairState:
-    """What became of the rounds of a pair: how many by outcome, and the one that runs."""
+    """The rounds of a pair: their number by outcome, and the one that is running."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     running: int | None = None
@@ -148,9 +148,9 @@ class PairState:
 
 @dataclass(slots=True)
 class State:
-    """What the lines of a journal come to.
+    """The state of a campaign, from the lines of its journal.
 
-    Memory is what the rounds that took place need for their numbers.
+    Memory is proportional to the number of rounds.
     """
 
     pairs: dict[str, PairState] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class State:
     ended: bool = False
 
     def of(self, pair: str) -> PairState:
-        """That of a pair."""
+        """The state of a pair."""
         return self.pairs.setdefault(pair, PairState())
 
     @property
@@ -185,7 +185,7 @@ def state_of(lines: Iterator[Line]) -> State:
             case HostLine():
                 state.hosts[line.host] = line
             case BeganLine():
-                _close(state, began, line.pair)  # a kill was before this
+                _close(state, began, line.pair)  # it was killed before this
                 began[line.pair, line.number] = line.at_ns
                 pair = state.of(line.pair)
                 pair.running, pair.last_ns = line.number, line.at_ns

@@ -1,4 +1,4 @@
-"""Callbacks of a campaign's progress. Every method may be left as it is."""
+"""Callbacks of a campaign's progress. Every method is optional."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from trustbed.campaign.records import JudgedRound, RoundRecord
 
 
 class RoundListener:
-    """Hears what happens, from the thread that carries the campaign out or from one that judges.
+    """Is called by the thread that runs the campaign and by the one that judges.
 
-    What it raises ends the campaign.
+    An exception that it raises ends the campaign.
     """
 
     def on_begun(self, *, rounds: int, resumed: bool) -> None:
-        """It begins, or goes on; so many rounds have begun or were skipped before."""
+        """It begins or continues; ``rounds`` have begun or were skipped before."""
 
     def on_host(self, host: str, *, up: bool, why: str | None, hint: str | None) -> None:
-        """A host has been connected, or cannot be reached any more."""
+        """A host has been connected, or is unreachable."""
 
     def on_round(self, one: Round) -> None:
         """A round begins."""
 
     def on_skipped(self, skip: Skip) -> None:
-        """Rounds do not take place."""
+        """Rounds are skipped."""
 
     def on_ended(self, one: Round, record: RoundRecord) -> None:
         """A round has ended; its data are stored."""
 
     def on_judged(self, pair: str, number: int, judged: JudgedRound) -> None:
-        """What was measured has been judged."""
+        """A round has been judged."""
 
     def on_waiting(self, until_ns: int | None, running: int) -> None:
-        """Nothing is to be done until a moment, or until one of so many rounds ends."""
+        """It waits until a moment, or until one of the running rounds ends."""

@@ -1,13 +1,12 @@
-"""Before its connections a round may ask what else the path is like.
+"""Measures the path before the connections of a round.
 
 One-way delays by test packets, available bandwidth by estimators.
 
-Nothing else of the round is on the path meanwhile. Ports exist as long as one question does, are
-bound to the measured address, and take packets of one peer: test packets with the number of their
-session, those of an estimator with a secret.
+Nothing else of the round is on the path meanwhile. Ports exist as long as one measurement, are
+bound to the measured address, and accept packets of one peer: test packets with the number of their
+session, an estimator's packets with a secret.
 
-The near end's results stay where the far end no longer reports its part: that is a warning of the
-round.
+The sender's results stay if the receiver does not report its part: that is a warning of the round.
 """
 
 from __future__ import annotations
@@ -29,35 +28,32 @@ from trustbed.scenario.campaign_model import Delay, Estimator
 _ANSWER_NS = 5_000_000_000
 """A probe without an answer for so long is lost."""
 _SETTLING_NS = 30_000_000_000
-"""What an estimator may take beyond its time: the run that it is in, and the last question."""
+"""How long an estimator may take beyond its time: its current run, and the last request."""
 _BEGINNING_NS = 30_000_000_000
-"""What may pass between the beginnings of the two ends.
+"""How far apart the beginnings of the two agents may be.
 
-The far one, which is first, lasts so much longer than the near one needs.
+The receiver's, which is first, lasts so much longer than the sender's needs.
 """
 _BURST_PACKETS = 1000
-"""Test packets that are answered at once.
-
-So many queue up while a host is stalled; the host is the cause.
-"""
+"""Test packets that may be answered at once, since they queue up while a host is stalled."""
 HostT = TypeVar("HostT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probing(Generic[HostT]):
-    """The way from a sender to a receiver, and how agents are had there.
+    """The path from a sender to a receiver, and access to their agents.
 
     Attributes:
-        sender: Who asks.
-        receiver: Who answers.
+        sender: The host that probes.
+        receiver: The host that answers.
         own: The address that the sender sends from.
-        listens_at: An address of the receiver, as text for an end without its port.
-        known_as: The same as the sender knows it.
-        peer: As whom the receiver sees the sender.
+        listens_at: An address of the receiver, as text to which a port is added.
+        known_as: The same address as the sender knows it.
+        peer: The sender's address as the receiver sees it.
         start: Starts an agent.
-        report: Waits for an agent's report, so many seconds.
-        excused: Turns a failure inside into a warning under a name.
-        now: A clock that is never set, in nanoseconds.
+        report: Waits for an agent's report, for so many seconds.
+        excused: Turns a failure inside into a warning with a name.
+        now: A monotonic clock, in nanoseconds.
     """
 
     sender: HostT
@@ -76,9 +72,7 @@ class Probing(Generic[HostT]):
         return f"{self.known_as}:{ready.listening.rpartition(':')[2]}"
 
     def delays(self, asked: Delay) -> Answer[Probed]:
-        """The fate of the test packets, as the sender's agent reports it.
-
-        Delays, losses by direction, how the clocks differ.
+        """Delays, losses by direction and clock offset, as the sender's agent reports them.
 
         Raises:
             AgentError: One of the two refused, or the sender's did not answer.
@@ -89,8 +83,7 @@ class Probing(Generic[HostT]):
             "listen": f"{self.listens_at}:0",
             "peer": self.peer,
             "session": session,
-            # Four times as often as they come on average: what it leaves unanswered would look
-            # lost.
+            # Four times their mean rate: packets that it leaves unanswered would look lost.
             "packets_per_second": max(1000, 4 * 10**9 // asked.mean_gap_ns),
             "burst_packets": _BURST_PACKETS,
             "duration_ns": longest + _BEGINNING_NS,
@@ -161,15 +154,15 @@ class Probing(Generic[HostT]):
                 found["receiver"] = plain(receiver.stop())
         return stored(found, Estimated, sender.name)
 
-    def _begin(self, near: Agent, began_ns: int) -> None:
-        """Begins the near end, where the far one, which began no earlier than then, outlasts it.
+    def _begin(self, sending: Agent, began_ns: int) -> None:
+        """Begins the sender's agent, which the receiver's, begun no earlier than then, outlasts.
 
-        Else what that misses would look lost.
+        Otherwise packets that the receiver's misses would look lost.
         """
-        near.begin()
+        sending.begin()
         if self.now() - began_ns > _BEGINNING_NS:
             hint = "a transport was lost, or a host is overloaded; the next round tries again"
             raise TestbedError(
-                f"{near.name}: it began more than {_BEGINNING_NS / 1e9:g} s behind the other end",
+                f"{sending.name}: it began more than {_BEGINNING_NS / 1e9:g} s after the other end",
                 hint,
             )

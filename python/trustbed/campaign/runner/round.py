@@ -1,15 +1,15 @@
 """One round of connection pairs between two hosts.
 
-Pings, other questions to the path, then all connections, watched from both hosts.
+Pings, probes of the path, then all connections, sampled and captured on both hosts.
 
-The receiver's ports exist while the connections last, are bound to the measured address, and take
-what the sender shows the round's secret for. What fails beside the connections (a capture that is
-not permitted, a clock that cannot be read) is a warning in the record, and the round goes on
-without it; when one of the two hosts fails, the round fails, and its data until then stay.
+The receiver's ports exist while the connections last, are bound to the measured address, and accept
+connections that present the round's secret. A failure beside the connections (a capture that is not
+permitted, a clock that cannot be read) is a warning in the record, and the round continues without
+it; when one of the two hosts fails, the round fails, and its data until then stay.
 
-A host whose transport is lost does its part all the same, and each of its agents ends by itself
-when its time is over. The round waits for their reports while the host's replay buffer lasts; the
-record says when there was no transport (``transport_losses``).
+A host that has lost its transport still does its part, and each of its agents ends by itself at its
+time limit. The round waits for their reports while the host's replay buffer lasts; the record has
+the times without a transport (``transport_losses``).
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from trustbed.scenario.campaign_model import ROLES, Campaign, Role, Rounds
 from trustbed.scenario.inventory import Address
 
 WAKEUP_INTERVAL_NS = 5_000_000
-"""How often a thread of each host wakes up, to see how late it is.
+"""The interval at which a thread of each host wakes up to measure its wake-up latency.
 
-At this it costs less than a hundredth of a core.
+It costs less than a hundredth of a core.
 """
 _MARGIN_SECONDS = 60.0
-"""What agents may take beyond the time that was asked for, until they are given up."""
+"""How long agents may take beyond the requested time until they are given up."""
 _LOOK_SECONDS = 0.5
 _ANSWER_NS = 10_000_000_000
 """How long beyond its time limit a sender waits for the receiver's result."""
@@ -66,7 +66,7 @@ _FAILURES: Mapping[str, str | None] = {
 
 
 class Host(Protocol):
-    """What a round needs of a host."""
+    """A host, as far as a round needs it."""
 
     name: str
 
@@ -78,7 +78,7 @@ class Host(Protocol):
 
     @property
     def losses(self) -> Sequence[Loss]:
-        """The times without a way there, in order."""
+        """The times without a transport to it, in order."""
 
 
 class CancelledRoundError(Exception):
@@ -86,7 +86,7 @@ class CancelledRoundError(Exception):
 
 
 class RoundCarrier:
-    """Carries rounds out. One at a time uses it; several of it may be at work."""
+    """Runs one round. Several carriers may run at once."""
 
     def __init__(
         self,
@@ -100,12 +100,12 @@ class RoundCarrier:
         """Prepares a round.
 
         Args:
-            campaign: Whose it is.
+            campaign: Its campaign.
             one: The round.
-            sender: From where data flow.
-            receiver: To where.
-            address: What the sender connects to.
-            cancelled: Set when the campaign is to end now.
+            sender: The host that sends data.
+            receiver: The host that receives them.
+            address: The address that the sender connects to.
+            cancelled: Set when the campaign has to end now.
         """
         self._rounds: Rounds = campaign.rounds
         self._recording = campaign.recording
@@ -114,21 +114,21 @@ class RoundCarrier:
         self._address = address
         described = {host.name: host for host in campaign.inventory.hosts}
         far = described[receiver.name]
-        # Somebody who names another address for the pair knows a way without translation.
+        # Another address that is configured for the pair is reached without translation.
         translated = address == far.measured
         self._listens_at = (far.private if translated else None) or address
-        """Where the receiver's ports are: another address behind a translation."""
+        """The address of the receiver's ports; behind a translation another one."""
         self._seen_as = (
             (described[sender.name].private, described[sender.name].measured)
             if translated
             else (None, None)
         )
-        """The sender's own address, and the one that it has for others, where those are two."""
+        """The sender's own address and its address behind a translation, where they differ."""
         self._cancelled = cancelled
         self._warnings: list[RoundWarning] = []
 
     def carry_out(self, directory: Path) -> RoundRecord:
-        """Makes the round; files go into the directory. Returns its record, whatever happened.
+        """Runs the round; files go into the directory. Returns its record, whatever happened.
 
         Raises:
             CancelledRoundError: It was cancelled.
@@ -155,8 +155,8 @@ class RoundCarrier:
         record.ended_ns = time.time_ns()
         record.transport_losses = self._transport_losses(began_ns)
         record.connections = connections_of(record)
-        came = [row.failure for row in record.connections]
-        record.outcome = "failed" if record.error is not None or not came else outcome(came)
+        failures = [row.failure for row in record.connections]
+        record.outcome = "failed" if record.error is not None or not failures else outcome(failures)
         return record
 
     def _measure(self, directory: Path, record: RoundRecord) -> None:
@@ -165,8 +165,8 @@ class RoundCarrier:
         pinged = record.ping.read
         self._probe(record, pinged)
         if self._rounds.before_ns > self._rounds.pinging_ns:
-            # Probing takes minutes, in which clocks drift: the start of the connections is known by
-            # this.
+            # Probing takes minutes, in which clocks drift: the start of the connections is dated by
+            # these readings.
             record.clocks_before = self._clocks()
         with contextlib.ExitStack() as stack:
             self._exchange(directory, record, pinged, stack)
@@ -187,11 +187,11 @@ class RoundCarrier:
     # Before the connections.
 
     def _ping(self) -> Answer[Pinged]:
-        """Round trips, and by which address and interface the sender gets there."""
+        """Round-trip times, and the address and interface that the sender uses."""
         rounds = self._rounds
         asked = {
             "to": str(self._address),
-            "way": rounds.ping,
+            "method": rounds.ping,
             "count": rounds.pings,
             "interval_ns": rounds.ping_interval_ns,
             "timeout_ns": rounds.ping_interval_ns,
@@ -202,7 +202,7 @@ class RoundCarrier:
             return stored(report, Pinged, agent.name)
 
     def _probe(self, record: RoundRecord, pinged: Pinged) -> None:
-        """What else the path is asked for; null where it was asked and the question failed."""
+        """Other measurements of the path; null where one failed."""
         path = Probing(
             sender=self._sender,
             receiver=self._receiver,
@@ -231,7 +231,7 @@ class RoundCarrier:
         return ("sender", self._sender), ("receiver", self._receiver)
 
     def _clocks(self) -> Clocks:
-        """How far the hosts' clocks are from ours, where they say."""
+        """The offsets of the hosts' clocks from the controller's, where they can be read."""
         found: Clocks = {}
         for role, host in self._hosts:
             with self._excused(f"clock of {host.name}"):
@@ -311,7 +311,7 @@ class RoundCarrier:
             )
         sent = self._report(sending, lasts / 1e9 + _MARGIN_SECONDS)
         record.sent = stored(sent, answers.Sent, sending.name)
-        # What has not come by now will not come.
+        # Data that have not arrived by now will not arrive.
         record.received = stored(receiving.stop(), answers.Received, receiving.name)
         for name, agent in watching.items():
             with self._excused(name):
@@ -370,7 +370,7 @@ class RoundCarrier:
     def _far_interface(self, pinged: Pinged) -> str | None:
         """The interface of the receiver that has the measured address.
 
-        Pinging is prepared there, and not begun.
+        A ping agent is started there to find it, and does not ping.
         """
         with self._start(
             self._receiver,
@@ -384,7 +384,7 @@ class RoundCarrier:
     ) -> Configuration:
         if interface is None:
             raise TestbedError(
-                f"no interface of {host.name} has the address that is measured",
+                f"no interface of {host.name} has the measured address",
                 "its capture is left out",
             )
         ports = " or ".join(
@@ -398,7 +398,7 @@ class RoundCarrier:
         }
 
     def _peer(self, pinged: Pinged) -> str:
-        """As whom the receiver sees the sender."""
+        """The sender's address as the receiver sees it."""
         own, outside = self._seen_as
         return str(outside if own is not None and pinged.own == str(own) else pinged.own)
 
@@ -410,7 +410,7 @@ class RoundCarrier:
         return host.start_agent(verb, config, name=f"{verb} on {host.name}")
 
     def _report(self, agent: Agent, seconds: float) -> Event:
-        """Waits for a report, and for the end of the campaign."""
+        """Waits for a report, or for the end of the campaign."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self._cancelled.is_set():
@@ -444,14 +444,14 @@ def _described(error: Exception) -> dict[str, str]:
 
 
 def _spread(started: Mapping[HostRole, int], clocks: Clocks) -> int | None:
-    """How far apart the hosts started, by our clock; the error is that of the two readings."""
+    """How far apart the hosts started, by the controller's clock, as exact as the readings."""
     if not all(role in clocks for role in started):
         return None
     moments = [at - clocks[role].ahead_ns for role, at in started.items()]
     return max(moments) - min(moments)
 
 
-# What became of the connections.
+# Outcomes of the connections.
 
 ConnectionKey: TypeAlias = tuple[int, Role]
 """The number of a connection pair, and which of its two connections."""

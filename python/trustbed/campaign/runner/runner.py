@@ -1,13 +1,13 @@
-"""All rounds of a campaign.
+"""Runs all rounds of a campaign.
 
-Begins them when the schedule says so, keeps the hosts connected, and hands on what was measured.
+Begins them as scheduled, keeps the hosts connected, and passes the results to the judge.
 
-One thread asks the schedule and writes the journal; each round has a thread of its own, since hosts
-take part in one at a time; another connects hosts that are not there, again and again, and one more
-judges what has ended. A host that fails costs its own rounds and no others.
+One thread follows the schedule and writes the journal; each round has a thread of its own, since
+hosts take part in one at a time; another reconnects hosts that are down, and one more judges rounds
+that have ended. A host that fails costs its own rounds and no others.
 
-Time is the real-time clock's, so that a campaign goes on after a restart. A clock that is set makes
-rounds late or lost; none comes twice.
+Time is the real-time clock's, so that a campaign continues after a restart. A clock that is stepped
+makes rounds late or lost; none comes twice.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ from trustbed.scenario.campaign_model import Campaign, HostPair
 from trustbed.scenario.inventory import Address, Ssh
 
 RETRY_SECONDS = 60.0
-"""How long after it could not be connected a host is tried again."""
+"""The interval between attempts to connect a host."""
 FIRST_SECONDS = 30.0
 """How long the first rounds wait for hosts that do not answer.
 
-Those that are there begin then without them.
+Rounds between the other hosts then begin without them.
 """
 _GIVE_UP_SECONDS = 0.5
-"""How often those that wait in vain are looked for while a campaign ends."""
+"""The interval at which unreachable hosts are given up while a campaign ends."""
 _LONGEST_WAIT_SECONDS = 5.0
-"""How late the loss of a host, or a clock that was set, may be noticed."""
+"""How late the loss of a host, or a step of the clock, may be noticed."""
 _LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
 """Errors of this machine rather than of a round: with them the campaign ends."""
 _UNCOUNTED_ROUNDS = 50
-"""After how many rounds all files are counted again, since derived files come later.
+"""The number of rounds after which the size of all files is measured again.
 
-Rounds that run then count twice
-for a while, which gives a capture up a little early and never late."""
+Derived files are written later. Rounds that run then count twice for a while, so captures may be
+removed a little early, and never late."""
 
 Judge: TypeAlias = Callable[[RoundDirectory, RoundRecord, Campaign], JudgedRound]
-"""Makes findings of a complete round."""
+"""Judges a complete round."""
 
 
 class CampaignError(TrustbedError):
-    """A campaign cannot go on. ``message`` says why, ``hint`` what to do."""
+    """A campaign cannot continue. ``message`` states why, ``hint`` how to fix it."""
 
 
 class Roster(Protocol):
@@ -72,7 +72,7 @@ class Roster(Protocol):
     """
 
     def connect(self) -> Mapping[str, TestbedError]:
-        """Connects those that are not connected; why the others could not be."""
+        """Connects hosts that are not connected; returns the errors of those that failed."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a host with `is_gone`, `is_away`, `give_up`
         """A host that is connected, or was."""
@@ -90,7 +90,7 @@ class _Running:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A round has ended; without a record it was cancelled, or broke off."""
+    """A round has ended; without a record it was cancelled, or failed unexpectedly."""
 
     pair: str
     record: RoundRecord | None
@@ -99,17 +99,17 @@ class _Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Connected:
-    """Hosts were connected, but for these."""
+    """Hosts were connected, except those that ``failed``."""
 
     failed: Mapping[str, TestbedError]
 
 
 _Event: TypeAlias = _Ended | _Connected | None
-"""What wakes the loop; nothing is a reason to look."""
+"""Wakes the loop; ``None``: it checks for a failure only."""
 
 
 class Runner:
-    """One session of a campaign: from where it stands to its end, or to an interrupt."""
+    """One session of a campaign: from its current state to its end, or to an interrupt."""
 
     def __init__(
         self,
@@ -123,18 +123,17 @@ class Runner:
         carrier: Callable[..., Any] = RoundCarrier,
         beside: AbstractContextManager[object] | None = None,
     ) -> None:
-        """Prepares it.
+        """Starts nothing yet.
 
         Args:
             study: The campaign.
             directory: Its directory, existing or not.
             hosts: Its hosts, not yet connected.
-            judge: What makes findings of a round.
-            about: Which program does this, for the manifest.
+            judge: Judges a round.
+            about: The program and its version, for the manifest.
             listener: Is called as the campaign proceeds.
-            carrier: What makes a round; another one for campaigns that are only played.
-            beside: What else is at work while the directory is this session's, until all rounds
-                are judged.
+            carrier: Runs a round; simulated campaigns pass another one.
+            beside: Is entered while this session owns the directory, until all rounds are judged.
         """
         self._study = study
         self._campaign = study.campaign
@@ -152,7 +151,7 @@ class Runner:
         self._running: dict[str, _Running] = {}
         self._known: Mapping[str, Progress] = {}
         self._down: dict[str, TestbedError] = {}
-        self._told: dict[str, bool] = {}
+        self._reported: dict[str, bool] = {}
         self._facts: dict[str, str] = {}
         self._connecting: threading.Thread | None = None
         self._retry_at = 0.0
@@ -161,13 +160,13 @@ class Runner:
         self._uncounted = 0
 
     def carry_out(self) -> None:
-        """Makes all rounds that are still to be made, and judges them.
+        """Runs all remaining rounds, and judges them.
 
         Raises:
-            CampaignError: There is no room left on the disk that it may use, or a host has no
-                address to be measured at.
-            RunDirectoryError: The directory is another's, or another campaign is at work in it.
-            KeyboardInterrupt: It was interrupted; what is complete stays.
+            CampaignError: Its disk limit is reached, or a host has no address to be measured at.
+            RunDirectoryError: The directory belongs to another run or campaign, or another session
+                is running in it.
+            KeyboardInterrupt: It was interrupted; complete rounds stay.
         """
         addresses = {pair.name: _address(self._campaign, pair) for pair in self._campaign.pairs}
         with self._directory.locked():
@@ -185,7 +184,7 @@ class Runner:
                 raise self._failure
 
     def _begin(self) -> Schedule:
-        """Begins the campaign, or takes it up where it was left."""
+        """Begins the campaign, or continues it."""
         now = time.time_ns()
         resumed = self._directory.exists
         if resumed:
@@ -211,7 +210,7 @@ class Runner:
         self._begin_connecting()
         self._await_hosts(time.monotonic() + FIRST_SECONDS)
         while True:
-            self._look_at_hosts()
+            self._check_hosts()
             step = schedule.next(
                 time.time_ns(),
                 running=tuple(self._running),
@@ -229,7 +228,7 @@ class Runner:
             self._wait(step.wake_ns)
 
     def _wait(self, until_ns: int | None) -> None:
-        """Until a round has ended, or a moment; looks at the hosts now and then."""
+        """Waits for the end of a round, or for a moment; not longer than hosts go unchecked."""
         self._listener.on_waiting(until_ns, len(self._running))
         left = (
             _LONGEST_WAIT_SECONDS
@@ -245,14 +244,14 @@ class Runner:
         if isinstance(event, _Ended):
             self._on_ended(event)
         elif isinstance(event, _Connected):
-            self._see_hosts(event.failed)
+            self._update_hosts(event.failed)
         if self._failure is not None:
             raise self._failure
 
     # Hosts.
 
-    def _look_at_hosts(self) -> None:
-        """Notices lost hosts and has a thread reconnect them, so that no round waits for it."""
+    def _check_hosts(self) -> None:
+        """Notices lost hosts and starts a thread that reconnects them, so that no round waits."""
         gone = [
             host.name
             for host in self._campaign.hosts
@@ -264,14 +263,14 @@ class Runner:
                 if self._hosts[name].is_away
                 else "the host {} is gone"
             )
-            self._down[name] = TestbedError(what.format(name), "it is tried again")
-            self._tell(name)
+            self._down[name] = TestbedError(what.format(name), "connecting it is retried")
+            self._report_host(name)
         if self._connecting is not None and not self._connecting.is_alive():
             self._connecting = None
             self._retry_at = time.monotonic() + RETRY_SECONDS
         for name in [name for name in self._down if self._is_there(name)]:
-            del self._down[name]  # others are still being connected
-            self._tell(name)
+            del self._down[name]  # other hosts are still being connected
+            self._report_host(name)
         if self._down and self._connecting is None and time.monotonic() >= self._retry_at:
             self._begin_connecting()
 
@@ -282,32 +281,33 @@ class Runner:
     def _await_hosts(self, until: float) -> None:
         """Waits until every host is connected or has failed, or until a deadline.
 
-        Who hangs is not waited for any longer.
+        It does not wait longer for a host that hangs.
         """
         waiting = {host.name for host in self._campaign.hosts}
-        while waiting - self._told.keys() and time.monotonic() < until:
+        while waiting - self._reported.keys() and time.monotonic() < until:
             with contextlib.suppress(queue.Empty):
                 self._on_event(self._events.get(timeout=max(0.0, until - time.monotonic())))
-        for name in [name for name in waiting - self._told.keys() if not self._is_there(name)]:
+        for name in [name for name in waiting - self._reported.keys() if not self._is_there(name)]:
             self._down[name] = TestbedError(
-                f"the host {name} has not answered within {FIRST_SECONDS:g} s", "it is still tried"
+                f"the host {name} has not answered within {FIRST_SECONDS:g} s",
+                "connecting it is still being tried",
             )
-        for name in sorted(waiting - self._told.keys()):
-            self._tell(name)
+        for name in sorted(waiting - self._reported.keys()):
+            self._report_host(name)
 
     def _connect_all(self) -> None:
         try:
             self._events.put(_Connected(self._connect()))
         except CancelledError:
-            pass  # the hosts were ended meanwhile
+            pass  # the hosts were closed meanwhile
         except BaseException as error:
             self._failure = error
             self._events.put(None)
 
     def _connect(self) -> Mapping[str, TestbedError]:
-        """Connects those that are not connected, and writes down what they are like.
+        """Connects hosts that are not connected, and stores their facts.
 
-        Why the others could not be.
+        Returns the errors of those that failed.
         """
         known = {
             host.name: self._hosts[host.name]
@@ -316,10 +316,10 @@ class Runner:
         }
         failed = self._hosts.connect()
         for host in self._campaign.hosts:
-            # One that has only lost the way to it is what it was, and may be in the middle of a
+            # A host that has only lost its transport is unchanged, and may be in the middle of a
             # round.
             if host.name not in failed and self._hosts[host.name] is not known.get(host.name):
-                self._remember(host.name)
+                self._store_facts(host.name)
         return failed
 
     def _is_there(self, name: str) -> bool:
@@ -327,18 +327,18 @@ class Runner:
             name in self._hosts and not self._hosts[name].is_gone and not self._hosts[name].is_away
         )
 
-    def _see_hosts(self, failed: Mapping[str, TestbedError]) -> None:
+    def _update_hosts(self, failed: Mapping[str, TestbedError]) -> None:
         for host in self._campaign.hosts:
             if host.name in failed:
                 self._down[host.name] = failed[host.name]
             else:
                 self._down.pop(host.name, None)
-            self._tell(host.name)
+            self._report_host(host.name)
 
-    def _remember(self, name: str) -> None:
+    def _store_facts(self, name: str) -> None:
         """Stores a host's facts, as its agent reports them.
 
-        A host without facts may measure all the same.
+        A host without facts can measure all the same.
         """
         host = self._hosts[name]
         with (
@@ -349,11 +349,11 @@ class Runner:
             facts = {**agent.report(RETRY_SECONDS), "host": host.facts()}
             self._facts[name] = self._directory.write_host(name, time.time_ns(), facts)
 
-    def _tell(self, name: str) -> None:
+    def _report_host(self, name: str) -> None:
         error = self._down.get(name)
-        if self._told.get(name) == (error is None):
+        if self._reported.get(name) == (error is None):
             return
-        self._told[name] = error is None
+        self._reported[name] = error is None
         why, hint = (None, None) if error is None else (error.message, error.hint)
         self._journal.append(time.time_ns(), "host", host=name, up=error is None, why=why)
         self._listener.on_host(name, up=error is None, why=why, hint=hint)
@@ -382,14 +382,14 @@ class Runner:
         self._listener.on_round(one)
         running.thread.start()
 
-    def _carry_out(self, running: _Running, carrier: Any) -> None:  # noqa: ANN401 - what was given
+    def _carry_out(self, running: _Running, carrier: Any) -> None:  # noqa: ANN401 - a carrier
         name = running.round.pair.name
         try:
             try:
                 record = carrier.carry_out(running.directory.path)
             except (CancelledRoundError, OSError):
                 raise
-            except Exception as error:  # what one round's hosts cause ends no other round
+            except Exception as error:  # an error in one round ends no other round
                 record = _failed(running.round, error)
             record.hosts = {host: self._facts.get(host) for host in running.round.pair.hosts}
             running.directory.finish(record)
@@ -403,7 +403,7 @@ class Runner:
     def _on_ended(self, event: _Ended) -> None:
         running = self._running.pop(event.pair)
         number = running.round.number
-        came = "interrupted" if event.record is None else event.record.outcome or "failed"
+        outcome = "interrupted" if event.record is None else event.record.outcome or "failed"
         losses = [] if event.record is None else event.record.transport_losses
         lost = {"transport_losses": list(dict.fromkeys(one.host for one in losses))}
         self._journal.append(
@@ -411,12 +411,12 @@ class Runner:
             "ended",
             pair=event.pair,
             number=number,
-            outcome=came,
+            outcome=outcome,
             **(lost if losses else {}),
         )
         if event.error is not None:
             raise event.error
-        if came in NOT_MEASURED and event.pair in self._known:
+        if outcome in NOT_MEASURED and event.pair in self._known:
             before = self._known[event.pair]
             self._known = {**self._known, event.pair: replace(before, begun=before.begun - 1)}
         if event.record is not None:
@@ -425,7 +425,7 @@ class Runner:
             self._to_judge.put(running.directory)
 
     def _end_all(self) -> None:
-        """Waits for the rounds that run; cancelled ones end soon."""
+        """Waits for running rounds; cancelled ones end soon."""
         for running in list(self._running.values()):
             assert running.thread is not None, "it was started"
             while running.thread.is_alive():
@@ -437,7 +437,7 @@ class Runner:
             if isinstance(event, _Ended):
                 with contextlib.suppress(
                     OSError
-                ):  # a full disk: the next session finds that it began and did not end
+                ):  # a full disk: the next session finds a round that began and did not end
                     self._on_ended(event)
 
     def _give_up_waiting(self) -> None:
@@ -479,18 +479,18 @@ class Runner:
                 return
         free = shutil.disk_usage(self._directory.path).free
         message = (
-            f"the campaign takes {self._used:,} bytes of the {limit:,} that it may, without "
-            f"any capture left to remove"
+            f"the campaign takes {self._used:,} bytes of at most {limit:,}, and no capture is "
+            f"left to remove"
         )
         raise CampaignError(
-            message, f"let it have more ([recording] disk); {free:,} bytes are free here"
+            message, f"raise its limit ([recording] disk); {free:,} bytes are free here"
         )
 
     # Judging.
 
     @contextlib.contextmanager
     def _judging(self) -> Iterator[None]:
-        """Rounds are judged until the block ends, whatever ends it."""
+        """Judges rounds in a thread until the block ends."""
         judging = threading.Thread(target=self._judge_all, name="judge")
         judging.start()
         try:
@@ -502,7 +502,7 @@ class Runner:
     def _judge_all(self) -> None:
         while (round_directory := self._to_judge.get()) is not None:
             if self._cancelled.is_set():
-                continue  # the next session does it
+                continue  # the next session judges it
             try:
                 judged = self._judged(round_directory)
                 round_directory.write_judged(judged)
@@ -513,10 +513,10 @@ class Runner:
                 return
 
     def _judged(self, round_directory: RoundDirectory) -> JudgedRound:
-        """The findings of a round; why there are none, if judging it fails.
+        """The judgement of a round, or why judging it failed.
 
         Raises:
-            OSError: This machine lacks something that every other round needs as well.
+            OSError: This machine lacks a resource that every other round needs as well.
         """
         try:
             return self._judge(round_directory, round_directory.record(), self._campaign)
@@ -550,19 +550,19 @@ def _failed(one: Round, error: Exception) -> RoundRecord:
 
 
 def not_judged(error: Exception) -> JudgedRound:
-    """The findings of a round whose judging failed: none, and why."""
+    """The judgement of a round whose judging failed: the error, and no findings."""
     return JudgedRound(flags=["not_judged"], judging_error=_described(error))
 
 
 def _address(campaign: Campaign, pair: HostPair) -> Address:
-    """What the sender connects to: what is written, else where SSH goes, if that is an address."""
+    """The address that the sender connects to: as configured, else SSH's, if it is an address."""
     described = next(host for host in campaign.inventory.hosts if host.name == pair.receiver)
     found = pair.address or described.measured
-    if found is None and isinstance(described.way, Ssh):
+    if found is None and isinstance(described.transport, Ssh):
         with contextlib.suppress(ValueError):
-            found = ipaddress.ip_address(described.way.address)
+            found = ipaddress.ip_address(described.transport.address)
     if found is None:
-        message = f"nothing says at which address {pair.receiver} is measured"
+        message = f"the address at which {pair.receiver} is measured is unknown"
         raise CampaignError(
             message,
             (

@@ -1,4 +1,4 @@
-"""JSON Schemas of what a campaign stores and what its agents answer, made from the types.
+"""JSON Schemas of a campaign's files and of its agents' answers, made from the types.
 
 ``python -m trustbed.campaign.runner.schema`` writes them to ``schema.json`` beside this file.
 """
@@ -32,7 +32,7 @@ TYPES = (
 
 
 def _answer(form: type) -> dict[str, str]:
-    """An answer is stored whole; what is read of it has a schema of its own."""
+    """An answer is stored whole; the fields that are read have a schema of their own."""
     return {"type": "object"}
 
 

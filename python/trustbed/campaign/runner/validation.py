@@ -1,6 +1,6 @@
-"""Validates what agents answer where it arrives.
+"""Validates agents' answers on arrival.
 
-One host with another version, or with a fault, answers in another form: that fails its own round.
+A host with another version, or with a fault, may answer in another form: that fails its own round.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def validate(answer: object, form: type[T], agent: str) -> T:
     """Checks an agent's answer.
 
     Args:
-        answer: What it answered.
-        form: What is expected.
+        answer: The answer.
+        form: The expected type.
         agent: Its name, for the message.
 
     Raises:
@@ -37,7 +37,7 @@ def validate(answer: object, form: type[T], agent: str) -> T:
 
 
 def stored(report: Event, form: type[T], agent: str) -> Answer[T]:
-    """Checks a report as :func:`validate` does, and has it whole for the record."""
+    """Checks a report as :func:`validate` does, and includes all of it for the record."""
     return Answer(plain(report), validate(report, form, agent))
 
 

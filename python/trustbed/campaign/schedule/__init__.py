@@ -1,1 +1,1 @@
-"""Which round of which pair of hosts begins when, with which sizes, and what became of it. Pure."""
+"""When each round of a pair of hosts begins, its sizes, and its outcome. Pure."""

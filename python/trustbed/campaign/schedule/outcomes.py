@@ -1,7 +1,7 @@
-"""When a connection has failed, and what that makes of its round.
+"""When a connection has failed, and the outcome of its round.
 
-The receiver judges, since only it knows what has arrived. A failed connection keeps what was
-measured of it, and enters no statistic of throughput.
+The receiver decides, since only it knows what has arrived. A failed connection keeps its
+measurements, and is left out of statistics of throughput.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ NOT_MEASURED: frozenset[str] = frozenset({"failed", "interrupted"})
 def failure(
     *, size: int, received: int, accepted_ns: int | None, ended_ns: int, reset: bool, limit_ns: int
 ) -> ConnectionFailure | None:
-    """Why a connection has failed, or ``None`` when it has not.
+    """Why a connection has failed; ``None``: it has not.
 
-    What is true of several is named by the first of :data:`CONNECTION_FAILURES`: a reset or an
-    expired limit is why bytes are missing.
+    If several reasons apply, it is the first of :data:`CONNECTION_FAILURES`: a reset or an expired
+    limit is why bytes are missing.
 
     Args:
-        size: Bytes that were to come.
-        received: Bytes that came.
+        size: Bytes that were to be sent.
+        received: Bytes that arrived.
         accepted_ns: When the receiver accepted it; ``None``: never.
         ended_ns: When the receiver read the end of it, or gave up.
         reset: Whether either side reset it.
-        limit_ns: What it may take from the accept on.
+        limit_ns: Time limit from the accept on.
     """
     if accepted_ns is None:
         return "unconnected"
@@ -60,10 +60,9 @@ def failure(
 
 
 def outcome(failures: Sequence[str | None]) -> RoundOutcome:
-    """What became of a round that took place, from the failures of its connections."""
+    """The outcome of a round that was not skipped, from the failures of its connections."""
     if not failures:
         raise ValueError(
-            "a round without connections has not taken place; it was skipped, and the "
-            "reason is known"
+            "a round without connections did not take place; it was skipped for a reason"
         )
     return "partial" if any(one is not None for one in failures) else "complete"

@@ -1,22 +1,22 @@
-"""Which round of which pair of hosts begins when, and which are skipped, and why.
+"""When each round of a pair of hosts begins, which rounds are skipped, and why.
 
 Every pair has one round in every period. A host takes part in one round at a time, as sender or
-receiver: pairs that share a host have different slots, which lie evenly in the period, so that in
-the best case no round waits for another. A round that is due while one of its hosts is busy waits
-until the host is free, for its own period at most.
+receiver: pairs that share a host have different slots, evenly distributed over the period, so that
+in the best case no round waits for another. A round that is due while one of its hosts is busy
+waits until the host is free, for its own period at most.
 
 - ``overrun``: when the round was due, the one before it was still running; or one of its hosts was
   busy for its whole period. Rounds never overlap and are never made up for.
-- ``unreachable``: one of its hosts was down. Such a round is skipped at once, so it keeps nobody
-  waiting.
+- ``unreachable``: one of its hosts was down. Such a round is skipped at once, so no other round
+  waits for it.
 - ``missed``: the campaign was not running in its period.
 
-Sizes follow from the rounds that have begun, not from the periods that have passed: were they bound
-to periods, what comes behind a slow index would be skipped each time it is due, and an even table
-with every second round skipped would be measured by half.
+Sizes follow from the rounds that have begun, not from the periods that have passed: if they were
+bound to periods, the index after a slow one would be skipped each time it is due, and half of a
+table of even length would never be measured if every second round is skipped.
 
-No clock is read. What has happened is handed in with every question, so a campaign that was killed
-goes on with what it has recorded. Memory is a few numbers per pair, however long it lasts.
+No clock is read. The state is an argument of every call, so a campaign that was killed continues
+from its records. Memory is a few numbers per pair, however long it lasts.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ SkipReason = Literal["overrun", "unreachable", "missed"]
 class Round:
     """A round that is to begin now.
 
-    ``number`` counts periods from 0, ``due_ns`` is when it should have begun; the rest is
-    waiting.
+    ``number`` counts periods from 0; ``due_ns`` is when it was due, before any waiting.
     """
 
     pair: HostPair
@@ -50,16 +49,15 @@ class Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
-    """Rounds that do not take place.
+    """Rounds that are skipped.
 
     Attributes:
-        pair: Whose they are.
-        numbers: Which, as a range: a campaign that rested for a month has missed many, and says so
-            at once.
-        index: The sizes that they would have had. The next round that takes place has them.
+        pair: Their pair.
+        numbers: Their numbers, as a range: a campaign that paused for a month has missed many.
+        index: The sizes that they would have had. The next round that begins has them.
         due_ns: When the first of them was due.
         reason: Why.
-        by: The pair that held a host, or the host that was down; ``None`` when they were missed.
+        by: The pair that occupied a host, or the host that was down; ``None``: they were missed.
     """
 
     pair: HostPair
@@ -72,11 +70,11 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What the schedule needs to know of a round when a campaign goes on.
+    """What the schedule needs of a round when a campaign continues.
 
-    A round is to be recorded when it begins, not when it ends: else a kill would leave no trace of
-    it, and its number would be lost. ``began_ns`` is ``None`` for a round that was skipped, and for
-    one that was interrupted, so that its sizes come again.
+    A round has to be recorded when it begins, not when it ends: otherwise a kill would leave no
+    trace of it, and its number would be lost. ``began_ns`` is ``None`` for a round that was skipped
+    or interrupted, so that its sizes come again.
     """
 
     pair: str
@@ -86,13 +84,13 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a pair is.
+    """The progress of a pair.
 
     Attributes:
         next: The first round that has neither begun nor been skipped.
         begun: Rounds that have begun.
-        last_began_ns: When the last of them did.
-        held_by: The pair for which the next round was found waiting; ``None`` if it was not.
+        last_began_ns: When the last of them began.
+        held_by: The pair for which the next round was waiting; ``None``: it was not waiting.
     """
 
     next: int = 0
@@ -103,13 +101,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What is to be done now.
+    """The decisions of the schedule at a moment.
 
     Attributes:
         begin: Rounds that begin now.
         skip: Rounds that are to be recorded as skipped.
-        known: How far every pair is after that; goes into the next question.
-        wake_ns: When to ask again, unless a round ends or a host changes before; ``None``: every
+        known: The progress of every pair after that, for the next call.
+        wake_ns: When to call again, unless a round ends or a host changes before; ``None``: every
             round has begun or was skipped.
     """
 
@@ -120,7 +118,7 @@ class Step:
 
 
 def progress(rows: Iterable[Recorded]) -> dict[str, Progress]:
-    """How far every pair is, from what was recorded of its rounds, in any order."""
+    """The progress of every pair, from the records of its rounds, in any order."""
     found: dict[str, Progress] = {}
     for row in rows:
         before = found.get(row.pair, Progress())
@@ -141,12 +139,12 @@ class Schedule:
     """
 
     def __init__(self, campaign: Campaign, began_ns: int) -> None:
-        """``began_ns`` is any moment on the clock that :meth:`next` is asked with."""
+        """``began_ns`` is any moment of the clock whose times :meth:`next` takes."""
         self.campaign = campaign
         self.began_ns = began_ns
         self.slot_count, self.offsets_ns = _offsets(campaign)
         self._indices = indices(campaign.rounds)
-        self._places = {pair.name: place for place, pair in enumerate(campaign.pairs)}
+        self._positions = {pair.name: position for position, pair in enumerate(campaign.pairs)}
 
     @property
     def ends_ns(self) -> int:
@@ -158,13 +156,13 @@ class Schedule:
         return self.began_ns + self.offsets_ns[pair] + number * self.campaign.rounds.period_ns
 
     def index(self, pair: str, begun: int) -> Index:
-        """The sizes of the round of a pair that begins after so many others of it."""
-        walk, place = divmod(begun, len(self._indices))
+        """The sizes of a pair's next round after ``begun`` rounds."""
+        cycle, position = divmod(begun, len(self._indices))
         if self.campaign.rounds.order == "cyclic":
-            return self._indices[place]
+            return self._indices[position]
         return sorted(
-            self._indices, key=lambda index: _hash(self.campaign.seed, pair, walk, index.name)
-        )[place]
+            self._indices, key=lambda index: _hash(self.campaign.seed, pair, cycle, index.name)
+        )[position]
 
     def next(
         self,
@@ -174,22 +172,22 @@ class Schedule:
         down: Collection[str],
         known: Mapping[str, Progress],
     ) -> Step:
-        """What is to be done at a moment.
+        """The rounds that begin or are skipped at a moment.
 
-        To be asked when a campaign begins or goes on, when a round has ended, when a host is up or
-        down, and at :attr:`Step.wake_ns`. Asked later, or with a clock that was set back, it begins
-        and skips rounds later; none comes twice.
+        Has to be called when a campaign begins or continues, when a round has ended, when a host
+        goes up or down, and at :attr:`Step.wake_ns`. Called later, or with a clock that was stepped
+        back, it begins and skips rounds later; none comes twice.
 
         Args:
             now_ns: The moment.
             running: Pairs whose round has begun and not ended.
             down: Hosts that do not answer.
-            known: How far every pair is: of the last step, or from :func:`progress`; pairs that are
-                not in it have had no round.
+            known: The progress of every pair, from the last step or from :func:`progress`; pairs
+                that are not in it have had no round.
 
         Raises:
-            ValueError: A pair is running or known that is none of the campaign's, or two pairs are
-                running that share a host.
+            ValueError: A running or known pair is not in the campaign, or two running pairs share a
+                host.
         """
         self._check(running, known)
         after = {pair.name: known.get(pair.name, Progress()) for pair in self.campaign.pairs}
@@ -212,9 +210,9 @@ class Schedule:
 
     def _check(self, running: Collection[str], known: Mapping[str, Progress]) -> None:
         for name in (*running, *known):
-            if name not in self._places:
+            if name not in self._positions:
                 raise ValueError(
-                    f"{name} is no pair of this campaign; what was recorded belongs to another one"
+                    f"{name} is no pair of this campaign; the records belong to another one"
                 )
         busy = Counter(
             host for pair in self.campaign.pairs if pair.name in running for host in pair.hosts
@@ -235,7 +233,7 @@ class Schedule:
         down: Collection[str],
         progress: Progress,
     ) -> tuple[list[Skip], list[Round]]:
-        """The rounds of a pair that are lost, and the one that may begin, if there is one."""
+        """The skipped rounds of a pair, and the one that may begin, if there is one."""
         rounds = self.campaign.rounds
         current = (now_ns - self.began_ns - self.offsets_ns[pair.name]) // rounds.period_ns
         first, passed = progress.next, min(current, rounds.count)
@@ -273,11 +271,10 @@ class Schedule:
     ) -> tuple[Round, ...]:
         """The rounds whose hosts are free.
 
-        The pair that began longest ago chooses first, and keeps its hosts for itself while
-        it waits.
+        The pair that began longest ago comes first, and reserves its hosts while it waits.
 
-        The latter costs a neighbour some time now and then; without it two pairs that take turns
-        could shut out a third for ever.
+        That may delay a neighbour; without it two pairs that take turns could block a third for
+        ever.
         """
         holders = {
             host: pair.name
@@ -302,10 +299,10 @@ class Schedule:
 
     def _turn(self, one: Round, progress: Progress) -> tuple[bool, int, int, int]:
         last = progress.last_began_ns
-        return (last is not None, last or 0, one.due_ns, self._places[one.pair.name])
+        return (last is not None, last or 0, one.due_ns, self._positions[one.pair.name])
 
     def _wake(self, now_ns: int, after: Mapping[str, Progress]) -> int | None:
-        """The next moment at which a round is due, or at which one that waits is lost."""
+        """The next moment at which a round is due, or at which a waiting one is skipped."""
         moments = []
         for name, progress in after.items():
             if progress.next < self.campaign.rounds.count:
@@ -315,7 +312,7 @@ class Schedule:
 
 
 def _offsets(campaign: Campaign) -> tuple[int, dict[str, int]]:
-    """How many slots a period has, and when the slot of each pair begins in it."""
+    """The number of slots of a period, and the offset of each pair's slot in it."""
     taken = slots([pair.hosts for pair in campaign.pairs])
     count = max(taken) + 1
     return count, {

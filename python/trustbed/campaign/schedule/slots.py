@@ -1,8 +1,8 @@
 """Slots of a period: pairs that share a host get different ones.
 
-This is the colouring of a graph's edges. In the order of the file, every pair takes the first slot
-that neither of its hosts has. That needs at most 2Δ − 1 slots, where Δ is the largest number of
-pairs of one host; fewer than Δ can never do.
+This is an edge colouring of a graph. In the order of the file, every pair takes the first slot that
+neither of its hosts has. That needs at most 2Δ − 1 slots, where Δ is the largest number of pairs of
+one host; at least Δ are always necessary.
 """
 
 from __future__ import annotations

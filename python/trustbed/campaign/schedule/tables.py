@@ -1,4 +1,4 @@
-"""Tables of sizes: plain bulk, and the published ones; which of them a campaign walks through.
+"""Tables of sizes: plain bulk, and the published ones; the sizes of a campaign.
 
 PlanetLab: Lee et al., *Traffic Anomaly Analysis and Characteristics on a Virtualized Network
 Testbed*, Table 2. EC2: the same authors, *Internet Traffic Characteristics of Virtual Machine on
@@ -39,10 +39,10 @@ EC2: tuple[Index, ...] = (
     _index("I9", 2048, 32),
 )
 BULK: tuple[Index, ...] = (Index(name="bulk", probe_bytes=1_000_000, data_bytes=32_000_000),)
-"""The default: one size of each, without a window that would limit the path."""
+"""The default: one size of each, without a window clamp."""
 TABLES: Mapping[TableName, tuple[Index, ...]] = {"bulk": BULK, "planetlab": PLANETLAB, "ec2": EC2}
 
 
 def indices(rounds: Rounds) -> tuple[Index, ...]:
-    """The sizes that rounds walk through, in the order of the table."""
+    """The sizes of the rounds, in the order of the table."""
     return TABLES[rounds.table] if isinstance(rounds.table, str) else rounds.table

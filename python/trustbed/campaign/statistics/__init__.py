@@ -1,1 +1,1 @@
-"""What the connections of a campaign come to, per pair of hosts. Pure."""
+"""Statistics of a campaign's connections, per pair of hosts. Pure."""

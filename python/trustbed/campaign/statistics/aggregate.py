@@ -1,15 +1,15 @@
-"""What all connections of a campaign say together, per pair of hosts, index and role.
+"""Aggregates of all connections of a campaign, per pair of hosts, index and role.
 
 - Means are over connections, as in the papers. Intervals are over rounds, one value of each: the
   connections of a round share its conditions, and an interval that took them for independent would
   be too narrow. Consecutive rounds are taken for independent; where conditions last longer than a
   period, intervals are too narrow all the same.
-- Throughput is of the connections that came through. Failed ones keep their partial RTT, loss and
-  spacing, and those count: to leave out the worst connections would flatter the path.
+- Throughput is of completed connections. Failed ones keep their partial RTT, loss and spacing, and
+  those count: to leave out the worst connections would flatter the path.
 - A mean loss rate weighs every connection alike, the pooled one every segment. A probe of a few
-  segments that loses one has a rate of many percent, so the two can be far apart for probes.
+  segments that loses one has a rate of many percent, so the two can differ much for probes.
 
-What is unknown (``None``) is left out of a sum, and of nothing there is no mean.
+Unknown values (``None``) are left out of sums; the mean of no values is ``None``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from trustbed.workload.intervals import student
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles of throughput that are given."""
 EXCEEDS = 1.1
-"""A mean throughput above so many times X₁ means that the window was not what was taken for it."""
+"""A mean throughput above so many times X₁ means that the assumed window is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Connection:
         index: Name of the index.
         number: Which connection pair of the round, from 0.
         role: ``probe`` or ``data``.
-        failure: Why it failed; ``None``: it came through.
+        failure: Why it failed; ``None``: it completed.
         app_bytes_per_second: At the receiver, from the accept to the last byte read.
         rtt_base_seconds: Mean of the pings before the round.
         rtt_mean_seconds: Mean round-trip time of its own packets.
@@ -75,13 +75,13 @@ class Connection:
 
     @classmethod
     def of(cls, row: JudgedConnection) -> Connection:
-        """From what was found of it."""
+        """From its judgement."""
         found = {field.name: getattr(row, field.name) for field in fields(cls)}
         return cls(**{**found, "pair": intern(row.pair), "index": intern(row.index)})
 
     @property
     def throughput(self) -> float | None:
-        """B/s, of a connection that came through."""
+        """B/s, of a completed connection."""
         return self.app_bytes_per_second if self.failure is None else None
 
     @property

@@ -2,7 +2,7 @@
 
 Those whose rounds are to be discarded more often than the others'.
 
-Said only where there is evidence. An hour or a host is to be avoided when all of this holds:
+A statement needs evidence. An hour or a host is to be avoided when all of this holds:
 
 - Enough of its rounds were judged, and of the others: :data:`FEWEST` each.
 - At least :data:`LEAST` of its rounds are to be discarded: less is no reason to change a plan.
@@ -10,13 +10,14 @@ Said only where there is evidence. An hour or a host is to be avoided when all o
   comparisons need (Bonferroni): of 24 hours that do not differ, one would stand out too often by
   chance.
 - An hour must have had rounds to be discarded on :data:`DAYS` days, and on at least half of those
-  on which it was measured: one bad afternoon says nothing about afternoons.
+  on which it was measured: one bad afternoon is no evidence about afternoons.
 
 A host is judged as sender and as receiver. The one that stands out most is taken first, and its
-rounds are left out when the others are looked at, so that nobody is blamed for whom he was paired
-with. Who took part in the same rounds only cannot be told apart, and is named together.
+rounds are left out when the others are compared, so that no host is blamed for its partner. Hosts
+that only took part in the same rounds cannot be distinguished, and are named together.
 
-Bias: verdicts are made beside the sender, so a sender is blamed more easily than a receiver.
+Bias: verdicts are made from the sender's capture, so a sender is blamed more easily than a
+receiver.
 Consecutive rounds are taken for independent, though a disturbance lasts: a host that was bad for an
 hour of its short campaign may stand out.
 """
@@ -75,7 +76,7 @@ class HourRange(Share, frozen=True, kw_only=True):
 
 
 class HourTable(Share, frozen=True, kw_only=True):
-    """All 24 hours; ``enough`` says whether they could be compared.
+    """All 24 hours; ``enough``: they could be compared.
 
     ``avoid`` has those to be avoided, neighbours together, over midnight where ``to`` is below
     ``from``.
@@ -88,7 +89,7 @@ class HourTable(Share, frozen=True, kw_only=True):
 
 
 class HostPart(msgspec.Struct, frozen=True, order=True):
-    """A host, and as what."""
+    """A host in a role."""
 
     host: str
     role: str
@@ -107,9 +108,9 @@ class HostGroup(Share, frozen=True, kw_only=True):
 
     Attributes:
         parts: One, or several that took part in the same rounds, the sender first.
-        pairs: Whose rounds these are.
-        others: What it was compared with.
-        hours: Hours of the day in which it is worse than at others, where these were looked at.
+        pairs: The pairs of these rounds.
+        others: The rounds that it was compared with.
+        hours: Hours of the day in which it is worse than at others, where they were compared.
     """
 
     parts: tuple[HostPart, ...]
@@ -121,7 +122,7 @@ class HostGroup(Share, frozen=True, kw_only=True):
 class HostTable(Share, frozen=True, kw_only=True):
     """A row per host and role, and groups of them to be avoided, the worst first.
 
-    ``enough`` says whether there was anything to compare.
+    ``enough``: at least one could be compared with others.
     """
 
     enough: bool
@@ -150,7 +151,7 @@ class Tally:
         return Tally(self.rounds - other.rounds, self.discarded - other.discarded)
 
     def interval(self, level: float) -> Interval:
-        """Of the share to be discarded; everything is possible where nothing was judged."""
+        """The interval of the share to be discarded; from 0 to 1 if no round was judged."""
         return share_interval(self.discarded, self.rounds, level=level) or Interval(
             0.0, 1.0, "wilson"
         )
@@ -228,7 +229,7 @@ class Hours:
         )
 
     def _range(self, first: int, count: int, whole: Tally, level: float) -> HourRange:
-        chosen = [self._hours[(first + place) % HOURS] for place in range(count)]
+        chosen = [self._hours[(first + offset) % HOURS] for offset in range(count)]
         own = _sum(hour.tally for hour in chosen)
         return HourRange(
             first=first,
@@ -245,7 +246,7 @@ def _days(found: Iterable[set[int]]) -> int:
 
 
 def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
-    """Neighbouring hours together: the first, and how many; midnight parts nothing."""
+    """Ranges of neighbouring hours, also over midnight: the first, and how many."""
     taken = set(hours)
     if len(taken) == HOURS:
         return [(0, HOURS)]
@@ -262,7 +263,7 @@ def _ranges(hours: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def hosts(pairs: Sequence[HostPair], tallies: Mapping[str, Tally], *, level: float) -> HostTable:
-    """What is known of hosts; ``tallies`` has the judged rounds of each pair by its name."""
+    """The table of hosts; ``tallies`` has the judged rounds of each pair by its name."""
     of = {pair.name: tallies.get(pair.name, Tally()) for pair in pairs}
     parts: dict[HostPart, set[str]] = {}
     for pair in pairs:
@@ -296,7 +297,7 @@ def _sum(tallies: Iterable[Tally]) -> Tally:
 def _blamed(
     parts: Mapping[HostPart, set[str]], of: Mapping[str, Tally], level: float
 ) -> tuple[list[HostGroup], bool]:
-    """Who is to be avoided, the worst first, and whether anybody could be compared with others."""
+    """Hosts to be avoided, the worst first, and whether any could be compared with others."""
     left = {name for name, tally in of.items() if tally.rounds}
     groups: list[HostGroup] = []
     compared = False
@@ -308,18 +309,18 @@ def _blamed(
             if names & left:
                 same.setdefault(frozenset(names & left), []).append(part)
         found = []
-        for shared, who in same.items():
+        for shared, members in same.items():
             own = _sum(of[name] for name in shared)
             others = _sum(of[name] for name in left - shared)
             compared = compared or min(own.rounds, others.rounds) >= FEWEST
             if stands_out(own, others, level=level, comparisons=len(same)):
-                found.append((own.interval(level).low, sorted(shared), who, own, others))
+                found.append((own.interval(level).low, sorted(shared), members, own, others))
         if not found:
             return groups, compared
-        _, taken, who, own, others = max(found, key=lambda one: (one[0], one[1]))
+        _, taken, members, own, others = max(found, key=lambda one: (one[0], one[1]))
         groups.append(
             HostGroup(
-                parts=tuple(who),
+                parts=tuple(members),
                 pairs=tuple(taken),
                 **asdict(own.share(level)),
                 others=others.share(level),

@@ -1,11 +1,11 @@
 """Results of test packets and estimators before a round's connections, per round and per pair.
 
-Of one-way delays the least is as wrong as the clocks are apart, what lies above it is not: so
-delays are told above the least of their round, and jitter is P95 − P50 of them. That needs clocks
-that were not stepped: such a round has losses and no delays. An estimate is an
+The offset between the clocks is an error of one-way delays, but not of their differences: delays
+are given above the minimum of their round, and jitter is P95 − P50 of them. That needs clocks that
+were not stepped: a round in which one was stepped has losses and no delays. An estimate is an
 interval, or a bound where an estimator ended at a limit of the rates that it can send; of pathChirp
-both bounds are the mean of its estimates. A question that failed has a row that says so. Nothing
-here is a verdict, and none is made of it.
+both bounds are the mean of its estimates. A measurement that failed has a row that states so. No
+verdict depends on any of this.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _WHOLE = {
     "pathload": ("resolution", "grey_region", "highest_rate", "lowest_rate"),
     "pathchirp": ("time_limit",),
 }
-"""How an estimator ends that came to its end.
+"""The endings of an estimator that was not ended early.
 
-Pathload when it has concluded, pathChirp, which never concludes, with its time.
+Pathload ends when it has converged; pathChirp, which never converges, at its time limit.
 """
 
 
 def path_of(record: RoundRecord, *, clock_stepped: bool = False) -> RoundPath:
-    """What a round's record says.
+    """The results in a round's record.
 
     ``clock_stepped``: a host's clock is known to have been stepped during the round; test packets
     alone do not always show it.
@@ -71,7 +71,7 @@ def _delay(answer: Probed | None, clock_stepped: bool) -> RoundDelay:
     offset = (not clock_stepped and clocks.offset) or Offset()
     lost = report.directions or LostProbes()
     if lost.lost_somewhere_probes:
-        lost = LostProbes()  # not every loss is known to be of one of the two directions
+        lost = LostProbes()  # the direction of some losses is unknown
     return RoundDelay(
         answered=answer is not None,
         clock_stepped=clock_stepped,
@@ -109,7 +109,7 @@ def _estimate(name: str, answer: Estimated | None) -> RoundEstimate:
         at_limit = _is_at_limit(found)
         low = found.mean_ip_bits_per_second
         high = None if at_limit else low
-        # It was handed these chirps, and could not read them.
+        # The receiver reported these chirps, and pathChirp could not use them.
         used = None if used is None else used - found.unusable_chirps
     elif report.pathload is not None:
         low, high = report.pathload.low_bits_per_second, report.pathload.high_bits_per_second
@@ -167,7 +167,7 @@ class DelaySummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """In how many rounds an estimator ended so; ``early``: before it came to its end."""
+    """The number of rounds in which an estimator ended so; ``early``: before its regular end."""
 
     ending: str
     rounds: int
@@ -195,7 +195,7 @@ class EstimatorSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PathSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What test packets and estimators say of a pair's path; ``delay`` is null if nobody asked."""
+    """Results of test packets and estimators; ``delay`` is null if it was not measured."""
 
     delay: DelaySummary | None
     bandwidth: tuple[EstimatorSummary, ...]
@@ -209,7 +209,7 @@ class Paths:
         self._estimates: dict[str, list[RoundEstimate]] = {}
 
     def add(self, found: RoundPath | None) -> None:
-        """Takes what :func:`path_of` found in a round; rounds that did not ask are passed over."""
+        """Adds the results of :func:`path_of` for a round; ignores rounds without any."""
         if found is None:
             return
         if found.delay is not None:

@@ -2,15 +2,14 @@
 
 A least-squares line from the throughput of probes to that of the data beside them.
 
-A point is a connection pair of which both came through. What the line is worth shows on points that
-it was not fitted to: each round is left out once, its points are predicted from all others, and the
-relative error |predicted − measured| / measured is taken. A whole round is left out, since its
-connection pairs share its conditions: from its neighbours of the same second every pair could be
-told, and no predictor has those. With one connection pair at once this is the ordinary
-leave-one-out.
+A point is a completed connection pair. The line is evaluated by cross-validation: each round is
+left out once, its points are predicted from all others, and the relative error |predicted −
+measured| / measured is taken. A whole round is left out, since its connection pairs share its
+conditions: each could be predicted from its neighbours of the same second, which no predictor has.
+With one connection pair at once this is ordinary leave-one-out.
 
-The line is fitted to what was measured; it predicts the same path, index and hours, and nothing
-else.
+The line is fitted to the measured throughputs; it predicts the same path, index and hours, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from trustbed.workload import mean, quantile
 _ALIKE = 1e-6
 """Probes whose throughputs deviate by less than this share of their mean determine no line.
 
-What a subtraction of sums leaves is less.
+Rounding errors of a difference of sums are smaller.
 """
 
 
@@ -37,8 +36,8 @@ class Prediction:
     Attributes:
         pair: Name of the pair of hosts.
         index: Name of the index.
-        points: Connection pairs of which both came through.
-        rounds: Rounds that they are from.
+        points: Completed connection pairs.
+        rounds: Their rounds.
         slope: B/s of data per B/s of probe; ``None`` when the probes determine no line.
         intercept: Data at a probe of 0, in B/s.
         predicted: Points that could be predicted from the other rounds.
@@ -92,8 +91,8 @@ def predict(rows: Iterable[Connection]) -> tuple[Prediction, ...]:
     found = []
     for (pair, index), group in groups.items():
         points = [
-            Point(place[0], both["probe"], both["data"])
-            for place, both in sorted(group.items())
+            Point(number, both["probe"], both["data"])
+            for (number, _), both in sorted(group.items())
             if len(both) == 2
         ]
         found.append(_prediction(pair, index, points))

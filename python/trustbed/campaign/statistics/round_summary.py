@@ -1,9 +1,7 @@
-"""A judged round in a few numbers.
+"""A judged round in a few numbers: its throughput, its verdict, and its hosts' load.
 
-What its connections gave, what may be done with it, how its hosts were meanwhile.
-
-A campaign of weeks has ten thousands of rounds, and all of them are looked at together. What is
-kept of each takes some hundred bytes; its connections, captures and samples stay where they are.
+A campaign of weeks has tens of thousands of rounds, which are analysed together. A summary takes
+some hundred bytes; connections, captures and samples stay on the disk.
 """
 
 from __future__ import annotations
@@ -27,17 +25,17 @@ class SeenRound:
     Throughputs are means over its completed connections, in bytes/second.
 
     Attributes:
-        number: Which of its pair.
+        number: Its number.
         at_ns: When it began, since the epoch.
-        use: ``trust``, ``review`` or ``discard``; ``None``: nothing of it was judged.
-        causes: Why it is to be discarded: the causes of its connections that are.
+        use: ``trust``, ``review`` or ``discard``; ``None``: none of its connections was judged.
+        causes: Why it is to be discarded: the causes of its discarded connections.
         data: Throughput of its data connections.
         probe: Of its probes.
         rtt_base: Mean of the pings before it.
         idle_open_window: Mean over its data connections of the share of the time in which the
-            sender was silent although it could have sent.
-        sender: How its sender was.
-        receiver: How its receiver was.
+            sender was idle with open window.
+        sender: The load of its sender.
+        receiver: The load of its receiver.
     """
 
     number: int
@@ -53,7 +51,7 @@ class SeenRound:
 
     @classmethod
     def of(cls, number: int, at_ns: int | None, judged: JudgedRound) -> Self:
-        """From what was found in it."""
+        """From its judgement."""
         rows, use = judged.connections, judged.use
         idle = [row.idle_open_window_fraction for row in rows if row.role == "data"]
         causes = {intern(row.cause or "") for row in rows if row.verdict == "discard"}

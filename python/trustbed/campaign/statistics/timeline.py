@@ -1,20 +1,21 @@
-"""The rounds of a pair of hosts over time, as columns that a picture is drawn from.
+"""The rounds of a pair of hosts over time, as columns for charts.
 
-As long as there are few, every round is a point. Of many, those of a slice of time with the same
-verdict are one: their mean, the least and the largest. What hosts were like is taken over all
-rounds of a slice: means, and of disturbances the worst, since a mean over an hour would hide them.
-Slices are aligned with the hours of UTC. What did not take place is kept as stretches of time.
+If there are few, every round is a point. Otherwise the rounds of a time slice with the same verdict
+are one point: their mean, minimum and maximum. The hosts' load is over all rounds of a slice:
+means, and of disturbances the worst, since a mean over an hour would hide them. Slices are aligned
+with the hours of UTC. Rounds that did not take place are stretches of time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from trustbed.campaign.records import Load
 from trustbed.campaign.statistics.round_summary import VERDICTS, SeenRound
+from trustbed.scenario.campaign_model import Role
 from trustbed.workload import mean
 
 MOST = 400
@@ -29,18 +30,27 @@ _WIDTHS = (
 )
 _USES = (*VERDICTS, NOT_JUDGED)
 Columns: TypeAlias = dict[str, list[int | float | str | None]]
+RowT = TypeVar("RowT", bound=msgspec.Struct)
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):
-    """Rounds that did not take place, or not as they should.
+    """Rounds that were skipped or not complete.
 
-    How many, when, and why (a round's outcome, or the reason of a skip).
+    Their number, time, and kind (a round's outcome, or the reason of a skip).
     """
 
     kind: str
     from_ns: int
     to_ns: int
     rounds: int = 1
+
+
+class Range(NamedTuple):
+    """Throughput in bytes/second: the mean of some rounds, the lowest and the highest."""
+
+    mean: float
+    low: float
+    high: float
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +66,19 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     probe_min: float | None
     probe_max: float | None
 
+    def range(self, role: Role) -> Range | None:
+        """The throughput of a role's connections; ``None`` is unknown."""
+        if role == "data":
+            mean, low, high = self.data_mean, self.data_min, self.data_max
+        else:
+            mean, low, high = self.probe_mean, self.probe_min, self.probe_max
+        if mean is None or low is None or high is None:
+            return None
+        return Range(mean, low, high)
+
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """What hosts and the path were like at a moment."""
+    """The hosts' load and the pings at a moment."""
 
     at_ns: int
     rounds: int
@@ -75,13 +95,13 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """What is drawn of a pair.
+    """The timeline of a pair.
 
     Times ``at_ns`` are since the epoch: when the round began, or the middle of the slice.
 
     Attributes:
         slice_ns: Length of a slice; ``None``: every round by itself.
-        undated: Rounds of which nobody knows when they began; they are left out.
+        undated: Rounds whose start is unknown; they are left out.
         throughput: Columns of :class:`Point`.
         evidence: Columns of :class:`Moment`.
         absent: Columns of :class:`Stretch`, neighbours of one kind together.
@@ -94,6 +114,25 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     throughput: Columns
     evidence: Columns
     absent: Columns
+
+    @property
+    def points(self) -> list[Point]:
+        """The rows of ``throughput``."""
+        return _rows(Point, self.throughput)
+
+    @property
+    def moments(self) -> list[Moment]:
+        """The rows of ``evidence``."""
+        return _rows(Moment, self.evidence)
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """The rows of ``absent``."""
+        return _rows(Stretch, self.absent)
+
+    def values(self, name: str) -> list[float | None]:
+        """A quantity of ``evidence``, moment by moment; ``None`` is unknown."""
+        return [getattr(moment, name) for moment in self.moments]
 
 
 def slice_width(span_ns: int, most: int) -> int:
@@ -109,7 +148,7 @@ def timeline(
     to_ns: int,
     most: int = MOST,
 ) -> Timeline:
-    """What is drawn of a pair."""
+    """The timeline of a pair."""
     dated = [one for one in rounds if one.at_ns is not None]
     count = len(dated) + sum(one.rounds for one in stretches)
     width = slice_width(max(to_ns - from_ns, 1), most) if count > most else None
@@ -187,17 +226,25 @@ def _joined(stretches: Iterable[Stretch], width: int | None) -> list[Stretch]:
         begin, end = one.from_ns, max(one.to_ns, one.from_ns)
         if width is not None:
             begin, end = begin // width * width, max(-(-end // width), begin // width + 1) * width
-        place = last.get(one.kind)
-        if place is not None and begin <= found[place].to_ns:
-            found[place] = msgspec.structs.replace(
-                found[place],
-                to_ns=max(end, found[place].to_ns),
-                rounds=found[place].rounds + one.rounds,
+        index = last.get(one.kind)
+        if index is not None and begin <= found[index].to_ns:
+            found[index] = msgspec.structs.replace(
+                found[index],
+                to_ns=max(end, found[index].to_ns),
+                rounds=found[index].rounds + one.rounds,
             )
         else:
             last[one.kind] = len(found)
             found.append(msgspec.structs.replace(one, from_ns=begin, to_ns=end))
     return found
+
+
+def _rows(row: type[RowT], columns: Columns) -> list[RowT]:
+    names = list(columns)
+    return [
+        row(**dict(zip(names, values, strict=True)))
+        for values in zip(*columns.values(), strict=True)
+    ]
 
 
 def _columns(rows: Iterable[Point | Moment | Stretch]) -> Columns:

@@ -1,12 +1,12 @@
 """Two-point results summed over all connections of a pair of hosts and a role.
 
-Losses are counted between the two hosts, so a share of them is the path's and nobody else's. It is
-a share of the frames whose fate is known: what was on its way when a capture began or ended is in
-neither count. Of one-way delays the smallest is as wrong as the comparison of the two clocks; what
-lies above it is not. Medians are over connections.
+Losses are counted between the two hosts, so they are the path's. The loss rate is a share of the
+frames that are known to be delivered or lost: frames in flight when a capture began or ended are in
+neither count. The error of the clock comparison is in the minimum one-way delay, and not in the
+increase above it. Medians are over connections.
 
 Connections with frames that only the receiver's capture has are left out of losses, and so are
-those of a round whose receiver's capture dropped packets: one of the captures missed something.
+those of a round whose receiver's capture dropped packets: one of the captures is incomplete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COUNTS = ("lost_between", "needless", "reordered")
 
 
 class TwoPointSums(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts, shares of the frames sent whose fate is known, medians in seconds.
+    """Counts, shares of the frames that are known to be delivered or lost, medians in seconds.
 
     ``counted`` connections are in the counts; ``receiver_share`` is the receiver's part of a round
     trip.
@@ -68,14 +68,14 @@ class TwoPointSummary:
         self._times = {name: array("d") for name in _TIMES}
 
     def add(self, row: JudgedConnection) -> None:
-        """Takes a connection's row; one that was not captured at both ends is passed over.
+        """Adds a connection; ignores one that was not captured at both ends.
 
-        What is lost is not known of all others.
+        Losses of some others are unknown.
         """
         if row.lost_between is None and row.sent_between is None:
             return
         self.connections += 1
-        sent = _fates(row)
+        sent = _known(row)
         if sent and row.lost_between is not None and not row.unseen:
             self._counted += 1
             self._sent += sent
@@ -111,10 +111,10 @@ class TwoPointSummary:
         )
 
 
-def _fates(row: JudgedConnection) -> int | None:
-    """Frames that passed or were lost.
+def _known(row: JudgedConnection) -> int | None:
+    """Frames that are known to be delivered or lost.
 
-    Of rounds judged before these were told apart, all that were sent.
+    In rounds judged by versions without that distinction, all that were sent.
     """
     if row.passed_between is not None and row.lost_between is not None:
         return row.passed_between + row.lost_between

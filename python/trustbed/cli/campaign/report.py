@@ -38,9 +38,9 @@ def run(words: Sequence[str]) -> int:
         from trustbed.report import placing
 
         placing.check_file(options.out)
-    from trustbed.campaign.results import campaign_text_of, read_json
+    from trustbed.campaign.results import campaign_text_of, read_model
 
-    model = read_json(directory, timeline=True)
+    model = read_model(directory, timeline=True)
     about = describe(words, "campaign report")
     if options.out is not None:
         from trustbed.report.campaign import page

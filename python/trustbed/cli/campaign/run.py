@@ -89,7 +89,7 @@ def run(words: Sequence[str]) -> int:
 
 def _carry_out(study: CampaignFile, options: argparse.Namespace, words: Sequence[str]) -> int:
     from trustbed.campaign.api import default_directory, measure
-    from trustbed.campaign.results import read_json
+    from trustbed.campaign.results import read_model
     from trustbed.campaign.runner import CampaignDirectory
     from trustbed.run.owned_directory import RunDirectoryError
 
@@ -111,7 +111,7 @@ def _carry_out(study: CampaignFile, options: argparse.Namespace, words: Sequence
                 file=sys.stderr,
             )
             raise
-    return show(read_json(directory.path), options, about)
+    return show(read_model(directory.path), options, about)
 
 
 class _Lines(RoundListener):

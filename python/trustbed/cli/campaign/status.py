@@ -10,11 +10,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trustbed.cli import DISCARD, FINE, REVIEW, arguments, terminal
 from trustbed.cli.analyze import describe
 from trustbed.report import printable
+
+if TYPE_CHECKING:
+    from trustbed.campaign.model import CampaignModel
 
 COLUMNS = """\
 columns of the table of each pair, a row per index and role:
@@ -68,9 +71,9 @@ def run(words: Sequence[str]) -> int:
         raise arguments.UsageError(
             "--round chooses what --resources writes", "add --resources FILE.parquet"
         )
-    from trustbed.campaign.results import read_json
+    from trustbed.campaign.results import read_model
 
-    code = show(read_json(directory), options, describe(words, "campaign status"))
+    code = show(read_model(directory), options, describe(words, "campaign status"))
     if options.resources is not None:
         from trustbed.campaign.metrics import write_resources
         from trustbed.report.words import counted
@@ -117,7 +120,7 @@ def _round(text: str) -> tuple[str, int]:
 
 
 def show(
-    model: Mapping[str, Any],
+    model: CampaignModel,
     options: argparse.Namespace,
     about: Mapping[str, Any],
     *,
@@ -125,7 +128,9 @@ def show(
 ) -> int:
     """Prints a campaign's results in the form that the options select; returns the exit code."""
     if options.json:
-        printable.write_json({"trustbed": about, **model})
+        from trustbed.campaign.results import as_json
+
+        printable.write_json({"trustbed": about, **as_json(model)})
     elif not options.quiet:
         from trustbed.report.campaign import text
 
@@ -139,7 +144,7 @@ def show(
         )
         if wrote is not None:
             printable.write(f"wrote {wrote}\n")
-    uses = [pair["uses"] for pair in model["pairs"]]
+    uses = [pair.uses for pair in model.pairs]
     if options.fail_on is not None and any(one["discard"] for one in uses):
         return DISCARD
     return REVIEW if options.fail_on == "review" and any(one["review"] for one in uses) else FINE

@@ -189,12 +189,12 @@ def thinned(rows: list[Json], by: Sequence[str], most: int = POINTS) -> list[Jso
     if len(rows) <= most:
         return rows
     width = max(1, -(-len(rows) * (len(by) + 1) // most))
-    kept: set[int] = {0, len(rows) - 1}
+    drawn: set[int] = {0, len(rows) - 1}
     for start in range(0, len(rows), width):
         indices = range(start, min(start + width, len(rows)))
-        kept.update(max(indices, key=_value_at(rows, field)) for field in by)
-        kept.add(min(indices, key=_value_at(rows, by[0])))
-    return [rows[index] for index in sorted(kept)]
+        drawn.update(max(indices, key=_value_at(rows, field)) for field in by)
+        drawn.add(min(indices, key=_value_at(rows, by[0])))
+    return [rows[index] for index in sorted(drawn)]
 
 
 def _value_at(rows: list[Json], field: str) -> Callable[[int], float]:

@@ -318,7 +318,7 @@ def rate(streams: Streams, *, height: int = 240) -> Spec:
 def _gaps(stream: Stream) -> Rows:
     """Steps of the distribution.
 
-    Gaps of 0 stand at a microsecond, or at a nanosecond where the capture's clock is finer.
+    Gaps of 0 are drawn at a microsecond, or at a nanosecond where the capture's clock is finer.
     """
     steps = (stream.get("gaps") or {}).get("cumulative") or ()
     finest = min((seconds for seconds, _ in steps if seconds > 0), default=SHORTEST)

@@ -178,7 +178,7 @@ def bottleneck(stream: Stream) -> str:
 def notes(stream: Stream) -> list[str]:
     """The assumptions.
 
-    What had to be done to the packets first (offload, clock steps) is among the findings.
+    Corrections of the packets (offload, clock steps) are among the findings.
     """
     message = [
         OPEN_LOOP,

@@ -1,16 +1,17 @@
 """The charts of a campaign.
 
-Throughput over time with what the hosts were like below it, causes, hours of the day.
+Throughput over time with the hosts' load below it, causes, hours of the day.
 
-Each takes parts of the model that ``trustbed report --json`` prints and returns a plain dictionary.
-Nothing here measures. The charts of a pair of hosts stand above each other on one axis of time, in
-UTC.
+Each takes parts of a campaign's model and returns a Vega-Lite specification. Nothing here measures.
+The charts of a pair of hosts are above each other on one axis of time, in UTC.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from trustbed.report.charts.drawing import (
     RATE_LABEL,
@@ -20,11 +21,15 @@ from trustbed.report.charts.drawing import (
     frame,
     layer,
     quantity_axis,
-    rows,
     tooltip,
 )
 from trustbed.report.charts.palette import LIGHT
-from trustbed.report.records import Row, Rows, Spec
+from trustbed.report.records import Rows, Spec
+
+if TYPE_CHECKING:
+    from trustbed.campaign.statistics.avoidance import Hour
+    from trustbed.campaign.statistics.timeline import Timeline
+    from trustbed.scenario.campaign_model import Role
 
 USES = {
     "trust": "allowed",
@@ -37,7 +42,7 @@ _SHAPES = {"trust": "circle", "review": "triangle-up", "discard": "cross", "not_
 SENDER, RECEIVER = "sender", "receiver"
 _BOTH = {SENDER: "data", RECEIVER: "window"}
 _EXTENT = {"minExtent": 78, "maxExtent": 78, "labelLimit": 74}
-"""Axis labels of stacked charts take the same room, so that their time axes line up."""
+"""Axis labels of stacked charts have the same width, so that their time axes line up."""
 _TALL, _PANEL, _STEP = 190, 74, 17
 _SHORT = 600_000
 _WHEN = (
@@ -87,10 +92,10 @@ def _quantity(field: str, *, title: str, label: str, ticks: int) -> Spec:
     return {**axis, "scale": {"zero": True, "nice": True}, "axis": {**axis["axis"], **_EXTENT}}
 
 
-def _span(timeline: Row) -> dict[str, float | None]:
+def _span(timeline: Timeline) -> dict[str, float | None]:
     return {
-        "first": timeline["from_ns"] // _MS,
-        "last": max(timeline["to_ns"] // _MS, timeline["from_ns"] // _MS + 1),
+        "first": timeline.from_ns // _MS,
+        "last": max(timeline.to_ns // _MS, timeline.from_ns // _MS + 1),
     }
 
 
@@ -104,26 +109,27 @@ _WHEN_TIP: Spec = {
 
 
 def throughput(
-    timeline: Row, *, role: str, words: Mapping[str, str], mean: float | None = None
+    timeline: Timeline, *, role: Role, words: Mapping[str, str], mean: float | None = None
 ) -> Spec:
     """Throughput of the data connections or the probes by round or time slice, by verdict.
 
-    ``words`` is what each verdict is called, of those that a page shows; ``mean`` what the network
-    gives in B/s.
+    ``words`` are the names of the verdicts that a page shows; ``mean`` is the network's throughput
+    in B/s.
     """
     title = "data" if role == "data" else "probes"
-    points = [
+    shown = timeline.points
+    points: Rows = [
         {
-            "t": row["at_ns"] // _MS,
-            "word": words[row["use"]],
-            "rounds": row["rounds"],
-            "bits": row[f"{role}_mean"] * 8,
-            "low": row[f"{role}_min"] * 8,
-            "high": row[f"{role}_max"] * 8,
+            "t": point.at_ns // _MS,
+            "word": words[point.use],
+            "rounds": point.rounds,
+            "bits": found.mean * 8,
+            "low": found.low * 8,
+            "high": found.high * 8,
         }
         for use in words
-        for row in rows(timeline["throughput"])
-        if row["use"] == use and row[f"{role}_mean"] is not None
+        for point in shown
+        if point.use == use and (found := point.range(role)) is not None
     ]
     vertical = _quantity("bits", title=title, label=RATE_LABEL, ticks=5 if role == "data" else 3)
     legend = {"title": None, "orient": "top"} if role == "data" else None
@@ -176,7 +182,7 @@ def throughput(
     )
 
 
-def evidence(timeline: Row, columns: Mapping[str, str], *, title: str, kind: str) -> Spec:
+def evidence(timeline: Timeline, columns: Mapping[str, str], *, title: str, kind: str) -> Spec:
     """Measurements beside the connections, over time.
 
     One line per word of ``columns``, each with its column.
@@ -221,49 +227,43 @@ def evidence(timeline: Row, columns: Mapping[str, str], *, title: str, kind: str
     )
 
 
-def _with_gaps(timeline: Row, columns: Mapping[str, str]) -> Rows:
+def _with_gaps(timeline: Timeline, columns: Mapping[str, str]) -> Rows:
     """Rows of a line per word; where moments are missing, one without a value parts the line."""
-    moments = rows(timeline["evidence"])
-    steps = sorted(later["at_ns"] - earlier["at_ns"] for earlier, later in pairwise(moments))
-    usual = timeline["slice_ns"] or (steps[len(steps) // 2] if steps else 0)
+    moments = timeline.moments
+    steps = sorted(later.at_ns - earlier.at_ns for earlier, later in pairwise(moments))
+    usual = timeline.slice_ns or (steps[len(steps) // 2] if steps else 0)
     found: Rows = []
     for word, column in columns.items():
         last: int | None = None
-        for row in moments:
-            if row[column] is None:
+        for moment, value in zip(moments, timeline.values(column), strict=True):
+            if value is None:
                 continue
-            if last is not None and row["at_ns"] - last > 3 * usual:
+            if last is not None and moment.at_ns - last > 3 * usual:
                 found.append({"t": last // _MS + 1, "word": word, "rounds": 0, "value": None})
-            found.append(
-                {
-                    "t": row["at_ns"] // _MS,
-                    "word": word,
-                    "rounds": row["rounds"],
-                    "value": row[column],
-                }
-            )
-            last = row["at_ns"]
+            at = moment.at_ns // _MS
+            found.append({"t": at, "word": word, "rounds": moment.rounds, "value": value})
+            last = moment.at_ns
     return found
 
 
 def absences(
-    timeline: Row, down: Mapping[str, Sequence[tuple[int, int]]], words: Mapping[str, str]
+    timeline: Timeline, down: Mapping[str, Sequence[tuple[int, int]]], words: Mapping[str, str]
 ) -> Spec:
-    """Rounds that did not take place, or not as they should, and hosts that were down.
+    """Rounds that were skipped or not complete, and times when hosts were down.
 
     A row per kind, with the axis of time.
 
-    ``words`` is what kinds are called; ``down`` has from when to when hosts were not there. Without
-    any of it the axis is drawn alone.
+    ``words`` are the names of kinds; ``down`` has the beginning and end of each downtime. Without
+    any of them the axis is drawn alone.
     """
-    found = [
+    found: Rows = [
         {
-            "kind": words.get(row["kind"], row["kind"]),
-            "t": row["from_ns"] // _MS,
-            "end": max(row["to_ns"], row["from_ns"]) // _MS,
-            "rounds": row["rounds"],
+            "kind": words.get(one.kind, one.kind),
+            "t": one.from_ns // _MS,
+            "end": max(one.to_ns, one.from_ns) // _MS,
+            "rounds": one.rounds,
         }
-        for row in rows(timeline["absent"])
+        for one in timeline.stretches
     ]
     found += [
         {"kind": f"{host} down", "t": begin // _MS, "end": end // _MS, "rounds": None}
@@ -279,7 +279,7 @@ def absences(
         "scale": {"domain": kinds},
         "axis": {**_EXTENT, "grid": False, "domain": False, "ticks": False},
     }
-    shortest = (timeline["to_ns"] - timeline["from_ns"]) // _MS * _POINT_SHARE
+    shortest = (timeline.to_ns - timeline.from_ns) // _MS * _POINT_SHARE
     short = [
         {**row, "middle": (row["t"] + row["end"]) // 2}
         for row in found
@@ -298,7 +298,7 @@ def absences(
     return frame(
         description="What did not take place",
         datasets={
-            "axis": [{"t": timeline["from_ns"] // _MS, "kind": kinds[0]}],
+            "axis": [{"t": timeline.from_ns // _MS, "kind": kinds[0]}],
             "stretches": [row for row in found if row["end"] - row["t"] >= shortest],
             "moments": short,
         },
@@ -327,16 +327,21 @@ def absences(
     )
 
 
-def causes(found: Sequence[Row], words: Mapping[str, str]) -> Spec:
-    """How often each cause was found: a bar per cause, coloured by verdict.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseBar:
+    """A cause in words, its verdict, and how many connections it limited."""
 
-    ``found`` has ``cause`` in words, ``use`` and a count.
-    """
+    cause: str
+    use: str
+    connections: int
+
+
+def causes(bars: Sequence[CauseBar], words: Mapping[str, str]) -> Spec:
+    """How often each cause was found: a bar per cause, coloured by verdict."""
     marks = [
-        {"cause": row["cause"], "word": words[row["use"]], "connections": row["connections"]}
-        for row in found
+        {"cause": bar.cause, "word": words[bar.use], "connections": bar.connections} for bar in bars
     ]
-    labels = list(dict.fromkeys(row["cause"] for row in marks))
+    labels = list(dict.fromkeys(bar.cause for bar in bars))
     vertical = {
         "field": "cause",
         "type": "nominal",
@@ -378,21 +383,21 @@ def causes(found: Sequence[Row], words: Mapping[str, str]) -> Spec:
 BAD, ORDINARY = "to be avoided", "as the others, or too few rounds"
 
 
-def hours(found: Sequence[Row], overall: float | None) -> Spec:
+def hours(found: Sequence[Hour], overall: float | None) -> Spec:
     """The share of rounds to be discarded by hour of the day; the dashed line is that of all."""
     marks = [
         {
-            "hour": f"{row['hour']:02}",
-            "word": BAD if row["avoid"] else ORDINARY,
-            "share": row["share"],
-            "low": row["share_low"],
-            "high": row["share_high"],
-            "rounds": row["rounds"],
-            "discarded": row["discarded"],
-            "days": row["days_discarded"],
+            "hour": f"{one.hour:02}",
+            "word": BAD if one.avoid else ORDINARY,
+            "share": one.share,
+            "low": one.share_low,
+            "high": one.share_high,
+            "rounds": one.rounds,
+            "discarded": one.discarded,
+            "days": one.days_discarded,
         }
-        for row in found
-        if row["rounds"]
+        for one in found
+        if one.rounds
     ]
     horizontal = {
         "field": "hour",

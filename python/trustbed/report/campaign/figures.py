@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from trustbed.campaign.statistics.timeline import Timeline
 from trustbed.diagnose.causes import cause_in_words
 from trustbed.report import words
 from trustbed.report.campaign import charts as charts
 from trustbed.report.campaign import words as campaign_words
-from trustbed.report.campaign.words import USE_WORDS, Model
+from trustbed.report.campaign.words import USE_WORDS
 from trustbed.report.html.elements import Figure
 from trustbed.report.html.payload import Payload
-from trustbed.report.records import Row, Spec
+
+if TYPE_CHECKING:
+    from trustbed.campaign.model import CampaignModel, PairResults
+    from trustbed.scenario.campaign_model import Role
 
 KINDS = {
     "partial": "partial",
@@ -73,21 +78,31 @@ class Series:
     reading: str
 
 
-def uses(model: Model) -> dict[str, str]:
+def uses(model: CampaignModel) -> dict[str, str]:
     """The names of the verdicts that occur.
 
     The same for all charts of a page, so that they are drawn alike.
     """
-    seen = {use for pair in model["pairs"] for use in pair["timeline"]["throughput"].get("use", ())}
+    seen = {use for pair in model.pairs for use in timeline_of(pair).throughput.get("use", ())}
     return {use: word for use, word in USE_WORDS.items() if use in seen}
 
 
-def series(model: Model, pair: Row, payload: Payload) -> Series:
+def timeline_of(pair: PairResults) -> Timeline:
+    """The timeline of a pair in a model that was read with it."""
+    assert isinstance(pair.timeline, Timeline), "read_model(timeline=True)"
+    return pair.timeline
+
+
+def series(model: CampaignModel, pair: PairResults, payload: Payload) -> Series:
     """The rounds of a pair over time."""
-    timeline, called = pair["timeline"], uses(model)
-    network = pair["statement"]["network"]["throughput_mean"]
+    timeline, called = timeline_of(pair), uses(model)
+    network = pair.statement.network.throughput_mean
     panels: list[Panel] = []
-    for role, mean, size in (("data", network, "tall"), ("probe", None, "panel")):
+    roles: list[tuple[Role, float | None, str]] = [
+        ("data", network, "tall"),
+        ("probe", None, "panel"),
+    ]
+    for role, mean, size in roles:
         spec = charts.throughput(timeline, role=role, words=called, mean=mean)
         if spec["datasets"]:
             panels.append(Panel(chart=payload.add(spec), words=_range(timeline, role), size=size))
@@ -96,7 +111,7 @@ def series(model: Model, pair: Row, payload: Payload) -> Series:
         known = {
             word: column
             for word, column in columns.items()
-            if any(one is not None for one in timeline["evidence"].get(column, ()))
+            if any(value is not None for value in timeline.values(column))
         }
         if not known:
             missing.append(title)
@@ -106,49 +121,41 @@ def series(model: Model, pair: Row, payload: Payload) -> Series:
             Panel(chart=payload.add(spec), words=_most(timeline, title, kind, known), size="panel")
         )
     down = {
-        one["host"]: _closed(one["down"], timeline["to_ns"])
-        for one in model["hosts"]
-        if one["host"] in _hosts(pair) and one["down"]
+        one.host: _closed(one.down, timeline.to_ns)
+        for one in model.hosts
+        if one.host in (pair.sender, pair.receiver) and one.down
     }
     spec = charts.absences(timeline, down, KINDS)
     panels.append(Panel(chart=payload.add(spec), words=_absent(timeline), size="events"))
     return Series(panels=panels, note=_note(timeline), missing=missing, reading=_READING)
 
 
-def _hosts(pair: Row) -> tuple[str, str]:
-    return pair["sender"], pair["receiver"]
+def _closed(spans: Sequence[tuple[int, int | None]], last: int) -> list[tuple[int, int]]:
+    return [(begin, last if end is None else end) for begin, end in spans]
 
 
-def _closed(spans: Sequence[Sequence[int | None]], last: int) -> list[tuple[int, int]]:
-    return [(begin or 0, last if end is None else end) for begin, end in spans]
-
-
-def _range(timeline: Row, role: str) -> str:
-    columns = timeline["throughput"]
-    low = min((one for one in columns[f"{role}_min"] if one is not None), default=None)
-    high = max((one for one in columns[f"{role}_max"] if one is not None), default=None)
+def _range(timeline: Timeline, role: Role) -> str:
+    ranges = [point.range(role) for point in timeline.points]
+    low = min((one.low for one in ranges if one is not None), default=None)
+    high = max((one.high for one in ranges if one is not None), default=None)
     what = "data connections" if role == "data" else "probes"
     return f"Throughput of the {what} over time, from {words.rate(low)} to {words.rate(high)}."
 
 
-def _most(timeline: Row, title: str, kind: str, columns: Row) -> str:
+def _most(timeline: Timeline, title: str, kind: str, columns: Mapping[str, str]) -> str:
     shape = words.percent if kind == "share" else words.duration
-    reported = [
-        (
-            f"{word} {shape(max(one for one in timeline['evidence'][column] if one is not None))} "
-            "at most"
-        )
+    most = {
+        word: max(one for one in timeline.values(column) if one is not None)
         for word, column in columns.items()
-    ]
+    }
+    reported = [f"{word} {shape(value)} at most" for word, value in most.items()]
     return f"{title[0].upper()}{title[1:]} over time: {', '.join(reported)}."
 
 
-def _absent(timeline: Row) -> str:
+def _absent(timeline: Timeline) -> str:
     counts: dict[str, int] = {}
-    for kind, rounds in zip(
-        timeline["absent"].get("kind", ()), timeline["absent"].get("rounds", ()), strict=True
-    ):
-        counts[kind] = counts.get(kind, 0) + rounds
+    for stretch in timeline.stretches:
+        counts[stretch.kind] = counts.get(stretch.kind, 0) + stretch.rounds
     reported = ", ".join(
         f"{words.counted(count, 'round')} {KINDS.get(kind, kind)}" for kind, count in counts.items()
     )
@@ -159,42 +166,42 @@ def _absent(timeline: Row) -> str:
     )
 
 
-def _note(timeline: Row) -> str:
+def _note(timeline: Timeline) -> str:
     parts = []
-    if timeline["slice_ns"] is not None:
+    if timeline.slice_ns is not None:
         parts.append(
-            f"A mark stands for the rounds of {campaign_words.length(timeline['slice_ns'])} with "
+            f"A mark stands for the rounds of {campaign_words.length(timeline.slice_ns)} with "
             "the same verdict: their mean, with a line from the least to the largest. Of what was "
             "stolen, throttled, missed and late the worst round of that time is drawn, of the "
             "rest the mean."
         )
-    if timeline["undated"]:
+    if timeline.undated:
         parts.append(
-            f"The start of {words.counted(timeline['undated'], 'round')} is not recorded; "
+            f"The start of {words.counted(timeline.undated, 'round')} is not recorded; "
             "they are not drawn."
         )
     return " ".join(parts)
 
 
-def causes(pair: Row, payload: Payload) -> Figure | None:
+def causes(pair: PairResults, payload: Payload) -> Figure | None:
     """What limited the data connections."""
     found = [
-        {
-            "cause": cause_in_words(one["cause"], one["verdict"]),
-            "use": one["verdict"],
-            "connections": one["connections"],
-        }
-        for one in pair["causes"]
-        if one["role"] == "data"
+        charts.CauseBar(
+            cause=cause_in_words(one.cause, one.verdict),
+            use=one.verdict,
+            connections=one.connections,
+        )
+        for one in pair.causes
+        if one.role == "data"
     ]
     if not found:
         return None
-    whole = sum(one["connections"] for one in found)
-    reported = [f"{one['cause']} {words.percent(one['connections'] / whole)}" for one in found[:3]]
+    whole = sum(one.connections for one in found)
+    reported = [f"{one.cause} {words.percent(one.connections / whole)}" for one in found[:3]]
     probes = [
-        f"{cause_in_words(one['cause'], one['verdict'])} {words.count(one['connections'])}"
-        for one in pair["causes"]
-        if one["role"] == "probe"
+        f"{cause_in_words(one.cause, one.verdict)} {words.count(one.connections)}"
+        for one in pair.causes
+        if one.role == "probe"
     ]
     caption = f"Of {words.counted(whole, 'data connection')}: {', '.join(reported)}." + (
         f" Probes: {', '.join(probes[:3])}." if probes else ""
@@ -208,14 +215,13 @@ def causes(pair: Row, payload: Payload) -> Figure | None:
     )
 
 
-def hours(model: Model, payload: Payload) -> Figure | None:
+def hours(model: CampaignModel, payload: Payload) -> Figure | None:
     """Rounds to be discarded by the hour of the day; nothing where there are none to be shown."""
-    found = model["avoid"]["hours"]
-    if not found["rounds"]:
+    found = model.avoid.hours
+    if not found.rounds:
         return None
-    spec: Spec = charts.hours(found["hours"], found["share"])
     return Figure(
-        chart=payload.add(spec),
+        chart=payload.add(charts.hours(found.hours, found.share)),
         title="Rounds to be discarded by the hour of the day",
         caption=f"{campaign_words.share(found)} of all judged rounds.",
         definition="avoid",

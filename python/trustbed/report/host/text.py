@@ -60,7 +60,7 @@ def _head(host: HostModel, facts: HostFacts, width: int, paint: Paint) -> Iterat
     ):
         yield paint(_ROLES[host["fitness"]], line)
     if facts.flag("ended_early"):
-        yield "Stopped before all checks were done."
+        yield "Stopped before all checks were complete."
 
 
 def _grave(host: HostModel, width: int, paint: Paint) -> Iterator[str]:

@@ -22,7 +22,7 @@ UNKNOWN = "unknown"
 
 
 def headline(fitness: str, warnings: int, errors: int) -> str:
-    """What may be done with a host, and how many findings there are."""
+    """Whether a host is fit to measure on, and the number of findings."""
     counts = [
         words.counted(count, kind)
         for count, kind in ((errors, "error"), (warnings, "warning"))

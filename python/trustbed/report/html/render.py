@@ -1,7 +1,7 @@
 """From the model to one self-contained HTML file.
 
 The page carries its style, its script, Vega and its data, and forbids itself every network request.
-Vega comes from vl-convert, which is imported here and nowhere else, so that only a report pays for
+Vega comes from vl-convert, which is imported only here, so that only a report pays for
 it.
 """
 

@@ -49,11 +49,11 @@ def _distribution(columns: Mapping[str, Sequence[Any]], steps: int) -> Mapping[s
     length = len(columns["share"])
     if length <= steps:
         return columns
-    kept = sorted(
+    drawn = sorted(
         {index * (length - 1) // steps for index in range(steps + 1)}
         | set(range(length - TAIL, length))
     )
-    return {name: [values[index] for index in kept] for name, values in columns.items()}
+    return {name: [values[index] for index in drawn] for name, values in columns.items()}
 
 
 def _line(
@@ -62,8 +62,8 @@ def _line(
     times = columns["t"]
     if len(times) <= points:
         return columns
-    kept = sorted(_extremes(times, columns[value], columns.get("kind"), max(1, points // 2)))
-    return {name: [values[index] for index in kept] for name, values in columns.items()}
+    drawn = sorted(_extremes(times, columns[value], columns.get("kind"), max(1, points // 2)))
+    return {name: [values[index] for index in drawn] for name, values in columns.items()}
 
 
 def _extremes(

@@ -27,9 +27,9 @@ from trustbed.report.records import Json, Row, Spec
 from trustbed.report.run.records import Application, OverTime, Slowdown
 
 LINES = 7
-"""At most so many lines in one picture: as many as there are colours."""
+"""The largest number of lines in a chart: the number of colours."""
 SHARES = [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]
-"""Where axes of shares have their ticks."""
+"""The ticks of axes of shares."""
 QUANTILES = {0.05: "5 %", 0.5: "median", 0.9: "90 %", 0.95: "95 %", None: "mean"}
 _ROLES = {
     "5 %": "allowed",
@@ -344,7 +344,7 @@ def _label(unit: str) -> str:
 DEEPEST, AVERAGE, LOST = "deepest queue", "mean queue", "packets lost"
 REQUEST, FAILED, THROUGHPUT = "request", "failed request", "throughput"
 _EXTENT = {"minExtent": 62, "maxExtent": 62}
-"""The labels of axes that stand above each other take the same room, so that their times do."""
+"""The same width for the axis labels of stacked charts, so that their time axes align."""
 
 
 def application(shown: OverTime) -> Spec:

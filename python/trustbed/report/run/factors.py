@@ -1,4 +1,4 @@
-"""What the cells of a run have in common and what distinguishes them.
+"""The levels that the cells of a run share, and those that distinguish them.
 
 Groups that share a baseline, factors whose levels are numbers.
 """
@@ -86,12 +86,12 @@ def groups(cells: Iterable[CellResults]) -> list[list[CellResults]]:
 
     Cells without one are one group.
     """
-    held: dict[int | None, list[CellResults]] = {}
+    by_baseline: dict[int | None, list[CellResults]] = {}
     for cell in cells:
-        held.setdefault(cell.baseline, []).append(cell)
+        by_baseline.setdefault(cell.baseline, []).append(cell)
     return [
         sorted(group, key=lambda cell: (not cell.is_baseline, cell.number))
-        for group in held.values()
+        for group in by_baseline.values()
     ]
 
 

@@ -50,7 +50,7 @@ READING = {
 def of_workload(
     model: RunModel, pairs: Sequence[Found], group: Sequence[CellResults], payload: Payload
 ) -> list[Figure]:
-    """Slowdown, result against a factor, distributions: those that there is something for."""
+    """Slowdown, result against a factor, distributions of a workload; those with data."""
     found = [_slowdown(pairs, group, payload), _against(model, pairs, payload)]
     if not any(found) and len(pairs) > 1:
         found.append(_values(pairs, group, payload))

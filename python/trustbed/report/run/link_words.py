@@ -19,7 +19,7 @@ def _parts(one: Direction) -> Iterator[str]:
     if one.rate is not None:
         yield words.rate(one.rate / 8)
     else:
-        yield "as fast as it comes" if one.rate_trace is None else "a recorded rate"
+        yield "unlimited rate" if one.rate_trace is None else "rate trace"
     yield _delay(one)
     for name, bucket in (("policed", one.policer), ("shaped", one.shaper)):
         if bucket is not None:
@@ -27,13 +27,13 @@ def _parts(one: Direction) -> Iterator[str]:
                 f"{name} to {words.rate(bucket.rate / 8)} behind {words.size(bucket.burst_bytes)}"
             )
     for outage in one.outages:
-        what = "kept" if outage.keeps else "lost"
+        what = "packets held" if outage.keeps else "packets lost"
         yield f"out at {_time(outage.at_ns)} for {_time(outage.lasts_ns)} ({what})"
 
 
 def _delay(one: Direction) -> str:
     if one.delay_trace is not None:
-        return "recorded delays"
+        return "delay trace"
     if one.delay_steps is None:
         return _time(one.delay_ns)
     first, *others = one.delay_steps.steps

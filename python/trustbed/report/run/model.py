@@ -1,6 +1,4 @@
-"""A run directory as one plain model.
-
-What every report of a run shows, and what ``trustbed report --json`` prints.
+"""The model of a run: what every report shows and ``trustbed report --json`` prints.
 
     run          name, question, seed; how many repetitions are complete, judged, to be discarded
     factors      what was varied
@@ -8,7 +6,7 @@ What every report of a run shows, and what ``trustbed report --json`` prints.
     repetitions  each with its use and why, its findings, its emulator's departure error
     queues       one repetition of each cell over time
 
-Repetitions that are to be discarded do not count, unless a cell has no other: then
+Repetitions that are to be discarded do not count, unless a cell has no others:
 ``only_discarded`` is then true. Numbers are in base units, unknown is null. Judges nothing:
 verdicts and findings are those of the repetitions' files.
 """
@@ -41,17 +39,17 @@ from trustbed.report.run.results import result
 from trustbed.workload import mean, mean_interval
 
 SCHEMA_VERSION = 1
-"""Raised when a field changes its meaning or goes away; new fields do not raise it."""
+"""Increased when a field changes its meaning or is removed, not when one is added."""
 
 CHARTED = 16
-"""The number of cells of which a repetition is shown over time."""
+"""The number of cells for which one repetition is shown over time."""
 
 
 def read_model(path: Path) -> RunModel:
     """The model of a run, whatever its state.
 
     Raises:
-        RunDirectoryError: There is none, or something in it is damaged.
+        RunDirectoryError: There is no run, or a file of it is damaged.
     """
     run = Run(path)
     chosen = {cell["number"]: _counted(run.of(cell["number"])) for cell in run.cells}
@@ -125,10 +123,7 @@ def _cell(run: Run, cell: Row, chosen: Mapping[int, Sequence[Repetition]]) -> Ce
 
 
 def _baseline(run: Run, cell: Row) -> int | None:
-    """The cell without background, where there is one with.
-
-    A cell without a baseline is compared with nothing.
-    """
+    """The number of a cell's baseline; ``None`` if no other cell is compared with it."""
     baseline = cell.get("baseline")
     others = sum(one.get("baseline") == baseline for one in run.cells)
     return baseline if baseline is not None and others > 1 else None
@@ -159,16 +154,16 @@ def _rtt(repetitions: Iterable[Repetition], workload: str) -> float | None:
     return _mean_of(rows, "rtt_mean_ns", SECOND)
 
 
-# What passed the links.
+# Background and links.
 
 
 def _backgrounds(repetitions: Sequence[Repetition]) -> list[Background]:
-    """What every source of background sent and what of it arrived, the repetitions together."""
-    held: dict[str, list[Row]] = {}
+    """Offered and received traffic of every background source, over all repetitions."""
+    by_name: dict[str, list[Row]] = {}
     for each in repetitions:
         for one in each.record.get("backgrounds") or ():
-            held.setdefault(one["name"], []).append(one)
-    return [_background(name, rows) for name, rows in held.items()]
+            by_name.setdefault(one["name"], []).append(one)
+    return [_background(name, rows) for name, rows in by_name.items()]
 
 
 def _background(name: str, rows: Sequence[Row]) -> Background:
@@ -222,19 +217,19 @@ def _arrived(row: Row) -> int | None:
 
 
 def _rate(send: Row) -> float | None:
-    """Offered bits per second, over the whole seconds that the source was at work."""
+    """Offered bits per second, over the complete seconds in which the source sent."""
     seconds = send.get("offered_ip_bytes_per_second") or ()
-    whole = seconds[:-1] if len(seconds) > 1 else seconds
-    return 8 * sum(whole) / len(whole) if whole else None
+    complete = seconds[:-1] if len(seconds) > 1 else seconds
+    return 8 * sum(complete) / len(complete) if complete else None
 
 
 def _pipes(repetitions: Sequence[Repetition]) -> list[Pipe]:
     """Every pipe of the emulator: means over the repetitions, and the deepest queue of all."""
-    held: dict[str, list[Row]] = {}
+    by_name: dict[str, list[Row]] = {}
     for each in repetitions:
         for pipe in (each.record.get("emulator") or {}).get("pipes") or ():
-            held.setdefault(pipe["name"], []).append(pipe)
-    return [_pipe(name, rows) for name, rows in held.items()]
+            by_name.setdefault(pipe["name"], []).append(pipe)
+    return [_pipe(name, rows) for name, rows in by_name.items()]
 
 
 def _pipe(name: str, rows: Sequence[Row]) -> Pipe:
@@ -269,11 +264,11 @@ def _mean_of(rows: Iterable[Row], key: str, unit: float = 1.0) -> float | None:
 
 def _burstiness(repetitions: Sequence[Repetition]) -> list[Burstiness]:
     """The burstiness of the captures, a row per capture point: means over the repetitions."""
-    held: dict[str, list[Row]] = {}
+    by_name: dict[str, list[Row]] = {}
     for each in repetitions:
         table = each.table("burstiness")
         for row in table.to_pylist() if table is not None else ():
-            held.setdefault(row["capture"], []).append(row)
+            by_name.setdefault(row["capture"], []).append(row)
     keys = (
         "mean_rate_bits_per_second",
         "max_q_mean_bytes",
@@ -282,11 +277,11 @@ def _burstiness(repetitions: Sequence[Repetition]) -> list[Burstiness]:
     )
     return [
         Burstiness(capture=name, **{key: _mean_of(rows, key) for key in keys})
-        for name, rows in held.items()
+        for name, rows in by_name.items()
     ]
 
 
-# What each repetition is worth.
+# Repetitions.
 
 
 def _repetition(one: Repetition, run: Run) -> RepetitionSummary:

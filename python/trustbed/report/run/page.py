@@ -32,7 +32,7 @@ from trustbed.report.run.records import (
 from trustbed.report.run.words import Found, span, times
 
 LISTED = 15
-"""At most so many repetitions are listed with their findings."""
+"""The number of repetitions listed with their findings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def _line(cell: CellResults, group: Sequence[CellResults], cells: Sequence[Cell]
 
 
 def _limited(one: WorkloadResult) -> Cell:
-    """What limited most of its transfers, with the verdict; what limited the others in small."""
+    """The cause of most transfers; below it the other causes, with counts and verdicts."""
     limited = run_words.limits(one.transfers)
     if not limited:
         return Cell("–")
@@ -129,7 +129,7 @@ def _limited(one: WorkloadResult) -> Cell:
 
 
 def _compared(pairs: Sequence[Found], group: Sequence[CellResults]) -> Table:
-    """How much slower than without background."""
+    """The slowdown against the baseline, at each quantile."""
     shares = [
         share
         for share in QUANTILES
@@ -144,8 +144,11 @@ def _compared(pairs: Sequence[Found], group: Sequence[CellResults]) -> Table:
     )
     lines = []
     for cell, one in pairs:
-        held = {point.share: point for point in one.slowdown}
-        cells = [_factor(held[share]) if share in held else Cell(words.UNKNOWN) for share in shares]
+        by_share = {point.share: point for point in one.slowdown}
+        cells = [
+            _factor(by_share[share]) if share in by_share else Cell(words.UNKNOWN)
+            for share in shares
+        ]
         lines.append(_line(cell, group, [*cells, *([_increase(one)] if grown else [])]))
     return Table(first="Against the baseline", columns=columns, lines=lines)
 
@@ -248,7 +251,7 @@ def backgrounds(model: RunModel) -> Table | None:
 
 
 def pipes(model: RunModel) -> Table | None:
-    """What the emulated links did, a line per cell and pipe."""
+    """Traffic, queue and drops of the emulated links, a line per cell and pipe."""
     columns = [
         ("Carried", ""),
         ("Packets", ""),
@@ -313,10 +316,7 @@ class Unusable:
 
 
 def unusable(model: RunModel) -> list[Unusable]:
-    """At most so many of those that were carried out, the worst first.
-
-    All of them are in the table.
-    """
+    """The worst repetitions that must not be used; the table has all of them."""
     found = [
         Unusable(
             directory=one.directory,
@@ -456,10 +456,7 @@ def _made(reported: RunSummary) -> str:
 
 
 def _host(host: Row) -> str:
-    """The facts about the machine, in one line.
-
-    What decides how well it can emulate, and nothing that only it is called.
-    """
+    """The facts about the machine that affect emulation; none that identify it."""
     kernel = re.match(r"\d+\.\d+", str(host.get("kernel") or ""))
     cores, memory, load = (
         host.get("processors_allowed"),
@@ -487,7 +484,7 @@ def _provenance(reported: RunSummary, about: Row) -> Provenance:
 
 
 def write(path: Path, model: RunModel, about: Row, *, scenario: str = "") -> None:
-    """The page as a file, complete or not at all."""
+    """Writes the page to a file atomically."""
     text = render(model, about, scenario=scenario)
     with whole_file(path) as stream:
         stream.write(text)

@@ -1,10 +1,8 @@
-"""What went on in one repetition over time.
+"""One repetition over time: the queue of each pipe (from the ledger) and the results of workloads.
 
-The queue of each pipe from the ledger, and the application's own numbers beside it.
-
-Time is cut into slices; of each slice the deepest queue that a packet found, the mean of what all
-found, and the packets that were lost there. A slice in which no packet came has no row: the
-depth of the queue is then unknown. Reads the ledger in pieces.
+Time is divided into slices. Each slice has the deepest queue that an arriving packet found, the
+mean over all packets, and the number of lost packets. A slice without packets has no row, since the
+depth of the queue is unknown then. The ledger is read in batches.
 """
 
 from __future__ import annotations
@@ -21,11 +19,11 @@ from trustbed.report.run.reading import SECOND, Repetition
 from trustbed.report.run.records import Application, OverTime, PipeOverTime
 
 SLICES = 300
-"""The time of a repetition is cut into so many."""
+"""The number of slices of a repetition."""
 PIPES = 3
-"""At most so many pipes are kept of a repetition: those with the deepest queues."""
+"""The number of pipes shown per repetition: those with the deepest queues."""
 POINTS = 900
-"""At most so many requests are kept over time."""
+"""The number of requests shown over time."""
 LEDGER = "packets.parquet"
 PASSED = frozenset({"passed", "inside"})
 _COLUMNS = ("arrived_ns", "pipe", "found_packets", "fate")
@@ -74,7 +72,7 @@ def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _extent(path: Path) -> tuple[int, int] | None:
-    """When the first and the last packet came."""
+    """The arrival times of the first and the last packet."""
     ends: list[tuple[int, int]] = []
     for batch in _batches(path, ("arrived_ns",)):
         found = pc.min_max(batch.column(0)).as_py()
@@ -85,17 +83,17 @@ def _extent(path: Path) -> tuple[int, int] | None:
 
 def _pipes(path: Path, begin: int, duration: float) -> list[PipeOverTime]:
     width = max(1, int(duration * SECOND / SLICES))
-    held: dict[str, dict[int, list[int]]] = {}
+    by_pipe: dict[str, dict[int, list[int]]] = {}
     for batch in _batches(path, _COLUMNS):
         for row in _sliced(batch, begin, width):
-            kept = held.setdefault(str(row["pipe"]), {}).setdefault(row["slice"], [0, 0, 0, 0])
-            kept[0] = max(kept[0], row["found_packets_max"])
-            kept[1] += row["found_packets_sum"]
-            kept[2] += row["found_packets_count"]
-            kept[3] += row["lost_sum"] or 0
-    found = [_pipe(name, slices, width) for name, slices in sorted(held.items())]
-    waited = [pipe for pipe in found if max(pipe.packets_max) > 1 or any(pipe.lost)]
-    return sorted(waited, key=lambda pipe: (-max(pipe.packets_max), pipe.name))[:PIPES]
+            totals = by_pipe.setdefault(str(row["pipe"]), {}).setdefault(row["slice"], [0] * 4)
+            totals[0] = max(totals[0], row["found_packets_max"])
+            totals[1] += row["found_packets_sum"]
+            totals[2] += row["found_packets_count"]
+            totals[3] += row["lost_sum"] or 0
+    found = [_pipe(name, slices, width) for name, slices in sorted(by_pipe.items())]
+    queued = [pipe for pipe in found if max(pipe.packets_max) > 1 or any(pipe.lost)]
+    return sorted(queued, key=lambda pipe: (-max(pipe.packets_max), pipe.name))[:PIPES]
 
 
 def _sliced(batch: pa.RecordBatch, begin: int, width: int) -> list[Json]:
@@ -117,13 +115,13 @@ def _sliced(batch: pa.RecordBatch, begin: int, width: int) -> list[Json]:
             "lost": pc.cast(pc.invert(passed), pa.int64()),
         }
     )
-    held = [
+    aggregates = [
         ("found_packets", "max"),
         ("found_packets", "sum"),
         ("found_packets", "count"),
         ("lost", "sum"),
     ]
-    rows: list[Json] = table.group_by(["pipe", "slice"]).aggregate(held).to_pylist()
+    rows: list[Json] = table.group_by(["pipe", "slice"]).aggregate(aggregates).to_pylist()
     return rows
 
 
@@ -164,17 +162,17 @@ def _application(repetition: Repetition, workload: Row, begin: int | None) -> Ap
 
 
 def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> Application | None:
-    """What a bulk transfer of ours delivered second by second.
+    """The throughput of a bulk workload in each second.
 
-    As its receiver saw it, where it is the only one; else as it was sent.
+    It is the receiver's if there is only one bulk workload, otherwise the sender's.
     """
     bulk = [one for one in repetition.workloads if one.get("kind") == "bulk"]
-    taken = [
+    received = [
         one.get("report")
         for one in repetition.record.get("services") or ()
         if one.get("verb") == "bulk"
     ]
-    report = (taken[0] if len(bulk) == len(taken) == 1 else workload.get("report")) or {}
+    report = (received[0] if len(bulk) == len(received) == 1 else workload.get("report")) or {}
     series = [
         one["payload_bytes_per_second"]
         for one in report.get("transfers") or ()
@@ -195,9 +193,9 @@ def _seconds(repetition: Repetition, workload: Row, begin: int | None) -> Applic
 
 
 def _thinned_requests(name: str, requests: pa.Table, begin: int) -> Application:
-    """Every request at the moment when it began.
+    """The response time of every request, at the time when it began; failed ones apart.
 
-    Of many the shortest and the longest of each slice. Failed ones are apart.
+    If there are too many, the shortest and the longest of each slice.
     """
     starts = requests["started"].cast(pa.int64()).to_pylist()
     rows = sorted(
@@ -205,42 +203,42 @@ def _thinned_requests(name: str, requests: pa.Table, begin: int) -> Application:
         for start, took in zip(starts, requests["response_ns"].to_pylist(), strict=True)
         if start is not None
     )
-    done = [(moment, took / SECOND) for moment, took in rows if took is not None]
-    kept = _extremes(done) if len(done) > POINTS else done
+    completed = [(moment, took / SECOND) for moment, took in rows if took is not None]
+    shown = _extremes(completed) if len(completed) > POINTS else completed
     return Application(
         name=name,
         measure="response_time",
-        t=[moment for moment, _ in kept],
-        seconds=[took for _, took in kept],
+        t=[moment for moment, _ in shown],
+        seconds=[took for _, took in shown],
         failed_t=[moment for moment, took in rows if took is None][:POINTS],
-        requests=len(done),
+        requests=len(completed),
     )
 
 
 def _extremes(rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     width = -(-2 * len(rows) // POINTS)
-    kept: set[int] = set()
+    extremes: set[int] = set()
     for first in range(0, len(rows), width):
         indices = range(first, min(first + width, len(rows)))
-        kept |= {
+        extremes |= {
             min(indices, key=lambda point: rows[point][1]),
             max(indices, key=lambda point: rows[point][1]),
         }
-    return [rows[point] for point in sorted(kept)]
+    return [rows[point] for point in sorted(extremes)]
 
 
 def _rates(name: str, intervals: pa.Table, offset: float) -> Application:
     """The rate of each interval, streams of the same interval summed."""
-    held: dict[tuple[int, int], float] = {}
+    rates: dict[tuple[int, int], float] = {}
     for row in intervals.to_pylist():
         if row.get("omitted") or row["bits_per_second"] is None:
             continue
         span = (round(row["start_ns"] / 1e8), round(row["end_ns"] / 1e8))
-        held[span] = held.get(span, 0.0) + row["bits_per_second"]
-    spans = sorted(held)
+        rates[span] = rates.get(span, 0.0) + row["bits_per_second"]
+    spans = sorted(rates)
     return Application(
         name=name,
         measure="throughput",
         t=[offset + start / 10 for start, _ in spans],
-        bits_per_second=[held[span] for span in spans],
+        bits_per_second=[rates[span] for span in spans],
     )

@@ -1,10 +1,8 @@
-"""Reads a run directory.
+"""Reads a run directory: its repetitions, their records and findings, the results of workloads.
 
-Which repetitions there are, what happened in each, and what its workloads measured.
-
-Reads only; what is missing is ``None`` or empty (a run that was killed, a repetition that was not
-judged, a workload that crashed), and what is there and damaged is an error that names the file.
-It reads large tables on demand and does not keep them.
+What is missing is ``None`` or empty (a killed run, a repetition that was not judged, a workload
+that crashed); a damaged file is an error that names it. Large tables are read on demand and not
+cached.
 """
 
 from __future__ import annotations
@@ -35,9 +33,9 @@ _MEANS = ("response_mean_ns", "latency_mean_ns", "connection_mean_ns")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What one workload measured in one repetition.
+    """The results of one workload in one repetition.
 
-    One of the next three, by what its program reports.
+    It has response times, percentiles, a rate or a mean, depending on what its program reports.
 
     Attributes:
         responses: Response times, request by request.
@@ -61,7 +59,7 @@ class Repetition:
 
     def __init__(self, directory: RunDirectory, point: Row, *, is_baseline: bool = False) -> None:
         self._directory = directory
-        self._kept: dict[str, Measured | None] = {}
+        self._cache: dict[str, Measured | None] = {}
         self.is_baseline = is_baseline
         self.directory: str = point["directory"]
         self.cell: int = point["cell"]
@@ -78,7 +76,7 @@ class Repetition:
 
     @cached_property
     def record(self) -> Row:
-        """The record of what happened; empty if it is not complete."""
+        """The record of the repetition; empty if it is not complete."""
         return _json(self.path / RECORD) if self.complete else {}
 
     @cached_property
@@ -96,7 +94,7 @@ class Repetition:
 
     @property
     def counts(self) -> bool:
-        """Whether its numbers may go into results."""
+        """Whether its numbers count in results."""
         return self.complete and self.use != "discard"
 
     @property
@@ -105,11 +103,11 @@ class Repetition:
         return self.record.get("workloads") or ()
 
     def workload(self, name: str) -> Row:
-        """One of them; nothing where it did not run."""
+        """The record of one workload; empty if it did not run."""
         return next((one for one in self.workloads if one["name"] == name), {})
 
     def table(self, name: str) -> pa.Table | None:
-        """A derived table."""
+        """A derived table by its name; ``None`` if there is none."""
         path = self.path / TABLES / f"{name}.parquet"
         if not path.is_file():
             return None
@@ -132,15 +130,15 @@ class Repetition:
         ]
 
     def measured(self, workload: str) -> Measured | None:
-        """What a workload measured; ``None`` if it left no result.
+        """The results of a workload; ``None`` if it has none.
 
-        Kept for a baseline, which every cell is held against.
+        Cached for baselines, which many cells are compared with.
         """
-        if workload in self._kept:
-            return self._kept[workload]
+        if workload in self._cache:
+            return self._cache[workload]
         found = self._measured(workload)
         if self.is_baseline:
-            self._kept[workload] = found
+            self._cache[workload] = found
         return found
 
     def _measured(self, workload: str) -> Measured | None:
@@ -152,12 +150,14 @@ class Repetition:
             return _requests(requests, first, self._discarded_seconds(workload))
         percentiles = self.table(f"{workload}.percentiles")
         if percentiles is not None and percentiles.num_rows:
-            held = {
+            known = {
                 row["share"]: row["response_ns"] / SECOND
                 for row in percentiles.to_pylist()
                 if row["response_ns"] is not None
             }
-            return Measured(percentiles=held, requests=first.get("requests"), failed=_failed(first))
+            return Measured(
+                percentiles=known, requests=first.get("requests"), failed=_failed(first)
+            )
         rate = _rate(reported)
         if rate is not None:
             return Measured(rate=rate)
@@ -187,13 +187,13 @@ class Run:
             ]
         except (KeyError, TypeError, AttributeError) as error:
             raise RunDirectoryError(
-                f"manifest lacks something, {path}: {error}",
+                f"manifest is incomplete, {path}: {error}",
                 "restore it, or run into a new directory",
             ) from None
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The run directory."""
         return self.directory.path
 
     @cached_property
@@ -229,10 +229,7 @@ def _failed(summary: Row) -> int:
 
 
 def _rate(rows: Sequence[Row]) -> float | None:
-    """The throughput.
-
-    Of several connections their sum, of a test in both directions the first one.
-    """
+    """The throughput: the sum of several connections, or the first of two directions."""
     column = next((name for name in _RATES if rows and rows[0].get(name) is not None), None)
     if column is None:
         return None

@@ -62,7 +62,7 @@ class RepetitionResult(Struct, frozen=True, kw_only=True):
 
 
 class Limit(Struct, frozen=True, kw_only=True):
-    """What limited so many transfers."""
+    """A cause and verdict, and the number of transfers that have them."""
 
     cause: str
     verdict: str
@@ -70,10 +70,10 @@ class Limit(Struct, frozen=True, kw_only=True):
 
 
 class WorkloadResult(Struct, frozen=True, kw_only=True):
-    """What a workload measured in a cell.
+    """The results of a workload in a cell.
 
     ``measure`` is ``response_time``, ``mean_response_time``, ``throughput``, or ``None`` if nothing
-    was measured. ``from_requests``: from single requests, not from what the program made of them.
+    was measured. ``from_requests``: computed from single requests, not printed by the program.
     """
 
     name: str
@@ -176,7 +176,7 @@ def _quantile(share: float, value: float | None) -> Json:
 
 
 class Background(Struct, frozen=True, kw_only=True):
-    """What a source of background traffic sent and what of it arrived, repetitions together."""
+    """Offered and received traffic of a background source, over all repetitions."""
 
     name: str
     from_: str | None = field(name="from")
@@ -238,7 +238,7 @@ class CellResults(Struct, frozen=True, kw_only=True):
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it is a baseline of others."""
+        """Whether it is its own baseline."""
         return self.number == self.baseline
 
 
@@ -317,7 +317,7 @@ class OverTime(Struct, frozen=True, kw_only=True):
 
 
 class CellOverTime(Struct, frozen=True, kw_only=True):
-    """A cell and the repetition that is shown of it."""
+    """A cell, and its repetition that is shown over time."""
 
     cell: int
     label: str

@@ -1,16 +1,14 @@
-"""From the repetitions of a cell to its results.
-
-Medians, means, slowdown, distributions, each with a confidence interval.
+"""The results of a cell from its repetitions: medians, means, slowdown, distributions, intervals.
 
 Requests of one repetition share its conditions, so an interval takes one value of every repetition
 and Student's t: its width is that of the mean of these values, and it lies around the estimate from
 all requests together (independent replications; A. M. Law, *Simulation Modeling and Analysis*,
-9.4). Of a single repetition there is only the spread of its own requests (order statistics,
+9.4). For a single repetition the interval is from its own requests (order statistics,
 bootstrap), which does not cover the variation between repetitions: the ``basis`` of every interval
 states which of the two it is.
 
-A cell is compared with its baseline round by round, because repetitions of one round stand next to
-each other in time.
+A cell is compared with its baseline round by round, because the repetitions of a round
+are adjacent in time.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ from trustbed.workload import (
 from trustbed.workload.http import BASELINE_REQUESTS, SLOWDOWN_SHARES
 
 STEPS = 300
-"""A distribution has about so many steps."""
+"""The largest number of steps of a distribution."""
 
 ROUNDS = 2_000
 """Rounds of the bootstrap, fifty of which lie beyond each end of an interval."""
@@ -61,7 +59,7 @@ def result(
     *,
     seed: int,
 ) -> WorkloadResult:
-    """What a workload measured in a cell.
+    """The results of a workload in a cell.
 
     ``baseline`` holds the repetitions without background, ``None`` if the matrix has none.
     """
@@ -156,9 +154,9 @@ def _estimated(value: float | None, interval: Interval | None, basis: str | None
 def _interval(
     value: float | None, each: Sequence[float | None], within: Callable[[], Interval | None]
 ) -> tuple[Interval | None, str | None]:
-    """Around ``value``, from one value of each repetition.
+    """The interval around ``value`` and its basis.
 
-    Of a single repetition from its own requests.
+    It is from one value per repetition, or from the requests of a single repetition.
     """
     known = [one for one in each if one is not None]
     if value is None or not known:
@@ -192,14 +190,14 @@ def _against(
     seed: int,
 ) -> WorkloadResult:
     quiet = _pooled([responses for _, responses in base])
-    medians, whole = (
+    medians, overall = (
         {one.round: quantile(responses.seconds, 0.5) for one, responses in base},
         quantile(quiet, 0.5),
     )
     rows = []
     for share in SLOWDOWN_SHARES:
         ratios = [
-            _ratio(quantile(responses.seconds, share), medians.get(one.round) or whole)
+            _ratio(quantile(responses.seconds, share), medians.get(one.round) or overall)
             for one, responses in each
         ]
         ratio = slowdown(seconds, quiet, share)
@@ -213,7 +211,7 @@ def _against(
         increase=Increase(
             increase_mean_percent=mean(grown),
             increase_sd_percent=deviation(grown),
-            baseline_median_seconds=whole,
+            baseline_median_seconds=overall,
             baseline_requests=len(quiet),
         ),
         flags=[flag for flag, holds in flags.items() if holds],
@@ -230,16 +228,13 @@ def _ratio(above: float | None, below: float | None) -> float | None:
     return above / below if above is not None and below else None
 
 
-# What some programs print instead: percentiles, a mean, a rate.
+# Results of programs that print percentiles, a mean or a rate instead.
 
 
 def _percentiles(
     empty: WorkloadResult, taken: Sequence[Found], quiet: Sequence[Found]
 ) -> WorkloadResult:
-    """Percentiles of repetitions cannot be put together.
-
-    Each result is the mean of the repetitions' values.
-    """
+    """The mean of each percentile over the repetitions: percentiles cannot be pooled."""
     shares = sorted(set.intersection(*(set(one.percentiles) for _, one in taken)))
 
     def at(share: float, of: Sequence[Found]) -> list[float]:
@@ -310,9 +305,9 @@ def _scalar(
     if not base or not values:
         return found
     rounds = {point.round: value for point, value in base}
-    whole = mean([value for _, value in base])
+    overall = mean([value for _, value in base])
     own = [(point.round, value) for point, value in known]
-    return replace(found, slowdown=[_slower(None, own, rounds, whole, slower)])
+    return replace(found, slowdown=[_slower(None, own, rounds, overall, slower)])
 
 
 def _times(own: float, base: float) -> float:
@@ -323,19 +318,16 @@ def _slower(
     share: float | None,
     own: Sequence[tuple[int, float]],
     rounds: Mapping[int, float | None],
-    whole: float | None,
+    overall: float | None,
     slower: Callable[[float, float], float],
 ) -> Slowdown:
-    """How many times slower than the baseline of the same round.
-
-    Where that is missing, than the baseline's mean.
-    """
+    """The slowdown against the baseline of the same round; without one, against its mean."""
     middle = mean([value for _, value in own])
     ratios = [
         slower(value, base)
         for number, value in own
-        if value and (base := rounds.get(number) or whole)
+        if value and (base := rounds.get(number) or overall)
     ]
-    ratio = slower(middle, whole) if middle and whole else None
+    ratio = slower(middle, overall) if middle and overall else None
     interval, basis = _interval(ratio, ratios, lambda: None)
     return _slowdown(share, ratio, interval, basis)

@@ -19,15 +19,15 @@ from trustbed.report.text import PLAIN, fitted, joined, table, wrapped
 from trustbed.report.text import WIDEST as WIDEST
 
 CELLS = 30
-"""At most so many cells of a group get a line."""
+"""The number of cells shown per group."""
 UNUSABLE = 10
-"""At most so many repetitions that must not be used are named."""
+"""The number of unusable repetitions shown."""
 _INDENT = 12
 _NAME = 34
 
 
 def render(model: RunModel, path: str, *, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
-    """The whole summary, with a newline at its end; ``path`` is how the run directory was named."""
+    """The summary, with a final newline; ``path`` is the run directory as the user gave it."""
     width = fitted(columns)
     blocks = [
         list(_head(model, width, paint)),

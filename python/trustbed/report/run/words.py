@@ -1,6 +1,4 @@
-"""A run in words, on the page and in the terminal alike.
-
-Its headline, its results, which repetitions may not be used.
+"""A run in words, for page and terminal: headline, results, unusable repetitions.
 
 Takes the model of :mod:`trustbed.report.run.model`. An unknown number leaves its sentence out.
 """
@@ -53,10 +51,9 @@ def factor(ratio: float | None) -> str:
 
 
 def span(low: float | None, high: float | None, shape: Callable[[float | None], str]) -> str:
-    """An interval.
+    """An interval as ``LOW to HIGH``.
 
-    From, to; empty where there is none, and where nothing varied, which is not the same as
-    being certain.
+    Empty where there is none, and where no value varied, since that does not mean certainty.
     """
     return "" if low is None or high is None or low == high else f"{shape(low)} to {shape(high)}"
 
@@ -73,10 +70,7 @@ def shape_of(workload: WorkloadResult) -> Callable[[float | None], str]:
 
 
 def central(workload: WorkloadResult) -> Slowdown | None:
-    """The slowdown that represents a workload.
-
-    At the median, or of the mean where only that is known.
-    """
+    """The slowdown that represents a workload: of the median, else of the mean."""
     return next((point for point in workload.slowdown if point.share in (0.5, None)), None)
 
 
@@ -87,14 +81,14 @@ def headline(model: RunModel) -> str:
         return "No repetition is complete yet."
     if all(cell.only_discarded or not cell.counted for cell in cells):
         return "No repetition may be used: the testbed was measured, not the network."
-    held = _usable(model)
+    usable = _usable(model)
     found = [
-        (cell, workload) for cell in held for workload in cell.workloads[:1] if workload.measure
+        (cell, workload) for cell in usable for workload in cell.workloads[:1] if workload.measure
     ]
     return (
         _slowed(found)
         or _ranged(found)
-        or _lost(held)
+        or _lost(usable)
         or "No workload left a result that can be read."
     )
 
@@ -133,13 +127,13 @@ def _slowed(found: Sequence[Found]) -> str:
 
 def assurance(model: RunModel) -> str:
     """The reliability of the headline's number, where it is a slowdown."""
-    held = [
+    found = [
         (cell, workload)
         for cell in _usable(model)
         for workload in cell.workloads[:1]
         if workload.measure
     ]
-    worst = _worst(held)
+    worst = _worst(found)
     if worst is None or worst[0] < _SMALL or worst[3].low is None:
         return ""
     _, _, workload, point = worst
@@ -192,12 +186,12 @@ def standing(model: RunModel) -> str:
     """The progress of the run, and how many of its repetitions are usable."""
     about = model.run
     uses, planned, complete = about.uses, about.planned, about.complete
-    done = (
+    progress = (
         f"{words.counted(planned, 'repetition')}"
         if complete == planned
         else f"{complete} of {words.counted(planned, 'repetition')} carried out"
     )
-    parts = [done]
+    parts = [progress]
     if uses.get("discard"):
         parts.append(
             f"{uses['discard']} to be discarded, which {'does' if uses['discard'] == 1 else 'do'} "
@@ -213,15 +207,12 @@ def standing(model: RunModel) -> str:
 
 
 def limits(transfers: Sequence[Limit]) -> list[tuple[str, str, int]]:
-    """What limited transfers in words, with the verdict and how many.
-
-    ``slowed by packet loss``, ``review``, 3.
-    """
+    """Causes in words, with verdict and count: ``slowed by packet loss``, ``review``, 3."""
     return [(cause_in_words(one.cause), one.verdict, one.count) for one in transfers]
 
 
 def why(repetition: RepetitionSummary) -> str:
-    """Why a repetition is used as it is, with what limited the transfers that are the reason."""
+    """Why a repetition has its use, with the causes of the transfers that decided it."""
     message = repetition.why
     blamed = [
         what for what, verdict, _ in limits(repetition.transfers) if verdict == repetition.use
@@ -235,7 +226,7 @@ def why(repetition: RepetitionSummary) -> str:
 
 
 def notes(cells: Sequence[CellResults], workload: str) -> list[str]:
-    """What weakens the results of a group of cells, each stated once."""
+    """The caveats on the results of a group of cells, each stated once."""
     own = [(cell, one) for cell in cells for one in cell.workloads if one.name == workload]
     message = [FLAGS[flag] for flag in FLAGS if any(flag in one.flags for _, one in own)]
     single = [short(cell, cells) for cell, one in own if one.measure and one.repetitions == 1]
@@ -261,19 +252,20 @@ def notes(cells: Sequence[CellResults], workload: str) -> list[str]:
 def gathered(repetitions: Sequence[RepetitionSummary]) -> list[Json]:
     """Findings of all repetitions, one row per kind and severity.
 
-    The one with the largest value, and in how many repetitions it was found.
-
-    Those about single transfers, and what is merely worth knowing of a capture, are in the
-    repetitions' own files: they would be too many.
+    Each row is the finding with the largest value, with the number of repetitions that have it.
+    Findings about single transfers, and infos about captures, are left out: they are in the
+    repetitions' own files.
     """
-    held: dict[tuple[str, str], list[tuple[RepetitionSummary, Row]]] = {}
+    grouped: dict[tuple[str, str], list[tuple[RepetitionSummary, Row]]] = {}
     for one in repetitions:
         for finding in one.findings:
             of_capture = finding["severity"] == "info" and not finding["code"].startswith("run_")
             if not of_capture and not _TRANSFER.fullmatch(str(finding.get("scope") or "")):
-                held.setdefault((finding["code"], finding["severity"]), []).append((one, finding))
+                grouped.setdefault((finding["code"], finding["severity"]), []).append(
+                    (one, finding)
+                )
     rows = []
-    for pairs in held.values():
+    for pairs in grouped.values():
         worst_of, worst = max(pairs, key=lambda pair: pair[1].get("value") or 0.0)
         count, judged = (
             len({one.directory for one, _ in pairs}),
@@ -297,7 +289,7 @@ _GRAVITY = {"info": 0, "warning": 1, "error": 2}
 
 
 def unusable(model: RunModel) -> Iterator[RepetitionSummary]:
-    """Repetitions that must not be used or need a look, the worst first."""
+    """Repetitions to be discarded or reviewed, the worst first."""
     for use in USES[:-1]:
         yield from (one for one in model.repetitions if one.use == use)
 

@@ -1,9 +1,9 @@
 """The chapters of a page.
 
-Which verdicts stand under which title, and what the testbed did that their captures are from.
+The verdicts of each title, and what the testbed of their captures did.
 
-Places what others made: sections come from :mod:`~trustbed.report.transfer.view`, tables and charts
-of a run from :mod:`~trustbed.report.run.page`.
+Arranges the results of other modules: sections come from :mod:`~trustbed.report.transfer.view`,
+tables and charts of a run from :mod:`~trustbed.report.run.page`.
 """
 
 from __future__ import annotations

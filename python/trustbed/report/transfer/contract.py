@@ -34,7 +34,7 @@ from trustbed.report.transfer.json import SCHEMA_VERSION
 
 HERE = Path(__file__).with_name("schema.json")
 
-#: What every transfer carries in every version of this contract.
+#: The keys of every transfer in every version of this contract.
 PROMISED = (
     "transfer",
     "connection",

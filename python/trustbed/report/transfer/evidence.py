@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from trustbed.diagnose.thresholds import Thresholds
 from trustbed.report import words
 from trustbed.report.records import Row
-from trustbed.report.transfer.charts.transfer import silences_are_seen
+from trustbed.report.transfer.charts.transfer import silences_are_visible
 
 UNSEEN = "unknown from this capture"
 
@@ -195,7 +195,7 @@ class _TimeShare:
 
 def _idle_detail(transfer: Row) -> str:
     count = transfer.get("idle_open_window_samples")
-    if not silences_are_seen(transfer):
+    if not silences_are_visible(transfer):
         return "estimated from where the capture was taken"
     return (
         ""
@@ -209,7 +209,7 @@ def _idle_detail(transfer: Row) -> str:
 
 def _longest_spacing(transfer: Row) -> str:
     longest, base = transfer.get("spacing_max_seconds"), transfer.get("rtt_base_seconds")
-    if longest is None or not silences_are_seen(transfer):
+    if longest is None or not silences_are_visible(transfer):
         return "" if longest is None else "estimated from where the capture was taken"
     return f"longest spacing {words.duration(longest)}, base RTT {words.duration(base)}"
 

@@ -119,7 +119,7 @@ class Drawer:
         return [self._figure(name, spec, limits, whole=True) for name, spec in self._charts.items()]
 
     def in_a_row(self, limits: Thresholds, scale: Scale) -> list[Figure]:
-        """Small charts that stand beside a verdict: packet by packet, RTT, throughput."""
+        """Small charts beside a verdict: packet by packet, RTT, throughput."""
         rows = {
             "close_up": (("silence", "edge", "acks", "segments", "again"), None),
             "round_trip": (("rtt",), scale.rtt_seconds),

@@ -1,4 +1,4 @@
-"""A transfer as JSON and the page carry it.
+"""A transfer in JSON and on the page.
 
 The columns of the table, and the words of its diagnosis.
 """

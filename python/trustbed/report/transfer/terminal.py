@@ -41,10 +41,12 @@ _POINT_FROM = {
 }
 
 
-def render(overview: Overview, *, asked: str, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
+def render(
+    overview: Overview, *, repeated: str, columns: int = WIDEST, paint: Paint = PLAIN
+) -> str:
     """The whole summary, with a newline at its end.
 
-    ``asked`` are the options and captures that it came from, as a shell takes them.
+    ``repeated`` are the options and captures that it came from, quoted for a shell.
     """
     width = fitted(columns)
     blocks = [
@@ -53,7 +55,7 @@ def render(overview: Overview, *, asked: str, columns: int = WIDEST, paint: Pain
         list(_transfers(overview, width, paint)),
         list(_what_would_settle(overview, width, paint)),
         list(_left_out(overview, width)),
-        list(_next(overview, asked, width, paint)),
+        list(_next(overview, repeated, width, paint)),
     ]
     return joined(*blocks)
 
@@ -218,12 +220,12 @@ def _left_out(overview: Overview, width: int) -> Iterator[str]:
         yield "No TCP transfer in this capture: there is nothing to judge."
 
 
-def _next(overview: Overview, asked: str, width: int, paint: Paint) -> Iterator[str]:
+def _next(overview: Overview, repeated: str, width: int, paint: Paint) -> Iterator[str]:
     if not overview.transfers:
         return
     steps = [
-        f"trustbed explain {asked} {overview.transfers[0]['transfer']}",
-        f"trustbed analyze {asked} --report report.html",
+        f"trustbed explain {repeated} {overview.transfers[0]['transfer']}",
+        f"trustbed analyze {repeated} --report report.html",
     ]
     message = ["the rule that decided, number by number", "the same with charts, for the browser"]
     column = max(len(step) for step in steps) + 2

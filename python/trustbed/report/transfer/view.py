@@ -21,7 +21,7 @@ from trustbed.report.html.thinning import thinned
 from trustbed.report.records import Row
 from trustbed.report.transfer import chapters
 from trustbed.report.transfer.charts.over_time import LIMITS
-from trustbed.report.transfer.charts.transfer import silences_are_seen
+from trustbed.report.transfer.charts.transfer import silences_are_visible
 from trustbed.report.transfer.comparison import Difference, differences, in_a_sentence
 from trustbed.report.transfer.evidence import Measured, measured
 from trustbed.report.transfer.figures import Drawer, Scale
@@ -29,7 +29,7 @@ from trustbed.report.transfer.model import Capture, Page, Series
 from trustbed.report.transfer.selection import BUDGET, points, sections
 
 VITAL = 4
-"""The first so many rows of the evidence stand beside the verdict."""
+"""Number of rows of evidence beside the verdict."""
 
 NOT_DRAWN = (
     "From where this capture was taken, the sender's silences and its outstanding data are "
@@ -43,7 +43,7 @@ _CAPTURE_POINTS = {
     "receiver": "captured beside the receiver",
     "middle": "captured between sender and receiver",
 }
-_PLACED_BY = {
+_SOURCE_SUFFIXES = {
     "given": ", as given",
     "handshake": ", inferred from the handshake",
     "answers": ", inferred from response times",
@@ -87,7 +87,7 @@ class Verdict:
 class Section:
     """One transfer with all its evidence.
 
-    ``row`` and ``story`` stand in the overview at the top of the page.
+    ``row`` and ``story`` are in the overview at the top of the page.
     """
 
     anchor: str
@@ -155,7 +155,7 @@ def _facts(transfer: Row) -> str:
         words.size(transfer.get("unique_bytes")),
         words.duration(transfer.get("duration_seconds")),
         words.counted(transfer["packets"], "packet"),
-        index + _PLACED_BY.get(transfer.get("at_source") or "", ""),
+        index + _SOURCE_SUFFIXES.get(transfer.get("at_source") or "", ""),
     ]
     return " · ".join(parts)
 
@@ -182,7 +182,7 @@ def _control(page: Page, capture: Capture, transfer: Row) -> Control | None:
 class _Drawing:
     """The common parts of a page's charts.
 
-    How fine they are, where their axes end, whether small ones stand at the top, where they go.
+    Their resolution, the ends of their axes, whether small ones are at the top, their target.
     """
 
     points: int
@@ -195,7 +195,7 @@ class _Drawing:
     ) -> tuple[list[Figure], list[Figure], str]:
         """The charts of a section, those of its row at the top, and why there are none."""
         if not series or not series.get("duration_seconds"):
-            return [], [], "no series were kept for this transfer"
+            return [], [], "no series were stored for this transfer"
         if self.payload.size_bytes > BUDGET:
             return [], [], "they would have made this page too large"
         drawn = thinned(series, self.points)
@@ -247,7 +247,7 @@ def _section(page: Page, number: int, index: int, transfer: Row, drawing: _Drawi
         figures=figures,
         row=row,
         without_charts=without,
-        not_drawn="" if silences_are_seen(transfer) else NOT_DRAWN,
+        not_drawn="" if silences_are_visible(transfer) else NOT_DRAWN,
     )
 
 

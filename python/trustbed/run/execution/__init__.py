@@ -1,1 +1,1 @@
-"""Carries a run out: its repetitions, their phases and their processes. Judges nothing."""
+"""Carries out a run: repetitions, phases and processes. Judges nothing."""

@@ -1,12 +1,12 @@
-"""The most that this machine's emulator and senders sustain; demands beyond it are refused.
+"""The highest load that this machine's emulator and senders sustain; higher demands are refused.
 
-Behind an emulator that cannot keep up, everything measures the emulator. The ceiling is measured by
-floods through a link without limits, of full-size packets and of small ones, each for a moment, and
-only where much is asked for.
+Where the emulator cannot keep up, every result measures the emulator. The ceiling is measured by
+short floods of full-size and of small packets through an unlimited link, and only for scenarios
+that demand much.
 
-Bias: the ceiling is that of one sender, the emulator and one receiver at once, as a run has them; a
-machine that is busy with other things while it is measured refuses too early. What a packet costs
-is taken to grow evenly with its length.
+Bias: one sender, the emulator and one receiver run at once, as in a run. Other load on the machine
+while the ceiling is measured lowers it, so that scenarios are refused too early. The cost of a
+packet is assumed to be linear in its length.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from trustbed import _core
 from trustbed.run.error import RunError
-from trustbed.run.execution.demand import FULL_SIZE, Load, emulated, is_modest, made
+from trustbed.run.execution.demand import FULL_SIZE, Load, emulated, is_modest, offered
 from trustbed.scenario import Background, Scenario
 from trustbed.testbed import Host, Testbed, plan
 
@@ -30,38 +30,38 @@ _PORT = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """What was reached in a flood of packets of one length."""
+class FloodRates:
+    """The packet rates reached in a flood of packets of one length."""
 
     packet_bytes: int
-    made_packets_per_second: float
-    carried_packets_per_second: float
+    sent_packets_per_second: float
+    forwarded_packets_per_second: float
 
     @property
-    def carried_bits_per_second(self) -> float:
-        """What the emulator passed on."""
-        return self.carried_packets_per_second * self.packet_bytes * 8
+    def forwarded_bits_per_second(self) -> float:
+        """The rate that the emulator forwarded."""
+        return self.forwarded_packets_per_second * self.packet_bytes * 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceiling:
-    """What this machine can do at most."""
+    """The highest packet rates of this machine."""
 
-    full: Pace
-    small: Pace
+    full: FloodRates
+    small: FloodRates
 
-    def carried(self, packet_bytes: float) -> float:
-        """Packets of a length that the emulator passes on in a second."""
+    def forwarded(self, packet_bytes: float) -> float:
+        """Packets of a length that the emulator forwards per second."""
         return self._between(
             packet_bytes,
-            self.small.carried_packets_per_second,
-            self.full.carried_packets_per_second,
+            self.small.forwarded_packets_per_second,
+            self.full.forwarded_packets_per_second,
         )
 
-    def made(self, packet_bytes: float) -> float:
-        """Packets of a length that a sender makes in a second."""
+    def sent(self, packet_bytes: float) -> float:
+        """Packets of a length that a sender sends per second."""
         return self._between(
-            packet_bytes, self.small.made_packets_per_second, self.full.made_packets_per_second
+            packet_bytes, self.small.sent_packets_per_second, self.full.sent_packets_per_second
         )
 
     def _between(self, packet_bytes: float, small: float, full: float) -> float:
@@ -70,28 +70,28 @@ class Ceiling:
 
 
 def facts(ceiling: Ceiling | None) -> Mapping[str, int | None]:
-    """The same for readers of the run directory; nulls where nothing was measured."""
+    """The ceiling as ``host.json`` has it; null where it was not measured."""
 
     def number(value: Callable[[Ceiling], float]) -> int | None:
         return None if ceiling is None else int(value(ceiling))
 
     return {
-        "emulator_ceiling_bits_per_second": number(lambda one: one.full.carried_bits_per_second),
+        "emulator_ceiling_bits_per_second": number(lambda one: one.full.forwarded_bits_per_second),
         "emulator_ceiling_packets_per_second": number(
-            lambda one: one.full.carried_packets_per_second
+            lambda one: one.full.forwarded_packets_per_second
         ),
         "emulator_ceiling_small_packets_per_second": number(
-            lambda one: one.small.carried_packets_per_second
+            lambda one: one.small.forwarded_packets_per_second
         ),
-        "sender_ceiling_packets_per_second": number(lambda one: one.full.made_packets_per_second),
+        "sender_ceiling_packets_per_second": number(lambda one: one.full.sent_packets_per_second),
         "sender_ceiling_small_packets_per_second": number(
-            lambda one: one.small.made_packets_per_second
+            lambda one: one.small.sent_packets_per_second
         ),
     }
 
 
-def measure(packet_bytes: int) -> Pace:
-    """What a sender emits, and what an overloaded emulator forwards of it."""
+def measure(packet_bytes: int) -> FloodRates:
+    """Floods the emulator with packets of one length: the rates sent and forwarded."""
     hosts = [
         Host(name="near", addresses=("10.77.0.1",)),
         Host(name="far", addresses=("10.77.0.2",)),
@@ -113,39 +113,40 @@ def measure(packet_bytes: int) -> Pace:
         "seed": 1,
         "duration_ns": _FLOOD_NS,
     }
-    with Testbed(planned, purpose="what the emulator carries") as bed:
-        emulator = bed.start_agent(
+    with Testbed(planned, purpose="emulator ceiling") as testbed:
+        emulator = testbed.start_agent(
             "emulate",
             planned.emulator({"hosts": described, "routers": [], "pipes": pipes}, seed=1),
             where="net",
         )
         emulator.begin()
-        sink = bed.start_agent(
+        sink = testbed.start_agent(
             "sink", {"listen": [{"transport": "udp", "address": f"0.0.0.0:{_PORT}"}]}, where="far"
         )
         sink.begin()
-        sender = bed.start_agent("send", {"sources": [source]}, where="near")
+        sender = testbed.start_agent("send", {"sources": [source]}, where="near")
         sender.begin()
-        sent = sender.report(30.0)
-        carried = emulator.stop()
-    seconds = max(sent["end_ns"] - sent["start_ns"], 1) / SECOND
-    return Pace(
+        sending = sender.report(30.0)
+        forwarding = emulator.stop()
+    seconds = max(sending["end_ns"] - sending["start_ns"], 1) / SECOND
+    return FloodRates(
         packet_bytes=packet_bytes,
-        made_packets_per_second=max(sum(one["sent_packets"] for one in sent["sources"]), 1)
+        sent_packets_per_second=max(sum(one["sent_packets"] for one in sending["sources"]), 1)
         / seconds,
-        carried_packets_per_second=max(carried["delivered_packets"], 1) / seconds,
+        forwarded_packets_per_second=max(forwarding["delivered_packets"], 1) / seconds,
     )
 
 
 def refuse_too_much(scenarios: Sequence[Scenario]) -> Ceiling | None:
-    """Raises :class:`RunError` for a scenario beyond the ceiling.
+    """Refuses scenarios beyond the ceiling; returns the ceiling if it had to be measured.
 
-    Returns the ceiling where it was measured.
+    Raises:
+        RunError: A scenario demands more than this machine sustains.
     """
     demanding = [
         scenario
         for scenario in scenarios
-        if not is_modest(emulated(scenario, _recorded)) or not _makes_little(scenario)
+        if not is_modest(emulated(scenario, _recorded)) or not _senders_are_modest(scenario)
     ]
     if not demanding:
         return None
@@ -157,42 +158,48 @@ def refuse_too_much(scenarios: Sequence[Scenario]) -> Ceiling | None:
 
 
 def refuse_link(load: Load) -> None:
-    """The same for one link, filled in one direction."""
+    """Refuses a link whose load in one direction is beyond the ceiling.
+
+    Raises:
+        RunError: The load is more than this machine emulates.
+    """
     full = measure(FULL_SIZE)
     _refuse("the link", [load], Ceiling(full=full, small=full))
 
 
-def _makes_little(scenario: Scenario) -> bool:
-    return all(is_modest([load]) for _, load in made(scenario, _recorded))
+def _senders_are_modest(scenario: Scenario) -> bool:
+    return all(is_modest([load]) for _, load in offered(scenario, _recorded))
 
 
 def _refuse_senders(scenario: Scenario, ceiling: Ceiling) -> None:
-    for flow, load in made(scenario, _recorded):
-        most = ceiling.made(load.packet_bytes)
+    for flow, load in offered(scenario, _recorded):
+        most = ceiling.sent(load.packet_bytes)
         if load.packets_per_second > most:
             raise RunError(
                 f"background.{flow.background.name} would send {_text(load)}, and this "
-                f"machine makes at most "
+                f"machine sends at most "
                 f"{_text(replace(load, bits_per_second=most * load.packet_bytes * 8))}",
                 "lower its rate or lengthen its packets (packet_bytes), or use a faster machine",
             )
 
 
 def _refuse(what: str, loads: Sequence[Load], ceiling: Ceiling) -> None:
-    """All of it at once, each packet at what it costs.
+    """Refuses loads that together exceed what the emulator forwards.
 
-    In the end the same packets, fewer of them.
+    A load takes the share of the emulator's time that its packet rate needs at its packet length.
+    The maximum in the message is the same mix of packets at a lower rate.
     """
-    share = sum(load.packets_per_second / ceiling.carried(load.packet_bytes) for load in loads)
+    share = sum(load.packets_per_second / ceiling.forwarded(load.packet_bytes) for load in loads)
     if share > 1:
         bits, packets = (
             sum(getattr(load, name) for load in loads)
             for name in ("bits_per_second", "packets_per_second")
         )
-        asked = Load(bits_per_second=bits, packet_bytes=bits / 8 / packets)
-        most = Load(bits_per_second=bits / share, packet_bytes=asked.packet_bytes)
+        demanded = Load(bits_per_second=bits, packet_bytes=bits / 8 / packets)
+        most = Load(bits_per_second=bits / share, packet_bytes=demanded.packet_bytes)
         raise RunError(
-            f"{what} would carry {_text(asked)}, and this machine emulates at most {_text(most)}",
+            f"{what} would carry {_text(demanded)}, "
+            f"and this machine emulates at most {_text(most)}",
             (
                 "lower the rates (a link's can be left out where nothing is to be limited), "
                 "or use a faster machine"
@@ -210,10 +217,7 @@ def _text(load: Load) -> str:
 
 @functools.cache
 def _recorded(background: Background, reverse: bool) -> Load | None:
-    """The mean of what is played.
-
-    Nothing where there are not two packets, or no time between them.
-    """
+    """The mean load of a recording; None with fewer than two packets or without time between."""
     chosen = background.reverse_filter if reverse else background.filter
     read = _core.arrivals(
         [str(background.file)], basis="ip", filter=chosen, offload="as-captured", by="interface"

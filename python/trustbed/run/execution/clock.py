@@ -1,4 +1,4 @@
-"""The clocks of a run, in one place, so that tests can hold them."""
+"""The clocks of a run, behind a protocol, so that tests can replace them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a run reads and waits with."""
+    """The clocks that a run reads, and its sleep."""
 
     def monotonic(self) -> float:
-        """Seconds that only grow."""
+        """Seconds of the monotonic clock."""
 
     def realtime_ns(self) -> int:
         """Nanoseconds since the epoch, the agents' common clock."""
@@ -20,10 +20,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's."""
+    """The clocks of the system."""
 
     def monotonic(self) -> float:
-        """Seconds that only grow."""
+        """Seconds of the monotonic clock."""
         return time.monotonic()
 
     def realtime_ns(self) -> int:

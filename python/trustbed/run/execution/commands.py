@@ -1,9 +1,7 @@
-"""The command lines of workloads that are programs of others.
+"""The command lines of workloads that external programs carry out (ab, wrk, iperf3 …). Pure.
 
-Pure: addresses and options in, words out.
-
-Options that a scenario gives in ``arguments`` come last but for the address, so that they overrule
-ours.
+The options in a scenario's ``arguments`` follow ours, before the address, so that they override
+them.
 """
 
 from __future__ import annotations
@@ -14,11 +12,11 @@ from collections.abc import Mapping
 from trustbed.scenario import Scenario, Workload
 
 SECOND = 1_000_000_000
-_PLACE = re.compile(r"\{([a-z][a-z0-9_-]*)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_-]*)\}")
 _MANY = 1_000_000
-"""Requests of a program that is to go on until its time is over.
+"""The number of requests where the duration limits the run instead.
 
-Ab keeps 32 bytes in memory for each that it may make.
+``ab`` allocates 32 bytes for each request that it may send.
 """
 
 
@@ -28,21 +26,21 @@ def address_of(scenario: Scenario, host: str) -> str:
 
 
 def filled(word: str, scenario: Scenario) -> str:
-    """``{server}`` becomes the address of that host."""
+    """Replaces ``{server}`` by the address of the host ``server``."""
     addresses: Mapping[str, str] = {host.name: host.addresses[0] for host in scenario.hosts}
-    return _PLACE.sub(lambda found: addresses.get(found.group(1), found.group()), word)
+    return _PLACEHOLDER.sub(lambda found: addresses.get(found.group(1), found.group()), word)
 
 
 def path_of(workload: Workload) -> str:
-    """What is fetched.
+    """The HTTP path to request.
 
-    The path of a service, or an object of the built-in server, which has one of every size.
+    That of a service, or of an object of the built-in server, which has one of every size.
     """
     return workload.path or f"/bytes/{workload.object_bytes}"
 
 
 def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
-    """What is run on the workload's host."""
+    """The command that runs on the workload's host."""
     if workload.kind == "command":
         return tuple(filled(word, scenario) for word in workload.command)
     assert workload.to is not None, "reading saw to it"
@@ -110,13 +108,13 @@ def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
                 *heading,
                 *more,
             )
-    raise AssertionError(f"{workload.kind} is no program")
+    raise AssertionError(f"{workload.kind} is no external program")
 
 
 def programs(scenario: Scenario) -> dict[str, str]:
-    """The programs of this machine that a scenario needs beside this one, and what for.
+    """The external programs that this machine must have, each with the key that needs it.
 
-    A guest has its own.
+    Guests have their own programs.
     """
     needed: dict[str, str] = {}
     guests = {host.name for host in scenario.guests}

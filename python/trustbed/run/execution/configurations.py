@@ -1,36 +1,31 @@
-"""What the agents of a repetition are told, beside the emulator.
+"""The configurations of a repetition's agents, from the scenario. Pure.
 
-A scenario's traffic in their configurations. Pure.
+The emulator's topology is not here (:mod:`trustbed.scenario.description`), only its options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from trustbed.agent.messages import Configuration
 from trustbed.run.execution.commands import address_of
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
 from trustbed.scenario.stalls import stalled
 from trustbed.testbed.netns.cgroups import Group
-from trustbed.testbed.netns.plan import port_of
+from trustbed.testbed.netns.plan import INTERFACE, SWITCH, port_of
 
-MIDDLE = "net"
-"""The place of what belongs to no host."""
-INTERFACE = "eth0"
-"""A host's end of its veth link."""
-
-Configuration = dict[str, Any]
 SECOND = 1_000_000_000
 _LEAST_CONFIRM_NS = 10 * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """Background traffic in one direction: who sends it, who takes it, and on which port."""
+    """Background traffic in one direction: its sender, its receiver and the receiver's port."""
 
     background: Background
     heading: Literal["forward", "reverse"]
@@ -40,29 +35,29 @@ class Flow:
 
     @property
     def name(self) -> str:
-        """``noise``, or ``noise.reverse`` for the way back."""
+        """``noise`` for the forward, ``noise.reverse`` for the reverse direction."""
         return (
             self.background.name if self.heading == "forward" else f"{self.background.name}.reverse"
         )
 
 
-def raw(directory: Path, host: str, kind: str) -> Path:
-    """Where the agent that watches a host from within writes, by its kind."""
+def raw_samples(directory: Path, host: str, kind: str) -> Path:
+    """The file to which an indicator of a host writes; ``kind`` is ``wakeups`` or ``spin``."""
     return directory / f"{host}.{kind}.jsonl"
 
 
 def flows(scenario: Scenario) -> tuple[Flow, ...]:
-    """All background traffic that sends something, each direction on a port of its own."""
+    """All background traffic that sends packets, one flow per direction, each on its own port."""
     found: list[Flow] = []
     for background in scenario.backgrounds:
         if background.silent:
             continue
-        ways: list[tuple[Literal["forward", "reverse"], str, str]] = []
+        directions: list[tuple[Literal["forward", "reverse"], str, str]] = []
         if background.heading in ("forward", "both"):
-            ways.append(("forward", background.source, background.to))
+            directions.append(("forward", background.source, background.to))
         if background.heading in ("reverse", "both"):
-            ways.append(("reverse", background.to, background.source))
-        for heading, source, to in ways:
+            directions.append(("reverse", background.to, background.source))
+        for heading, source, to in directions:
             found.append(
                 Flow(
                     background=background,
@@ -76,12 +71,12 @@ def flows(scenario: Scenario) -> tuple[Flow, ...]:
 
 
 def sink(flow: Flow) -> Configuration:
-    """What takes a flow, at every address of its host."""
+    """The receiver of a flow, which listens on all addresses of its host."""
     return {"listen": [{"transport": flow.background.transport, "address": f"0.0.0.0:{flow.port}"}]}
 
 
 def send(flow: Flow, scenario: Scenario, repetition: Repetition) -> Configuration:
-    """What sends a flow: its sources share its rate, and the addresses of its hosts in turn."""
+    """The sender of a flow: its sources share the rate and take the hosts' addresses in turn."""
     froms, tos = scenario.host(flow.source).addresses, scenario.host(flow.to).addresses
     sources = [
         {
@@ -99,7 +94,7 @@ def send(flow: Flow, scenario: Scenario, repetition: Repetition) -> Configuratio
 
 
 def _shared(background: Background) -> Iterator[Background]:
-    """Sources whose rates add up to the rate, to the bit. A capture is played by each."""
+    """The sources of a background, whose rates add up exactly; each plays the whole recording."""
     for number in range(background.sources):
         if background.rate is None:
             yield background
@@ -109,18 +104,16 @@ def _shared(background: Background) -> Iterator[Background]:
 
 
 def tcp(workload: Workload) -> Configuration:
-    """The options of a workload's sending TCP sockets.
-
-    What is not asked for is left to the kernel.
-    """
-    return _known(
+    """The options of a workload's sending TCP sockets; without one the kernel's default applies."""
+    return _set(
         congestion_control=workload.congestion_control,
         send_buffer_bytes=workload.send_buffer_bytes,
         no_delay=False if workload.nagle else None,
     )
 
 
-def _known(**keys: object) -> Configuration:
+def _set(**keys: object) -> dict[str, object]:
+    """The keys that have a value."""
     return {key: value for key, value in keys.items() if value is not None}
 
 
@@ -128,156 +121,167 @@ def _pace(pace: Pace | None) -> Configuration | None:
     return (
         None
         if pace is None
-        else _known(
+        else _set(
             burst_bytes=pace.burst_bytes, pause_ns=pace.pause_ns, rate_bits_per_second=pace.rate
         )
     )
 
 
-def _receive(workload: Workload, address: str) -> Configuration:
-    """What takes a bulk transfer."""
+def _receiver_configuration(workload: Workload, address: str) -> Configuration:
+    """The receiver of a bulk transfer."""
     clamp, buffer = workload.window_clamp_bytes, workload.receive_buffer_bytes
     if clamp is not None and buffer is None:
-        # Linux makes it twice as large, advertises part of that, and forgets the clamp when it
-        # learns how large packets are: so it cannot advertise more in any case.
+        # Linux doubles the buffer, advertises part of it, and drops the clamp when it learns the
+        # segment size: with half the clamp as buffer it can never advertise more than the clamp.
         buffer = clamp // 2
-    tcp = _known(receive_buffer_bytes=buffer, window_clamp_bytes=clamp)
+    tcp = _set(receive_buffer_bytes=buffer, window_clamp_bytes=clamp)
     return {
         "role": "receive",
         "listen": [address],
-        **_known(tcp=tcp or None, read=_pace(workload.read), delayed_ack=workload.delayed_ack),
+        **_set(tcp=tcp or None, read=_pace(workload.read), delayed_ack=workload.delayed_ack),
     }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """An agent of a workload: its verb, its host, its configuration."""
+class AgentSpec:
+    """An agent to start: its verb, its host and its configuration."""
 
     verb: str
     where: str
-    configuration: Mapping[str, Any]
+    configuration: Configuration
 
 
-def listener(workload: Workload) -> Part | None:
-    """What answers a workload of ours, or a program that fetches from the built-in server."""
-    assert workload.to is not None or workload.kind == "command", "reading saw to it"
+def listener(workload: Workload) -> AgentSpec | None:
+    """The agent that serves a workload: a bulk receiver, or the built-in HTTP server."""
+    assert workload.to is not None or workload.kind == "command", (
+        "validated when the scenario was read"
+    )
     address = f"0.0.0.0:{workload.port}"
     if workload.kind == "bulk":
-        return Part(verb="bulk", where=_other(workload), configuration=_receive(workload, address))
+        return AgentSpec(
+            verb="bulk",
+            where=_receiver(workload),
+            configuration=_receiver_configuration(workload, address),
+        )
     if workload.object_bytes is not None and workload.service is None and workload.to is not None:
-        return Part(verb="serve", where=workload.to, configuration={"listen": [address]})
+        return AgentSpec(verb="serve", where=workload.to, configuration={"listen": [address]})
     return None
 
 
-def client(workload: Workload, scenario: Scenario, logs: Path) -> Part | None:
-    """The agent that is a workload, where it is one of ours."""
+def client(workload: Workload, scenario: Scenario, logs: Path) -> AgentSpec | None:
+    """The agent that carries out a workload; None where an external program does."""
     if workload.kind == "bulk":
-        sender, receiver = workload.data_from or workload.host, _other(workload)
-        asked: Configuration = {
+        sender, receiver = workload.data_from or workload.host, _receiver(workload)
+        configuration: dict[str, object] = {
             "role": "send",
             "to": f"{address_of(scenario, receiver)}:{workload.port}",
             "from": address_of(scenario, sender),
             "connections": workload.connections,
             "tcp": tcp(workload),
-            # A receiver that reads slowly, or a link that is dead for a while, may take as long as
-            # the workload is given.
+            # With a slow reader or an outage, the confirmation may take up to the time limit.
             "confirm_timeout_ns": max(_LEAST_CONFIRM_NS, workload.limit_ns - workload.duration_ns),
-            **_known(write=_pace(workload.write)),
+            **_set(write=_pace(workload.write)),
         }
-        asked |= (
+        configuration |= (
             {"duration_ns": workload.duration_ns}
             if workload.bytes is None
             else {"bytes": workload.bytes}
         )
-        return Part(verb="bulk", where=sender, configuration=asked)
+        return AgentSpec(verb="bulk", where=sender, configuration=configuration)
     if workload.kind == "http":
-        assert workload.to is not None, "reading saw to it"
-        return Part(
+        assert workload.to is not None, "validated when the scenario was read"
+        return AgentSpec(
             verb="fetch", where=workload.host, configuration=_fetch(workload, scenario, logs)
         )
     return None
 
 
 def _fetch(workload: Workload, scenario: Scenario, logs: Path) -> Configuration:
-    assert workload.to is not None, "reading saw to it"
-    asked: Configuration = {
+    assert workload.to is not None, "validated when the scenario was read"
+    configuration: dict[str, object] = {
         "to": f"{address_of(scenario, workload.to)}:{workload.port}",
         "from": list(scenario.host(workload.host).addresses[: workload.connections]),
         "connections": workload.connections,
         "reuse": workload.reuse,
         "rows": str(logs / f"{workload.name}.requests.rows"),
     }
-    asked |= (
+    configuration |= (
         {"object_bytes": workload.object_bytes}
         if workload.path is None
         else {"path": workload.path}
     )
-    return asked | (
+    return configuration | (
         {"duration_ns": workload.duration_ns}
         if workload.requests is None
         else {"count": workload.requests}
     )
 
 
-def _other(workload: Workload) -> str:
-    """The host that takes the data of a bulk transfer."""
-    assert workload.to is not None, "reading saw to it"
+def _receiver(workload: Workload) -> str:
+    """The host that receives the data of a bulk transfer."""
+    assert workload.to is not None, "validated when the scenario was read"
     return workload.to if workload.data_from == workload.host else workload.host
 
 
-def disturb(
+def injection(
     fault: Fault, processes: Sequence[int], *, group: Group | None, processor: int | None
 ) -> Configuration:
-    """What keeps processes from running, each with all that descends from it."""
-    done: Configuration = {"kind": fault.kind}
+    """A fault that is injected into processes and all their descendants."""
+    parameters: dict[str, object] = {"kind": fault.kind}
     if fault.kind == "freeze":
-        done |= {"stopped_ns": fault.stopped_ns, "every_ns": fault.every_ns}
+        parameters |= {"stopped_ns": fault.stopped_ns, "every_ns": fault.every_ns}
     elif fault.kind == "spinner":
-        done |= {
+        parameters |= {
             "processor": processor,
             "busy_ns": fault.busy_ns,
             "every_ns": fault.every_ns,
             "policy": fault.policy,
         }
     else:
-        assert group is not None, "a quota is a group's"
-        assert fault.share is not None, "reading saw to it"
-        assert fault.period_ns is not None, "reading saw to it"
+        assert group is not None, "a quota belongs to a control group"
+        assert fault.share is not None, "validated when the scenario was read"
+        assert fault.period_ns is not None, "validated when the scenario was read"
         period_us = fault.period_ns // 1000
         granted_us = round(fault.share * period_us)
-        done = {
+        parameters = {
             "kind": "quota",
             "group": str(group.path),
             "version": group.version,
             "granted_us": granted_us,
             "period_us": period_us,
         }
-    return {"processes": list(processes), "fault": done, **_known(duration_ns=fault.duration_ns)}
+    return {
+        "processes": list(processes),
+        "fault": parameters,
+        **_set(duration_ns=fault.duration_ns),
+    }
 
 
-# What writes down.
+# Captures and samples.
 
 
-def capture(scenario: Scenario, point: str, directory: Path) -> Part:
-    """What records the packets beside a host.
+def capture(scenario: Scenario, point: str, directory: Path) -> AgentSpec:
+    """The capture at a host.
 
-    Of a guest, at the end of its veth link, unless inside is given.
+    At a guest, the switch's end of its veth link is captured, unless the point is inside the guest.
     """
     host = scenario.beside(point)
     is_outside = point == host and scenario.host(host).guest is not None
     number = next(number for number, one in enumerate(scenario.hosts) if one.name == host)
-    asked: Configuration = {
+    configuration: dict[str, object] = {
         "interface": port_of(number) if is_outside else INTERFACE,
         "path": str(directory / f"{point}.pcapng"),
         "snap_length": scenario.capture.snap_bytes,
     }
-    return Part(verb="capture", where=MIDDLE if is_outside else host, configuration=asked)
+    return AgentSpec(
+        verb="capture", where=SWITCH if is_outside else host, configuration=configuration
+    )
 
 
-def emulated(scenario: Scenario, directory: Path) -> Configuration:
-    """The emulator's configuration beside the network.
+def emulator_options(scenario: Scenario, directory: Path) -> Configuration:
+    """The emulator's options: captures at routers, and when the events of links begin.
 
-    Captures at routers, and if links have times, that these begin when it is told.
+    Where links have scheduled events, the controller sends the moment from which their times count.
     """
     taps = [
         {
@@ -288,22 +292,26 @@ def emulated(scenario: Scenario, directory: Path) -> Configuration:
         for point in scenario.capture.points
         if point in scenario.routers
     ]
-    return ({"taps": taps} if taps else {}) | ({"times": "told"} if has_times(scenario) else {})
+    return ({"taps": taps} if taps else {}) | (
+        {"times": "on_command"} if has_events(scenario) else {}
+    )
 
 
-def has_times(scenario: Scenario) -> bool:
-    """Whether a link has events at times relative to the start of the workloads."""
-    known = stalled(scenario)
-    ways = [way for link in known.links for way in (link.forward, link.backward)]
-    ways += [way for host in known.hosts for way in (host.access_up, host.access_down)]
-    return any(way is not None and (way.outages or way.delay_steps is not None) for way in ways)
+def has_events(scenario: Scenario) -> bool:
+    """Whether a link has outages or delay steps, which begin with the workloads."""
+    complete = stalled(scenario)
+    directions = [one for link in complete.links for one in (link.forward, link.backward)]
+    directions += [one for host in complete.hosts for one in (host.access_up, host.access_down)]
+    return any(
+        one is not None and (one.outages or one.delay_steps is not None) for one in directions
+    )
 
 
 def sampled(scenario: Scenario) -> tuple[str, ...]:
     """The hosts whose sockets and interfaces are sampled every second: the ends of workloads.
 
-    The first one's rows tell of this machine, so guests come last, and where there is nothing else,
-    the middle is looked at as well.
+    The first host's sampler samples this machine as well, which a guest's cannot: guests come last,
+    and where all hosts are guests the switch namespace is sampled first.
     """
     if not scenario.samples:
         return ()
@@ -314,41 +322,41 @@ def sampled(scenario: Scenario) -> tuple[str, ...]:
         for name in (workload.host, workload.to)
         if name is not None
     )
-    outside = [name for name in names if name not in guests]
-    inside = [name for name in names if name in guests]
-    return (*(outside or [MIDDLE]), *inside) if inside else tuple(outside)
+    on_machine = [name for name in names if name not in guests]
+    in_guests = [name for name in names if name in guests]
+    return (*(on_machine or [SWITCH]), *in_guests) if in_guests else tuple(on_machine)
 
 
 def sample(host: str, directory: Path, processes: Sequence[int] = ()) -> Configuration:
-    """The sampler of the machine, of a host, and of some of the machine's processes."""
+    """The sampler of a host, of this machine, and of ``processes`` of this machine."""
     return {
         "path": str(directory / f"{host}.jsonl"),
         **({"processes": list(processes)} if processes else {}),
     }
 
 
-def watchers(
+def indicators(
     scenario: Scenario, host: str, directory: Path, *, quotas: Sequence[Path], seed: int
-) -> Iterator[Part]:
-    """What watches a host as one of its processes.
+) -> Iterator[AgentSpec]:
+    """The indicators of CPU availability that run as processes of a host.
 
-    ``quotas``: the control groups that will hold it; its own where none are named.
+    ``quotas``: the control groups that will hold them; without any, their own are sampled.
     """
     watch, guest = scenario.watch, scenario.host(host).guest is not None
     groups = {} if guest or not quotas else {"cgroups": [str(path) for path in quotas]}
     if watch.wakeups_ns is not None:
-        asked = {
-            "path": str(raw(directory, host, "wakeups")),
+        configuration = {
+            "path": str(raw_samples(directory, host, "wakeups")),
             "wakeup_interval_ns": watch.wakeups_ns,
             "sockets": False,
             **groups,
         }
-        yield Part(verb="sample", where=host, configuration=asked)
+        yield AgentSpec(verb="sample", where=host, configuration=configuration)
     if watch.spin_ns is not None:
         window = watch.spin_ns if watch.spin_ns < SECOND else None
-        asked = {
-            "path": str(raw(directory, host, "spin")),
+        configuration = {
+            "path": str(raw_samples(directory, host, "spin")),
             "seed": seed,
-            **_known(window_ns=window),
+            **_set(window_ns=window),
         }
-        yield Part(verb="spin", where=host, configuration=asked)
+        yield AgentSpec(verb="spin", where=host, configuration=configuration)

@@ -1,11 +1,12 @@
 """The load that a scenario's scheduled traffic puts on the emulator and the generators. Pure.
 
-Workloads and TCP take what the narrowest link on their way leaves them; UDP comes as it is, whether
-a link carries it or not, since the emulator has to take it before the link can drop it.
+UDP background counts at its full rate, even above the rate of its bottleneck link: the emulator
+must receive a packet before the link can drop it. TCP background and workloads share what UDP
+leaves of their bottleneck link.
 
-Bias: links count as filled by their workloads; those of workloads that do not fill them are counted
-too high. A recording counts by its mean rate, so its peaks are not seen. Sources without pace ask
-for nothing: they send what they can.
+Bias: every workload is assumed to saturate its bottleneck, so the load of workloads that do not is
+overestimated. A played recording counts with its mean rate, so its peaks are underestimated.
+Unpaced sources are left out: they send as fast as they can and demand no rate.
 """
 
 from __future__ import annotations
@@ -18,33 +19,30 @@ from trustbed.run.execution.configurations import Flow, flows
 from trustbed.scenario import Background, Direction, Scenario
 
 FULL_SIZE = 1500
-"""Bytes of the largest IP packets that pass a testbed."""
+"""Bytes of the largest IP packet that a testbed carries (the MTU)."""
 MODEST_BITS_PER_SECOND = 500_000_000
 MODEST_PACKETS_PER_SECOND = 50_000
 _OPPORTUNITY_BITS = 1504 * 8
-"""What leaves at one millisecond of a trace of rates."""
+"""Bits that each delivery opportunity of a rate trace carries: one packet of 1504 bytes."""
 
 Edge = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Packets of one length (that of IP packets), so many bits of them a second."""
+    """A bit rate of IP packets of one length."""
 
     bits_per_second: float
     packet_bytes: float = FULL_SIZE
 
     @property
     def packets_per_second(self) -> float:
-        """How many: what it costs to make them and to move them."""
+        """The packet rate, which determines the cost of sending and forwarding."""
         return self.bits_per_second / 8 / self.packet_bytes
 
 
 def is_modest(loads: Sequence[Load]) -> bool:
-    """Whether any machine that can make a testbed at all can do this together.
-
-    Not worth a measurement.
-    """
+    """Whether any machine can carry the total, so that no measurement is needed."""
     bits = sum(load.bits_per_second for load in loads)
     return (
         bits <= MODEST_BITS_PER_SECOND
@@ -53,64 +51,65 @@ def is_modest(loads: Sequence[Load]) -> bool:
 
 
 Recorded = Callable[[Background, bool], Load | None]
-"""The mean load of a recording that is played: its packets forward, or in reverse."""
+"""The mean load of a played recording, by background and whether in reverse direction."""
 
 
 @dataclass(slots=True)
-class _Shared:
-    """What passes a link, which is the narrowest on its way."""
+class _Bottleneck:
+    """The narrowest link of one or more paths, and the traffic that crosses it.
+
+    A ``rate`` of None is unlimited.
+    """
 
     rate: float | None
-    filled: bool = False
-    comes: list[Load] = field(default_factory=list)
-    yields: list[Load] = field(default_factory=list)
+    saturated: bool = False
+    udp: list[Load] = field(default_factory=list)
+    tcp: list[Load] = field(default_factory=list)
 
     def loads(self) -> Iterator[Load]:
-        """What yields to others gets what they leave; who fills links gets the rest."""
-        yield from self.comes
+        """All UDP; TCP scaled down to the rest of the rate; workloads with what is left of that."""
+        yield from self.udp
         if self.rate is None:
-            yield from self.yields
+            yield from self.tcp
             return
-        room = max(0.0, self.rate - sum(load.bits_per_second for load in self.comes))
-        wanted = sum(load.bits_per_second for load in self.yields)
-        share = min(1.0, room / wanted) if wanted else 0.0
+        available = max(0.0, self.rate - sum(load.bits_per_second for load in self.udp))
+        demanded = sum(load.bits_per_second for load in self.tcp)
+        share = min(1.0, available / demanded) if demanded else 0.0
         yield from (
             Load(bits_per_second=load.bits_per_second * share, packet_bytes=load.packet_bytes)
-            for load in self.yields
+            for load in self.tcp
         )
-        if self.filled and room > wanted:
-            yield Load(bits_per_second=room - wanted)
+        if self.saturated and available > demanded:
+            yield Load(bits_per_second=available - demanded)
 
 
 def emulated(scenario: Scenario, recorded: Recorded) -> tuple[Load, ...]:
-    """What the emulator would take in."""
-    ways = _ways(scenario)
-    shared: dict[Edge | None, _Shared] = {}
+    """The load that the emulator would receive."""
+    rates = _link_rates(scenario)
+    bottlenecks: dict[Edge | None, _Bottleneck] = {}
 
-    def place(source: str, target: str) -> _Shared:
+    def bottleneck(source: str, target: str) -> _Bottleneck:
         limited = [
-            (rate, edge) for edge in _path(ways, source, target) if (rate := ways[edge]) is not None
+            (rate, edge)
+            for edge in _path(rates, source, target)
+            if (rate := rates[edge]) is not None
         ]
         rate, edge = min(limited, default=(None, None))
-        return shared.setdefault(edge, _Shared(rate))
+        return bottlenecks.setdefault(edge, _Bottleneck(rate))
 
     for workload in scenario.workloads:
         sender = workload.data_from
         if workload.to is not None and sender is not None:
-            place(sender, workload.to if sender == workload.host else workload.host).filled = True
-    for flow, load in made(scenario, recorded):
-        found = place(flow.source, flow.to)
-        (found.comes if flow.background.transport == "udp" else found.yields).append(
-            _in_packets(load)
-        )
-    return tuple(load for one in shared.values() for load in one.loads())
+            receiver = workload.to if sender == workload.host else workload.host
+            bottleneck(sender, receiver).saturated = True
+    for flow, load in offered(scenario, recorded):
+        found = bottleneck(flow.source, flow.to)
+        (found.udp if flow.background.transport == "udp" else found.tcp).append(_fragmented(load))
+    return tuple(load for one in bottlenecks.values() for load in one.loads())
 
 
-def made(scenario: Scenario, recorded: Recorded) -> Iterator[tuple[Flow, Load]]:
-    """What each sender of background traffic would have to make.
-
-    Senders without pace make what they can.
-    """
+def offered(scenario: Scenario, recorded: Recorded) -> Iterator[tuple[Flow, Load]]:
+    """The offered load of each background sender, unpaced ones left out."""
     for flow in flows(scenario):
         background = flow.background
         if background.release == "unpaced":
@@ -123,8 +122,8 @@ def made(scenario: Scenario, recorded: Recorded) -> Iterator[tuple[Flow, Load]]:
             yield flow, Load(bits_per_second=background.rate, packet_bytes=background.packet_bytes)
 
 
-def _in_packets(load: Load) -> Load:
-    """Packets that are too long for a veth link come in parts."""
+def _fragmented(load: Load) -> Load:
+    """The same bit rate in packets no longer than the MTU of a veth link."""
     return Load(
         bits_per_second=load.bits_per_second, packet_bytes=min(load.packet_bytes, FULL_SIZE)
     )
@@ -133,16 +132,16 @@ def _in_packets(load: Load) -> Load:
 # The network.
 
 
-def _ways(scenario: Scenario) -> Mapping[Edge, float | None]:
-    """What every direction of every link carries at most, by its ends.
+def _link_rates(scenario: Scenario) -> Mapping[Edge, float | None]:
+    """The rate of each direction of each link, by its ends; None is unlimited.
 
-    Access links are one for each address.
+    A host has one access link per address, whose rates add up.
     """
-    ways: dict[Edge, float | None] = {}
+    rates: dict[Edge, float | None] = {}
     for link in scenario.links:
-        ways[link.ends] = rate(link.forward)
+        rates[link.ends] = rate(link.forward)
         if link.backward is not None:
-            ways[link.ends[1], link.ends[0]] = rate(link.backward)
+            rates[link.ends[1], link.ends[0]] = rate(link.backward)
     for host in scenario.hosts:
         if host.router is not None:
             for edge, access in (
@@ -150,35 +149,39 @@ def _ways(scenario: Scenario) -> Mapping[Edge, float | None]:
                 ((host.router, host.name), host.access_down),
             ):
                 each = rate(access or Direction())
-                ways[edge] = None if each is None else each * len(host.addresses)
-    return ways
+                rates[edge] = None if each is None else each * len(host.addresses)
+    return rates
 
 
-def rate(way: Direction) -> float | None:
-    """Bits per second that a link carries at most, over time."""
-    rates: list[float] = [bucket.rate for bucket in (way.policer, way.shaper) if bucket is not None]
-    if way.rate is not None:
-        rates.append(way.rate)
-    if way.rate_trace is not None and way.rate_trace.values[-1]:
-        rates.append(
-            len(way.rate_trace.values) * _OPPORTUNITY_BITS * 1000 / way.rate_trace.values[-1]
-        )
+def rate(direction: Direction) -> float | None:
+    """The sustained rate of a direction of a link in bit/s: the least of its limits."""
+    rates: list[float] = [
+        bucket.rate for bucket in (direction.policer, direction.shaper) if bucket is not None
+    ]
+    if direction.rate is not None:
+        rates.append(direction.rate)
+    trace = direction.rate_trace
+    if trace is not None and trace.values[-1]:
+        rates.append(len(trace.values) * _OPPORTUNITY_BITS * 1000 / trace.values[-1])
     return min(rates, default=None)
 
 
-def _path(ways: Mapping[Edge, object], source: str, target: str) -> Iterator[Edge]:
-    """The edges of a way with the fewest links; there is one, or reading would have failed."""
+def _path(rates: Mapping[Edge, object], source: str, target: str) -> Iterator[Edge]:
+    """The edges of a shortest path, last first (breadth-first search).
+
+    There is a path: reading the scenario has checked it.
+    """
     came_from: dict[str, str] = {source: source}
-    waiting = [source]
-    while waiting and target not in came_from:
+    frontier = [source]
+    while frontier and target not in came_from:
         following = []
-        for place in waiting:
-            for here, there in ways:
-                if here == place and there not in came_from:
-                    came_from[there] = place
+        for node in frontier:
+            for here, there in rates:
+                if here == node and there not in came_from:
+                    came_from[there] = node
                     following.append(there)
-        waiting = following
-    places = [target]
-    while places[-1] != source and places[-1] in came_from:
-        places.append(came_from[places[-1]])
-    yield from ((there, here) for here, there in itertools.pairwise(places))
+        frontier = following
+    nodes = [target]
+    while nodes[-1] != source and nodes[-1] in came_from:
+        nodes.append(came_from[nodes[-1]])
+    yield from ((there, here) for here, there in itertools.pairwise(nodes))

@@ -1,7 +1,4 @@
-"""What is known of the machine that a run was carried out on.
-
-Everything that somebody else's numbers may differ by.
-"""
+"""The machine that a run was carried out on: hardware, kernel and TCP settings."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ _CPU_KEYS = ("model name", "Model", "Processor")
 
 
 def facts() -> Mapping[str, object]:
-    """Facts about this machine; what cannot be found out is null."""
+    """Facts about this machine; unknown ones are null."""
     return {
         "system": platform.system(),
         "kernel": platform.release(),
@@ -63,10 +60,7 @@ def _memory() -> int | None:
 
 
 def _hypervisor() -> str | None:
-    """Its name where the machine says it.
-
-    ``unknown`` where only the processor says that there is one.
-    """
+    """The hypervisor's DMI vendor; ``unknown`` if only the CPU flags show that there is one."""
     vendor = _text("/sys/class/dmi/id/sys_vendor")
     virtual = any(
         line.startswith("flags") and " hypervisor" in line

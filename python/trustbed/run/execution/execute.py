@@ -1,13 +1,13 @@
-"""One repetition, carried out: network, servers, captures, background, workload, and back again.
+"""Carries out one repetition: network, servers, captures, background, workload, and their end.
 
-Here is the order of it. What is done in each phase stands in
-:mod:`trustbed.run.execution.surroundings`, :mod:`trustbed.run.execution.foreground` and
-:mod:`trustbed.run.execution.faults`; what agents and programs are told, in
-:mod:`trustbed.run.execution.configurations` and :mod:`trustbed.run.execution.commands`.
+This module has the order of the phases. What each phase does is in
+:mod:`trustbed.run.execution.infrastructure`, :mod:`trustbed.run.execution.foreground` and
+:mod:`trustbed.run.execution.faults`; the configurations of agents and the command lines of programs
+are in :mod:`trustbed.run.execution.configurations` and :mod:`trustbed.run.execution.commands`.
 
-Every phase has a deadline. What belongs to the experiment and ends early (the emulator, background,
-a capture) makes the repetition a failed one, which is kept with its evidence; what cannot even
-begin is an error that ends the run.
+Every phase has a deadline. If a part of the experiment ends early (the emulator, background, a
+capture), the outcome of the repetition is ``failed`` and its directory stays as evidence. If a part
+cannot start, the run ends with an error.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from trustbed.agent.client import AgentError
 from trustbed.run.error import RunError
 from trustbed.run.execution.clock import Clock
 from trustbed.run.execution.faults import Faults, NotApplied
-from trustbed.run.execution.foreground import TURN_SECONDS, Foreground
-from trustbed.run.execution.surroundings import Surroundings
+from trustbed.run.execution.foreground import POLL_SECONDS, Foreground
+from trustbed.run.execution.infrastructure import Infrastructure
 from trustbed.run.execution.testbed import Hosts, RunTestbed
 from trustbed.run.matrix import Repetition
 from trustbed.run.record import PhaseRecord, ProcessRecord, RepetitionRecord
@@ -46,7 +46,7 @@ class Execution:
 
     def __init__(
         self,
-        bed: RunTestbed,
+        testbed: RunTestbed,
         scenario: Scenario,
         repetition: Repetition,
         *,
@@ -55,42 +55,46 @@ class Execution:
         emulator: Mapping[str, Any],
         on_phase: Callable[[str], object] = lambda name: None,
     ) -> None:
-        self._bed = bed
+        self._testbed = testbed
         self._scenario = scenario
         self._repetition = repetition
         self._clock = clock
         self._emulator = emulator
         self._on_phase = on_phase
         self._stack = ExitStack()
-        hosts = Hosts(bed, self._stack, directory / "logs")
-        self._faults = Faults(bed, scenario)
-        self._around = Surroundings(hosts, scenario, repetition, directory=directory, clock=clock)
+        hosts = Hosts(testbed, self._stack, directory / "logs")
+        self._faults = Faults(testbed, scenario)
+        self._infrastructure = Infrastructure(
+            hosts, scenario, repetition, directory=directory, clock=clock
+        )
         self._workloads = Foreground(hosts, scenario, clock=clock, on_program=self._join_faults)
-        self._not_made: NotApplied | None = None
+        self._not_applied: NotApplied | None = None
         self._phases: list[PhaseRecord] = []
         self._epoch_ns = 0
 
     def carry_out(self) -> RepetitionRecord:
-        """What happened."""
+        """Carries out all phases; returns the record of the repetition."""
         started = datetime.datetime.fromtimestamp(
             self._clock.realtime_ns() / 1e9, datetime.UTC
         ).isoformat(timespec="milliseconds")
         begun = self._clock.monotonic()
         with self._stack:
-            emulator = self._phase("network", lambda: self._around.start_emulator(self._emulator))
+            emulator = self._phase(
+                "network", lambda: self._infrastructure.start_emulator(self._emulator)
+            )
             try:
                 self._faults.prepare(emulator)
-                self._phase("servers", self._around.start_servers)
-                self._phase("captures", self._around.start_recorders)
+                self._phase("servers", self._infrastructure.start_servers)
+                self._phase("captures", self._infrastructure.start_captures)
                 self._phase("background", self._start_background)
                 self._phase("workload", self._measure)
             except NotApplied as refused:
-                # What would be measured without the fault is another experiment, so nothing is.
-                self._not_made = refused
-                self._workloads.disown("not made", str(refused))
+                # Without the fault it would be another experiment, so nothing is measured.
+                self._not_applied = refused
+                self._workloads.invalidate("not made", str(refused))
             self._phase("end", self._stop)
             guests = {
-                host.name: self._bed.guest(host.name).facts() for host in self._scenario.guests
+                host.name: self._testbed.guest(host.name).facts() for host in self._scenario.guests
             }
         return RepetitionRecord(
             number=self._repetition.number,
@@ -107,11 +111,11 @@ class Execution:
             faults=self._faults.records(),
             processes=[ProcessRecord(host=host, process=pid) for host, pid in self._processes()],
             guests=guests,
-            **asdict(self._around.record()),
+            **asdict(self._infrastructure.record()),
         )
 
     def _phase(self, name: str, work: Callable[[], T]) -> T:
-        """Carries out a phase and notes how long it took."""
+        """Carries out a phase and records its duration."""
         self._on_phase(name)
         begun = self._clock.monotonic()
         try:
@@ -122,53 +126,60 @@ class Execution:
             self._phases.append(PhaseRecord(name=name, seconds=self._clock.monotonic() - begun))
 
     def _processes(self) -> list[tuple[str, int]]:
-        """What a fault disturbs: the agents and services at work, each with its host."""
-        return [(host, one.pid) for host, one in (*self._around.at_work, *self._workloads.at_work)]
+        """The targets of faults: the agents and servers of workloads, each with its host."""
+        return [
+            (host, one.pid)
+            for host, one in (*self._infrastructure.servers, *self._workloads.agents)
+        ]
 
     def _start_background(self) -> None:
-        """Gives every agent second 0: background begins then, and workloads count from it."""
-        self._around.start_senders()
-        self._workloads.stand_by()
-        self._around.start_samplers(self._processes())
-        self._stack.callback(self._end_faults)  # before anything that it disturbs is to end
-        self._around.start_watchers(self._faults.quotas)
-        watching = [(host, one.pid) for host, one in self._around.watching]
-        self._faults.stand_by([*self._processes(), *watching] if self._scenario.faults else ())
+        """Sets second 0 for all agents: background begins then, and workloads count from it."""
+        self._infrastructure.start_senders()
+        self._workloads.prepare()
+        self._infrastructure.start_samplers(self._processes())
+        self._stack.callback(self._end_faults)  # before its targets end
+        self._infrastructure.start_indicators(self._faults.quotas)
+        indicators = [(host, one.pid) for host, one in self._infrastructure.indicators]
+        self._faults.start_injectors(
+            [*self._processes(), *indicators] if self._scenario.faults else ()
+        )
         self._epoch_ns = self._clock.realtime_ns() + _AHEAD_NS
         self._workloads.begin(self._epoch_ns, self._clock.monotonic() + _AHEAD_NS / SECOND)
-        self._around.begin(self._epoch_ns)
+        self._infrastructure.begin(self._epoch_ns)
         self._faults.begin(self._epoch_ns + self._scenario.warm_up_ns)
 
     def _measure(self) -> None:
-        """Every workload from its start to its end or its limit.
-
-        Ends all of them when a part of the experiment has failed.
-        """
+        """Polls all parts until the workloads have ended; ends them if another part has failed."""
         while not self._workloads.is_over:
-            self._workloads.turn()
-            self._around.look()
-            self._around.note_troubles(self._faults.look())
-            if self._around.failures:
+            self._workloads.poll()
+            self._infrastructure.poll()
+            self._infrastructure.add_fault_errors(self._faults.poll())
+            if self._infrastructure.failures:
                 self._workloads.end_all(
                     "failed",
-                    f"the experiment around it fell apart: {self._around.failures[0].message}",
+                    "another part of the experiment failed: "
+                    f"{self._infrastructure.failures[0].message}",
                 )
                 return
-            self._clock.sleep(TURN_SECONDS)
+            self._clock.sleep(POLL_SECONDS)
 
     def _join_faults(self, host: str, pid: int) -> None:
         if self._scenario.faults:
             self._faults.join(host, pid)
 
     def _stop(self) -> None:
-        """Faults first, then what stands around."""
-        self._around.note_troubles(self._end_faults())
-        self._around.stop()
+        """Ends the faults first, then the infrastructure."""
+        self._infrastructure.add_fault_errors(self._end_faults())
+        self._infrastructure.stop()
 
     def _end_faults(self) -> list[str]:
         return self._faults.end(self._clock.realtime_ns())
 
     def _outcome(self) -> str:
-        if self._not_made is not None:
+        if self._not_applied is not None:
             return "not made"
-        return "complete" if not self._around.failures and self._workloads.is_well else "failed"
+        return (
+            "complete"
+            if not self._infrastructure.failures and self._workloads.is_well
+            else "failed"
+        )

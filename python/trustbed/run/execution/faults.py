@@ -1,16 +1,14 @@
-"""The faults of a repetition.
+"""The faults of a repetition: injected into processes on schedule, and always undone.
 
-Made by agents beside the processes that they disturb, and undone whatever happens.
+An agent of the verb ``inject`` applies a fault at its scheduled time and ends with the runner; this
+module chooses the target processes. A guest is a single target: the process of its virtual machine.
+Stalled interfaces are outages of links (:mod:`trustbed.scenario.description`) and are only recorded
+here.
 
-An agent of the verb ``inject`` does it on time and ends with the runner; here is decided who is
-disturbed by whom. A host that is a guest is disturbed as a whole. Stalled interfaces are links that
-pass nothing (:mod:`trustbed.scenario.description`): here they are only told of.
+A fault counts as applied if it began while a target process was running.
 
-A fault counts as made when it has begun while there was something to disturb, not when it was asked
-for.
-
-Bias: a program is disturbed from when it was started, some milliseconds after the moment that its
-fault's begin may be.
+Bias: a program is affected from some milliseconds after its own start, even if its fault is
+scheduled earlier.
 """
 
 from __future__ import annotations
@@ -25,23 +23,21 @@ from pathlib import Path
 from trustbed.agent.client import Agent, AgentError
 from trustbed.agent.messages import Event
 from trustbed.agent.process_tree import family
-from trustbed.run.execution.configurations import MIDDLE, disturb
+from trustbed.run.execution.configurations import injection
 from trustbed.run.execution.testbed import RunTestbed
 from trustbed.run.record import FaultRecord
 from trustbed.scenario import Fault, Scenario
 from trustbed.testbed import TestbedError
 from trustbed.testbed.netns.cgroups import Group
+from trustbed.testbed.netns.plan import SWITCH
 
 _END_SECONDS = 60.0
 _NAMES = ("name", "kind", "host")
-_EARLIER = "let it begin earlier, or the workloads last longer"
+_EARLIER = "start it earlier, or let the workloads last longer"
 
 
 class NotApplied(Exception):
-    """A fault cannot be made on this machine.
-
-    An outcome of a repetition, not an error of the run.
-    """
+    """A fault cannot be applied on this machine: an outcome of a repetition, not an error."""
 
     def __init__(self, fault: str, message: str, hint: str) -> None:
         super().__init__(f"{fault}: {message}")
@@ -51,8 +47,8 @@ class NotApplied(Exception):
 
 
 @dataclass(slots=True)
-class _Made:
-    """A fault while it is made."""
+class _FaultState:
+    """A fault and what became of it."""
 
     fault: Fault
     agents: list[Agent] = field(default_factory=list)
@@ -66,192 +62,193 @@ class _Made:
 
 
 class Faults:
-    """In this order.
+    """The faults of one repetition.
 
-    :meth:`prepare`, :meth:`stand_by`, :meth:`begin`, :meth:`join` and :meth:`look` at will,
-    :meth:`end`, :meth:`records`.
+    Call :meth:`prepare`, :meth:`start_injectors`, :meth:`begin`, then :meth:`join` and :meth:`poll`
+    as needed, at last :meth:`end` and :meth:`records`.
     """
 
-    def __init__(self, bed: RunTestbed, scenario: Scenario) -> None:
-        self._bed = bed
+    def __init__(self, testbed: RunTestbed, scenario: Scenario) -> None:
+        self._testbed = testbed
         self._scenario = scenario
-        self._made = [_Made(fault) for fault in scenario.faults]
+        self._states = [_FaultState(fault) for fault in scenario.faults]
         self._origin_ns: int | None = None
         self._ended_ns: int | None = None
         self._shared = False
 
     @property
-    def _disturbing(self) -> list[_Made]:
-        """Those that disturb processes."""
-        return [made for made in self._made if made.fault.kind != "nic-stall"]
+    def _injected(self) -> list[_FaultState]:
+        """The faults that agents inject into processes."""
+        return [one for one in self._states if one.fault.kind != "nic-stall"]
 
     def _is_guest(self, host: str) -> bool:
         return self._scenario.host(host).guest is not None
 
-    # What must stand before the first packet.
+    # Before the first packet.
 
     def prepare(self, emulator: Agent) -> None:
-        """Makes what needs no process yet: control groups, and a processor without the emulator.
+        """Creates control groups, and moves the emulator off the processors of spinners.
 
         Raises:
-            NotApplied: One cannot be made here.
+            NotApplied: A control group cannot be created on this machine.
         """
         allowed = sorted(os.sched_getaffinity(0))
-        spinners = [made for made in self._made if made.fault.kind == "spinner"]
-        for place, made in enumerate(spinners):
-            made.processor = allowed[-1 - place % len(allowed)]
+        spinners = [one for one in self._states if one.fault.kind == "spinner"]
+        for index, state in enumerate(spinners):
+            state.processor = allowed[-1 - index % len(allowed)]
         if spinners:
-            others = {one for one in allowed if all(made.processor != one for made in spinners)}
+            others = {one for one in allowed if all(state.processor != one for state in spinners)}
             self._shared = not others
-            _hold(emulator.pid, others or set(allowed))
-        for made in self._disturbing:
-            if made.fault.kind == "cpu-quota":
+            _pin(emulator.pid, others or set(allowed))
+        for state in self._injected:
+            if state.fault.kind == "cpu-quota":
                 try:
-                    made.group = self._bed.group(made.fault.name)
+                    state.group = self._testbed.group(state.fault.name)
                 except TestbedError as error:
-                    raise self._not_made(made, error) from error
+                    raise self._not_applied(state, error) from error
 
     def quotas(self, host: str) -> list[Path]:
-        """The control groups that will hold the processes of a host."""
+        """The control groups that the processes of a host will join."""
         return [
-            made.group.path
-            for made in self._made
-            if made.group is not None and made.fault.host == host
+            state.group.path
+            for state in self._states
+            if state.group is not None and state.fault.host == host
         ]
 
-    def stand_by(self, processes: Sequence[tuple[str, int]]) -> None:
-        """Starts what disturbs these processes, each named with its host.
+    def start_injectors(self, processes: Sequence[tuple[str, int]]) -> None:
+        """Starts the agents that inject faults into these processes, each given with its host.
 
-        Faults start with :meth:`begin`.
+        Their faults begin with :meth:`begin`.
 
         Raises:
-            NotApplied: One cannot be made here.
+            NotApplied: A fault cannot be applied on this machine.
         """
-        for made in self._disturbing:
-            targets = [pid for host, pid in processes if host == made.fault.host]
-            if self._is_guest(made.fault.host):
-                targets = [self._bed.guest(made.fault.host).pid]
+        for state in self._injected:
+            targets = [pid for host, pid in processes if host == state.fault.host]
+            if self._is_guest(state.fault.host):
+                targets = [self._testbed.guest(state.fault.host).pid]
             if targets:
-                self._disturb(made, targets)
+                self._inject(state, targets)
 
     def begin(self, origin_ns: int) -> None:
-        """Says when the workloads begin, on the real-time clock."""
+        """Schedules the faults relative to the start of the workloads (real-time clock)."""
         self._origin_ns = origin_ns
-        for made in self._disturbing:
-            for agent in made.agents:
-                agent.begin(at_ns=origin_ns + made.fault.start_ns)
+        for state in self._injected:
+            for agent in state.agents:
+                agent.begin(at_ns=origin_ns + state.fault.start_ns)
 
     def join(self, host: str, pid: int) -> None:
-        """Adds the process of a started program: faults apply to it from now on, in step.
+        """Adds the process of a started program to the faults of its host, in phase with them.
 
         Raises:
-            NotApplied: One cannot be made here.
+            NotApplied: A fault cannot be applied on this machine.
         """
         assert self._origin_ns is not None, "workloads begin after begin()"
-        for made in self._disturbing:
-            if made.fault.host != host or self._is_guest(host):
+        for state in self._injected:
+            if state.fault.host != host or self._is_guest(host):
                 continue
-            if made.processor is not None and made.agents:
-                _hold(pid, {made.processor})
+            if state.processor is not None and state.agents:
+                _pin(pid, {state.processor})
                 continue
-            before = len(made.agents)
-            self._disturb(made, [pid])
-            for agent in made.agents[before:]:
-                agent.begin(at_ns=self._origin_ns + made.fault.start_ns)
+            before = len(state.agents)
+            self._inject(state, [pid])
+            for agent in state.agents[before:]:
+                agent.begin(at_ns=self._origin_ns + state.fault.start_ns)
 
-    def _disturb(self, made: _Made, targets: list[int]) -> None:
+    def _inject(self, state: _FaultState, targets: list[int]) -> None:
         try:
-            if made.group is not None:
+            if state.group is not None:
                 for pid in targets:
-                    made.group.join(pid)
-            made.targets += targets
-            made.agents.append(
-                self._bed.start_agent(
+                    state.group.join(pid)
+            state.targets += targets
+            state.agents.append(
+                self._testbed.start_agent(
                     "inject",
-                    disturb(made.fault, targets, group=made.group, processor=made.processor),
-                    where=MIDDLE,
+                    injection(state.fault, targets, group=state.group, processor=state.processor),
+                    where=SWITCH,
                 )
             )
         except (AgentError, TestbedError) as error:
-            if any(_lives(pid) for pid in targets):
-                raise self._not_made(made, error) from error
-            made.missed = "its target had ended before it could be injected"
+            if any(_is_alive(pid) for pid in targets):
+                raise self._not_applied(state, error) from error
+            state.missed = "its target had ended before it could be injected"
 
     @staticmethod
-    def _not_made(made: _Made, error: AgentError | TestbedError) -> NotApplied:
-        made.reason, made.hint = error.message, error.hint
-        return NotApplied(made.fault.name, error.message, error.hint)
+    def _not_applied(state: _FaultState, error: AgentError | TestbedError) -> NotApplied:
+        state.reason, state.hint = error.message, error.hint
+        return NotApplied(state.fault.name, error.message, error.hint)
 
-    # While it lasts, and its end.
+    # During the workloads, and at their end.
 
-    def look(self) -> list[str]:
-        """What went wrong with faults since the look before.
-
-        Takes the reports of those that are over.
-        """
-        troubles = []
-        for made in self._disturbing:
-            for agent in list(made.agents):
+    def poll(self) -> list[str]:
+        """Collects reports of faults that have ended; returns the errors since the last call."""
+        errors = []
+        for state in self._injected:
+            for agent in list(state.agents):
                 try:
                     while (event := agent.poll()) is not None:
                         if event["event"] == "report":
-                            made.reports.append(event)
-                            self._drop(made, agent)
+                            state.reports.append(event)
+                            self._close(state, agent)
                             break
                 except AgentError as error:
-                    self._drop(made, agent)
-                    made.missed = error.message
-                    troubles.append(f"{made.fault.name}: {error.message}")
-        return troubles
+                    self._close(state, agent)
+                    state.missed = error.message
+                    errors.append(f"{state.fault.name}: {error.message}")
+        return errors
 
     def end(self, now_ns: int) -> list[str]:
-        """Undoes everything; what went wrong with it.
+        """Undoes all faults; returns the errors.
 
-        The first call's moment is when stalled interfaces are of no consequence any more.
+        ``now_ns`` of the first call is when stalled interfaces end at the latest.
         """
         if self._ended_ns is None:
             self._ended_ns = now_ns
-        troubles = []
-        for made in self._disturbing:
-            for agent in list(made.agents):
+        errors = []
+        for state in self._injected:
+            for agent in list(state.agents):
                 try:
-                    made.reports.append(agent.stop(_END_SECONDS))
+                    state.reports.append(agent.stop(_END_SECONDS))
                 except AgentError as error:
-                    made.missed = error.message
-                    troubles.append(f"{made.fault.name}: {error.message}")
-                self._drop(made, agent)
-            if made.group is not None:
+                    state.missed = error.message
+                    errors.append(f"{state.fault.name}: {error.message}")
+                self._close(state, agent)
+            if state.group is not None:
                 try:
-                    made.group.leave()
+                    state.group.leave()
                 except TestbedError as error:
-                    troubles.append(f"{made.fault.name}: {error.message}")
-                made.group = None
-        return troubles
+                    errors.append(f"{state.fault.name}: {error.message}")
+                state.group = None
+        return errors
 
     @staticmethod
-    def _drop(made: _Made, agent: Agent) -> None:
-        """It has ended. It lets nobody stand; if it was killed, this does it in its place."""
+    def _close(state: _FaultState, agent: Agent) -> None:
+        """Closes an ended agent, and continues processes that a killed one left stopped."""
         agent.close()
-        made.agents.remove(agent)
-        if made.fault.kind == "freeze":
-            for pid in (one for target in made.targets for one in family(target)):
+        state.agents.remove(agent)
+        if state.fault.kind == "freeze":
+            for pid in (one for target in state.targets for one in family(target)):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGCONT)
 
     def records(self) -> list[FaultRecord]:
-        """What was asked for and what was done."""
-        return [self._record(made) for made in self._made]
+        """Each fault as configured and as applied."""
+        return [self._record(state) for state in self._states]
 
-    def _record(self, made: _Made) -> FaultRecord:
-        fault = made.fault
-        begun, ended = self._stalled(fault) if fault.kind == "nic-stall" else _moments(made.reports)
-        reason, hint = made.reason, made.hint
+    def _record(self, state: _FaultState) -> FaultRecord:
+        fault = state.fault
+        begun, ended = (
+            self._stall_times(fault)
+            if fault.kind == "nic-stall"
+            else _injection_times(state.reports)
+        )
+        reason, hint = state.reason, state.hint
         if reason is None and begun is None:
-            reason, hint = made.missed, _EARLIER
+            reason, hint = state.missed, _EARLIER
         elif (
             reason is None
             and fault.kind == "freeze"
-            and not any(one.get("stops") for one in made.reports)
+            and not any(one.get("stops") for one in state.reports)
         ):
             reason, hint = "the workloads were over before its first stop", _EARLIER
         return FaultRecord(
@@ -270,12 +267,13 @@ class Faults:
             ended_ns=ended,
             processor_shared_with_emulator=self._shared if fault.kind == "spinner" else None,
             reports=[
-                {key: value for key, value in one.items() if key != "event"} for one in made.reports
+                {key: value for key, value in one.items() if key != "event"}
+                for one in state.reports
             ],
         )
 
-    def _stalled(self, fault: Fault) -> tuple[int | None, int | None]:
-        """When an interface was stalled, while the repetition went on."""
+    def _stall_times(self, fault: Fault) -> tuple[int | None, int | None]:
+        """When a stall of an interface began and ended, the latter at the end of the workloads."""
         if self._origin_ns is None or self._ended_ns is None or fault.duration_ns is None:
             return None, None
         begun = self._origin_ns + fault.start_ns
@@ -286,8 +284,8 @@ class Faults:
         )
 
 
-def _moments(reports: Sequence[Event]) -> tuple[int | None, int | None]:
-    """From the first begin to the last end that was reported."""
+def _injection_times(reports: Sequence[Event]) -> tuple[int | None, int | None]:
+    """The earliest begin and the latest end of the reports."""
     begun, ended = (
         [one[key] for one in reports if one.get(key) is not None]
         for key in ("begun_ns", "ended_ns")
@@ -295,7 +293,7 @@ def _moments(reports: Sequence[Event]) -> tuple[int | None, int | None]:
     return min(begun, default=None), max(ended, default=None)
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -303,8 +301,8 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _hold(pid: int, processors: set[int]) -> None:
-    """Has all threads of a process and of what descends from it run on these processors."""
+def _pin(pid: int, processors: set[int]) -> None:
+    """Pins all threads of a process and of its descendants to these processors."""
     for one in family(pid):
         for thread in Path("/proc", str(one), "task").glob("[0-9]*"):
             with contextlib.suppress(ProcessLookupError):

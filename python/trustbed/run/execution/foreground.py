@@ -1,9 +1,8 @@
-"""The workloads of a repetition, from their start to their end or their limit.
+"""The workloads of a repetition, from their start to their end or their time limit.
 
-Agents of ours, and programs of others.
-
-A workload that fails is recorded with its reason and ends nothing else. Agents start at the
-scheduled time; programs up to two turns before it, since they take a while to begin.
+A workload is carried out by an agent or by an external program. One that fails is recorded with its
+reason, and the others continue. Agents begin at the scheduled time; programs are started up to two
+poll intervals before it, since starting takes time.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from trustbed.agent.messages import Event
 from trustbed.run.execution import configurations
 from trustbed.run.execution.clock import Clock
 from trustbed.run.execution.commands import command_of
-from trustbed.run.execution.surroundings import END_SECONDS
+from trustbed.run.execution.infrastructure import END_SECONDS
 from trustbed.run.execution.testbed import Hosts, Process, exit_words, unwritten_words
 from trustbed.run.record import WorkloadRecord
 from trustbed.scenario import Scenario, Workload
 from trustbed.workload import Prepared, prepare
 
 SECOND = 1_000_000_000
-TURN_SECONDS = 0.02
+POLL_SECONDS = 0.02
 
 
 @dataclass(slots=True)
-class Measured:
+class RunningWorkload:
     """A workload while it is carried out. Times are in seconds since second 0."""
 
     workload: Workload
@@ -46,10 +45,10 @@ class Measured:
 
 
 class Foreground:
-    """In this order.
+    """The workloads of one repetition.
 
-    :meth:`stand_by`, :meth:`begin`, :meth:`turn` until :attr:`is_over`, :meth:`end_all` if
-    something else has failed.
+    Call :meth:`prepare`, :meth:`begin`, then :meth:`poll` until :attr:`is_over`, or :meth:`end_all`
+    if another part of the experiment has failed.
     """
 
     def __init__(
@@ -60,166 +59,164 @@ class Foreground:
         clock: Clock,
         on_program: Callable[[str, int], object],
     ) -> None:
-        """Of a scenario.
+        """Workloads that have not been started.
 
         Args:
-            hosts: Where it is carried out.
-            scenario: What has the workloads.
-            clock: What time it is.
-            on_program: Is told the host and the number of every program that was started.
+            hosts: The hosts of the repetition.
+            scenario: The scenario with the workloads.
+            clock: The clock of the run.
+            on_program: Called with host and process ID of every program that has been started.
         """
-        self.at_work: list[tuple[str, Agent | Process]] = []
+        self.agents: list[tuple[str, Agent]] = []
         """The workloads' own agents, each with its host."""
         self._hosts = hosts
         self._scenario = scenario
         self._clock = clock
         self._on_program = on_program
-        self._measured = [Measured(workload) for workload in scenario.workloads]
+        self._workloads = [RunningWorkload(workload) for workload in scenario.workloads]
         self._epoch_ns = 0
         self._zero = 0.0
 
-    def stand_by(self) -> None:
-        """Starts agents, which wait to begin, and prepares the command lines of programs."""
-        for measured in self._measured:
-            part = configurations.client(measured.workload, self._scenario, self._hosts.logs)
-            if part is not None:
-                measured.agent = self._hosts.agent(part.verb, part.where, part.configuration)
-                self.at_work.append((part.where, measured.agent))
+    def prepare(self) -> None:
+        """Starts agents, which wait to begin, and composes the command lines of programs."""
+        for running in self._workloads:
+            spec = configurations.client(running.workload, self._scenario, self._hosts.logs)
+            if spec is not None:
+                running.agent = self._hosts.agent(spec.verb, spec.where, spec.configuration)
+                self.agents.append((spec.where, running.agent))
             else:
-                command = command_of(measured.workload, self._scenario)
-                measured.prepared = prepare(command, self._hosts.logs)
-                measured.command = (
-                    command if measured.prepared is None else measured.prepared.command
-                )
+                command = command_of(running.workload, self._scenario)
+                running.prepared = prepare(command, self._hosts.logs)
+                running.command = command if running.prepared is None else running.prepared.command
 
     def begin(self, epoch_ns: int, zero: float) -> None:
-        """Says the moment of second 0, on the real-time clock and on the monotonic one."""
+        """Sets second 0, on the real-time clock (``epoch_ns``) and on the monotonic one."""
         self._epoch_ns = epoch_ns
         self._zero = zero
 
     @property
     def is_over(self) -> bool:
-        """Whether every workload has come to its end."""
-        return all(measured.outcome is not None for measured in self._measured)
+        """Whether every workload has ended."""
+        return all(running.outcome is not None for running in self._workloads)
 
     @property
     def is_well(self) -> bool:
-        """Whether every workload has come to a good one."""
-        return all(measured.outcome == "complete" for measured in self._measured)
+        """Whether every workload is complete: none failed or reached its limit."""
+        return all(running.outcome == "complete" for running in self._workloads)
 
-    def turn(self) -> None:
-        """Begins what is due, ends what has had its time, and notes what has ended."""
+    def poll(self) -> None:
+        """Starts workloads that are due, ends those at their limit, records those that ended."""
         now = self._now()
-        for measured in self._measured:
-            if measured.outcome is None:
-                self._turn(measured, now)
+        for running in self._workloads:
+            if running.outcome is None:
+                self._poll(running, now)
 
     def _now(self) -> float:
         return self._clock.monotonic() - self._zero
 
-    def _turn(self, measured: Measured, now: float) -> None:
-        workload = measured.workload
+    def _poll(self, running: RunningWorkload, now: float) -> None:
+        workload = running.workload
         due = (self._scenario.warm_up_ns + workload.start_ns) / SECOND
-        if measured.begun is None:
-            if now >= due - TURN_SECONDS * 2:
-                self._begin(measured, due)
+        if running.begun is None:
+            if now >= due - POLL_SECONDS * 2:
+                self._begin(running, due)
             return
-        if measured.agent is not None:
-            self._ask(measured.agent, measured, now)
-        elif measured.process is not None:
-            code = measured.process.poll()
+        if running.agent is not None:
+            self._poll_agent(running.agent, running, now)
+        elif running.process is not None:
+            code = running.process.poll()
             if code is not None:
-                measured.exit_code = code
+                running.exit_code = code
                 self._end(
-                    measured,
+                    running,
                     now,
                     "complete" if code == 0 else "failed",
                     None if code == 0 else exit_words(code),
                 )
-        if measured.outcome is None and now >= due + workload.limit_ns / SECOND:
+        if running.outcome is None and now >= due + workload.limit_ns / SECOND:
             self._end(
-                measured, now, "time_limit", f"still running after {workload.limit_ns / SECOND:g} s"
+                running, now, "time_limit", f"still running after {workload.limit_ns / SECOND:g} s"
             )
 
-    def _begin(self, measured: Measured, due: float) -> None:
-        workload = measured.workload
-        if measured.agent is not None:
-            measured.begun = due
-            measured.agent.begin(
+    def _begin(self, running: RunningWorkload, due: float) -> None:
+        workload = running.workload
+        if running.agent is not None:
+            running.begun = due
+            running.agent.begin(
                 at_ns=self._epoch_ns + self._scenario.warm_up_ns + workload.start_ns
             )
             return
-        measured.begun = self._now()
-        measured.process = self._hosts.program(
-            workload.name, workload.host, measured.command, dict(workload.environment)
+        running.begun = self._now()
+        running.process = self._hosts.program(
+            workload.name, workload.host, running.command, dict(workload.environment)
         )
-        self._on_program(workload.host, measured.process.pid)
+        self._on_program(workload.host, running.process.pid)
 
-    def _ask(self, agent: Agent, measured: Measured, now: float) -> None:
+    def _poll_agent(self, agent: Agent, running: RunningWorkload, now: float) -> None:
         try:
             while (event := agent.poll()) is not None:
                 if event["event"] == "report":
-                    measured.report = event
-                    faults = _faults(event)
-                    self._end(measured, now, "failed" if faults else "complete", faults)
+                    running.report = event
+                    failure = _failure(event)
+                    self._end(running, now, "failed" if failure else "complete", failure)
                     return
         except AgentError as error:
-            self._end(measured, now, "failed", error.message)
+            self._end(running, now, "failed", error.message)
 
-    def _end(self, measured: Measured, now: float, outcome: str, reason: str | None) -> None:
-        """Notes how a workload ended, after ending it if it has not."""
-        measured.outcome, measured.reason = outcome, reason
-        if measured.begun is not None:
-            measured.seconds = now - measured.begun
-        if measured.process is not None:
-            measured.process.end()
-        if measured.agent is not None and measured.report is None and measured.begun is not None:
+    def _end(self, running: RunningWorkload, now: float, outcome: str, reason: str | None) -> None:
+        """Ends a workload, and records its outcome."""
+        running.outcome, running.reason = outcome, reason
+        if running.begun is not None:
+            running.seconds = now - running.begun
+        if running.process is not None:
+            running.process.end()
+        if running.agent is not None and running.report is None and running.begun is not None:
             with contextlib.suppress(AgentError):
-                measured.report = measured.agent.stop(END_SECONDS)
-        if measured.agent is not None:
-            measured.agent.close()
+                running.report = running.agent.stop(END_SECONDS)
+        if running.agent is not None:
+            running.agent.close()
 
     def end_all(self, outcome: str, reason: str) -> None:
-        """Ends those that have not ended, for a reason that is not theirs."""
+        """Ends all running workloads with a common outcome and reason."""
         now = self._now()
-        for measured in self._measured:
-            if measured.outcome is None:
-                self._end(measured, now, outcome, reason)
+        for running in self._workloads:
+            if running.outcome is None:
+                self._end(running, now, outcome, reason)
 
-    def disown(self, outcome: str, reason: str) -> None:
-        """The same, and those that have ended count for nothing either."""
+    def invalidate(self, outcome: str, reason: str) -> None:
+        """Ends all workloads and gives this outcome to those that had ended, too."""
         self.end_all(outcome, reason)
-        for measured in self._measured:
-            measured.outcome, measured.reason = outcome, reason
+        for running in self._workloads:
+            running.outcome, running.reason = outcome, reason
 
     def records(self) -> list[WorkloadRecord]:
-        """What each did."""
-        return [_record(measured) for measured in self._measured]
+        """The records of all workloads."""
+        return [_record(running) for running in self._workloads]
 
 
-def _record(measured: Measured) -> WorkloadRecord:
-    workload, prepared = measured.workload, measured.prepared
+def _record(running: RunningWorkload) -> WorkloadRecord:
+    workload, prepared = running.workload, running.prepared
     files = {} if prepared is None else prepared.files
     return WorkloadRecord(
         name=workload.name,
         kind=workload.kind,
         host=workload.host,
         to=workload.to,
-        outcome=measured.outcome,
-        reason=measured.reason,
-        exit_code=measured.exit_code,
-        seconds=measured.seconds,
+        outcome=running.outcome,
+        reason=running.reason,
+        exit_code=running.exit_code,
+        seconds=running.seconds,
         limit_seconds=workload.limit_ns / SECOND,
-        command=list(measured.command),
+        command=list(running.command),
         tool=None if prepared is None else prepared.tool,
         files={name: path.name for name, path in files.items()},
-        log=f"logs/{workload.name}.err" if measured.command else None,
-        report=measured.report,
+        log=f"logs/{workload.name}.err" if running.command else None,
+        report=running.report,
     )
 
 
-def _faults(report: Mapping[str, Any]) -> str | None:
-    """Why a workload of ours did not end well, by its own report."""
+def _failure(report: Mapping[str, Any]) -> str | None:
+    """Why an agent's workload failed, from its report; None if it did not."""
     transfers = [
         one for one in report.get("transfers") or () if one.get("outcome") not in ("complete", None)
     ]

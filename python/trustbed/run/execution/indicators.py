@@ -1,10 +1,7 @@
-"""Indicators of processor availability from within a host, from lines of JSON to Parquet.
+"""Converts the indicators of CPU availability (wake-up latency, spin monitor) to Parquet.
 
-Wake-up latency, and the spin monitor.
-
-They run on the host: a fault that affects its processes affects them. Samples beside them
-(:mod:`trustbed.run.samples`) are taken outside and are never affected. What a kernel does not
-report is null.
+Indicators run as processes of a host, so faults affect them. Samples (:mod:`trustbed.run.samples`)
+are taken outside the host, so faults do not. What a kernel does not report is null.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from trustbed.run.execution.configurations import raw
+from trustbed.run.execution.configurations import raw_samples
 from trustbed.run.samples import Row, read_lines
 from trustbed.run.throttling import most_throttled
 from trustbed.scenario import Watch
@@ -27,25 +24,25 @@ WAKEUPS = pa.schema(
             "at_ns",
             pa.int64(),
             "ns",
-            "when it was looked, since the epoch; late where the host itself did not run",
+            "time of the sample, since the epoch; late where the host itself did not run",
         ),
-        column("interval_ns", pa.int64(), "ns", "since the look before"),
-        column("wakeups", pa.int64(), "1", "how often the thread that sleeps woke up"),
+        column("interval_ns", pa.int64(), "ns", "since the previous sample"),
+        column("wakeups", pa.int64(), "1", "wake-ups of the sleeping thread"),
         column(
             "wakeups_missed",
             pa.int64(),
             "1",
-            "moments that passed before it had woken up for an earlier one",
+            "scheduled wake-ups that passed while an earlier one was late",
         ),
         column("wakeups_late", pa.int64(), "1", "wake-ups that were more than 0.25 ms late"),
         column(
             "wakeups_late_ns",
             pa.int64(),
             "ns",
-            "how long it was due and did not run, in those alone",
+            "total latency of these late wake-ups",
         ),
-        column("wakeups_late_share", pa.float64(), "1", "the same as a share of the time"),
-        column("wakeup_latency_most_ns", pa.int64(), "ns", "the latest nap"),
+        column("wakeups_late_share", pa.float64(), "1", "the same as a share of the interval"),
+        column("wakeup_latency_most_ns", pa.int64(), "ns", "largest wake-up latency"),
         column("wakeups_used_ns", pa.int64(), "ns", "processor time that the thread used"),
         column(
             "throttled_periods",
@@ -53,7 +50,7 @@ WAKEUPS = pa.schema(
             "1",
             "periods in which the host's own quota was used up; null without one",
         ),
-        column("throttled_ns", pa.int64(), "ns", "how long tasks waited for the next period"),
+        column("throttled_ns", pa.int64(), "ns", "how long tasks were throttled"),
     ]
 )
 SPIN = pa.schema(
@@ -62,61 +59,61 @@ SPIN = pa.schema(
             "from_ns",
             pa.int64(),
             "ns",
-            "beginning of the second, or of what was watched of it, since the epoch",
+            "beginning of the second, or of the monitored part of it, since the epoch",
         ),
         column("until_ns", pa.int64(), "ns", "its end"),
-        column("watched_ns", pa.int64(), "ns", "how long a thread spun in it"),
-        column("lost_ns", pa.int64(), "ns", "how much of that it lost in gaps"),
+        column("watched_ns", pa.int64(), "ns", "how long the spin monitor ran in it"),
+        column("lost_ns", pa.int64(), "ns", "how much of that was lost in gaps"),
         column(
             "share",
             pa.float64(),
             "1",
-            "the share of a core that it had; null where it did not spin",
+            "share of one core that the monitor got; null where it did not run",
         ),
         column(
             "availability_percent",
             pa.float64(),
             "%",
-            "the same as a part of the node: divided by the cores that it may use",
+            "the same divided by the number of cores that the host may use",
         ),
         column("gaps", pa.int64(), "1", "gaps that began in it"),
         column(
             "longest_gap_ns",
             pa.int64(),
             "ns",
-            "the longest of them, whole even where it ends later",
+            "the longest of them, counted whole even if it ends later",
         ),
         column("starved", pa.bool_(), "", "whether the share is below 0.9"),
         column(
             "charged_excess_share",
             pa.float64(),
             "1",
-            "by how much more than it had the kernel charged: stolen time that nobody tells",
+            "share of charged CPU time beyond the time that it ran: hidden steal",
         ),
     ]
 )
 SCHEMAS = {"wakeups": WAKEUPS, "spin": SPIN}
 ABOUT = {
     "wakeups": (
-        "One row per second and host: what a thread saw that sleeps from moment to moment "
-        "(`[samples]`, key `wakeups`)."
+        "One row per second and host: the wake-up latency of a thread that sleeps for short "
+        "intervals (`[samples]`, key `wakeups`)."
     ),
     "spin": (
-        "One row per second and host: what a thread had that always wants to run "
+        "One row per second and host: the CPU time that the spin monitor got "
         "(`[samples]`, key `spin`)."
     ),
 }
 
 
 def convert(directory: Path, watch: Watch) -> Mapping[str, int]:
-    """Turns the requested JSON lines into tables beside them, and removes the lines.
+    """Converts the JSON lines of all indicators to tables beside them, and removes the lines.
 
-    Returns how many lines of each file were malformed, where any were.
+    Returns the number of malformed lines by file, where there are any.
     """
     malformed: dict[str, int] = {}
     for host in watch.hosts:
         for kind, rows in (("wakeups", _wakeups), ("spin", _spin)):
-            source = raw(directory, host, kind)
+            source = raw_samples(directory, host, kind)
             if source.is_file():
                 read = read_lines(source)
                 if read.malformed:
@@ -134,10 +131,10 @@ _COUNTS = {
     "wakeups_late": "late",
     "wakeups_late_ns": "late_ns",
     "wakeups_late_share": "late_share",
-    "wakeup_latency_most_ns": "late_most_ns",
+    "wakeup_latency_most_ns": "late_max_ns",
     "wakeups_used_ns": "used_ns",
 }
-"""Columns, by what the agent calls them."""
+"""The agent's keys, by column."""
 
 
 def _wakeups(line: Row) -> Iterator[Row]:
@@ -154,7 +151,7 @@ def _wakeups(line: Row) -> Iterator[Row]:
 
 
 def _spin(line: Row) -> Iterator[Row]:
-    """Seconds without a watched time have nulls, and are rows all the same."""
+    """One row per second; nulls where the thread did not spin."""
     yield {
         **line,
         "from_ns": line["at_ns"],

@@ -1,4 +1,4 @@
-"""Whoever wants to know how a run goes."""
+"""Callbacks for the progress of a run."""
 
 from __future__ import annotations
 

@@ -1,24 +1,18 @@
-"""How long a run takes.
-
-What the scenario says first, corrected by what finished repetitions took.
-"""
+"""The expected duration of a run: the scenario's, corrected by that of finished repetitions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_AROUND = 4.0
-"""Seconds that a repetition needs beside its traffic, until one has been measured.
-
-Making the network, waiting, judging.
-"""
+_OVERHEAD = 4.0
+"""Seconds of a repetition beside its traffic (set-up, waiting, judging), until one is measured."""
 
 
 class Forecast:
-    """Expected and measured lengths of repetitions, in seconds. Reads no clock."""
+    """Expected and measured durations of repetitions, in seconds. Reads no clock."""
 
     def __init__(self, traffic: Sequence[float], *, finished: int = 0) -> None:
-        self._expected = [seconds + _AROUND for seconds in traffic]
+        self._expected = [seconds + _OVERHEAD for seconds in traffic]
         self._finished = finished
         self._measured = 0.0
         self._counted = 0.0
@@ -34,7 +28,7 @@ class Forecast:
         return self._finished
 
     def on_finished(self, seconds: float) -> None:
-        """The next repetition is complete and took so long."""
+        """Records the duration of the next complete repetition."""
         self._counted += self._expected[self._finished]
         self._measured += seconds
         self._finished += 1

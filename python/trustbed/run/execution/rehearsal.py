@@ -1,4 +1,4 @@
-"""A dry run: what a run would do, without doing any of it."""
+"""A dry run: the order, traffic and networks of a run, without carrying it out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedBackground(msgspec.Struct, frozen=True, kw_only=True):
-    """Background of some cell."""
+    """A background source of any cell."""
 
     name: str
     model: str
@@ -52,12 +52,12 @@ class Rehearsal(manifest.Manifest, frozen=True, kw_only=True):
 
 
 def rehearse(study: ScenarioFile, repetitions: int | None) -> Rehearsal:
-    """What a run would do."""
-    asked = order(
+    """Describes the run that this scenario would be."""
+    planned = order(
         study.cells, repetitions=repetitions or study.first.repetitions, seed=study.first.seed
     )
-    forecast = Forecast([study.cells[one.cell].scenario.expected_ns / SECOND for one in asked])
-    described = replace(manifest.describe(study, asked, session={}), sessions=())
+    forecast = Forecast([study.cells[one.cell].scenario.expected_ns / SECOND for one in planned])
+    described = replace(manifest.describe(study, planned, session={}), sessions=())
     sources = dict.fromkeys(
         one for cell in study.cells for one in cell.scenario.backgrounds if not one.silent
     )

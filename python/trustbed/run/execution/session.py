@@ -1,9 +1,7 @@
-"""A run from its first repetition that is missing to its last.
+"""Carries out the missing repetitions of a run, which may be interrupted and continued.
 
-Begun, continued, interrupted at will.
-
-What is complete stays; what is not is begun again from nothing with the same seeds. How a
-repetition is judged is passed in, because making data and judging them are separate.
+Complete repetitions stay; incomplete ones are repeated from scratch with the same seeds. The
+function that judges a repetition is an argument, since carrying out and judging are separate.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from trustbed.run.execution import ceiling, indicators
 from trustbed.run.execution import environment as host
 from trustbed.run.execution.clock import Clock, SystemClock
 from trustbed.run.execution.commands import programs
-from trustbed.run.execution.configurations import emulated, sampled
+from trustbed.run.execution.configurations import emulator_options, sampled
 from trustbed.run.execution.execute import Execution
 from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.progress import Forecast
@@ -39,9 +37,9 @@ from trustbed.testbed import Host, Plan, Testbed, plan, prepare, qemu
 
 SECOND = 1_000_000_000
 LEAST_FREE_BYTES = 64 << 20
-"""Room that a repetition needs on the disk in any case."""
+"""The least free disk space for a repetition."""
 MOST_FAILURES = 3
-"""Repetitions in a row that may fail before the run gives up: the fourth would too."""
+"""The number of consecutive failed repetitions after which the run ends."""
 _RAW_LEDGER = "packets.rows"
 
 Judge = Callable[[RunDirectory, str, Scenario], Mapping[str, Any]]
@@ -74,17 +72,14 @@ class Session:
         self._failures = 0
 
     def check(self) -> None:
-        """What would end the run later is found before anything is measured.
-
-        Programs, the agent, names, rights.
-        """
+        """Checks programs, the agent, names and rights before anything is measured."""
         check_programs(self.study)
         agent.binary()
         plan_of(self.study.first)
         self._earlier()
 
     def _earlier(self) -> manifest.Manifest | None:
-        """The manifest of the run that is continued; an error if it is another one."""
+        """The manifest of the run to continue, if any; an error if it is of another scenario."""
         if not self.directory.exists:
             return None
         found = manifest.read(self.directory)
@@ -93,23 +88,23 @@ class Session:
 
     @property
     def forecast(self) -> Forecast:
-        """What the whole run should take."""
+        """The expected duration of the whole run."""
         return Forecast(
             [self._scenario(one).expected_ns / SECOND for one in self.order],
             finished=len(self._complete()),
         )
 
     def carry_out(self) -> None:
-        """Does what is missing: repetitions, then judgements."""
+        """Carries out and judges the repetitions that are missing."""
         prepare()
         self.check()
-        # From here on nobody else is at work there: what another call may have begun meanwhile is
-        # looked at again, and the ceiling, which takes all of the machine, is measured beside no
-        # run of this directory.
+        # The directory is locked from here on. Another call may have written to it meanwhile, so it
+        # is read again; the ceiling, whose measurement loads the whole machine, is measured while
+        # no other run of this directory is active.
         with self.directory.locked(), _disk_full_explained(self.directory.path):
             earlier = self._earlier()
             if earlier is not None:
-                self._keep_what_is_complete(earlier)
+                self._extend_order(earlier)
             guests = self._guests()
             most = (
                 ceiling.refuse_too_much([cell.scenario for cell in self.study.cells])
@@ -120,12 +115,12 @@ class Session:
             forecast = self.forecast
             self._listener.on_begun(forecast)
             for repetition in self.order:
-                self._do(repetition, forecast)
+                self._run(repetition, forecast)
 
     def _guests(self) -> Mapping[str, object] | None:
-        """What guests are run by, found out (and fetched) before anything is measured.
+        """The hypervisor and images of guests, fetched before anything is measured.
 
-        Nothing without guests.
+        None without guests.
         """
         descriptions = {
             host.guest
@@ -135,11 +130,11 @@ class Session:
         }
         return qemu.survey(descriptions) if descriptions else None
 
-    def _keep_what_is_complete(self, earlier: manifest.Manifest) -> None:
-        """The repetitions of this run; fewer than before do not remove what was measured."""
-        kept = manifest.rounds_begun(earlier, self.directory.is_complete)
-        if kept * len(self.study.cells) > len(self.order):
-            self.order = order(self.study.cells, repetitions=kept, seed=self.study.first.seed)
+    def _extend_order(self, earlier: manifest.Manifest) -> None:
+        """Extends the order to all complete rounds, if fewer repetitions are requested now."""
+        rounds = manifest.rounds_begun(earlier, self.directory.is_complete)
+        if rounds * len(self.study.cells) > len(self.order):
+            self.order = order(self.study.cells, repetitions=rounds, seed=self.study.first.seed)
 
     def _begin(self, earlier: manifest.Manifest | None, facts: Mapping[str, object]) -> None:
         described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
@@ -148,7 +143,7 @@ class Session:
         elif described.order != earlier.order or self._missing():
             self.directory.write_manifest(to_builtins(described))
 
-    def _do(self, repetition: Repetition, forecast: Forecast) -> None:
+    def _run(self, repetition: Repetition, forecast: Forecast) -> None:
         cell = self.study.cells[repetition.cell]
         complete = self.directory.is_complete(repetition.directory)
         if complete and self.directory.is_judged(repetition.directory):
@@ -167,7 +162,7 @@ class Session:
 
     def _carry_out(self, repetition: Repetition, scenario: Scenario) -> None:
         path = self.directory.begin_repetition(repetition.directory)
-        # After what an earlier attempt has left was removed: it may be what fills the disk.
+        # After the remains of an earlier attempt were removed, which may be what fills the disk.
         self._check_space()
         planned = plan_of(scenario)
         ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
@@ -180,13 +175,13 @@ class Session:
                 priority=own.priority,
                 idle=own.idle,
             ),
-            **emulated(scenario, path / "captures"),
+            **emulator_options(scenario, path / "captures"),
         }
         with Testbed(
             planned, purpose=f"{scenario.name}, {repetition.directory}", consoles=path / "logs"
-        ) as bed:
+        ) as testbed:
             execution = Execution(
-                bed,
+                testbed,
                 scenario,
                 repetition,
                 directory=path,
@@ -203,14 +198,14 @@ class Session:
         )
 
     def _collect(self, path: Path, scenario: Scenario, record: RepetitionRecord) -> None:
-        """Raw records in the form that stays: ledger and samples as Parquet."""
+        """Converts the raw ledger and samples to Parquet."""
         ledger_error = ((record.emulator or {}).get("ledger") or {}).get("error")
-        said = [
+        messages = [
             *(one.message for one in record.failures),
             *(one.reason for one in record.workloads),
             ledger_error,
         ]
-        if any("no space left" in text.lower() for text in said if text is not None):
+        if any("no space left" in text.lower() for text in messages if text is not None):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         ledger = path / "ledger" / _RAW_LEDGER
         if ledger.is_file():
@@ -244,7 +239,7 @@ class Session:
     def _count_failures(self, repetition: Repetition, record: Mapping[str, Any]) -> None:
         if (
             record["outcome"] != "not made"
-        ):  # a fault that cannot be made fails alone: cells without it may be measured
+        ):  # a fault that cannot be applied: cells without it can still be measured
             self._failures = 0 if record["outcome"] == "complete" else self._failures + 1
         if (
             record["outcome"] == "failed"
@@ -283,7 +278,7 @@ def plan_of(scenario: Scenario) -> Plan:
 
 
 def check_programs(study: ScenarioFile) -> None:
-    """Programs that are missing are named with what needs them."""
+    """Raises an error for a missing program, with the key of the scenario that needs it."""
     needed: dict[str, str] = {}
     for cell in study.cells:
         needed |= {name: key for name, key in programs(cell.scenario).items() if name not in needed}
@@ -301,7 +296,7 @@ def check_programs(study: ScenarioFile) -> None:
 
 
 def _installed(name: str) -> Sequence[str]:
-    """Programs whose names begin alike."""
+    """The installed programs whose names begin with the same two letters."""
     found: set[str] = set()
     for directory in os.environ.get("PATH", "").split(os.pathsep):
         with contextlib.suppress(OSError):

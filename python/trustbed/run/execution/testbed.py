@@ -1,8 +1,6 @@
-"""What a repetition needs of its hosts: agents, programs with their logs, control groups, guests.
+"""The hosts of a repetition: agents, programs with their logs, control groups, guests.
 
-A testbed has all of it.
-
-Whatever is started is put on a stack, which ends it whatever happens in between.
+Every agent and program that is started goes onto an exit stack, which ends it in any case.
 """
 
 from __future__ import annotations
@@ -29,21 +27,21 @@ class Process(Protocol):
 
 
 class Guest(Protocol):
-    """A host that is a machine of its own."""
+    """A host that is a virtual machine."""
 
     @property
     def pid(self) -> int:
-        """The process that is the machine."""
+        """The process of the virtual machine."""
 
     def facts(self) -> Mapping[str, object]:
-        """What it is."""
+        """Its kernel, model and resources."""
 
 
 class RunTestbed(Protocol):
-    """The hosts of a repetition."""
+    """What a repetition requires of a testbed."""
 
     def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str) -> Agent:
-        """An agent that stands."""
+        """Starts an agent, which is ready and waits to begin."""
 
     def start(
         self,
@@ -54,54 +52,56 @@ class RunTestbed(Protocol):
         stderr: IO[bytes],
         environment: Mapping[str, str] | None,
     ) -> Process:
-        """A program on a host, with more in its environment."""
+        """Starts a program on a host; ``environment`` is added to that of the host."""
 
     def listens(self, host: str, port: int) -> bool:
-        """Whether somebody waits for connections."""
+        """Whether a TCP port of a host is listening."""
 
     def group(self, name: str) -> Group:
-        """A control group of processor time."""
+        """Creates a control group with a CPU controller."""
 
     def guest(self, host: str) -> Guest:
-        """A guest."""
+        """The guest that is this host."""
 
 
 class Hosts:
-    """A bed of one repetition.
+    """Starts agents and programs on the hosts of one repetition, and ends them with it.
 
-    What is started there ends with it, and what programs write is kept.
+    Attributes:
+        testbed: The testbed of the repetition.
+        logs: The directory of the programs' output.
     """
 
-    def __init__(self, bed: RunTestbed, stack: ExitStack, logs: Path) -> None:
-        self.bed = bed
+    def __init__(self, testbed: RunTestbed, stack: ExitStack, logs: Path) -> None:
+        self.testbed = testbed
         self.logs = logs
         self._stack = stack
 
     def agent(self, verb: str, where: str, configuration: Mapping[str, Any]) -> Agent:
-        """An agent that stands."""
-        agent = self.bed.start_agent(verb, configuration, where=where)
+        """Starts an agent, which is ready and waits to begin."""
+        agent = self.testbed.start_agent(verb, configuration, where=where)
         self._stack.callback(agent.close)
         return agent
 
     def program(
         self, name: str, host: str, command: tuple[str, ...], environment: Mapping[str, str]
     ) -> Process:
-        """A program that runs; ``NAME.out`` and ``NAME.err`` have what it writes."""
+        """Starts a program; its output goes to ``NAME.out`` and ``NAME.err`` in the logs."""
         out, err = (
             self._stack.enter_context((self.logs / f"{name}.{ending}").open("wb"))
             for ending in ("out", "err")
         )
-        process = self.bed.start(host, command, stdout=out, stderr=err, environment=environment)
+        process = self.testbed.start(host, command, stdout=out, stderr=err, environment=environment)
         self._stack.callback(process.end)
         return process
 
 
 def exit_words(code: int) -> str:
-    """How a program ended, for people."""
+    """An exit code in words."""
     return f"exit code {code}" + (f" (killed by signal {code - 128})" if 128 < code < 160 else "")
 
 
 def unwritten_words(report: Mapping[str, Any]) -> str | None:
-    """Why the file of an agent is not whole, by what it reports of it; nothing if it is."""
+    """Why the file of an agent is incomplete, from the agent's report; None if it is complete."""
     error = report.get("error")
     return None if error is None else f"its file cannot be written: {error}"

@@ -21,7 +21,7 @@ from pyroute2 import IPRoute
 from pyroute2.ethtool.ioctl import IoctlEthtool, NotSupportedError
 from pyroute2.netlink.exceptions import NetlinkError
 
-from trustbed.errors import TestbedError, reason_and_place
+from trustbed.errors import TestbedError, reason_and_file
 from trustbed.testbed.netns import batch, namespaces
 from trustbed.testbed.netns.plan import (
     GATEWAY_MAC,
@@ -209,7 +209,7 @@ def _explained(where: str) -> Iterator[None]:
             f"{where} cannot be made: offloads of {error} cannot be changed", hint(errno.ENOTSUP)
         ) from error
     except OSError as error:
-        message = reason_and_place(error)
+        message = reason_and_file(error)
         raise TestbedError(f"{where} cannot be made: {message}", hint(error.errno or 0)) from error
 
 

@@ -82,7 +82,7 @@ def add_routes(
 def add_neighbours(
     interface: int, neighbours: Sequence[tuple[Address, str]], kernel: Kernel | None = None
 ) -> None:
-    """Tells the hardware addresses of others, for good.
+    """Sets the hardware addresses of others, permanently.
 
     Raises:
         OSError: The kernel refused; ``filename`` is the address.
@@ -204,7 +204,7 @@ def _send(
 def _converse(requests: Iterable[tuple[int, bytes]], names: Sequence[str], kernel: Kernel) -> None:
     for last, message in _messages(requests, len(names)):
         kernel.sendall(message)
-        _hear(kernel, last, names)
+        _receive(kernel, last, names)
 
 
 def _messages(requests: Iterable[tuple[int, bytes]], total: int) -> Iterator[tuple[int, bytes]]:
@@ -220,7 +220,7 @@ def _messages(requests: Iterable[tuple[int, bytes]], total: int) -> Iterator[tup
             message.clear()
 
 
-def _hear(kernel: Kernel, last: int, names: Sequence[str]) -> None:
+def _receive(kernel: Kernel, last: int, names: Sequence[str]) -> None:
     while True:
         answer = kernel.recv(1 << 16)
         at = 0

@@ -133,7 +133,7 @@ def parent() -> tuple[Hierarchy, Path]:
     """The hierarchy and group below which groups can be made.
 
     Raises:
-        TestbedError: Nowhere; the error gives the reason.
+        TestbedError: There is none; the error gives the reason.
     """
     try:
         texts = [

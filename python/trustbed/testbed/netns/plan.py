@@ -209,7 +209,7 @@ def _address(host: Host, text: str) -> Address:
         found = ipaddress.ip_address(text)
     except ValueError:
         raise TestbedError(
-            f"host {host.name}: {text!r} is no IP address", "for example 10.77.0.1"
+            f"host {host.name}: {text!r} is not an IP address", "for example 10.77.0.1"
         ) from None
     if (
         found.is_multicast

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyroute2 import IPRoute
 
-from trustbed.errors import TestbedError, reason_and_place
+from trustbed.errors import TestbedError, reason_and_file
 from trustbed.testbed.netns import namespaces, registry
 
 _NET_ADMIN, _SYS_ADMIN = 12, 21
@@ -154,7 +154,7 @@ def forbidden(error: OSError) -> tuple[str, str]:
             "there are too many user namespaces already (user.max_user_namespaces)",
             f"{root}, or end some",
         )
-    what = reason_and_place(error)
+    what = reason_and_file(error)
     capabilities = "neither CAP_SYS_ADMIN and CAP_NET_ADMIN nor a user namespace"
     return (
         f"no network can be made here: {capabilities} ({what})",

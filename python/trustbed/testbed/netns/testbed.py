@@ -120,16 +120,16 @@ class Testbed:
             guest.wait_until_ready()
 
     def _surroundings(self, host: str) -> qemu.Surroundings:
-        kept = self._consoles
+        directory = self._consoles
         return qemu.Surroundings(
             plan=self.plan,
             namespace=self.namespace(host),
             switch=self.namespace(SWITCH),
             environment=self.environment(),
             console=registry.beside(self.entry.record, f"{host}.console")
-            if kept is None
-            else kept / f"{host}.console",
-            keep_console=kept is not None,
+            if directory is None
+            else directory / f"{host}.console",
+            keep_console=directory is not None,
         )
 
     def guest(self, host: str) -> qemu.Guest:

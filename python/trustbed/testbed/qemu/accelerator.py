@@ -54,7 +54,7 @@ def choose(requested: Accelerator) -> Choice:
         TestbedError: KVM is requested and does not work.
     """
     if requested == "tcg":
-        return Choice(name="tcg", reason="asked for")
+        return Choice(name="tcg", reason="requested")
     found = _kvm()
     if requested == "kvm" and found.name != "kvm":
         raise TestbedError(

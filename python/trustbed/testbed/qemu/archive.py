@@ -18,15 +18,15 @@ class Archive:
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
-        self._folders: set[str] = set()
+        self._directories: set[str] = set()
         self._number = 0
 
     def directory(self, path: str) -> None:
         """A directory and those above it, if they are not there yet."""
-        if not path or path in self._folders:
+        if not path or path in self._directories:
             return
         self.directory(path.rpartition("/")[0])
-        self._folders.add(path)
+        self._directories.add(path)
         self._add(path, stat.S_IFDIR | 0o755, b"")
 
     def file(self, path: str, content: bytes, *, mode: int = 0o644) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from trustbed.agent.control import Control, ControlledHost, Peer, Reading
 from trustbed.agent.control.host import COMMAND_SECONDS
 from trustbed.agent.processes import Process
-from trustbed.errors import TestbedError, reason_and_place
+from trustbed.errors import TestbedError, reason_and_file
 from trustbed.testbed.netns import apply, namespaces
 from trustbed.testbed.netns.plan import INTERFACE, Plan, VethLink
 from trustbed.testbed.qemu import (
@@ -100,13 +100,13 @@ class Guest(ControlledHost):
         self._errors = -1
         self._begun = time.monotonic()
 
-    # Its beginning.
+    # Start.
 
     def start(self) -> None:
         """Makes the veth link and starts QEMU.
 
         Raises:
-            TestbedError: Something that it needs is not there.
+            TestbedError: Something that it needs is missing.
         """
         accelerator.check_program(self._description.nic)
         core = kernel.ready()
@@ -151,10 +151,10 @@ class Guest(ControlledHost):
         """Waits until it runs, sets up its network and clock, and checks its network card.
 
         Args:
-            seconds: How long all of it may take.
+            seconds: Time limit of all steps.
 
         Raises:
-            TestbedError: It did not get so far within the time; its console's log is kept.
+            TestbedError: It was not ready in time; the log of its console is preserved.
         """
         deadline = self._begun + seconds
         try:
@@ -165,7 +165,7 @@ class Guest(ControlledHost):
         except TestbedError as error:
             raise TestbedError(
                 f"{error.message}{self._output()}",
-                f"{error.hint}; its console's log: {self._kept_console()}",
+                f"{error.hint}; its console's log: {self._console_log()}",
             ) from error
         self.boot_seconds = time.monotonic() - self._begun
 
@@ -188,16 +188,16 @@ class Guest(ControlledHost):
                 )
 
     def _equip(self) -> None:
-        done = self.run(
+        ended = self.run(
             ["sh", "-c", network.script(self._veth, offloads=self._description.offloads)],
             seconds=COMMAND_SECONDS,
         )
-        if done.returncode:
-            message = done.stderr.strip().splitlines()
+        if ended.returncode:
+            message = ended.stderr.strip().splitlines()
             raise TestbedError(
                 (
                     f"the guest {self.name} cannot be set up: "
-                    f"{message[-1] if message else f'code {done.returncode}'}"
+                    f"{message[-1] if message else f'code {ended.returncode}'}"
                 ),
                 "its kernel may lack what the scenario requests: a driver, or a congestion control",
             )
@@ -210,21 +210,21 @@ class Guest(ControlledHost):
                 network.equip(
                     self._veth,
                     network.Relay(relay.stdin, relay.stdout, seconds=COMMAND_SECONDS),
-                    int(done.stdout),
+                    int(ended.stdout),
                     mtu=self._surroundings.plan.mtu,
                     queue_packets=self._surroundings.plan.queue_packets,
                 )
             except OSError as error:
-                what = reason_and_place(error)
+                what = reason_and_file(error)
                 raise TestbedError(
                     f"the guest {self.name} cannot be set up: {what}",
                     f"{self._description.nic} may not allow it",
                 ) from error
 
     def _set_clock(self) -> None:
-        """Sets its clock to ours, the clock of the experiment.
+        """Sets its clock to this machine's, the clock of the experiment.
 
-        Start times are in it, and captures are compared by it.
+        Start times and captures refer to it.
         """
         for _ in range(_CLOCK_SHIFTS):
             self.clock = self.read_clock()
@@ -245,13 +245,13 @@ class Guest(ControlledHost):
             (address for address in others if isinstance(address, ipaddress.IPv4Address)), None
         )
         if sender is None or 4 not in self._veth.versions:
-            carries = self._has_carrier(deadline)
+            delivers = self._has_carrier(deadline)
         else:
             left = max(0.0, deadline - time.monotonic())
-            carries = greeting.answers(self._surroundings.switch, self._veth, sender, left)
-        if not carries:
+            delivers = greeting.answers(self._surroundings.switch, self._veth, sender, left)
+        if not delivers:
             raise TestbedError(
-                f"the guest {self.name} runs, but its {self._description.nic} carries nothing",
+                f"the guest {self.name} runs, but its {self._description.nic} delivers no packets",
                 "try another model",
             )
 
@@ -324,7 +324,7 @@ class Guest(ControlledHost):
             with contextlib.suppress(FileNotFoundError):
                 self._surroundings.console.unlink()
 
-    def _kept_console(self) -> Path:
+    def _console_log(self) -> Path:
         """The path of the log after the end of the testbed."""
         if self._surroundings.keep_console:
             return self._surroundings.console

@@ -2,7 +2,7 @@
 
 In order: the transport, a probe, the program, the control channel; then commands and agents run
 on it as on any host. Nothing stays running there, in whichever order they end:
-the agent ends with its standard input, or when it has heard nothing for
+the agent ends with its standard input, or when it has received nothing for
 :data:`~trustbed.testbed.remote.program.SILENCE_SECONDS`, and with it all that it has started; files
 that were not fetched are removed.
 
@@ -25,31 +25,31 @@ from trustbed.scenario.inventory import InventoryHost, Local, Namespace, Prefix,
 from trustbed.testbed.remote import program as programs
 from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.prefix import PrefixTransport
-from trustbed.testbed.remote.program import SILENCE_SECONDS, Keep, Program, Seen
+from trustbed.testbed.remote.program import SILENCE_SECONDS, Keep, Probed, Program
 from trustbed.testbed.remote.ssh import SshTransport
 from trustbed.testbed.remote.transport import Stream, Transport
 
 _HELLO_SECONDS = 60.0
 _END_SECONDS = 40.0
-"""More than what runs there is granted before it is killed there."""
+"""More than the time after which the agent kills what runs on the host."""
 _GONE_SECONDS = 2.0
 
 
 class RemoteHost(ControlledHost):
-    """Made by :meth:`connect`; :meth:`end` ends it, and everything on it that is ours."""
+    """Made by :meth:`connect`; :meth:`end` ends it, and everything that trustbed runs on it."""
 
     fetch_seconds = 3600.0
 
     def __init__(
-        self, described: InventoryHost, transport: Transport, program: Program, seen: Seen
+        self, described: InventoryHost, transport: Transport, program: Program, probed: Probed
     ) -> None:
         super().__init__(described.name)
         self.described = described
-        self.seen = seen
+        self.probed = probed
         self.title = title_of(described)
         self._transport = transport
         self._program = program
-        self._copied = not isinstance(described.way, (Local, Namespace))
+        self._copied = not isinstance(described.transport, (Local, Namespace))
         self._numbers = itertools.count(1)
         self._stream: Stream | None = None
         self._control: Control | None = None
@@ -70,8 +70,8 @@ class RemoteHost(ControlledHost):
             described: The host.
             program: The agent.
             known_hosts: The file of host keys, if not OpenSSH's own.
-            keep: How long what runs there outlives the loss of its transport; this machine loses
-                none.
+            keep: How long processes there outlive the loss of the transport; unused for this
+                machine, which has none to lose.
 
         Raises:
             TestbedError: It failed; the error gives the reason and how to fix it.
@@ -79,11 +79,13 @@ class RemoteHost(ControlledHost):
         title = title_of(described)
         transport = _connect(loop, described, title, known_hosts)
         try:
-            seen = programs.look(transport, title, program, described.directory)
-            host = cls(described, transport, program, seen)
-            if host._copied and not seen.kept:
-                programs.copy(transport, title, program, seen.directory)
-            host.program = f"{seen.directory}/{program.name}" if host._copied else str(program.path)
+            probed = programs.probe(transport, title, program, described.directory)
+            host = cls(described, transport, program, probed)
+            if host._copied and not probed.has_program:
+                programs.copy(transport, title, program, probed.directory)
+            host.program = (
+                f"{probed.directory}/{program.name}" if host._copied else str(program.path)
+            )
             host._begin(loop, keep if host._copied else None)
         except BaseException:
             transport.close()
@@ -93,7 +95,7 @@ class RemoteHost(ControlledHost):
     def resume(self, loop: Loop, known_hosts: Path | None = None) -> bool:
         """Connects again after the transport was lost.
 
-        False if what ran there has ended meanwhile, so that it is gone.
+        False if the session on the host has ended meanwhile, so that it is gone.
 
         Raises:
             TestbedError: It failed.
@@ -118,25 +120,25 @@ class RemoteHost(ControlledHost):
             return True
         ended = stream.wait(_GONE_SECONDS)
         if ended is not None and ended.code in programs.NO_SESSION:
-            self.control.give_up("its session has ended there meanwhile")
+            self.control.give_up("its session on the host has ended meanwhile")
         if self.is_gone:
             return False
         raise TestbedError(f"{self.title}: {self.control.losses[-1].why}", "it is tried again")
 
     def give_up(self) -> None:
-        """Does not wait any longer for a host whose transport is lost: it is gone."""
+        """Stops waiting for a host whose transport is lost: it counts as gone."""
         if self._control is not None:
             self._control.give_up("trustbed no longer waits for it")
 
     def _begin(self, loop: Loop, keep: Keep | None) -> None:
         self._stream = stream = programs.start(
-            self._transport, self.name, self.seen.directory, self.program, keep
+            self._transport, self.name, self.probed.directory, self.program, keep
         )
         peer = Peer(
             title=self.title,
-            when_gone="what ran there has been ended; connect again when it can be reached",
-            when_missing="install it there, or name it by its whole path",
-            when_unread="see whether its disk is full, and whether what writes the file runs there",
+            when_gone="its processes have been ended; connect again when it can be reached",
+            when_missing="install it on the host, or give its full path",
+            when_unread="check whether its disk is full, and whether the file's writer runs",
             silence_seconds=SILENCE_SECONDS,
         )
         self._control = control = Control(
@@ -188,7 +190,7 @@ class RemoteHost(ControlledHost):
 
     @property
     def is_away(self) -> bool:
-        """Whether its transport is lost, and what runs there may go on.
+        """Whether its transport is lost while its processes may go on.
 
         :meth:`resume` finds out.
         """
@@ -218,8 +220,8 @@ class RemoteHost(ControlledHost):
         return {
             "way": transport_of(self.described),
             "measured": None if self.described.measured is None else str(self.described.measured),
-            "system": self.seen.system,
-            "machine": self.seen.machine,
+            "system": self.probed.system,
+            "machine": self.probed.machine,
             "kernel": hello.get("kernel"),
             "agent_version": hello.get("version"),
             "agent_sha256": self._program.sha256,
@@ -228,23 +230,23 @@ class RemoteHost(ControlledHost):
         }
 
     def end(self, *, remove: bool = False) -> None:
-        """Ends what runs there, and waits until it has; nothing happens if it has ended.
+        """Ends its session and waits for that; has no effect if it has ended.
 
         Args:
             remove: Remove the agent's program from there as well.
 
         Raises:
-            TestbedError: The program was to be removed, and stays.
+            TestbedError: The program could not be removed.
         """
         try:
             self.stop()
             if remove and self._copied:
-                programs.remove(self._transport, self.title, self.seen.directory)
+                programs.remove(self._transport, self.title, self.probed.directory)
         finally:
             self._transport.close()
 
     def stop(self) -> None:
-        """Ends what runs there, as far as it is ours, and removes its files.
+        """Ends the session, and removes its files.
 
         The transport stays.
         """
@@ -265,7 +267,7 @@ def title_of(described: InventoryHost) -> str:
 
 def transport_of(described: InventoryHost) -> str:
     """How trustbed reaches it, in a line."""
-    match described.way:
+    match described.transport:
         case Ssh(address=address, user=user, port=port, jumps=jumps):
             through = "".join(f" through {jump}" for jump in jumps or ())
             login = address if user is None else f"{user}@{address}"
@@ -281,7 +283,7 @@ def transport_of(described: InventoryHost) -> str:
 def _connect(
     loop: Loop, described: InventoryHost, title: str, known_hosts: Path | None
 ) -> Transport:
-    match described.way:
+    match described.transport:
         case Ssh() as ssh:
             return SshTransport.connect(loop, ssh, known_hosts, title)
         case Prefix(words=words):

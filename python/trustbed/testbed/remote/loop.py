@@ -82,7 +82,7 @@ class Loop:
             give_up()
 
     def close(self) -> None:
-        """Gives up whatever is being done, and ends the thread.
+        """Cancels all pending work, and ends the thread.
 
         Later calls raise ``CancelledError``.
         """

@@ -1,13 +1,13 @@
 """The agent's program on a host: copied once for each content, checked, started, removed.
 
-It lies in ``DIRECTORY/trustbed``, which is the user's own; DIRECTORY is the user's cache unless an
+It is stored in ``DIRECTORY/trustbed``, which the user owns; DIRECTORY is the user's cache unless an
 inventory names another. Its name holds its hash: it is written under another name, compared, and
 renamed, so that a file of that name is complete even if others copy it at the same time. A session
 has a directory of its own beside it, which the session removes, or the next one after a host that
-lost its power. A kept one runs beside the shell that starts it: it outlives the transport, and is
-found again by the socket in its directory.
+lost its power. A lasting session runs beside the shell that starts it: it outlives the transport,
+and is found again by the socket in its directory.
 
-The host needs a POSIX shell with ``uname``, ``sha256sum`` and what else every Linux has.
+The host needs a POSIX shell with ``uname``, ``sha256sum`` and the standard Linux tools.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trustbed.errors import TestbedError
 from trustbed.testbed.remote.transport import Ended, Stream, Transport, last_line
 
 SILENCE_SECONDS = 90
-"""How long either side waits for a sign of life before it takes the other for gone."""
+"""How long either side waits for a sign of life before it considers the other gone."""
 NO_SESSION = frozenset({3, 126, 127})
 """The session has ended, by the agent's exit code.
 
@@ -64,7 +64,7 @@ _LOOK = "; ".join(
         # In another user's directory it could be another program by the time it is started.
         (
             'test -O "$1/trustbed" && test "$(sha256sum < "$1/trustbed/$2" 2>/dev/null)" = '
-            '"$3  -" && test -x "$1/trustbed/$2" && echo kept'
+            '"$3  -" && test -x "$1/trustbed/$2" && echo present'
         ),
         "true",
     )
@@ -116,7 +116,7 @@ def _inside(port: str, *before: str) -> tuple[str, ...]:
 
 
 _SESSION = "; ".join((*_BEGIN, *_inside("-")))
-_KEPT = "; ".join(
+_LASTING_SESSION = "; ".join(
     ("trap '' HUP", 'here="$4"', *_inside(f"{_SOCKET} --listen", 'echo "$5" > owner'))
 )
 _KEEP = "; ".join(
@@ -161,7 +161,7 @@ _REMOVE = "; ".join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """The agent as it is here. ``machine`` is what it was built for, as far as that is known."""
+    """The agent of this installation. ``machine`` is its architecture, if known."""
 
     path: Path
     content: bytes
@@ -170,7 +170,7 @@ class Program:
 
     @classmethod
     def read(cls) -> Program:
-        """The one of this installation.
+        """Reads the agent of this installation.
 
         Raises:
             AgentError: There is none.
@@ -191,39 +191,39 @@ class Program:
 
     @property
     def name(self) -> str:
-        """Of the file on a host."""
+        """The name of the file on a host."""
         return f"agent-{self.sha256[:_HASH_DIGITS]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """How long a session outlives the loss of its transport, and for which owner.
+    """How long a session outlives the loss of its transport, and who owns it.
 
-    The next one of the same owner ends what is left of it.
+    The owner's next session removes its remains.
     """
 
     seconds: int
     owner: str
 
     def owner_of(self, host: str) -> str:
-        """A word for one host of the owner's: several may be one machine."""
+        """An owner for each host: several hosts may be one machine."""
         return hashlib.sha256(f"{self.owner}\0{host}".encode()).hexdigest()[:_HASH_DIGITS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What a probe of a host found.
+class Probed:
+    """The result of probing a host.
 
-    Its system and machine, the directory for our files, and whether it holds the program.
+    Its system and machine, the directory for trustbed's files, and whether that holds the program.
     """
 
     system: str
     machine: str
     directory: str
-    kept: bool
+    has_program: bool
 
 
-def look(transport: Transport, title: str, program: Program, directory: str | None) -> Seen:
+def probe(transport: Transport, title: str, program: Program, directory: str | None) -> Probed:
     """Probes a host before anything changes there.
 
     Raises:
@@ -243,7 +243,7 @@ def look(transport: Transport, title: str, program: Program, directory: str | No
     lines = behind.splitlines()
     if not begins or len(lines) < 3:
         terminal = (
-            "it gives a terminal, which changes what passes: leave that out of its command (-t)"
+            "it allocates a terminal, which alters the data: remove that from its command (-t)"
         )
         hint = (
             terminal
@@ -264,36 +264,36 @@ def look(transport: Transport, title: str, program: Program, directory: str | No
             ),
             hint,
         )
-    seen = Seen(
+    probed = Probed(
         system=lines[0],
         machine=_NAMES.get(lines[1], lines[1]),
         directory=lines[2],
-        kept=lines[3:] == ["kept"],
+        has_program=lines[3:] == ["present"],
     )
-    if seen.system != "Linux":
+    if probed.system != "Linux":
         raise TestbedError(
-            f"{title} runs {seen.system}, and the agent runs on Linux", "take another host"
+            f"{title} runs {probed.system}, and the agent runs on Linux", "take another host"
         )
-    if program.machine is not None and seen.machine != program.machine:
+    if program.machine is not None and probed.machine != program.machine:
         hint = (
-            f"build trustbed on a machine of its kind, and name its agent by TRUSTBED_AGENT: "
-            f"it runs on {seen.machine} hosts then"
+            f"build trustbed on such a machine, and set TRUSTBED_AGENT to its agent: "
+            f"it runs on {probed.machine} hosts then"
         )
         raise TestbedError(
             (
-                f"{title} is a machine of another kind ({seen.machine}) than the agent is for "
+                f"{title} has another architecture ({probed.machine}) than the agent "
                 f"({program.machine})"
             ),
             hint,
         )
-    return seen
+    return probed
 
 
 def copy(transport: Transport, title: str, program: Program, directory: str) -> str:
     """Copies the program there; returns its path.
 
     Raises:
-        TestbedError: There is no room for it, or it may not be written there.
+        TestbedError: The disk is full, or the directory is not writable.
     """
     words = ["sh", "-c", _COPY, "sh", directory, program.name, program.sha256]
     ended = transport.run(words, content=program.content, seconds=_COPY_SECONDS)
@@ -303,7 +303,7 @@ def copy(transport: Transport, title: str, program: Program, directory: str) -> 
 
 
 def refused(title: str, directory: str, ended: Ended, program: Program) -> TestbedError:
-    """Why nothing could be written there."""
+    """The error for a failed write."""
     another = (
         'or name another directory for it in the inventory, for example: directory = "/var/tmp"'
     )
@@ -322,12 +322,22 @@ def refused(title: str, directory: str, ended: Ended, program: Program) -> Testb
 def start(transport: Transport, name: str, directory: str, path: str, keep: Keep | None) -> Stream:
     """Starts a session of the agent on the host of that name: its control channel.
 
-    It ends with the transport unless it is kept.
+    It ends with the transport unless ``keep`` is given.
     """
     if keep is None:
         return transport.open(["sh", "-c", _SESSION, "sh", directory, path, str(SILENCE_SECONDS)])
     return transport.open(
-        ["sh", "-c", _KEEP, "sh", directory, path, str(keep.seconds), _KEPT, keep.owner_of(name)]
+        [
+            "sh",
+            "-c",
+            _KEEP,
+            "sh",
+            directory,
+            path,
+            str(keep.seconds),
+            _LASTING_SESSION,
+            keep.owner_of(name),
+        ]
     )
 
 
@@ -343,7 +353,7 @@ def remove(transport: Transport, title: str, directory: str) -> None:
     """Removes every version of the program, and the directory.
 
     Raises:
-        TestbedError: It stays, since another session needs it, or since it may not be removed.
+        TestbedError: Another session uses it, or removing it is not permitted.
     """
     ended = transport.run(["sh", "-c", _REMOVE, "sh", directory], seconds=_LOOK_SECONDS)
     if ended.code != 0 or ended.err:
@@ -356,7 +366,7 @@ def remove(transport: Transport, title: str, directory: str) -> None:
 def not_started(
     title: str, path: str, ended: Ended | None, otherwise: TestbedError, program: Program
 ) -> TestbedError:
-    """Why a session ended before it had begun."""
+    """The error for a session that did not start."""
     directory = os.path.dirname(path)  # noqa: PTH120 - a path of another machine
     if ended is not None and ended.code == 126:
         hint = (

@@ -132,12 +132,12 @@ class SshStream:
         self._loop = loop
         self._process = process
         self._mover = mover
-        self._done: Future[None] = loop.start(mover.move())
+        self._moved: Future[None] = loop.start(mover.move())
 
     def wait(self, seconds: float) -> Ended | None:
         """How it ended, if it has within the time."""
         try:
-            self._done.result(seconds)
+            self._moved.result(seconds)
         except (FutureTimeout, CancelledError):
             return None
         return Ended(self._process.exit_status, b"", bytes(self._mover.errors))
@@ -152,7 +152,7 @@ class SshStream:
 
     def end(self) -> None:
         """Closes the session if it has not ended by itself."""
-        if not self._done.done():
+        if not self._moved.done():
             self._loop.tidy(self._abort())
 
     async def _abort(self) -> None:

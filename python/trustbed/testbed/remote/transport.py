@@ -14,7 +14,7 @@ from typing import Protocol
 from trustbed.errors import MOST_BYTES, wrote_too_much
 
 TAIL_BYTES = 4000
-"""How much of a program's standard error is kept for an error message."""
+"""The most of a program's standard error that is stored for an error message."""
 
 
 @dataclass(frozen=True, slots=True)

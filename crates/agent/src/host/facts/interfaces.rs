@@ -13,7 +13,7 @@ use std::io;
 use serde::Serialize;
 
 use super::reading::HostReader;
-use crate::sys::ethtool::{Ask, Card};
+use crate::sys::ethtool::{Card, Query};
 use crate::sys::netlink::{Netlink, attributes, number16, number32, number64, text};
 
 /// `NETLINK_ROUTE`, `RTM_GETLINK`, `RTM_GETQDISC`, and the lengths of their headers.
@@ -136,7 +136,7 @@ pub(super) fn look(reader: &mut HostReader) -> (Option<Vec<Interface>>, usize) {
         let name = one.name.clone();
         let card = Card::of(&name).map_err(|error| format!("ethtool: {error}"));
         if let Some(card) = reader.or_note(&format!("interfaces.{name}"), card) {
-            let counters = one.ask(&card).map_err(|error| format!("ethtool -S: {error}"));
+            let counters = one.query(&card).map_err(|error| format!("ethtool -S: {error}"));
             reader.or_note(&format!("interfaces.{name}.counters"), counters);
         }
     }
@@ -192,26 +192,26 @@ impl Interface {
     }
 
     /// Queries the card; the error is that of its counters. Unsupported queries stay unknown.
-    fn ask(&mut self, card: &Card) -> io::Result<()> {
-        let words = |question: Ask| card.ask(question).ok();
+    fn query(&mut self, card: &Card) -> io::Result<()> {
+        let words = |query: Query| card.query(query).ok();
         let named =
-            |at: usize| card.ask_text(Ask::Driver, at, 32).ok().filter(|name| !name.is_empty());
+            |at: usize| card.query_text(Query::Driver, at, 32).ok().filter(|name| !name.is_empty());
         (self.driver, self.driver_version) = (named(4), named(36));
-        let link = words(Ask::Link);
+        let link = words(Query::Link);
         self.speed_bits_per_second = link.and_then(|link| speed(link[3], link[7]));
         self.full_duplex = link.and_then(|link| duplex(link[3]));
-        let flag = |question: Ask| words(question).map(|answer| answer[1] != 0);
+        let flag = |query: Query| words(query).map(|answer| answer[1] != 0);
         self.offloads = Offloads {
-            receive_checksum: flag(Ask::ReceiveChecksum),
-            send_checksum: flag(Ask::SendChecksum),
-            scatter_gather: flag(Ask::ScatterGather),
-            tcp_segmentation: flag(Ask::SendSegmentation),
-            generic_segmentation: flag(Ask::GenericSegmentation),
-            generic_receive: flag(Ask::GenericReceive),
-            large_receive: words(Ask::Flags).map(|answer| answer[1] & 1 << 15 != 0),
+            receive_checksum: flag(Query::ReceiveChecksum),
+            send_checksum: flag(Query::SendChecksum),
+            scatter_gather: flag(Query::ScatterGather),
+            tcp_segmentation: flag(Query::SendSegmentation),
+            generic_segmentation: flag(Query::GenericSegmentation),
+            generic_receive: flag(Query::GenericReceive),
+            large_receive: words(Query::Flags).map(|answer| answer[1] & 1 << 15 != 0),
         };
         let nanoseconds = |micros: u32| u64::from(micros) * 1_000;
-        self.coalescing = words(Ask::Coalescing).map(|answer| Coalescing {
+        self.coalescing = words(Query::Coalescing).map(|answer| Coalescing {
             receive_ns: nanoseconds(answer[1]),
             receive_packets: answer[2],
             send_ns: nanoseconds(answer[5]),
@@ -219,16 +219,16 @@ impl Interface {
             adaptive_receive: answer[10] != 0,
             adaptive_send: answer[11] != 0,
         });
-        self.rings = words(Ask::Rings).map(|answer| Rings {
+        self.rings = words(Query::Rings).map(|answer| Rings {
             receive_most: answer[1],
             send_most: answer[4],
             receive: answer[5],
             send: answer[8],
         });
         // Queues for receiving, or for both directions.
-        self.channels = words(Ask::Channels).map(|answer| answer[5].saturating_add(answer[8]));
+        self.channels = words(Query::Channels).map(|answer| answer[5].saturating_add(answer[8]));
         self.hardware_timestamps =
-            words(Ask::Timestamping).map(|answer| answer[1] & HARDWARE_STAMPS == HARDWARE_STAMPS);
+            words(Query::Timestamping).map(|answer| answer[1] & HARDWARE_STAMPS == HARDWARE_STAMPS);
         let mut counters = card.counters()?;
         counters.retain(|(_, value)| *value != 0);
         self.counters_left_out = counters.len().saturating_sub(MOST_COUNTERS);

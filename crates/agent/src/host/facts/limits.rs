@@ -85,7 +85,7 @@ impl Limits {
         let (processor_groups, memory_groups) = (above("cpu"), above("memory"));
         let throttled = processor_groups
             .iter()
-            .filter_map(|(group, _)| cgroups::look(&reader.place(&group.to_string_lossy())).ok());
+            .filter_map(|(group, _)| cgroups::look(&reader.path_of(&group.to_string_lossy())).ok());
         let throttled = throttled.max_by_key(|one| one.throttled_ns);
         let smallest = |found: &[f64]| found.iter().copied().reduce(f64::min);
         let quotas: Vec<f64> =
@@ -128,8 +128,10 @@ impl Limits {
 fn lineage(groups: &[(PathBuf, PathBuf)]) -> Vec<(PathBuf, bool)> {
     let mut found = Vec::new();
     for (mount, group) in groups {
-        let above = group.ancestors().take_while(|place| place.starts_with(mount));
-        found.extend(above.enumerate().map(|(number, place)| (place.to_owned(), number == 0)));
+        let above = group.ancestors().take_while(|directory| directory.starts_with(mount));
+        found.extend(
+            above.enumerate().map(|(number, directory)| (directory.to_owned(), number == 0)),
+        );
     }
     found
 }

@@ -137,7 +137,7 @@ mod tests {
 
     /// What the report has at the path that a note names; none where a part of it is not there.
     fn at<'a>(found: &'a serde_json::Value, what: &str) -> Option<&'a serde_json::Value> {
-        what.split('.').try_fold(found, |place, key| place.get(key))
+        what.split('.').try_fold(found, |value, key| value.get(key))
     }
 
     fn is_empty(value: &serde_json::Value) -> bool {
@@ -234,8 +234,8 @@ mod tests {
             assert!(!why.is_empty());
         }
         for (what, _) in &notes {
-            let place = at(&found, what);
-            assert!(place.is_none_or(is_empty), "{what}: {place:?}");
+            let value = at(&found, what);
+            assert!(value.is_none_or(is_empty), "{what}: {value:?}");
         }
     }
 

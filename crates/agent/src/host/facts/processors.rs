@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::reading::{HostReader, list};
 
-const PLACE: &str = "/sys/devices/system/cpu";
+const DIRECTORY: &str = "/sys/devices/system/cpu";
 /// States of sleep that are read; there are about ten.
 const MOST_STATES: usize = 32;
 
@@ -60,22 +60,22 @@ struct State {
 
 impl Processors {
     pub(super) fn look(reader: &mut HostReader) -> Self {
-        let online = reader.processors("processors.online", &format!("{PLACE}/online"));
+        let online = reader.processors("processors.online", &format!("{DIRECTORY}/online"));
         let allowed = sched_getaffinity(None).map(|set| {
             (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number)).collect::<Vec<_>>()
         });
         let allowed =
             reader.or_note("processors.allowed", allowed.map_err(|error| error.to_string()));
         let known = allowed.clone().unwrap_or_default();
-        let smt = reader.number::<u8>("processors.smt_active", &format!("{PLACE}/smt/active"));
+        let smt = reader.number::<u8>("processors.smt_active", &format!("{DIRECTORY}/smt/active"));
         // Older kernels, and those without the option, have no such file; none of their processors
         // is tickless then.
         let tickless = reader
-            .text(&format!("{PLACE}/nohz_full"))
+            .text(&format!("{DIRECTORY}/nohz_full"))
             .ok()
             .map_or(Some(Vec::new()), |text| list(text.trim_matches(['(', ')'])));
         Self {
-            isolated: reader.processors("processors.isolated", &format!("{PLACE}/isolated")),
+            isolated: reader.processors("processors.isolated", &format!("{DIRECTORY}/isolated")),
             tickless: tickless.or(Some(Vec::new())),
             smt_active: smt.map(|active| active != 0),
             siblings: siblings(reader, &known),
@@ -89,8 +89,9 @@ impl Processors {
 
 /// The lists of processors that are one core, of those with more than one.
 fn siblings(reader: &mut HostReader, allowed: &[usize]) -> Option<Vec<String>> {
-    let read =
-        |number: &usize| reader.text(&format!("{PLACE}/cpu{number}/topology/thread_siblings_list"));
+    let read = |number: &usize| {
+        reader.text(&format!("{DIRECTORY}/cpu{number}/topology/thread_siblings_list"))
+    };
     let lists: Result<BTreeSet<String>, std::io::Error> = allowed.iter().map(read).collect();
     let lists = reader.or_note(
         "processors.siblings",
@@ -103,7 +104,9 @@ fn frequency(reader: &mut HostReader, allowed: &[usize]) -> Option<Frequency> {
     let each = |name: &str| -> Vec<String> {
         allowed
             .iter()
-            .filter_map(|number| reader.text(&format!("{PLACE}/cpu{number}/cpufreq/{name}")).ok())
+            .filter_map(|number| {
+                reader.text(&format!("{DIRECTORY}/cpu{number}/cpufreq/{name}")).ok()
+            })
             .collect()
     };
     let several = |name: &str| {
@@ -118,7 +121,8 @@ fn frequency(reader: &mut HostReader, allowed: &[usize]) -> Option<Frequency> {
     };
     let (lowest, highest): (Vec<u64>, Vec<u64>) =
         (hertz("scaling_min_freq"), hertz("scaling_max_freq"));
-    let flag = |path: &str| reader.text(&format!("{PLACE}/{path}")).ok().map(|text| text == "1");
+    let flag =
+        |path: &str| reader.text(&format!("{DIRECTORY}/{path}")).ok().map(|text| text == "1");
     let found = Frequency {
         drivers: several("scaling_driver"),
         governors: several("scaling_governor"),
@@ -135,15 +139,15 @@ fn frequency(reader: &mut HostReader, allowed: &[usize]) -> Option<Frequency> {
 }
 
 fn idle(reader: &mut HostReader, allowed: &[usize]) -> Option<Idle> {
-    let place = format!("{PLACE}/cpu{}/cpuidle", allowed.first()?);
-    let states: Vec<String> = reader.names(&place).into_iter().take(MOST_STATES).collect();
+    let directory = format!("{DIRECTORY}/cpu{}/cpuidle", allowed.first()?);
+    let states: Vec<String> = reader.names(&directory).into_iter().take(MOST_STATES).collect();
     if states.is_empty() {
         let why = "the kernel chooses no states of sleep here: processors halt, and what that \
             means is the hypervisor's or the firmware's business";
         return reader.or_note("processors.idle", Err(why.to_owned()));
     }
     let state = |name: &String| {
-        let read = |file: &str| reader.text(&format!("{place}/{name}/{file}")).ok();
+        let read = |file: &str| reader.text(&format!("{directory}/{name}/{file}")).ok();
         let micros = read("latency").and_then(|text| text.parse::<u64>().ok());
         State {
             name: read("name").unwrap_or_else(|| name.clone()),
@@ -152,8 +156,8 @@ fn idle(reader: &mut HostReader, allowed: &[usize]) -> Option<Idle> {
         }
     };
     Some(Idle {
-        driver: reader.text(&format!("{PLACE}/cpuidle/current_driver")).ok(),
-        governor: reader.text(&format!("{PLACE}/cpuidle/current_governor")).ok(),
+        driver: reader.text(&format!("{DIRECTORY}/cpuidle/current_driver")).ok(),
+        governor: reader.text(&format!("{DIRECTORY}/cpuidle/current_governor")).ok(),
         states: states.iter().map(state).collect(),
     })
 }
@@ -166,7 +170,7 @@ mod tests {
     use super::*;
 
     fn put(root: &Path, path: &str, text: &str) {
-        let file = root.join(PLACE.trim_start_matches('/')).join(path);
+        let file = root.join(DIRECTORY.trim_start_matches('/')).join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     }

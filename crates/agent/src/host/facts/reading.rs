@@ -38,7 +38,7 @@ impl HostReader {
     }
 
     /// Where a path of the host is.
-    pub(super) fn place(&self, path: &str) -> PathBuf {
+    pub(super) fn path_of(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
@@ -46,7 +46,7 @@ impl HostReader {
     pub(super) fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
         // Opening and reading never block, whatever the file is.
         let file =
-            File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path))?;
+            File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.path_of(path))?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is no file"));
         }
@@ -64,7 +64,7 @@ impl HostReader {
 
     /// The names in a directory, in their order; none where there is none.
     pub(super) fn names(&self, path: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.place(path)).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.path_of(path)).into_iter().flatten().flatten();
         let names: BTreeSet<String> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.into_iter().collect()

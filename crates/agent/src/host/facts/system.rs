@@ -14,7 +14,7 @@ use super::reading::HostReader;
 const LONGEST_CONFIGURATION: u64 = 8 << 20;
 /// Parameters of the kernel's start that change how processors, clocks and timers behave. Others
 /// are not reported: they may be secret.
-const TELLING: [&str; 14] = [
+const REPORTED: [&str; 14] = [
     "isolcpus",
     "nohz_full",
     "rcu_nocbs",
@@ -77,7 +77,8 @@ impl System {
         let uptime = reader.parsed("system.uptime_seconds", "/proc/uptime", |text| {
             text.split(' ').next()?.parse().ok()
         });
-        let is_telling = |word: &str| TELLING.contains(&word.split('=').next().unwrap_or_default());
+        let is_reported =
+            |word: &str| REPORTED.contains(&word.split('=').next().unwrap_or_default());
         let boot = reader.words("system.boot_parameters", "/proc/cmdline");
         Self {
             host: owned(name.nodename()),
@@ -86,7 +87,7 @@ impl System {
             machine: owned(name.machine()),
             uptime_seconds: uptime,
             boot_parameters: boot
-                .map(|words| words.into_iter().filter(|word| is_telling(word)).collect()),
+                .map(|words| words.into_iter().filter(|word| is_reported(word)).collect()),
             tick_hz: reader.or_note("system.tick_hz", tick),
             queueing_disciplines: reader.or_note("system.queueing_disciplines", disciplines),
         }
@@ -101,9 +102,9 @@ fn configuration(reader: &HostReader, release: &str) -> Result<String, String> {
         GzDecoder::new(&bytes[..]).take(LONGEST_CONFIGURATION).read_to_end(&mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     });
-    let place = format!("/boot/config-{release}");
+    let path = format!("/boot/config-{release}");
     packed.or_else(|error| {
-        reader.text(&place).map_err(|other| format!("/proc/config.gz: {error}; {place}: {other}"))
+        reader.text(&path).map_err(|other| format!("/proc/config.gz: {error}; {path}: {other}"))
     })
 }
 
@@ -190,7 +191,7 @@ const INITIAL: [(&str, &str); 3] =
 /// Whether this process is in another namespace than the machine's first; also where that cannot be
 /// seen.
 fn is_apart(reader: &HostReader) -> bool {
-    let shown = |name: &str| std::fs::read_link(reader.place(&format!("/proc/self/ns/{name}")));
+    let shown = |name: &str| std::fs::read_link(reader.path_of(&format!("/proc/self/ns/{name}")));
     !INITIAL
         .iter()
         .all(|(name, initial)| shown(name).is_ok_and(|found| found.as_os_str() == *initial))

@@ -255,8 +255,8 @@ mod tests {
 
     #[test]
     fn a_missing_process_is_refused() {
-        for nobody in [0, 1, -5, i32::MAX] {
-            assert!(Processes::of(&[nobody]).is_err(), "{nobody}");
+        for pid in [0, 1, -5, i32::MAX] {
+            assert!(Processes::of(&[pid]).is_err(), "{pid}");
         }
         assert!(Processes::of(&[]).is_err());
     }

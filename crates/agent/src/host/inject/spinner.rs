@@ -107,7 +107,7 @@ impl Spinner {
         self.settle()?;
         let (busy, every) = (span(self.busy_ns), span(self.every_ns));
         let (begun, ran_before) = (clock::monotonic(), clock::thread_time());
-        let (mut late, mut wanted, mut turns) = (Vec::new(), Span::ZERO, 0);
+        let (mut late, mut demanded, mut turns) = (Vec::new(), Span::ZERO, 0);
         // For a start in the past, periods that are over are left out.
         let mut turn = schedule.begin + Span((begun - schedule.begin).0 / every.0 * every.0);
         while schedule.wait(turn) {
@@ -117,7 +117,7 @@ impl Spinner {
             }
             let until = schedule.end.map_or(turn + busy, |end| end.min(turn + busy));
             spin(until, schedule);
-            wanted += (until - turn.max(begun)).max(Span::ZERO);
+            demanded += (until - turn.max(begun)).max(Span::ZERO);
             turns += 1;
             turn = turn + every;
             processes.look(clock::monotonic());
@@ -126,7 +126,7 @@ impl Spinner {
         Ok(Spun {
             processor: self.processor,
             turns,
-            busy_ns: wanted.0,
+            busy_ns: demanded.0,
             ran_ns,
             ran_share: share(ran_ns, (clock::monotonic() - begun).0),
             departure_error: DepartureError::of(late),

@@ -140,10 +140,12 @@ pub(crate) fn directories(
                 continue;
             }
             let mut left = left.split(' ').skip(3);
-            let (Some(root), Some(place)) = (left.next(), left.next()) else { continue };
+            let (Some(root), Some(mount_point)) = (left.next(), left.next()) else { continue };
             let below = group.strip_prefix(root).unwrap_or("");
-            found
-                .push((PathBuf::from(place), Path::new(place).join(below.trim_start_matches('/'))));
+            found.push((
+                PathBuf::from(mount_point),
+                Path::new(mount_point).join(below.trim_start_matches('/')),
+            ));
         }
     }
     found

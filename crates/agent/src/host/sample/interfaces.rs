@@ -56,36 +56,17 @@ fn read(text: &str) -> BTreeMap<String, Counters> {
 }
 
 fn since(name: &str, before: &Counters, now: &Counters) -> Traffic {
-    let mut counters = Counters::default();
-    for ((counter, before), now) in counters.iter_mut().zip(before).zip(now) {
-        *counter = grown(*before, *now);
-    }
-    let [
-        received_bytes,
-        received_packets,
-        received_errors,
-        received_drops,
-        _,
-        _,
-        _,
-        _,
-        sent_bytes,
-        sent_packets,
-        sent_errors,
-        sent_drops,
-        ..,
-    ] = counters;
-    let name = name.to_owned();
+    let growth = |column: usize| grown(before[column], now[column]);
     Traffic {
-        name,
-        received_bytes,
-        received_packets,
-        received_errors,
-        received_drops,
-        sent_bytes,
-        sent_packets,
-        sent_errors,
-        sent_drops,
+        name: name.to_owned(),
+        received_bytes: growth(0),
+        received_packets: growth(1),
+        received_errors: growth(2),
+        received_drops: growth(3),
+        sent_bytes: growth(8),
+        sent_packets: growth(9),
+        sent_errors: growth(10),
+        sent_drops: growth(11),
     }
 }
 

@@ -106,7 +106,7 @@ struct Report {
     samples: u64,
     /// Lines that were skipped because the one before took longer than an interval.
     samples_missed: u64,
-    late_most_ns: i64,
+    late_max_ns: i64,
     unavailable: Vec<Unavailable>,
     error: Option<String>,
 }
@@ -205,7 +205,7 @@ struct Sampler {
     unavailable: Vec<Unavailable>,
     count: Arc<AtomicU64>,
     missed: u64,
-    late_most: Span,
+    late_max: Span,
 }
 
 impl Sampler {
@@ -241,7 +241,7 @@ impl Sampler {
             unavailable,
             count: Arc::new(AtomicU64::new(0)),
             missed: 0,
-            late_most: Span::ZERO,
+            late_max: Span::ZERO,
         }
     }
 
@@ -280,7 +280,7 @@ impl Sampler {
             }
             let now = clock::monotonic();
             let (at, late) = (start.offset.to_realtime(now), now - due);
-            self.late_most = self.late_most.max(late);
+            self.late_max = self.late_max.max(late);
             let mut line = self.look(now - before);
             (line.at_ns, line.after_ns, line.late_ns) = (at.0, (now - start.monotonic).0, late.0);
             before = now;
@@ -323,7 +323,7 @@ impl Sampler {
             path: self.lines.path().to_owned(),
             samples: self.count.load(Ordering::Relaxed),
             samples_missed: self.missed,
-            late_most_ns: self.late_most.0,
+            late_max_ns: self.late_max.0,
             unavailable: self.unavailable.clone(),
             error: self.lines.error().map(str::to_owned),
         }

@@ -46,7 +46,7 @@ pub(super) struct WakeupCounts {
     /// up to the end of the interval.
     late_ns: i64,
     late_share: f64,
-    late_most_ns: Option<i64>,
+    late_max_ns: Option<i64>,
     /// How many wakeups by the power of two of nanoseconds that their `departure_error` reaches.
     departure_error: BTreeMap<u32, u64>,
     /// CPU time of the thread itself.
@@ -182,7 +182,7 @@ impl Seen {
             } else {
                 0.0
             },
-            late_most_ns: self.most.map(|most| most.0),
+            late_max_ns: self.most.map(|most| most.0),
             departure_error: self.departure_error.counts().collect(),
             used_ns: (self.used - self.used_before).0,
         };
@@ -217,12 +217,12 @@ mod tests {
         assert_eq!(seen.on_wake(milliseconds(5.3), Span(9)), milliseconds(6.0));
         let found = seen.look(milliseconds(5.5), Span::from_millis(5));
         assert_eq!((found.count, found.missed, found.late, found.used_ns), (2, 3, 1, 9));
-        assert_eq!((found.late_ns, found.late_most_ns), (3_300_000, Some(3_300_000)));
+        assert_eq!((found.late_ns, found.late_max_ns), (3_300_000, Some(3_300_000)));
         assert!((found.late_share - 0.66).abs() < 1e-9);
         assert_eq!(found.departure_error, BTreeMap::from([(15, 1), (21, 1)]));
         let nothing = seen.look(milliseconds(5.9), Span(400_000));
         assert_eq!(
-            (nothing.count, nothing.late_ns, nothing.late_most_ns, nothing.used_ns),
+            (nothing.count, nothing.late_ns, nothing.late_max_ns, nothing.used_ns),
             (0, 0, None, 0)
         );
     }
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(seen.on_wake(milliseconds(221.5), Span(1)), milliseconds(222.0));
         let last = seen.look(milliseconds(221.6), Span(20_600_000));
         assert_eq!(
-            (last.late_ns, last.late_most_ns, last.count, last.missed),
+            (last.late_ns, last.late_max_ns, last.count, last.missed),
             (20_500_000, Some(220_500_000), 1, 220)
         );
     }

@@ -134,10 +134,10 @@ impl Log {
     /// Writes the seconds it receives until all threads have ended, and returns tables of gaps.
     pub(super) fn follow(
         mut self,
-        heard: &Receiver<SpunSecond>,
+        seconds: &Receiver<SpunSecond>,
         homes: &[SyncSender<Vec<Gap>>],
     ) -> Self {
-        for spun in heard {
+        for spun in seconds {
             let host = (spun.thread == 0).then(|| self.host.look());
             let line = self.line(&spun, host);
             let written = self.lines.write(&line);

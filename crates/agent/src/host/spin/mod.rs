@@ -213,11 +213,11 @@ fn begin(
     mut log: Log,
 ) -> Result<AtWork, Failure> {
     log.begin(start, manner);
-    let (tell, seconds) = sync_channel(LINES_WAITING);
+    let (sender, seconds) = sync_channel(LINES_WAITING);
     let end = configuration.duration_ns.map(|lasts| start.monotonic + span(lasts));
     let (mut spinners, mut homes) = (Vec::new(), Vec::new());
     for (thread, processor) in manner.processors.iter().copied().enumerate() {
-        let (outlet, home) = Outlet::new(tell.clone(), TABLES, configuration.most_gaps);
+        let (outlet, home) = Outlet::new(sender.clone(), TABLES, configuration.most_gaps);
         homes.push(home);
         let threshold = Span(manner.threshold_ns);
         let spinner = Spinner {
@@ -233,7 +233,7 @@ fn begin(
         spinners.push(workers::spawn("spin", move || spinner.run(outlet))?);
     }
     // The end of the last sender ends the file.
-    drop(tell);
+    drop(sender);
     Ok(AtWork { spinners, log: workers::spawn("log", move || log.follow(&seconds, &homes))? })
 }
 

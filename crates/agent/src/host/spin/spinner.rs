@@ -56,7 +56,7 @@ pub(super) struct SpunSecond {
 /// Where seconds go, and empty tables come from, without waiting for either.
 #[derive(Debug)]
 pub(super) struct Outlet {
-    tell: SyncSender<SpunSecond>,
+    sender: SyncSender<SpunSecond>,
     home: SyncSender<Vec<Gap>>,
     spare: Receiver<Vec<Gap>>,
     left_out: u64,
@@ -65,13 +65,13 @@ pub(super) struct Outlet {
 impl Outlet {
     /// An outlet with as many tables as can go round, and where they come back to.
     pub(super) fn new(
-        tell: SyncSender<SpunSecond>,
+        sender: SyncSender<SpunSecond>,
         tables: usize,
         room: usize,
     ) -> (Self, SyncSender<Vec<Gap>>) {
         let (home, spare) = sync_channel(tables);
         while home.try_send(table(room)).is_ok() {}
-        (Self { tell, home: home.clone(), spare, left_out: 0 }, home)
+        (Self { sender, home: home.clone(), spare, left_out: 0 }, home)
     }
 
     /// A table that is empty; one without room when all of them are under way.
@@ -89,9 +89,9 @@ impl Outlet {
         }
     }
 
-    fn tell(&mut self, spun: SpunSecond) {
+    fn send(&mut self, spun: SpunSecond) {
         if let Err(TrySendError::Full(spun) | TrySendError::Disconnected(spun)) =
-            self.tell.try_send(spun)
+            self.sender.try_send(spun)
         {
             self.left_out += 1;
             return_table(&self.home, spun.gaps);
@@ -99,7 +99,7 @@ impl Outlet {
     }
 }
 
-/// Brings a table back. One without room stays away: it would take the place of one with.
+/// Brings a table back. One without room stays away: it would replace one with.
 pub(super) fn return_table(home: &SyncSender<Vec<Gap>>, table: Vec<Gap>) {
     if table.capacity() > 0 {
         // There is room for every table that was taken.
@@ -285,7 +285,7 @@ impl Spinning {
         while let Some(second) = self.monitor.poll_second() {
             let gaps = self.outlet.change_table(&mut self.monitor);
             let charge = self.charge.take();
-            self.outlet.tell(SpunSecond {
+            self.outlet.send(SpunSecond {
                 thread: self.requested.thread,
                 processor: self.requested.processor,
                 second,
@@ -329,8 +329,8 @@ mod tests {
 
     #[test]
     fn gaps_are_recorded_again_once_a_table_is_returned() {
-        let (tell, _told) = sync_channel(1);
-        let (outlet, home) = Outlet::new(tell, 1, 3);
+        let (sender, _receiver) = sync_channel(1);
+        let (outlet, home) = Outlet::new(sender, 1, 3);
         let settings = AvailabilitySettings {
             threshold: Span(1),
             duty: DutyCycle::always(),

@@ -28,8 +28,8 @@ pub(super) struct Run {
 impl Run {
     /// A packet arrived.
     pub(super) fn on_packet(&mut self, label: Label, at: Ns) -> Fate {
-        let place = label.number as usize;
-        if place >= MOST_PACKETS {
+        let index = label.number as usize;
+        if index >= MOST_PACKETS {
             return Fate::Beyond;
         }
         if label.run < self.number {
@@ -39,10 +39,10 @@ impl Run {
             self.received.clear();
             (self.number, self.came) = (label.run, 0);
         }
-        if self.received.len() <= place {
-            self.received.resize(place + 1, None);
+        if self.received.len() <= index {
+            self.received.resize(index + 1, None);
         }
-        match self.received.get_mut(place) {
+        match self.received.get_mut(index) {
             Some(moment @ None) => {
                 *moment = Some(at);
                 self.came += 1;

@@ -49,7 +49,7 @@ pub(super) struct Served {
 }
 
 /// The receiver's end. In this order: [`accept`](Self::accept), [`read`](Self::read),
-/// [`wanted`](Self::wanted), [`answer`](Self::answer).
+/// [`request_to_answer`](Self::request_to_answer), [`answer`](Self::answer).
 #[derive(Debug)]
 pub(super) struct Serving {
     peer: IpAddr,
@@ -159,7 +159,7 @@ impl Serving {
     /// The request to answer now: because all packets have arrived, or because its patience is
     /// over. While `more` packets wait, what is missing may be among them; in a flood, it is not
     /// waited for longer than a moment.
-    pub(super) fn wanted(
+    pub(super) fn request_to_answer(
         &self,
         now: Ns,
         more: bool,

@@ -162,7 +162,7 @@ pub(super) struct Allowed {
     pub(super) patience: Span,
 }
 
-/// The two connections to the receiver, and what was done on them.
+/// The two connections to the receiver, and what was exchanged over them.
 pub(super) struct Prober {
     pub(super) flight: Flight,
     asking: Asking,
@@ -398,7 +398,7 @@ impl Prober {
                     estimate.rate,
                     estimate.at_limit,
                 ));
-                self.tell(|progress| progress.estimate_bits_per_second = Some(estimate.rate));
+                self.publish(|progress| progress.estimate_bits_per_second = Some(estimate.rate));
             }
         }
     }
@@ -431,7 +431,7 @@ impl Prober {
         }
         self.runs(kind).used += used;
         let ip_bytes = self.sent_ip_bytes;
-        self.tell(|progress| {
+        self.publish(|progress| {
             progress.sent_runs += u64::from(sent.packets() > 0);
             progress.used_runs += used;
             progress.sent_ip_bytes = ip_bytes;
@@ -495,7 +495,7 @@ impl Prober {
         Halt::Ended(Ended::ReceiverLost)
     }
 
-    fn tell(&self, change: impl FnOnce(&mut Progress)) {
+    fn publish(&self, change: impl FnOnce(&mut Progress)) {
         // A thread that panicked leaves numbers that are whole.
         change(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
     }

@@ -166,7 +166,7 @@ impl Flight {
             if !self.stop.wait_until(woken_at) || woken_at >= until {
                 return None;
             }
-            self.oversleep.learn(clock::monotonic() - woken_at);
+            self.oversleep.add(clock::monotonic() - woken_at);
         }
         Some(clock::spin_until(at))
     }
@@ -211,7 +211,7 @@ impl Flight {
     /// they were given to it.
     pub(super) fn moments(&mut self, sent: &Sent) -> Vec<Ns> {
         let mut stamps: Vec<Option<Ns>> = vec![None; sent.given.len()];
-        // An error concerns an earlier packet, and takes the place of a timestamp.
+        // An error concerns an earlier packet, and is returned instead of a timestamp.
         while let Ok(Some(copy)) =
             timestamping::receive(&self.socket, &mut self.buffer, Queue::Sent)
         {
@@ -223,8 +223,8 @@ impl Flight {
             let label = content
                 .and_then(Label::read)
                 .filter(|label| (label.nonce, label.run) == (self.nonce, sent.number));
-            if let Some(place) = label.and_then(|label| stamps.get_mut(label.number as usize)) {
-                *place = copy.stamp;
+            if let Some(moment) = label.and_then(|label| stamps.get_mut(label.number as usize)) {
+                *moment = copy.stamp;
             }
         }
         stamps.iter().copied().collect::<Option<Vec<Ns>>>().unwrap_or_else(|| {

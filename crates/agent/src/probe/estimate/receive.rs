@@ -23,7 +23,7 @@ use crate::sys::clock::{self, Offset};
 use crate::sys::idle::{self, Idle, IdleGranted};
 use crate::sys::kernel::Poll;
 use crate::sys::socket::{self, TcpOptions, unusable};
-use crate::sys::timestamping::{self, Queue};
+use crate::sys::timestamping::{self, ReceiveErrors};
 
 /// Packets that are taken before anything else has its turn.
 const TURN: usize = 256;
@@ -99,8 +99,8 @@ struct Report {
     refused: Refused,
     #[serde(flatten)]
     served: Served,
-    receive_errors: u64,
-    receive_error: Option<String>,
+    #[serde(flatten)]
+    receive_errors: ReceiveErrors,
     /// Of the recorded packets, those without a kernel timestamp.
     stamped_late_packets: u64,
     /// Lost here and not in the network; absent where the kernel does not report it.
@@ -127,9 +127,9 @@ struct Refused {
 
 /// Counts so far, for progress events.
 #[derive(Debug, Default)]
-struct Done {
+struct Counters {
     received: AtomicU64,
-    kept: AtomicU64,
+    recorded: AtomicU64,
     answered: AtomicU64,
 }
 
@@ -137,8 +137,8 @@ struct Done {
 pub(super) fn run(session: &Session, configuration: &ReceiveConfiguration) -> Result<(), Failure> {
     check(configuration)?;
     let receiving = Receiving::open(configuration)?;
-    let (listening, done, stop) =
-        (receiving.listening, Arc::clone(&receiving.done), session.stop());
+    let (listening, counters, stop) =
+        (receiving.listening, Arc::clone(&receiving.counters), session.stop());
     let idle: IdleGranted = idle::request(configuration.idle);
     session.ready(&ReadyBody { listening, idle: &idle.granted })?;
     let Some(start) = workers::wait_for_start(session)? else {
@@ -151,9 +151,9 @@ pub(super) fn run(session: &Session, configuration: &ReceiveConfiguration) -> Re
     })?;
     let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
     let progress = || ProgressBody {
-        received_packets: read(&done.received),
-        kept_packets: read(&done.kept),
-        answered_requests: read(&done.answered),
+        received_packets: read(&counters.received),
+        kept_packets: read(&counters.recorded),
+        answered_requests: read(&counters.answered),
     };
     let outcome = workers::supervise(session, || thread.is_finished(), progress);
     stop.request();
@@ -171,11 +171,7 @@ fn check(configuration: &ReceiveConfiguration) -> Result<(), Failure> {
             hint,
         ));
     }
-    if listen.is_ipv4() != peer.is_ipv4() {
-        let message =
-            format!("listen: {} and peer: {peer} are of different versions of IP", listen.ip());
-        return Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"));
-    }
+    socket::check_peer(listen.ip(), *peer)?;
     if *packets_per_second == 0 {
         return Err(Failure::configuration(
             "packets_per_second: a receiver with 0 of them keeps nothing",
@@ -217,10 +213,9 @@ struct Receiving {
     serving: Serving,
     clock: Offset,
     refused: Refused,
-    done: Arc<Done>,
+    counters: Arc<Counters>,
     time_is_over: bool,
-    receive_errors: u64,
-    receive_error: Option<String>,
+    receive_errors: ReceiveErrors,
     stamped_late: u64,
 }
 
@@ -245,10 +240,9 @@ impl Receiving {
             serving: Serving::new(configuration.peer, configuration.nonce),
             clock: Offset::measure(),
             refused: Refused::default(),
-            done: Arc::default(),
+            counters: Arc::default(),
             time_is_over: false,
-            receive_errors: 0,
-            receive_error: None,
+            receive_errors: ReceiveErrors::default(),
             stamped_late: 0,
         })
     }
@@ -302,31 +296,25 @@ impl Receiving {
             // Another sender: run numbers restart.
             self.run = Run::default();
         }
-        let Some(request) =
-            self.serving.wanted(clock::monotonic(), more, |request| self.run.is_whole(request))
+        let Some(request) = self
+            .serving
+            .request_to_answer(clock::monotonic(), more, |request| self.run.is_whole(request))
         else {
             return;
         };
         self.clock.refresh();
         let arrivals = self.run.answer(request, self.clock.steps(), socket::drops(&self.socket));
         if self.serving.answer(&arrivals) {
-            self.done.answered.fetch_add(1, Ordering::Relaxed);
+            self.counters.answered.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Takes a packet; whether there was one.
     fn take_next(&mut self, buffer: &mut [u8]) -> bool {
-        let datagram = match timestamping::receive(&self.socket, buffer, Queue::Received) {
-            Ok(Some(datagram)) => datagram,
-            Ok(None) => return false,
-            Err(error) => {
-                // The error concerns an earlier packet: the socket is still usable.
-                self.receive_errors += 1;
-                self.receive_error.get_or_insert_with(|| error.to_string());
-                return false;
-            }
+        let Some(datagram) = self.receive_errors.receive(&self.socket, buffer) else {
+            return false;
         };
-        self.done.received.fetch_add(1, Ordering::Relaxed);
+        self.counters.received.fetch_add(1, Ordering::Relaxed);
         let payload = buffer.get(..datagram.length).unwrap_or_default();
         let label = match self.label(datagram.from, payload) {
             Ok(label) => label,
@@ -339,7 +327,7 @@ impl Receiving {
         let counter = match fate {
             Fate::Accepted => {
                 self.stamped_late += u64::from(datagram.stamp.is_none());
-                self.done.kept.fetch_add(1, Ordering::Relaxed);
+                self.counters.recorded.fetch_add(1, Ordering::Relaxed);
                 return true;
             }
             Fate::Duplicate => &mut self.refused.duplicate_packets,
@@ -378,12 +366,11 @@ impl Receiving {
             end_ns: start.map(|start| (start.realtime + start.elapsed()).0),
             listening: self.listening,
             time_is_over: self.time_is_over,
-            received_packets: self.done.received.load(Ordering::Relaxed),
-            kept_packets: self.done.kept.load(Ordering::Relaxed),
+            received_packets: self.counters.received.load(Ordering::Relaxed),
+            kept_packets: self.counters.recorded.load(Ordering::Relaxed),
             refused: self.refused.clone(),
             served: self.serving.counts().clone(),
-            receive_errors: self.receive_errors,
-            receive_error: self.receive_error.clone(),
+            receive_errors: self.receive_errors.clone(),
             stamped_late_packets: self.stamped_late,
             dropped_by_socket_packets: socket::drops(&self.socket),
             clock_steps: self.clock.steps(),

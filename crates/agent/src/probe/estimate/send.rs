@@ -42,7 +42,7 @@ pub(super) struct SendConfiguration {
     #[serde(default = "largest_ip_bytes")]
     largest_ip_bytes: u64,
     /// A packet of a run is lost when it has not arrived so long after the request. That was sent
-    /// behind the run, so only packets that were overtaken are still on their way.
+    /// behind the run, so only packets that were overtaken are still in transit.
     #[serde(default = "patience_ns")]
     patience_ns: u64,
     #[serde(default)]
@@ -94,11 +94,11 @@ pub(super) fn run(session: &Session, configuration: &SendConfiguration) -> Resul
     };
     let (progress, stop) = (Arc::<Mutex<Progress>>::default(), session.stop());
     let idle = idle::request(configuration.idle);
-    let (tell_granted, granted) = mpsc::channel();
-    let (tell_start, start) = mpsc::channel::<Start>();
+    let (granted_sender, granted) = mpsc::channel();
+    let (start_sender, start) = mpsc::channel::<Start>();
     let (work, shared) = (configuration.clone(), Arc::clone(&progress));
     let thread = workers::spawn("estimate", move || {
-        let _ = tell_granted.send(clock::take_priority(work.priority));
+        let _ = granted_sender.send(clock::take_priority(work.priority));
         let nothing = Ok(Outcome { ended: Ended::Stopped, prober: None, found: Found::Nothing });
         let Ok(start) = start.recv() else { return nothing };
         if stop.wait_until(start.monotonic) {
@@ -121,11 +121,11 @@ pub(super) fn run(session: &Session, configuration: &SendConfiguration) -> Resul
     whose.start = workers::wait_for_start(session)?;
     let outcome = if let Some(start) = whose.start {
         // If the thread has ended, joining it reports so.
-        let _ = tell_start.send(start);
+        let _ = start_sender.send(start);
         let snapshot = || progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
         workers::supervise(session, || thread.is_finished(), snapshot)
     } else {
-        drop(tell_start);
+        drop(start_sender);
         Ok(())
     };
     stop.request();

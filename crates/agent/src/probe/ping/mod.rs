@@ -1,7 +1,7 @@
 //! The verb `ping`: round trips to another host, and the address and interface by which this host
 //! reaches it.
 //!
-//!     {"to": "10.0.0.2", "way": "auto", "port": 40001, "count": 10, "interval_ns": 1000000000}
+//!     {"to": "10.0.0.2", "method": "auto", "port": 40001, "count": 10, "interval_ns": 1000000000}
 //!
 //! By ICMP echo ([`echo`]), or by TCP handshake ([`handshake`]), which any port answers that is
 //! open, or closed and not silent. `auto` begins with echoes, and changes to handshakes when the
@@ -42,7 +42,6 @@ struct Configuration {
     /// The address to ping from; the kernel chooses by default.
     from: Option<IpAddr>,
     #[serde(default)]
-    #[serde(rename = "way")]
     method: Method,
     /// Of handshakes. 7 by default: no listener is needed.
     #[serde(default = "port")]
@@ -103,7 +102,6 @@ struct Report {
 /// What became of the pings of one method.
 #[derive(Debug, Serialize)]
 struct Found {
-    #[serde(rename = "way")]
     method: Method,
     /// In the order of sending; null for those that were not answered.
     round_trips_ns: Vec<Option<i64>>,

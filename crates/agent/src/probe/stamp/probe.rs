@@ -104,7 +104,7 @@ struct ProgressBody {
 
 /// Counts so far, for progress events.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct Counters {
     pub(super) sent: AtomicU64,
     pub(super) answered: AtomicU64,
 }
@@ -119,13 +119,13 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let socket = open(&configuration)?;
     let from = socket.local_addr().ok();
     let rows = configuration.rows.as_deref().map(probe_report::create).transpose()?;
-    let (done, stop) = (Arc::<Done>::default(), session.stop());
+    let (counters, stop) = (Arc::<Counters>::default(), session.stop());
     let (to, priority) = (configuration.to, configuration.priority);
-    let mut prober = Prober::new(&configuration, socket, rows, Arc::clone(&done));
-    let (tell_granted, granted) = mpsc::channel();
-    let (tell_start, start) = mpsc::channel();
+    let mut prober = Prober::new(&configuration, socket, rows, Arc::clone(&counters));
+    let (granted_sender, granted) = mpsc::channel();
+    let (start_sender, start) = mpsc::channel();
     let thread = workers::spawn("probe", move || {
-        let _ = tell_granted.send(clock::take_priority(priority));
+        let _ = granted_sender.send(clock::take_priority(priority));
         if let Ok(start) = start.recv() {
             prober.probe(&start, dues, stop);
         }
@@ -139,15 +139,15 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let begun = workers::wait_for_start(session)?;
     let outcome = if let Some(start) = begun {
         // If the thread has ended, joining it reports so.
-        let _ = tell_start.send(start);
+        let _ = start_sender.send(start);
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let progress = || ProgressBody {
-            sent_probes: read(&done.sent),
-            answered_probes: read(&done.answered),
+            sent_probes: read(&counters.sent),
+            answered_probes: read(&counters.answered),
         };
         workers::supervise(session, || thread.is_finished(), progress)
     } else {
-        drop(tell_start);
+        drop(start_sender);
         Ok(())
     };
     stop.request();

@@ -18,16 +18,16 @@ use trustbed_probe::{
 use trustbed_traffic::DepartureError;
 use trustbed_units::{Ns, Span};
 
-use super::probe::{Configuration, Done, Dues};
+use super::probe::{Configuration, Counters, Dues};
 use super::{ClockState, LARGEST, LOOK, probe_report};
 use crate::output::rows::Rows;
 use crate::session::Stop;
 use crate::session::workers::{Start, span};
 use crate::sys::clock;
 use crate::sys::kernel::Poll;
-use crate::sys::timestamping::{self, Queue};
+use crate::sys::timestamping::{self, Queue, ReceiveErrors};
 
-/// Probes that are on their way when stop is requested are waited for no longer than this.
+/// Probes that are in transit when stop is requested are waited for no longer than this.
 const FAREWELL: Span = Span::from_secs(1);
 /// Packets that are taken before something that is due has its turn.
 const TURN: usize = 64;
@@ -54,7 +54,7 @@ pub(super) struct Prober {
     pub(super) reflector_clock: Option<trustbed_probe::ErrorEstimate>,
     pub(super) failures: Failures,
     pub(super) rows: Option<Rows>,
-    done: Arc<Done>,
+    counters: Arc<Counters>,
 }
 
 /// What went wrong besides.
@@ -67,9 +67,8 @@ pub(super) struct Failures {
     failure: Option<String>,
     /// Port-unreachable errors.
     unreachable_answers: u64,
-    /// Errors in receiving.
-    receive_errors: u64,
-    receive_error: Option<String>,
+    #[serde(flatten)]
+    receive_errors: ReceiveErrors,
     /// Packets that are no answers: too short.
     too_short_packets: u64,
     /// Probes whose moment of sending is this program's, because the kernel had none.
@@ -83,7 +82,7 @@ impl Prober {
         configuration: &Configuration,
         socket: UdpSocket,
         rows: Option<Rows>,
-        done: Arc<Done>,
+        counters: Arc<Counters>,
     ) -> Self {
         let give_up = span(configuration.give_up_ns);
         Self {
@@ -105,7 +104,7 @@ impl Prober {
             reflector_clock: None,
             failures: Failures::default(),
             rows,
-            done,
+            counters,
         }
     }
 
@@ -176,7 +175,7 @@ impl Prober {
                     self.session.on_sent(timestamp, sent, now);
                     self.dues.push_back(due);
                     self.departure_error.add(elapsed - due);
-                    self.done.sent.fetch_add(1, Ordering::Relaxed);
+                    self.counters.sent.fetch_add(1, Ordering::Relaxed);
                     return;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
@@ -216,8 +215,7 @@ impl Prober {
                         self.failures.unreachable_answers += 1;
                     }
                     Err(error) => {
-                        self.failures.receive_errors += 1;
-                        self.failures.receive_error.get_or_insert_with(|| error.to_string());
+                        self.failures.receive_errors.count(&error);
                         break;
                     }
                 }
@@ -243,7 +241,7 @@ impl Prober {
             == AnswerFate::Answer
         {
             self.failures.stamped_late_answers += u64::from(stamp.is_none());
-            self.done.answered.fetch_add(1, Ordering::Relaxed);
+            self.counters.answered.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -69,7 +69,7 @@ const COLUMNS: [Column; 13] = [
         unit: "",
         meaning: "sum of: 1 delay to the reflector negative, 2 delay from it negative, 4 round \
             trip negative (a clock was set), 8 answer behind \
-                  that to a later probe, 16 the kernel said when it was sent, 32 without an \
+                  that to a later probe, 16 the kernel timestamped its sending, 32 without an \
                   answer that might still have come",
     },
 ];

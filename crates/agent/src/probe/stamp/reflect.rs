@@ -17,7 +17,7 @@ use crate::session::{Failure, Session, Stop};
 use crate::sys::clock::{self, Granted, Priority};
 use crate::sys::kernel::Poll;
 use crate::sys::socket::{self, unusable};
-use crate::sys::timestamping::{self, Queue};
+use crate::sys::timestamping::{self, ReceiveErrors};
 use crate::traffic::send::Origin;
 
 /// Packets that are taken before the clock is read again.
@@ -110,8 +110,8 @@ struct Report {
     /// Answers that could not be sent for another reason, and the first one.
     failed_packets: u64,
     failure: Option<String>,
-    receive_errors: u64,
-    receive_error: Option<String>,
+    #[serde(flatten)]
+    receive_errors: ReceiveErrors,
     /// Of those that were answered, packets that this program stamped because the kernel did not.
     stamped_late_packets: u64,
     /// Lost here and not in the network; absent where the kernel does not report it.
@@ -124,7 +124,7 @@ struct Report {
 
 /// Counts so far, for progress events.
 #[derive(Debug, Default)]
-struct Done {
+struct Counters {
     received: AtomicU64,
     answered: AtomicU64,
 }
@@ -136,13 +136,12 @@ struct Answering {
     reflector: Reflector,
     clock: ClockState,
     duration: Span,
-    done: Arc<Done>,
+    counters: Arc<Counters>,
     time_is_over: bool,
     no_room: u64,
     failed: u64,
     failure: Option<String>,
-    receive_errors: u64,
-    receive_error: Option<String>,
+    receive_errors: ReceiveErrors,
     stamped_late: u64,
 }
 
@@ -151,12 +150,12 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let configuration: Configuration = session.configuration()?;
     check(&configuration)?;
     let answering = Answering::open(&configuration)?;
-    let (listening, done, stop) =
-        (answering.listening, Arc::clone(&answering.done), session.stop());
-    let (tell_granted, granted) = std::sync::mpsc::channel();
-    let (tell_start, start) = std::sync::mpsc::channel::<Start>();
+    let (listening, counters, stop) =
+        (answering.listening, Arc::clone(&answering.counters), session.stop());
+    let (granted_sender, granted) = std::sync::mpsc::channel();
+    let (start_sender, start) = std::sync::mpsc::channel::<Start>();
     let thread = workers::spawn("reflect", move || {
-        let _ = tell_granted.send(clock::take_priority(configuration.priority));
+        let _ = granted_sender.send(clock::take_priority(configuration.priority));
         let mut answering = answering;
         if let Ok(start) = start.recv() {
             answering.answer_all(&start, stop);
@@ -171,15 +170,15 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let begun = workers::wait_for_start(session)?;
     let outcome = if let Some(start) = begun {
         // If the thread has ended, joining it reports so.
-        let _ = tell_start.send(start);
+        let _ = start_sender.send(start);
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let progress = || ProgressBody {
-            answered_packets: read(&done.answered),
-            received_packets: read(&done.received),
+            answered_packets: read(&counters.answered),
+            received_packets: read(&counters.received),
         };
         workers::supervise(session, || thread.is_finished(), progress)
     } else {
-        drop(tell_start);
+        drop(start_sender);
         Ok(())
     };
     stop.request();
@@ -205,14 +204,7 @@ fn check(configuration: &Configuration) -> Result<(), Failure> {
             hint,
         ));
     }
-    if listen.is_ipv4() != peer.0.is_ipv4() {
-        let message = format!(
-            "listen: {} and peer: {} are of different versions of IP",
-            listen.ip(),
-            peer.0.ip()
-        );
-        return Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"));
-    }
+    socket::check_peer(listen.ip(), peer.0.ip())?;
     if !(STAMP_BASE_BYTES..=STAMP_LARGEST_BYTES).contains(largest_payload_bytes) {
         let message = format!("largest_payload_bytes: {largest_payload_bytes}");
         return Err(Failure::configuration(
@@ -250,13 +242,12 @@ impl Answering {
             reflector,
             clock: ClockState::new(configuration.timestamps),
             duration: span(configuration.duration_ns),
-            done: Arc::default(),
+            counters: Arc::default(),
             time_is_over: false,
             no_room: 0,
             failed: 0,
             failure: None,
-            receive_errors: 0,
-            receive_error: None,
+            receive_errors: ReceiveErrors::default(),
             stamped_late: 0,
         })
     }
@@ -285,17 +276,10 @@ impl Answering {
 
     /// Takes a packet and answers it; whether there was one.
     fn answer_next(&mut self, buffer: &mut [u8]) -> bool {
-        let datagram = match timestamping::receive(&self.socket, buffer, Queue::Received) {
-            Ok(Some(datagram)) => datagram,
-            Ok(None) => return false,
-            Err(error) => {
-                // The error concerns an earlier packet: the socket is still usable.
-                self.receive_errors += 1;
-                self.receive_error.get_or_insert_with(|| error.to_string());
-                return false;
-            }
+        let Some(datagram) = self.receive_errors.receive(&self.socket, buffer) else {
+            return false;
         };
-        self.done.received.fetch_add(1, Ordering::Relaxed);
+        self.counters.received.fetch_add(1, Ordering::Relaxed);
         let (Some(from), Some(payload)) = (datagram.from, buffer.get(..datagram.length)) else {
             return true;
         };
@@ -314,7 +298,7 @@ impl Answering {
             Ok(_) => {
                 self.reflector.on_sent(&accepted);
                 self.stamped_late += u64::from(datagram.stamp.is_none());
-                self.done.answered.fetch_add(1, Ordering::Relaxed);
+                self.counters.answered.fetch_add(1, Ordering::Relaxed);
             }
             Err(error)
                 if error.kind() == std::io::ErrorKind::WouldBlock
@@ -337,7 +321,7 @@ impl Answering {
             end_ns: start.map(|start| end(&start).0),
             listening: self.listening,
             time_is_over: self.time_is_over,
-            received_packets: self.done.received.load(Ordering::Relaxed),
+            received_packets: self.counters.received.load(Ordering::Relaxed),
             answered_packets: counts.answered,
             other_peer_packets: counts.other_peer,
             too_short_packets: counts.too_short,
@@ -348,8 +332,7 @@ impl Answering {
             no_room_packets: self.no_room,
             failed_packets: self.failed,
             failure: self.failure.clone(),
-            receive_errors: self.receive_errors,
-            receive_error: self.receive_error.clone(),
+            receive_errors: self.receive_errors.clone(),
             stamped_late_packets: self.stamped_late,
             dropped_by_socket_packets: socket::drops(&self.socket),
             clock_steps: self.clock.offset.steps(),

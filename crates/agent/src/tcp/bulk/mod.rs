@@ -8,22 +8,13 @@ mod receive;
 mod rows;
 mod send;
 
-use serde::Deserialize;
-
-use crate::session::{Failure, Session};
+use crate::session::{Failure, Session, Side};
 use crate::tcp::PIECE;
 
 /// Threads of one process.
 const MOST_CONNECTIONS: usize = 4096;
 /// The largest piece.
 const LARGEST_PIECE: u32 = 16 << 20;
-
-#[derive(Debug, Deserialize)]
-#[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
-enum Configuration {
-    Send(send::SendConfiguration),
-    Receive(receive::ReceiveConfiguration),
-}
 
 const fn piece() -> u32 {
     PIECE
@@ -43,7 +34,7 @@ fn check_piece(key: &str, bytes: u32) -> Result<usize, Failure> {
 /// Runs the verb.
 pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     match session.configuration()? {
-        Configuration::Send(configuration) => send::run(session, configuration),
-        Configuration::Receive(configuration) => receive::run(session, configuration),
+        Side::Send(configuration) => send::run(session, configuration),
+        Side::Receive(configuration) => receive::run(session, configuration),
     }
 }

@@ -80,9 +80,9 @@ mod tests {
     #[test]
     #[expect(clippy::print_stdout, reason = "a test that cannot run says why")]
     fn the_timestamp_of_an_acknowledgement_lies_between_write_and_answer() {
-        for place in ["127.0.0.1:0", "[::1]:0"] {
-            let listener = match TcpListener::bind(place) {
-                Err(error) if place.starts_with('[') => {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = match TcpListener::bind(address) {
+                Err(error) if address.starts_with('[') => {
                     println!("skipped: no IPv6: {error}");
                     continue;
                 }

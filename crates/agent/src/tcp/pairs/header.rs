@@ -1,5 +1,5 @@
-//! What is on the wire beside the payload: 64 bytes before it, which say what comes, and 64
-//! bytes in answer, which say what came. Numbers are big-endian.
+//! What is on the wire beside the payload: 64 bytes before it, which declare it, and 64
+//! bytes in answer, which state what arrived. Numbers are big-endian.
 //!
 //! | bytes | header | answer |
 //! |---|---|---|
@@ -26,7 +26,7 @@ pub(super) const LENGTH: usize = 64;
 const MAGIC: [u8; 8] = *b"TBPAIRS\0";
 const ANSWER_MAGIC: [u8; 8] = *b"TBANSWR\0";
 const VERSION: u16 = 1;
-/// In place of a moment that never was.
+/// Instead of a time that is not known.
 const NEVER: i64 = i64::MIN;
 
 /// The header of a connection.

@@ -51,21 +51,12 @@ mod rows;
 mod send;
 mod sender;
 
-use serde::Deserialize;
-
-use crate::session::{Failure, Session};
-
-#[derive(Debug, Deserialize)]
-#[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
-enum Configuration {
-    Send(send::SendConfiguration),
-    Receive(receive::ReceiveConfiguration),
-}
+use crate::session::{Failure, Session, Side};
 
 /// Runs the verb.
 pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     match session.configuration()? {
-        Configuration::Send(configuration) => send::run(session, configuration),
-        Configuration::Receive(configuration) => receive::run(session, configuration),
+        Side::Send(configuration) => send::run(session, configuration),
+        Side::Receive(configuration) => receive::run(session, configuration),
     }
 }

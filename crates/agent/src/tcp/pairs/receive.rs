@@ -162,13 +162,7 @@ fn check(configuration: &ReceiveConfiguration) -> Result<(), Failure> {
     declared::check(&configuration.connections)?;
     declared::check_rate(configuration.rate_bits_per_second)?;
     declared::check_address("listen", configuration.listen)?;
-    if configuration.listen.is_ipv4() != configuration.peer.is_ipv4() {
-        let message = format!(
-            "listen: {} and peer: {} are of different versions of IP",
-            configuration.listen, configuration.peer
-        );
-        return Err(Failure::configuration(message, "give both as IPv4 or both as IPv6"));
-    }
+    socket::check_peer(configuration.listen, configuration.peer)?;
     for role in Role::BOTH {
         let Some(bytes) = *configuration.window_bytes.of(role) else { continue };
         if bytes == 0 || libc::c_int::try_from(bytes).is_err() {

@@ -208,14 +208,14 @@ mod tests {
         let one = |pair, role| Connection { pair, role, bytes: 1 };
         let all =
             [one(9, Role::Data), one(2, Role::Data), one(9, Role::Probe), one(5, Role::Probe)];
-        let places = |order| {
+        let numbers = |order| {
             chains(&all, order)
                 .iter()
                 .map(|chain| chain.iter().map(|(number, _)| *number).collect())
                 .collect::<Vec<Vec<_>>>()
         };
-        assert_eq!(places(Order::Sequential), [vec![1], vec![3], vec![2, 0]]);
-        assert_eq!(places(Order::Concurrent), [[0], [1], [2], [3]]);
+        assert_eq!(numbers(Order::Sequential), [vec![1], vec![3], vec![2, 0]]);
+        assert_eq!(numbers(Order::Concurrent), [[0], [1], [2], [3]]);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Channel {
             Connected::Datagrams(socket) => {
                 stamp.sent = Some(now);
                 let fate = send(socket, prepare(payload, *stamp, departure.payload), sent);
-                // Only what left is numbered: what a sink misses was lost on the way.
+                // Only what left is numbered: what a sink misses was lost in transit.
                 stamp.sequence = stamp.sequence.wrapping_add(u32::from(fate == Fate::Sent));
                 fate
             }

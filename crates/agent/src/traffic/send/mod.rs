@@ -112,14 +112,14 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let offered = Arc::new(Offered::default());
     let mut sender = Sender::new(sources, departures, Arc::clone(&offered), stop)?;
     // The thread that sends takes its priority before anything is promised.
-    let (tell_granted, granted) = mpsc::channel();
-    let (tell_start, start) = mpsc::channel();
+    let (granted_sender, granted) = mpsc::channel();
+    let (start_sender, start) = mpsc::channel();
     let priority = configuration.priority;
     let idle = idle::request(configuration.idle);
     let thread = workers::spawn("send", move || {
         let granted = clock::take_priority(priority);
         sender.on_priority(granted.priority);
-        let _ = tell_granted.send(granted);
+        let _ = granted_sender.send(granted);
         if let Ok(start) = start.recv() {
             sender.send(start);
         }
@@ -134,8 +134,8 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let begun = workers::wait_for_start(session)?;
     match begun {
         // If the thread has ended, joining it reports so.
-        Some(start) => drop(tell_start.send(start)),
-        None => drop(tell_start),
+        Some(start) => drop(start_sender.send(start)),
+        None => drop(start_sender),
     }
     finish(session, thread, begun, &offered, stop)
 }

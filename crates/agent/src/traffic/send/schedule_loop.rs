@@ -90,15 +90,15 @@ impl Sender {
     /// Sends everything there is, or until stop is requested.
     pub(super) fn send(&mut self, mut start: Start) {
         self.rest = Rest::new(clock::monotonic());
-        let (mut mixture, places, mut unpaced) = self.schedules();
+        let (mut mixture, indices, mut unpaced) = self.schedules();
         let mut next = mixture.next();
-        while let Some((place, departure)) = next {
+        while let Some((index, departure)) = next {
             let now = self.wait_until(start.monotonic + departure.due, &mut start, &mut unpaced);
             if self.stop.is_requested() {
                 break;
             }
-            if let Some(place) = places.get(place) {
-                self.depart(*place, departure, now, &start);
+            if let Some(index) = indices.get(index) {
+                self.depart(*index, departure, now, &start);
             }
             next = mixture.next();
         }
@@ -108,8 +108,8 @@ impl Sender {
             self.serve_connections(if busy { Span::ZERO } else { LONGEST_WAIT }, &start);
         }
         self.drain(&mut start);
-        for (schedule, place) in mixture.schedules().iter().zip(&places) {
-            if let Some(source) = self.sources.get_mut(*place) {
+        for (schedule, index) in mixture.schedules().iter().zip(&indices) {
+            if let Some(source) = self.sources.get_mut(*index) {
                 source.schedule = Some(schedule.clone());
             }
         }
@@ -117,18 +117,18 @@ impl Sender {
 
     /// The schedules with times as one, whose they are, and those without times.
     fn schedules(&mut self) -> (Mixture, Vec<usize>, Unpaced) {
-        let (mut timed, mut places, mut unpaced) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, source) in self.sources.iter_mut().enumerate() {
+        let (mut timed, mut indices, mut unpaced) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, source) in self.sources.iter_mut().enumerate() {
             match source.schedule.take() {
                 Some(schedule) if source.release.has_times() => {
                     timed.push(schedule);
-                    places.push(place);
+                    indices.push(index);
                 }
-                Some(schedule) => unpaced.push((place, schedule)),
+                Some(schedule) => unpaced.push((index, schedule)),
                 None => {}
             }
         }
-        (Mixture::new(timed), places, unpaced)
+        (Mixture::new(timed), indices, unpaced)
     }
 
     /// Waits for a moment and serves connections that can take more meanwhile. Returns the moment
@@ -173,10 +173,10 @@ impl Sender {
     /// One packet of each source without times; whether any had one that could be sent.
     fn serve_unpaced(&mut self, unpaced: &mut Unpaced, now: Ns, start: &Start) -> bool {
         let mut busy = false;
-        let mut place = 0;
-        while let Some((source, schedule)) = unpaced.get_mut(place) {
+        let mut index = 0;
+        while let Some((source, schedule)) = unpaced.get_mut(index) {
             let source = *source;
-            place += 1;
+            index += 1;
             if self.waiting.get(source).copied().unwrap_or(true) {
                 continue;
             }
@@ -188,8 +188,8 @@ impl Sender {
                 self.depart(source, departure, now, start);
                 continue;
             }
-            place -= 1;
-            let (_, ended) = unpaced.swap_remove(place);
+            index -= 1;
+            let (_, ended) = unpaced.swap_remove(index);
             if let Some(source) = self.sources.get_mut(source) {
                 source.schedule = Some(ended);
             }
@@ -198,8 +198,8 @@ impl Sender {
     }
 
     /// A packet leaves.
-    fn depart(&mut self, place: usize, departure: Departure, now: Ns, start: &Start) {
-        let Some(source) = self.sources.get_mut(place) else { return };
+    fn depart(&mut self, index: usize, departure: Departure, now: Ns, start: &Start) {
+        let Some(source) = self.sources.get_mut(index) else { return };
         let elapsed = now - start.monotonic;
         let sequence = source.channel.sequence();
         let fate = source.channel.on_due(departure, start.offset.to_realtime(now), elapsed);
@@ -209,19 +209,19 @@ impl Sender {
             departures::append(rows, source.number, sequence, departure, elapsed, fate);
         }
         if fate == Fate::Waits {
-            self.await_connection(place);
+            self.await_connection(index);
         }
     }
 
     /// From now on the connection is written to when it can take more.
-    fn await_connection(&mut self, place: usize) {
-        let (Some(source), Some(waiting)) = (self.sources.get(place), self.waiting.get_mut(place))
+    fn await_connection(&mut self, index: usize) {
+        let (Some(source), Some(waiting)) = (self.sources.get(index), self.waiting.get_mut(index))
         else {
             return;
         };
         if let (false, Connected::Stream(connection)) = (*waiting, &source.channel.socket) {
             *waiting =
-                self.readiness.add(&connection.stream, place as u64, Interest::Write).is_ok();
+                self.readiness.add(&connection.stream, index as u64, Interest::Write).is_ok();
             self.awaited += usize::from(*waiting);
         }
     }
@@ -240,14 +240,14 @@ impl Sender {
         if !woken {
             self.rest.on_sleep(clock::monotonic() - before);
             if timeout > Span::ZERO {
-                self.oversleep.learn(clock::monotonic() - before - timeout);
+                self.oversleep.add(clock::monotonic() - before - timeout);
             }
             return;
         }
         for ready in self.readiness.wait(Some(Span::ZERO)).unwrap_or_default() {
-            let place = usize::try_from(ready.number).unwrap_or(usize::MAX);
+            let index = usize::try_from(ready.number).unwrap_or(usize::MAX);
             let (Some(source), Some(waiting)) =
-                (self.sources.get_mut(place), self.waiting.get_mut(place))
+                (self.sources.get_mut(index), self.waiting.get_mut(index))
             else {
                 continue;
             };

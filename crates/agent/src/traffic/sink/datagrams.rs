@@ -148,8 +148,8 @@ impl Datagrams {
     }
 
     fn source(&mut self, socket: usize, peer: SocketAddr) -> Option<&mut Source> {
-        let place = match self.known.get(&(socket, peer)) {
-            Some(place) => *place,
+        let index = match self.known.get(&(socket, peer)) {
+            Some(index) => *index,
             None if self.sources.len() >= MOST_SOURCES => return None,
             None => {
                 self.known.insert((socket, peer), self.sources.len());
@@ -163,7 +163,7 @@ impl Datagrams {
                 self.sources.len() - 1
             }
         };
-        self.sources.get_mut(place)
+        self.sources.get_mut(index)
     }
 
     /// Adds the amounts of each second.

@@ -176,15 +176,15 @@ impl Sink {
                 .push(Listening { transport, address: bound.map_err(|error| broken(&error))? });
         }
         let readiness = Readiness::new().map_err(|error| broken(&error))?;
-        let numbered = |place: usize| u64::try_from(place).unwrap_or(END);
-        for (place, socket) in sockets.iter().enumerate() {
+        let numbered = |index: usize| u64::try_from(index).unwrap_or(END);
+        for (index, socket) in sockets.iter().enumerate() {
             readiness
-                .add(socket, numbered(place), Interest::Read)
+                .add(socket, numbered(index), Interest::Read)
                 .map_err(|error| broken(&error))?;
         }
-        for (place, listener) in listeners.iter().enumerate() {
+        for (index, listener) in listeners.iter().enumerate() {
             readiness
-                .add(listener, numbered(sockets.len() + place), Interest::Read)
+                .add(listener, numbered(sockets.len() + index), Interest::Read)
                 .map_err(|error| broken(&error))?;
         }
         let datagrams = Datagrams::new(sockets, configuration.nonce, Arc::clone(&counted))
@@ -218,12 +218,12 @@ impl Sink {
         for one in ready.iter().filter(|one| one.number != END) {
             if let Some(connection) = one.number.checked_sub(CONNECTIONS) {
                 self.streams
-                    .take(place(connection), start, &self.readiness)
+                    .take(index_of(connection), start, &self.readiness)
                     .map_err(|error| broken(&error))?;
                 continue;
             }
-            match place(one.number).checked_sub(self.datagrams.sockets()) {
-                None => self.datagrams.take(place(one.number), start),
+            match index_of(one.number).checked_sub(self.datagrams.sockets()) {
+                None => self.datagrams.take(index_of(one.number), start),
                 Some(listener) => self
                     .streams
                     .accept(listener, CONNECTIONS, &self.readiness)
@@ -247,7 +247,7 @@ impl Sink {
     }
 }
 
-fn place(number: u64) -> usize {
+fn index_of(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 

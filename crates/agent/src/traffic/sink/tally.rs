@@ -125,18 +125,18 @@ impl Tally {
             return;
         }
         for number in old + 1..=new {
-            let (word, bit) = place(number);
+            let (word, bit) = bit_of(number);
             self.seen[word] &= !bit;
         }
     }
 
     fn mark(&mut self, number: u64) {
-        let (word, bit) = place(number);
+        let (word, bit) = bit_of(number);
         self.seen[word] |= bit;
     }
 
     fn is_marked(&self, number: u64) -> bool {
-        let (word, bit) = place(number);
+        let (word, bit) = bit_of(number);
         self.seen[word] & bit != 0
     }
 
@@ -184,7 +184,7 @@ impl Delay {
     }
 }
 
-const fn place(number: u64) -> (usize, u64) {
+const fn bit_of(number: u64) -> (usize, u64) {
     (((number % WINDOW) / 64) as usize, 1 << (number % 64))
 }
 
@@ -202,14 +202,14 @@ mod tests {
 
     fn tally(numbers: &[u32]) -> TallyReport {
         let mut tally = Tally::new();
-        for (place, sequence) in (0_i64..).zip(numbers) {
+        for (index, sequence) in (0_i64..).zip(numbers) {
             let stamp = PayloadHeader {
                 nonce: 0,
                 source: 0,
                 sequence: *sequence,
-                sent: Some(Ns(place * 10)),
+                sent: Some(Ns(index * 10)),
             };
-            tally.on_packet(100, Some(stamp), Ns(place * 10 + 5 + place));
+            tally.on_packet(100, Some(stamp), Ns(index * 10 + 5 + index));
         }
         tally.report()
     }

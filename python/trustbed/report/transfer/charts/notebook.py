@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def as_altair(spec: Row, *, width: int = 640) -> altair.TopLevelMixin:
     """An altair chart of ``spec``, ``width`` pixels wide.
 
-    Altair (the extra ``notebook``) is imported here and nowhere else.
+    Altair (the extra ``notebook``) is imported only here.
     """
     import altair
 

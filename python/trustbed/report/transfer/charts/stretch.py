@@ -49,10 +49,10 @@ def _within(part: Series, duration: float, threshold: float) -> Json:
     """The stretch, ended where the transfer ends, with its silences."""
     responses = zip(part["responses"]["t"], part["responses"]["seconds"], strict=True)
     held = [(t, seconds) for t, seconds in responses if seconds > threshold]
-    kept = {name: part[name] for name in ("start_seconds", "segments", "acks", "window")}
+    unchanged = {name: part[name] for name in ("start_seconds", "segments", "acks", "window")}
     length = min(part["duration_seconds"], duration - part["start_seconds"])
     return {
-        **kept,
+        **unchanged,
         "duration_seconds": length,
         "silence": {"t": [t for t, _ in held], "seconds": [seconds for _, seconds in held]},
     }

@@ -16,12 +16,12 @@ from trustbed.report.transfer.charts.stretch import stretch
 Series = Row
 
 
-def silences_are_seen(transfer: Row) -> bool:
+def silences_are_visible(transfer: Row) -> bool:
     """Whether the capture shows when the sender learned what it might send."""
     return transfer.get("spacing_source") == "measured"
 
 
-def round_trips_are_seen(transfer: Row) -> bool:
+def round_trips_are_visible(transfer: Row) -> bool:
     """Whether acknowledgements show round-trip times of the whole path, sample by sample."""
     return transfer.get("rtt_source") == "acknowledgements"
 
@@ -43,7 +43,7 @@ def of_transfer(
         transfer.get("idle_open_window_threshold_seconds"),
     )
     drawn: dict[str, Spec] = {}
-    part = stretch(series, transfer) if silences_are_seen(transfer) else None
+    part = stretch(series, transfer) if silences_are_visible(transfer) else None
     if part:
         drawn["close_up"] = close_up(part)
     if _has(series, "segments"):
@@ -52,9 +52,9 @@ def of_transfer(
         drawn["throughput"] = throughput(
             series, allowed_bytes_per_second=expected, mean_bytes_per_second=mean
         )
-    if _has(series, "rtt") and round_trips_are_seen(transfer):
+    if _has(series, "rtt") and round_trips_are_visible(transfer):
         drawn["round_trip"] = round_trip(series, base_seconds=base)
-    if silences_are_seen(transfer):
+    if silences_are_visible(transfer):
         if _has(series, "outstanding"):
             drawn["outstanding"] = outstanding(series)
         if _has(series, "spacing", "response"):

@@ -54,7 +54,7 @@ fn sleep(sleeper: Sleeper, lasting: Span, stop: Stop) -> Option<Sleeping> {
     let ordinary = Granted { priority: Priority::Normal, priority_refused: None };
     let granted =
         if sleeper == Sleeper::Ordinary { ordinary } else { clock::take_priority(Priority::Fifo) };
-    let kept = idle::request(if sleeper == Sleeper::Polling { Idle::Poll } else { Idle::Halt });
+    let request = idle::request(if sleeper == Sleeper::Polling { Idle::Poll } else { Idle::Halt });
     let begin = clock::monotonic();
     let (end, mut due, mut missed) = (begin + lasting, begin + EVERY, 0);
     let mut late = Vec::with_capacity(usize::try_from(lasting.0 / EVERY.0).unwrap_or(0) + 1);
@@ -76,7 +76,7 @@ fn sleep(sleeper: Sleeper, lasting: Span, stop: Stop) -> Option<Sleeping> {
         timer_slack_ns: rustix::thread::current_timer_slack().ok(),
         priority: granted.priority,
         priority_refused: granted.priority_refused,
-        idle: kept.granted,
+        idle: request.granted,
     })
 }
 

@@ -1,12 +1,10 @@
-"""Asks others what they know of a round's hosts, while the campaign goes on.
+"""Queries Prometheus and CloudWatch about a round's hosts while the campaign runs.
 
-Prometheus, CloudWatch.
-
-What they know of a moment comes later than the moment, so a round is asked for again, each time
-after twice as long, until all of its time is known or it is given up; at the end of a session what
-is still open is asked for once more, and the next session takes up the rest. A server that does not
-answer is left alone for a minute. A thread of its own does it: no round and no verdict waits, and
-whatever goes wrong is written into the round's directory and nowhere else.
+Their data lag behind, so queries about a round are repeated, each after twice the time, until the
+source has data for all of the round or the limit of queries is reached. At the end of a session all
+open rounds are queried once more; the next session continues with the rest. A server that does not
+answer is not queried for a minute. The queries run in a thread of their own: no round and no
+verdict waits for them, and errors are written into the round's directory and nowhere else.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import TypeAlias
 
 from trustbed.campaign.metrics import cloudwatch, prometheus
 from trustbed.campaign.metrics.answer import Answer, SourceError
-from trustbed.campaign.metrics.kept import Kept, State
+from trustbed.campaign.metrics.stored_answers import SourceState, StoredAnswers
 from trustbed.campaign.metrics.table import Span
 from trustbed.campaign.records import RoundRecord
 from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
@@ -33,47 +31,47 @@ from trustbed.scenario.metric_sources import CloudWatch, Outside, Prometheus, na
 
 _SECOND = 1_000_000_000
 MOST_TIMES = 6
-"""How often a source is asked for one round until it is given up."""
+"""Queries of a source about one round, at most."""
 PROMETHEUS_AFTER_NS = 20 * _SECOND
 """When the next scrape can be expected."""
 CLOUDWATCH_AFTER_NS = 180 * _SECOND
-"""When a period can be expected to be told, from its end on."""
+"""How long after its end a period can be expected to have data."""
 QUIET_NS = 60 * _SECOND
-"""How long a server that did not answer is left alone."""
+"""How long a server that did not answer is not queried."""
 LAST_SECONDS = 60.0
-"""What asking may take at the end of a session.
+"""How long queries may take at the end of a session.
 
-A question that is under way then may take its own time.
+A query that is running then may take longer.
 """
-_LONGEST_QUESTION_SECONDS = 45.0
+_LONGEST_QUERY_SECONDS = 45.0
 
-Ask: TypeAlias = Callable[[Outside, Span, int], Answer]
+Query: TypeAlias = Callable[[Outside, Span, int], Answer]
 
 
-def ask(source: Outside, span: Span, now_ns: int) -> Answer:
-    """Asks a source of whatever kind.
+def query(source: Outside, span: Span, now_ns: int) -> Answer:
+    """Queries a source of any kind.
 
     Raises:
-        SourceError: It did not answer what it was asked.
+        SourceError: It did not answer.
     """
     if isinstance(source, Prometheus):
-        return prometheus.ask(source, span, now_ns=now_ns)
-    return cloudwatch.ask(source, span, now_ns=now_ns)
+        return prometheus.query(source, span, now_ns=now_ns)
+    return cloudwatch.query(source, span, now_ns=now_ns)
 
 
 def check(campaign: Campaign) -> None:
-    """Finds out before anything begins whether everybody can be asked.
+    """Checks before the campaign begins whether all sources can be queried.
 
     Raises:
-        SourceError: CloudWatch is to be asked, and boto3 is not installed.
+        SourceError: CloudWatch is a source, and boto3 is not installed.
     """
     if any(host.cloudwatch is not None for host in campaign.hosts):
         cloudwatch.check()
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A source to be asked for a host of a round."""
+class _Target:
+    """A source to be queried about a host of each round."""
 
     role: str
     host: str
@@ -103,25 +101,27 @@ class _Waiting:
     span: Span = field(compare=False)
 
 
-class Asking(AbstractContextManager["Asking"]):
-    """Asks for the rounds of a campaign from when it is entered until it is left.
+class Queries(AbstractContextManager["Queries"]):
+    """Queries metric sources about the rounds of a campaign from entry to exit.
 
     Without any source it does nothing.
     """
 
-    def __init__(self, campaign: Campaign, directory: CampaignDirectory, *, ask: Ask = ask) -> None:
-        """Prepares it.
+    def __init__(
+        self, campaign: Campaign, directory: CampaignDirectory, *, query: Query = query
+    ) -> None:
+        """Starts nothing yet.
 
         Raises:
-            SourceError: CloudWatch is to be asked, and boto3 is not installed.
+            SourceError: CloudWatch is a source, and boto3 is not installed.
         """
         check(campaign)
         self._directory = directory
-        self._ask = ask
+        self._query = query
         outside = {host.name: host.outside for host in campaign.hosts}
-        self._wanted: Mapping[str, tuple[_Wanted, ...]] = {
+        self._targets: Mapping[str, tuple[_Target, ...]] = {
             pair.name: tuple(
-                _Wanted(role, host, source)
+                _Target(role, host, source)
                 for role, host in (("sender", pair.sender), ("receiver", pair.receiver))
                 for source in outside.get(host, ())
             )
@@ -133,14 +133,14 @@ class Asking(AbstractContextManager["Asking"]):
         self._waiting: list[_Waiting] = []
         self._quiet: dict[str, int] = {}
         self._cancelled = threading.Event()
-        # As a daemon: a question that never ends is left behind, and the program is not kept by it.
+        # As a daemon: a query that never ends does not prevent the program from exiting.
         self._thread = (
-            threading.Thread(target=self._run, name="ask others", daemon=True)
-            if any(self._wanted.values())
+            threading.Thread(target=self._run, name="metric queries", daemon=True)
+            if any(self._targets.values())
             else None
         )
 
-    def __enter__(self) -> Asking:
+    def __enter__(self) -> Queries:
         if self._thread is not None:
             self._thread.start()
         return self
@@ -157,13 +157,13 @@ class Asking(AbstractContextManager["Asking"]):
             self._cancelled.set()
         self._new.put(None)
         try:
-            self._thread.join(_LONGEST_QUESTION_SECONDS + (0 if kind is not None else LAST_SECONDS))
+            self._thread.join(_LONGEST_QUERY_SECONDS + (0 if kind is not None else LAST_SECONDS))
         except BaseException:
             self._cancelled.set()
             raise
 
     def put(self, round_directory: RoundDirectory, record: RoundRecord) -> None:
-        """A round has ended: what others know of it is to be asked for."""
+        """Adds a round that has ended."""
         if self._thread is not None:
             self._new.put((round_directory, record))
 
@@ -171,10 +171,10 @@ class Asking(AbstractContextManager["Asking"]):
 
     def _run(self) -> None:
         for round_directory in self._directory.rounds():
-            # Others come by `put`, when they are judged.
+            # New rounds come by `put`, when they are judged.
             if any(
                 not state.is_whole and state.times < MOST_TIMES
-                for state in Kept(round_directory).states
+                for state in StoredAnswers(round_directory).states
             ):
                 with self._excused():
                     self._take(round_directory, round_directory.record())
@@ -182,36 +182,36 @@ class Asking(AbstractContextManager["Asking"]):
             try:
                 new = self._new.get(timeout=self._pause())
             except queue.Empty:
-                self._look()
+                self._query_due()
                 continue
             if new is None:
                 break
             self._take(*new)
         deadline = time.monotonic() + LAST_SECONDS
         while self._waiting and not self._cancelled.is_set() and time.monotonic() < deadline:
-            self._answer(heapq.heappop(self._waiting), last=True)
+            self._query_round(heapq.heappop(self._waiting), last=True)
 
     def _pause(self) -> float | None:
-        """Until somebody is to be asked, in seconds."""
+        """Seconds until the next query is due."""
         return max(0.0, (self._waiting[0].due_ns - time.time_ns()) / 1e9) if self._waiting else None
 
-    def _look(self) -> None:
+    def _query_due(self) -> None:
         if (
             self._waiting
             and self._waiting[0].due_ns <= time.time_ns()
             and not self._cancelled.is_set()
         ):
-            self._answer(heapq.heappop(self._waiting))
+            self._query_round(heapq.heappop(self._waiting))
 
     def _take(self, round_directory: RoundDirectory, record: RoundRecord) -> None:
-        """Puts a round among those that wait, if somebody is to be asked for it."""
+        """Adds a round to those that wait, if a source is to be queried about it."""
         span = span_of(record)
-        if span is None or round_directory.pair not in self._wanted:
+        if span is None or round_directory.pair not in self._targets:
             return
         with self._excused():
-            with Kept(round_directory).changed() as kept:
-                for wanted in self._wanted[round_directory.pair]:
-                    kept.expect(wanted.role, wanted.host, name_of(wanted.source))
+            with StoredAnswers(round_directory).saved() as stored:
+                for target in self._targets[round_directory.pair]:
+                    stored.expect(target.role, target.host, name_of(target.source))
             self._wait(round_directory, span)
 
     def _wait(self, round_directory: RoundDirectory, span: Span) -> None:
@@ -219,67 +219,68 @@ class Asking(AbstractContextManager["Asking"]):
         if dues:
             heapq.heappush(self._waiting, _Waiting(min(dues), round_directory, span))
 
-    def _open(self, round_directory: RoundDirectory, span: Span) -> Iterator[tuple[_Wanted, int]]:
-        """Who is still to be asked for a round, and when."""
-        kept = Kept(round_directory)
-        for wanted in self._wanted[round_directory.pair]:
-            state = kept.state(wanted.role, name_of(wanted.source))
+    def _open(self, round_directory: RoundDirectory, span: Span) -> Iterator[tuple[_Target, int]]:
+        """The sources that are still to be queried about a round, and when."""
+        stored = StoredAnswers(round_directory)
+        for target in self._targets[round_directory.pair]:
+            state = stored.state(target.role, name_of(target.source))
             if state is None or state.is_whole or state.times >= MOST_TIMES:
                 continue
-            due = span.until_ns + wanted.after_ns
+            due = span.until_ns + target.after_ns
             if state.scheduled_ns is not None:
-                due = max(due, state.scheduled_ns + (wanted.after_ns << max(0, state.times - 1)))
-            yield wanted, max(due, self._quiet.get(wanted.server, 0))
+                due = max(due, state.scheduled_ns + (target.after_ns << max(0, state.times - 1)))
+            yield target, max(due, self._quiet.get(target.server, 0))
 
-    def _answer(self, waiting: _Waiting, *, last: bool = False) -> None:
-        """Asks who is due, or at the end everybody who can be asked."""
+    def _query_round(self, waiting: _Waiting, *, last: bool = False) -> None:
+        """Queries the sources that are due, or with ``last`` all that can be queried."""
         with self._excused():
-            for wanted, due in list(self._open(waiting.directory, waiting.span)):
+            for target, due in list(self._open(waiting.directory, waiting.span)):
                 now = time.time_ns()
-                is_quiet = self._quiet.get(wanted.server, 0) > now
+                is_quiet = self._quiet.get(target.server, 0) > now
                 if (due <= now or last) and not is_quiet and not self._cancelled.is_set():
-                    self._ask_one(waiting, wanted)
+                    self._query_source(waiting, target)
             if not last:
                 self._wait(waiting.directory, waiting.span)
 
-    def _ask_one(self, waiting: _Waiting, wanted: _Wanted) -> None:
+    def _query_source(self, waiting: _Waiting, target: _Target) -> None:
         now = time.time_ns()
-        state = State(
-            role=wanted.role,
-            host=wanted.host,
-            source=name_of(wanted.source),
-            asked=asdict(wanted.source),
+        state = SourceState(
+            role=target.role,
+            host=target.host,
+            source=name_of(target.source),
+            asked=asdict(target.source),
             scheduled_ns=now,
         )
-        with Kept(waiting.directory).changed() as kept:
+        with StoredAnswers(waiting.directory).saved() as stored:
             try:
-                kept.told(state, waiting.span, self._ask(wanted.source, waiting.span, now))
+                answer = self._query(target.source, waiting.span, now)
+                stored.record_answer(state, waiting.span, answer)
             except SourceError as error:
-                kept.failed(state, error.message, error.hint)
+                stored.record_failure(state, error.message, error.hint)
                 if error.is_away:
-                    self._quiet[wanted.server] = time.time_ns() + QUIET_NS
+                    self._quiet[target.server] = time.time_ns() + QUIET_NS
             except OSError:
                 raise
-            # A mistake of ours: resources are context, and no campaign of weeks may end for them.
+            # A bug of ours: resources are context, and no campaign of weeks may end for them.
             except Exception as error:
-                kept.failed(
+                stored.record_failure(
                     state,
-                    f"what {state.source} answers could not be read: {error!r:.300}",
-                    "this is a mistake of trustbed",
+                    f"the answer of {state.source} could not be read: {error!r:.300}",
+                    "this is a bug of trustbed",
                 )
 
     @contextlib.contextmanager
     def _excused(self) -> Iterator[None]:
-        """A disk that is full, a directory that is gone.
+        """Ignores errors such as a full disk or a missing directory.
 
-        This round is left to the next session, and the others go on.
+        The next session continues with this round; the other rounds are not affected.
         """
         with contextlib.suppress(Exception):
             yield
 
 
 def span_of(record: RoundRecord) -> Span | None:
-    """The time that a round took, by our clock; nothing where its record does not say."""
+    """The time of a round, by the controller's clock; ``None`` where its record has none."""
     began, ended = record.began_ns, record.ended_ns
     if began is None or ended is None or began >= ended:
         return None

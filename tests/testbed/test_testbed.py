@@ -1,4 +1,4 @@
-"""What a testbed passes on to its hosts, whatever they are."""
+"""The environment that a testbed passes on to its hosts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ HOSTS = [Host(name="near", addresses=("10.77.0.1",)), Host(name="far", addresses
 
 
 @pytest.fixture
-def bed(monkeypatch: pytest.MonkeyPatch) -> Testbed:
-    """One that does not stand."""
+def idle(monkeypatch: pytest.MonkeyPatch) -> Testbed:
+    """A testbed that was not started."""
     monkeypatch.setenv("LANG", "C.UTF-8")
     monkeypatch.setenv("OURS", "alone")
     monkeypatch.setattr(Testbed, "id", "abcdef")
@@ -37,21 +37,21 @@ class Guest:
         self.environment = environment
 
 
-def test_a_guest_has_what_it_is_given_even_where_we_have_the_same(bed: Testbed) -> None:
+def test_a_guest_has_what_it_is_given_even_where_we_have_the_same(idle: Testbed) -> None:
     guest: Any = Guest()
-    bed._guests["near"] = guest
-    bed.start("near", ["env"], environment={"LANG": "C.UTF-8", "MORE": "x"})
+    idle._guests["near"] = guest
+    idle.start("near", ["env"], environment={"LANG": "C.UTF-8", "MORE": "x"})
     assert guest.environment == {"LANG": "C.UTF-8", "MORE": "x"}
-    bed.start("near", ["env"])
+    idle.start("near", ["env"])
     assert guest.environment is None, "it keeps its own"
 
 
-def test_a_namespace_has_ours_as_well(bed: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_namespace_has_ours_as_well(idle: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, str]] = []
     monkeypatch.setattr(
         Process, "start", lambda command, **options: given.append(options["environment"])
     )
-    bed.start("near", ["env"], environment={"LANG": "C", "MORE": "x"})
+    idle.start("near", ["env"], environment={"LANG": "C", "MORE": "x"})
     (environment,) = given
     assert (
         environment["LANG"],

@@ -1,8 +1,8 @@
 """Stored answers of other metric sources about a round's hosts, in the round's directory.
 
-``resources.json`` says who was asked and how that went, ``resources.parquet`` has the values.
-Values stay when a later question fails. Either file is there as a whole or not at all; between the
-two, a kill leaves values that are newer than what is said of them, which the next question mends.
+``resources.json`` has the state of each source, ``resources.parquet`` has the values. Values stay
+when a later query fails. Either file is complete or absent; a process that is killed between the
+two leaves values that are newer than their state, until the next query.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from trustbed.campaign.metrics.answer import Answer
-from trustbed.campaign.metrics.table import Place, Span, nothing, table_of
+from trustbed.campaign.metrics.table import Origin, Span, nothing, table_of
 from trustbed.campaign.runner.directory import RESOURCE_TABLE, RESOURCES, RoundDirectory
 from trustbed.run.owned_directory import as_text, write_whole
 from trustbed.scenario.metric_sources import SourceName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """How far a source has been asked for a host of a round.
+class SourceState:
+    """The queries of a source about a host of a round so far.
 
     Attributes:
-        role: What the host was in the round.
+        role: The host's role in the round.
         host: Its name.
-        source: Who is asked.
-        asked: What was asked: the source as the inventory described it.
-        scheduled_ns: When it was asked last.
-        times: How often it was asked.
-        reached_ns: Until when it knew the host.
-        is_whole: Whether it knew all of the round's time, and told everything.
-        problems: What went wrong the last time, each with a ``message`` and a ``hint``.
+        source: The source.
+        asked: The source as the inventory describes it.
+        scheduled_ns: Time of the last query.
+        times: Number of queries.
+        reached_ns: The end of the time for which the source had data.
+        is_whole: It had data for all of the round, and reported everything.
+        problems: Problems of the last query, each with a ``message`` and a ``hint``.
     """
 
     role: str
@@ -53,24 +53,24 @@ class State:
     problems: tuple[Mapping[str, str], ...] = ()
 
 
-class Kept:
-    """Both files of a round's directory, read when it is made."""
+class StoredAnswers:
+    """Both files of a round's directory; the states are read when it is created."""
 
     def __init__(self, directory: RoundDirectory) -> None:
         self._directory = directory
         self._states = _states(directory.path / RESOURCES)
 
     @property
-    def states(self) -> tuple[State, ...]:
-        """Everybody who was to be asked."""
+    def states(self) -> tuple[SourceState, ...]:
+        """One for each source of each host."""
         return tuple(self._states.values())
 
-    def state(self, role: str, source: SourceName) -> State | None:
-        """How far somebody has been asked for the host of that role."""
+    def state(self, role: str, source: SourceName) -> SourceState | None:
+        """The state of a source for the host of that role."""
         return self._states.get((role, source))
 
     def table(self) -> pa.Table:
-        """The values of all of them.
+        """The values of all sources.
 
         Raises:
             OSError: The file is damaged.
@@ -84,8 +84,8 @@ class Kept:
             raise OSError(f"{file} is damaged: {error}") from None
 
     @contextmanager
-    def changed(self) -> Iterator[Kept]:
-        """Writes down what the block changes."""
+    def saved(self) -> Iterator[StoredAnswers]:
+        """Saves the states that the block changes."""
         before = dict(self._states)
         yield self
         if self._states != before:
@@ -95,72 +95,72 @@ class Kept:
             )
 
     def expect(self, role: str, host: str, source: SourceName) -> None:
-        """Somebody is to be asked."""
-        self._states.setdefault((role, source), State(role=role, host=host, source=source))
+        """Adds a source that is to be queried."""
+        self._states.setdefault((role, source), SourceState(role=role, host=host, source=source))
 
-    def told(self, asked: State, span: Span, answer: Answer) -> None:
-        """A source has answered.
+    def record_answer(self, state: SourceState, span: Span, answer: Answer) -> None:
+        """Stores the answer of a source.
 
         Args:
-            asked: Who was asked, what, and when.
+            state: The source and the time of the query.
             span: The round's time.
-            answer: What was told.
+            answer: The answer.
 
         Raises:
-            ValueError: It cannot stand in a table.
+            ValueError: The table cannot hold it.
         """
-        self._write(asked, answer)
+        self._write(state, answer)
         problems = tuple({"message": text, "hint": ""} for text in answer.problems)
         is_whole = (
             answer.reached_ns is not None and answer.reached_ns >= span.until_ns and not problems
         )
         self._put(
-            replace(asked, reached_ns=answer.reached_ns, is_whole=is_whole, problems=problems)
+            replace(state, reached_ns=answer.reached_ns, is_whole=is_whole, problems=problems)
         )
 
-    def failed(self, asked: State, message: str, hint: str) -> None:
-        """A source has not answered a query; its earlier answers stay.
+    def record_failure(self, state: SourceState, message: str, hint: str) -> None:
+        """Stores why a source did not answer a query; its earlier answers stay.
 
         Args:
-            asked: Who was asked, what, and when.
+            state: The source and the time of the query.
             message: Why.
-            hint: What can be done.
+            hint: How to fix it.
         """
-        before = self.state(asked.role, asked.source) or asked
+        before = self.state(state.role, state.source) or state
         self._put(
             replace(
-                asked, reached_ns=before.reached_ns, problems=({"message": message, "hint": hint},)
+                state, reached_ns=before.reached_ns, problems=({"message": message, "hint": hint},)
             )
         )
 
-    def _put(self, state: State) -> None:
+    def _put(self, state: SourceState) -> None:
         before = self.state(state.role, state.source) or state
         self._states[state.role, state.source] = replace(state, times=before.times + 1)
 
-    def _write(self, asked: State, answer: Answer) -> None:
-        """Puts an answer in the place of an earlier one of the same source."""
-        place = Place(
+    def _write(self, state: SourceState, answer: Answer) -> None:
+        """Replaces the earlier answer of the same source."""
+        origin = Origin(
             pair=self._directory.pair,
             round=self._directory.number,
-            role=asked.role,
-            host=asked.host,
-            source=asked.source,
+            role=state.role,
+            host=state.host,
+            source=state.source,
         )
         try:
             earlier = self.table()
         except OSError:
-            earlier = nothing()  # damaged: others are asked again by whoever misses it
+            earlier = nothing()  # damaged: its values are lost
         others = pc.invert(
             pc.and_(
-                pc.equal(earlier["role"], asked.role), pc.equal(earlier["source"], asked.source)
+                pc.equal(earlier["role"], state.role), pc.equal(earlier["source"], state.source)
             )
         )
-        whole = pa.concat_tables([earlier.filter(others), table_of(place, answer.observations)])
+        whole = pa.concat_tables([earlier.filter(others), table_of(origin, answer.observations)])
         write_table(whole, self._directory.path / RESOURCE_TABLE)
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """A Parquet file that is there with all its content or not at all."""
+    """Writes a Parquet file, complete or not at all."""
     partial = path.with_name(f"{path.name}.partial")
     pa.parquet.write_table(table, partial, compression="zstd", version="2.6")
     with partial.open("rb+") as stream:
@@ -168,10 +168,12 @@ def write_table(table: pa.Table, path: Path) -> None:
     partial.replace(path)
 
 
-def _states(file: Path) -> dict[tuple[str, str], State]:
+def _states(file: Path) -> dict[tuple[str, str], SourceState]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-        states = [State(**{**one, "problems": tuple(one["problems"])}) for one in found["sources"]]
+        states = [
+            SourceState(**{**one, "problems": tuple(one["problems"])}) for one in found["sources"]
+        ]
     except (OSError, ValueError, TypeError, KeyError):
-        return {}  # none yet, or damaged: then everybody is asked again
+        return {}  # none yet, or damaged: then all sources are queried again
     return {(state.role, state.source): state for state in states}

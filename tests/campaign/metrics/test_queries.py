@@ -13,9 +13,9 @@ import pytest
 
 from tests.campaign.runner.conftest import record_of, study_of
 from tests.patience import PATIENCE
-from trustbed.campaign.metrics import Asking, asking, round_resources
+from trustbed.campaign.metrics import Queries, queries, round_resources
 from trustbed.campaign.metrics.answer import Answer, SourceError
-from trustbed.campaign.metrics.kept import Kept
+from trustbed.campaign.metrics.stored_answers import StoredAnswers
 from trustbed.campaign.metrics.table import Observation, Span
 from trustbed.campaign.records import RoundRecord
 from trustbed.campaign.runner import CampaignDirectory
@@ -44,7 +44,7 @@ class Played:
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.campaign: Campaign = study_of(directory, "a-b", hosts=HOSTS).campaign
         self.directory = CampaignDirectory(directory / "out")
-        self.asked: list[tuple[str, int]] = []
+        self.queried: list[tuple[str, int]] = []
         self.answers: Callable[[Outside, Span], Answer] = whole
         self.heard = threading.Condition()
 
@@ -65,18 +65,18 @@ class Played:
         directory.finish(record)
         return directory, record
 
-    def ask(self, source: Outside, span: Span, now_ns: int) -> Answer:
+    def query(self, source: Outside, span: Span, now_ns: int) -> Answer:
         with self.heard:
-            self.asked.append((name_of(source), span.until_ns))
+            self.queried.append((name_of(source), span.until_ns))
             self.heard.notify_all()
         return self.answers(source, span)
 
-    def asking(self) -> Asking:
-        return Asking(self.campaign, self.directory, ask=self.ask)
+    def queries(self) -> Queries:
+        return Queries(self.campaign, self.directory, query=self.query)
 
     def wait(self, count: int) -> None:
         with self.heard:
-            assert self.heard.wait_for(lambda: len(self.asked) >= count, PATIENCE)
+            assert self.heard.wait_for(lambda: len(self.queried) >= count, PATIENCE)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
 
 
 def whole(source: Outside, span: Span) -> Answer:
-    """All that there is."""
+    """An answer for all of the interval."""
     return Answer(
         [Observation("host", None, "cpu_utilisation_share", span.from_ns, 15 * SECOND, 0.5)],
         span.until_ns,
@@ -94,7 +94,7 @@ def whole(source: Outside, span: Span) -> Answer:
 
 def away(source: Outside, span: Span) -> Answer:
     raise SourceError(
-        "http://192.0.2.1:9090 does not answer: Connection refused", "is it there?", is_away=True
+        "http://192.0.2.1:9090 does not answer: Connection refused", "is it running?", is_away=True
     )
 
 
@@ -107,14 +107,14 @@ def problems(directory: RoundDirectory, source: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_both_hosts_are_asked_for_the_time_of_the_round_and_once_if_all_is_known(
+def test_both_hosts_are_queried_once_about_the_time_of_the_round_if_the_answers_are_complete(
     played: Played,
 ) -> None:
     directory, record = played.round()
-    with played.asking() as others:
-        others.put(directory, record)
+    with played.queries() as running:
+        running.put(directory, record)
         played.wait(3)
-    assert sorted(played.asked) == [
+    assert sorted(played.queried) == [
         (name, record.ended_ns) for name in ("cloudwatch", "prometheus", "prometheus")
     ]
     table = round_resources(directory)
@@ -130,43 +130,43 @@ def test_both_hosts_are_asked_for_the_time_of_the_round_and_once_if_all_is_known
         ("b", "cloudwatch"),
     }
     assert {row["problem"] for row in rows} == {None}
-    with played.asking() as others:
-        others.put(directory, record)
-    assert len(played.asked) == 3, "the next session does not ask again"
+    with played.queries() as running:
+        running.put(directory, record)
+    assert len(played.queried) == 3, "the next session does not repeat queries"
 
 
-def test_a_round_that_has_just_ended_is_asked_for_when_its_time_can_be_known(
+def test_a_round_that_has_just_ended_is_queried_when_its_data_can_be_expected(
     played: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "PROMETHEUS_AFTER_NS", SECOND // 5)
-    monkeypatch.setattr(asking, "CLOUDWATCH_AFTER_NS", 3600 * SECOND)
+    monkeypatch.setattr(queries, "PROMETHEUS_AFTER_NS", SECOND // 5)
+    monkeypatch.setattr(queries, "CLOUDWATCH_AFTER_NS", 3600 * SECOND)
     directory, record = played.round(ended=time.time_ns())
     played.answers = lambda source, span: (
-        Answer((), span.from_ns) if len(played.asked) < 5 else whole(source, span)
+        Answer((), span.from_ns) if len(played.queried) < 5 else whole(source, span)
     )
-    with contextlib.suppress(KeyboardInterrupt), played.asking() as others:
-        others.put(directory, record)
+    with contextlib.suppress(KeyboardInterrupt), played.queries() as running:
+        running.put(directory, record)
         played.wait(5)
         raise KeyboardInterrupt
-    assert {name for name, _ in played.asked[:5]} == {"prometheus"}
-    states = {(state.role, state.source): state for state in Kept(directory).states}
+    assert {name for name, _ in played.queried[:5]} == {"prometheus"}
+    states = {(state.role, state.source): state for state in StoredAnswers(directory).states}
     assert states["receiver", "cloudwatch"].times == 0
     assert problems(directory, "cloudwatch") == [
-        ("receiver", "cloudwatch was not asked yet; the campaign does it when it goes on")
+        ("receiver", "cloudwatch was not queried yet; the campaign does so when it continues")
     ]
 
 
-def test_what_is_open_at_the_end_is_asked_for_once_more_and_then_by_the_next_session(
+def test_an_open_round_is_queried_once_more_at_the_end_and_then_by_the_next_session(
     played: Played,
 ) -> None:
     directory, record = played.round(ended=time.time_ns())
     played.answers = lambda source, span: Answer(
         whole(source, span).observations, span.from_ns + 20 * SECOND
     )
-    with played.asking() as others:
-        others.put(directory, record)
-    assert len(played.asked) == 3
-    reached = [("sender", "prometheus knew nothing from here on when it was asked last")]
+    with played.queries() as running:
+        running.put(directory, record)
+    assert len(played.queried) == 3
+    reached = [("sender", "prometheus had no data from here on at the last query")]
     assert problems(directory, "prometheus")[:1] == reached
     row = next(
         row
@@ -179,19 +179,19 @@ def test_what_is_open_at_the_end_is_asked_for_once_more_and_then_by_the_next_ses
         0,
     )
     played.answers = whole
-    with played.asking():
+    with played.queries():
         pass
-    assert len(played.asked) == 6
+    assert len(played.queried) == 6
     assert problems(directory, "prometheus") == []
 
 
-def test_values_stay_when_a_later_question_fails(played: Played) -> None:
+def test_values_stay_when_a_later_query_fails(played: Played) -> None:
     directory, record = played.round(ended=time.time_ns())
     played.answers = lambda source, span: Answer(whole(source, span).observations, span.from_ns)
-    with played.asking() as others:
-        others.put(directory, record)
+    with played.queries() as running:
+        running.put(directory, record)
     played.answers = away
-    with played.asking():
+    with played.queries():
         pass
     rows = [
         row
@@ -204,86 +204,86 @@ def test_values_stay_when_a_later_question_fails(played: Played) -> None:
         if row["problem"] is None and row["resolution_ns"] == 15 * SECOND
     ] == [0.5]
     assert [row["problem"] for row in rows if row["problem"]] == [
-        "http://192.0.2.1:9090 does not answer: Connection refused (is it there?)"
+        "http://192.0.2.1:9090 does not answer: Connection refused (is it running?)"
     ]
 
 
-def test_a_server_that_does_not_answer_is_asked_once_and_left_alone(played: Played) -> None:
+def test_a_server_that_does_not_answer_is_not_queried_again_at_once(played: Played) -> None:
     rounds = [played.round(number) for number in range(20)]
     played.answers = lambda source, span: (
         away(source, span) if name_of(source) == "prometheus" else whole(source, span)
     )
-    with played.asking() as others:
+    with played.queries() as running:
         for one in rounds:
-            others.put(*one)
+            running.put(*one)
         played.wait(21)
-    assert [name for name, _ in played.asked].count("prometheus") == 1
-    assert [name for name, _ in played.asked].count("cloudwatch") == 20
+    assert [name for name, _ in played.queried].count("prometheus") == 1
+    assert [name for name, _ in played.queried].count("cloudwatch") == 20
 
 
-def test_a_source_that_never_knows_is_given_up(
+def test_a_source_that_never_has_data_is_given_up(
     played: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "PROMETHEUS_AFTER_NS", 1)
-    monkeypatch.setattr(asking, "CLOUDWATCH_AFTER_NS", 1 - 300 * SECOND)
+    monkeypatch.setattr(queries, "PROMETHEUS_AFTER_NS", 1)
+    monkeypatch.setattr(queries, "CLOUDWATCH_AFTER_NS", 1 - 300 * SECOND)
     directory, record = played.round()
-    played.answers = lambda source, span: Answer((), None, ["it does not say"])
-    with played.asking() as others:
-        others.put(directory, record)
-        played.wait(3 * asking.MOST_TIMES)
-    assert len(played.asked) == 3 * asking.MOST_TIMES
+    played.answers = lambda source, span: Answer((), None, ["no data for this instance"])
+    with played.queries() as running:
+        running.put(directory, record)
+        played.wait(3 * queries.MOST_TIMES)
+    assert len(played.queried) == 3 * queries.MOST_TIMES
     assert problems(directory, "prometheus") == [
-        ("sender", "it does not say"),
-        ("receiver", "it does not say"),
+        ("sender", "no data for this instance"),
+        ("receiver", "no data for this instance"),
     ]
 
 
-def test_a_mistake_of_ours_is_a_row_too(played: Played) -> None:
+def test_a_bug_of_ours_is_a_row_too(played: Played) -> None:
     directory, record = played.round()
 
-    def slips(source: Outside, span: Span) -> Answer:
+    def fails(source: Outside, span: Span) -> Answer:
         raise ZeroDivisionError("division by zero")
 
-    played.answers = slips
-    with played.asking() as others:
-        others.put(directory, record)
+    played.answers = fails
+    with played.queries() as running:
+        running.put(directory, record)
         played.wait(3)
     assert "ZeroDivisionError" in problems(directory, "prometheus")[0][1]
 
 
-def test_an_answer_that_no_table_can_hold_is_a_row_too(played: Played) -> None:
+def test_an_answer_that_the_table_cannot_hold_is_a_row_too(played: Played) -> None:
     (directory, record), (other, second) = played.round(0), played.round(1)
     late = Observation("host", None, "load_1min", 1 << 80, 1, 0.0)
     played.answers = lambda source, span: (
         Answer([late], span.until_ns) if span.until_ns == record.ended_ns else whole(source, span)
     )
-    with played.asking() as others:
-        others.put(directory, record)
-        others.put(other, second)
+    with played.queries() as running:
+        running.put(directory, record)
+        running.put(other, second)
         played.wait(6)
     assert "could not be read" in problems(directory, "prometheus")[0][1]
-    assert problems(other, "prometheus") == [], "the next one is asked for as ever"
+    assert problems(other, "prometheus") == [], "the next one is queried as usual"
 
 
-def test_a_directory_that_is_gone_or_damaged_is_left_alone(played: Played) -> None:
+def test_a_missing_or_damaged_directory_does_not_stop_the_queries(played: Played) -> None:
     (directory, record), (other, second) = played.round(0), played.round(1)
     (other.path / "resources.json").write_text("{")
     (other.path / "resources.parquet").write_text("PAR1, but not really")
     for file in directory.path.iterdir():
         file.unlink()
     directory.path.rmdir()
-    with played.asking() as others:
-        others.put(directory, record)
-        others.put(other, second)
+    with played.queries() as running:
+        running.put(directory, record)
+        running.put(other, second)
         played.wait(3)
-    assert {until for _, until in played.asked} == {second.ended_ns}
+    assert {until for _, until in played.queried} == {second.ended_ns}
     assert problems(other, "prometheus") == []
 
 
-def test_a_campaign_without_sources_asks_nobody(tmp_path: Path) -> None:
+def test_a_campaign_without_sources_starts_no_thread(tmp_path: Path) -> None:
     campaign = study_of(tmp_path, "a-b").campaign
     before = threading.active_count()
-    with Asking(campaign, CampaignDirectory(tmp_path / "out")):
+    with Queries(campaign, CampaignDirectory(tmp_path / "out")):
         assert threading.active_count() == before
 
 
@@ -300,12 +300,12 @@ def test_without_boto3_a_campaign_that_needs_it_does_not_begin(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_was_asked_stands_beside_what_came(played: Played) -> None:
+def test_the_source_is_stored_beside_its_answer(played: Played) -> None:
     directory, record = played.round()
-    with played.asking() as others:
-        others.put(directory, record)
+    with played.queries() as running:
+        running.put(directory, record)
         played.wait(3)
-    told = json.loads((directory.path / "resources.json").read_text())
-    (first,) = [one for one in told["sources"] if one["role"] == "sender"]
+    stored = json.loads((directory.path / "resources.json").read_text())
+    (first,) = [one for one in stored["sources"] if one["role"] == "sender"]
     assert first["asked"] == {"url": "http://192.0.2.1:9090", "instance": "a:9100"}
     assert (first["times"], first["is_whole"], first["problems"]) == (1, True, [])

@@ -1,0 +1,325 @@
+"""The agents and servers around the workloads of a repetition.
+
+The emulator, servers, captures, background traffic, samplers and indicators.
+
+All of them run before the first packet, are polled during the workloads, and are stopped in an
+order that loses no packet in flight. One that ends early is recorded as a failure, not raised: the
+outcome of the repetition is then ``failed``. One that cannot start raises an error, which ends the
+run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trustbed.agent.client import Agent, AgentError
+from trustbed.agent.messages import Event
+from trustbed.run.error import RunError
+from trustbed.run.execution import configurations
+from trustbed.run.execution.clock import Clock
+from trustbed.run.execution.commands import filled
+from trustbed.run.execution.configurations import Flow
+from trustbed.run.execution.testbed import Hosts, Process, exit_words, unwritten_words
+from trustbed.run.matrix import Repetition
+from trustbed.run.record import (
+    AgentRecord,
+    CaptureRecord,
+    FailureRecord,
+    FlowRecord,
+    InfrastructureRecord,
+    SamplesRecord,
+)
+from trustbed.scenario import Scenario
+from trustbed.testbed.netns.plan import SWITCH
+
+SECOND = 1_000_000_000
+END_SECONDS = 60.0
+"""How long an agent may take to write its files and its report."""
+_LISTEN_NS = 60 * SECOND
+"""How long the server of a workload may take until it listens."""
+_POLL_SECONDS = 0.02
+_MOST_DRAIN_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class StartedAgent:
+    """An agent that runs throughout a repetition."""
+
+    verb: str
+    where: str
+    agent: Agent
+    report: Event | None = None
+    failed: bool = False
+    point: str | None = None
+    """The capture point, of a capture."""
+    is_indicator: bool = False
+
+
+class Infrastructure:
+    """The agents and servers around the workloads of one repetition.
+
+    Call the ``start_`` methods in the order of their definition, then :meth:`begin`, :meth:`poll`
+    during the workloads, at last :meth:`stop` and :meth:`record`.
+    """
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        scenario: Scenario,
+        repetition: Repetition,
+        *,
+        directory: Path,
+        clock: Clock,
+    ) -> None:
+        self.failures: list[FailureRecord] = []
+        self.servers: list[tuple[str, Agent | Process]] = []
+        """The agents and programs that serve workloads, each with its host: targets of faults."""
+        self.indicators: list[tuple[str, Agent]] = []
+        """The indicators, each with the host on which it runs: targets of faults as well."""
+        self._hosts = hosts
+        self._scenario = scenario
+        self._repetition = repetition
+        self._directory = directory
+        self._clock = clock
+        self._started: list[StartedAgent] = []
+        self._server_processes: list[tuple[str, str, Process]] = []
+        self._sinks: dict[Flow, StartedAgent] = {}
+        self._senders: dict[Flow, StartedAgent] = {}
+
+    # Before the first packet.
+
+    def start_emulator(self, configuration: Mapping[str, Any]) -> Agent:
+        """Starts the emulator, which forwards packets from now on."""
+        emulator = self._start("emulate", SWITCH, configuration).agent
+        emulator.begin()
+        return emulator
+
+    def _start(self, verb: str, where: str, configuration: Mapping[str, Any]) -> StartedAgent:
+        started = StartedAgent(verb, where, self._hosts.agent(verb, where, configuration))
+        self._started.append(started)
+        return started
+
+    def start_servers(self) -> None:
+        """Starts services, the servers of workloads, and the receivers of background traffic."""
+        for service in self._scenario.services:
+            command = tuple(filled(word, self._scenario) for word in service.command)
+            self._serve(
+                service.name,
+                service.host,
+                command,
+                dict(service.environment),
+                service.port,
+                service.ready_ns,
+            )
+        for workload in self._scenario.workloads:
+            spec = configurations.listener(workload)
+            if spec is not None:
+                listener = self._start(spec.verb, spec.where, spec.configuration).agent
+                listener.begin()
+                self.servers.append((spec.where, listener))
+            if workload.kind == "iperf3" and workload.to is not None:
+                command = ("iperf3", "-s", "-p", str(workload.port))
+                self._serve(
+                    f"{workload.name}.server", workload.to, command, {}, workload.port, _LISTEN_NS
+                )
+        for flow in configurations.flows(self._scenario):
+            self._sinks[flow] = self._start("sink", flow.to, configurations.sink(flow))
+
+    def _serve(
+        self,
+        name: str,
+        host: str,
+        command: tuple[str, ...],
+        environment: Mapping[str, str],
+        port: int,
+        ready_ns: int,
+    ) -> None:
+        process = self._hosts.program(name, host, command, environment)
+        self._server_processes.append((name, host, process))
+        self.servers.append((host, process))
+        log = f"{self._hosts.logs / name}.err"
+        deadline = self._clock.monotonic() + ready_ns / SECOND
+        while not self._hosts.testbed.listens(host, port):
+            code = process.poll()
+            if code is not None:
+                raise RunError(
+                    f"{name} ended with exit code {code} before it listened on port {port}",
+                    f"read {log}",
+                )
+            if self._clock.monotonic() > deadline:
+                hint = f"read {log}; give it longer with ready, or another port"
+                raise RunError(
+                    f"{name} does not listen on port {port} after {ready_ns / SECOND:g} s", hint
+                )
+            self._clock.sleep(_POLL_SECONDS)
+
+    def start_captures(self) -> None:
+        """Starts the captures at hosts; the emulator captures at routers."""
+        for point in self._scenario.capture.points:
+            if point not in self._scenario.routers:
+                spec = configurations.capture(self._scenario, point, self._directory / "captures")
+                capture = self._start(spec.verb, spec.where, spec.configuration)
+                capture.point = point
+                capture.agent.begin()
+
+    def start_senders(self) -> None:
+        """Starts the senders of background traffic, which connect to their receivers at once."""
+        for flow in self._sinks:
+            configuration = configurations.send(flow, self._scenario, self._repetition)
+            self._senders[flow] = self._start("send", flow.source, configuration)
+
+    def start_samplers(self, processes: Sequence[tuple[str, int]]) -> None:
+        """Starts the samplers of this machine, of hosts, and of ``processes``, each with its host.
+
+        Instead of the processes within a guest, the process of its virtual machine is sampled.
+        """
+        guests = {host.name for host in self._scenario.guests}
+        pids = [self._hosts.testbed.guest(host.name).pid for host in self._scenario.guests]
+        pids += [pid for host, pid in processes if host not in guests]
+        for number, host in enumerate(configurations.sampled(self._scenario)):
+            configuration = configurations.sample(
+                host, self._directory / "samples", pids if number == 0 else ()
+            )
+            self._start("sample", host, configuration).agent.begin()
+
+    def start_indicators(self, quotas: Callable[[str], Sequence[Path]]) -> None:
+        """Starts the indicators (wake-up latency, spin monitor) on hosts.
+
+        ``quotas`` returns the control groups that the processes of a host will join.
+        """
+        for host in self._scenario.watch.hosts:
+            seed = self._repetition.seed_of(f"spin {host}")
+            for spec in configurations.indicators(
+                self._scenario, host, self._directory / "samples", quotas=quotas(host), seed=seed
+            ):
+                indicator = self._start(spec.verb, spec.where, spec.configuration)
+                indicator.is_indicator = True
+                self.indicators.append((spec.where, indicator.agent))
+
+    # During the workloads.
+
+    def begin(self, epoch_ns: int) -> None:
+        """Starts the background traffic at second 0 (``epoch_ns``).
+
+        The events of links count from the end of the warm-up.
+        """
+        if configurations.has_events(self._scenario):
+            emulator = next(one for one in self._started if one.verb == "emulate")
+            emulator.agent.begin_times(epoch_ns + self._scenario.warm_up_ns)
+        for flow, sender in self._senders.items():
+            self._sinks[flow].agent.begin(at_ns=epoch_ns)
+            sender.agent.begin(at_ns=epoch_ns)
+        for _, indicator in self.indicators:
+            indicator.begin(at_ns=epoch_ns)
+
+    def poll(self) -> None:
+        """Records what has ended: only senders may, at the end of a played recording."""
+        for started in self._started:
+            if started.failed or started.report is not None:
+                continue
+            try:
+                while (event := started.agent.poll()) is not None:
+                    if event["event"] == "report":
+                        started.report = event
+                        if started.verb != "send":
+                            self._fail(started, "it ended before the workload")
+                        break
+            except AgentError as error:
+                self._fail(started, error.message)
+        for name, host, process in self._server_processes:
+            code = process.poll()
+            if code is not None and not any(
+                failure.message.startswith(f"{name} ") for failure in self.failures
+            ):
+                message = f"{name} ended before the workload, {exit_words(code)}"
+                self.failures.append(FailureRecord(verb="service", where=host, message=message))
+
+    def add_fault_errors(self, messages: Sequence[str]) -> None:
+        """Records errors of faults as failures."""
+        self.failures += [
+            FailureRecord(verb="inject", where=SWITCH, message=message) for message in messages
+        ]
+
+    def _fail(self, started: StartedAgent, message: str) -> None:
+        started.failed = True
+        self.failures.append(FailureRecord(verb=started.verb, where=started.where, message=message))
+
+    # The end of the repetition.
+
+    def stop(self) -> None:
+        """Stops senders first and the emulator last, so that packets in flight still arrive."""
+        order = ("send", "sink", "serve", "bulk", "spin", "sample", "capture", "emulate")
+        for verb in order:
+            if verb == "sink":
+                self._clock.sleep(self._drain_seconds())
+            for started in self._started:
+                if started.verb == verb and started.report is None and not started.failed:
+                    self._stop(started)
+
+    def _drain_seconds(self) -> float:
+        """How long sent packets may still be in flight: the delays of all links and 0.1 s."""
+        delays = sum(
+            direction.longest_delay_ns
+            for link in self._scenario.links
+            for direction in (link.forward, link.backward)
+            if direction is not None
+        )
+        return (
+            min(delays / SECOND + 0.1, _MOST_DRAIN_SECONDS) if self._scenario.backgrounds else 0.0
+        )
+
+    def _stop(self, started: StartedAgent) -> None:
+        try:
+            started.report = started.agent.stop(END_SECONDS)
+            captures = [started.report, *(started.report.get("taps") or ())]
+            for problem in (one for capture in captures for one in capture.get("troubles") or ()):
+                self._fail(started, problem["message"])
+            if (unwritten := unwritten_words(started.report)) is not None:
+                self._fail(started, unwritten)
+        except AgentError as error:
+            self._fail(started, error.message)
+        started.agent.close()
+
+    def record(self) -> InfrastructureRecord:
+        """The reports of all agents, and the failures."""
+        (emulator,) = self._of("emulate")
+        taps = (emulator.report or {}).get("taps") or ()
+        return InfrastructureRecord(
+            backgrounds=[self._flow(flow, sender) for flow, sender in self._senders.items()],
+            emulator=emulator.report,
+            emulator_ready=emulator.agent.ready,
+            captures=[
+                *(CaptureRecord(point=one.point, report=one.report) for one in self._of("capture")),
+                *(CaptureRecord(point=tap["router"], report=tap) for tap in taps),
+            ],
+            samples=[
+                SamplesRecord(where=one.where, report=one.report)
+                for one in self._of("sample")
+                if not one.is_indicator
+            ],
+            watchers=[_agent(one) for one in self._started if one.is_indicator],
+            services=[_agent(one) for one in self._of("serve", "bulk")],
+            failures=self.failures,
+        )
+
+    def _of(self, *verbs: str) -> list[StartedAgent]:
+        return [one for one in self._started if one.verb in verbs]
+
+    def _flow(self, flow: Flow, sender: StartedAgent) -> FlowRecord:
+        return FlowRecord(
+            name=flow.name,
+            background=flow.background.name,
+            heading=flow.heading,
+            source=flow.source,
+            to=flow.to,
+            port=flow.port,
+            send=sender.report,
+            sink=self._sinks[flow].report,
+        )
+
+
+def _agent(one: StartedAgent) -> AgentRecord:
+    return AgentRecord(verb=one.verb, where=one.where, report=one.report)
