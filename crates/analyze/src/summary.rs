@@ -290,6 +290,7 @@ impl TransferRow {
         self.rtt_before_loss = before_loss;
         self.rtt_high = high;
         self.loss_level_rank = transfer.bucket.rank(duration);
+        self.policed = transfer.policed();
         self.bend = transfer.profile.bend(duration, floor);
         self.floor_step = transfer.profile.floor_step(duration, floor);
         self.owd_increase = transfer.clock.tick().and_then(|tick| transfer.profile.rise(tick));

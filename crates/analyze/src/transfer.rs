@@ -11,7 +11,7 @@ use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
     Answers, At, Bucket, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Passing,
-    Profile, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn,
+    Policing, Profile, RoundTrips, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -56,6 +56,7 @@ pub struct Transfer {
     pub(crate) silences: Silences,
     pub(crate) answers: Answers,
     pub(crate) bucket: Bucket,
+    pub(crate) policing: Policing,
     pub(crate) profile: Profile,
     pub(crate) clock: SenderClock,
     pub(crate) far: Option<Box<Elsewhere>>,
@@ -106,6 +107,7 @@ impl Transfer {
             silences: Silences::default(),
             answers: Answers::default(),
             bucket: Bucket::default(),
+            policing: Policing::default(),
             profile: Profile::default(),
             clock: SenderClock::default(),
             far: None,
@@ -210,6 +212,7 @@ impl Transfer {
             self.last_new = now;
             self.note_new(segment);
         }
+        self.note_exchange(sight, segment);
         self.answers.on_passing(
             now,
             segment.length >= mss,
@@ -283,6 +286,22 @@ impl Transfer {
             let sent = since(self.start, record.first_sent);
             self.bucket.on_loss(sent, segment.start - self.start_offset, segment.length);
         }
+    }
+
+    /// Losses and packets of the present exchange.
+    fn note_exchange(&mut self, sight: &Sight<'_>, segment: &Segment) {
+        let first = self.start;
+        if segment.class == Class::Retransmission && segment.cause != Cause::Spurious {
+            self.policing.on_loss(segment.start, &sight.stream.records, |then| since(first, then));
+        }
+        let (at, peer) = (since(first, segment.now), sight.peer.snd_max);
+        let rtt = &mut self.rtt;
+        self.policing.on_data(at, segment, peer, || round_trips(rtt));
+    }
+
+    /// What the losses show of a policer.
+    pub(crate) fn policed(&mut self) -> Option<crate::Policed> {
+        self.policing.result(round_trips(&mut self.rtt))
     }
 
     /// Counts wire segments (a super-packet is several) and, where the MSS is not known, sizes.
@@ -432,6 +451,7 @@ impl Transfer {
                 self.rto.on_sample(rtt);
                 self.answers.on_rtt(rtt);
                 self.profile.on_rtt(since(self.start, ack.now), rtt);
+                self.policing.on_rtt(since(self.start, ack.now), rtt);
                 suspect
             }
             RttOutcome::Ambiguous => bump(&mut self.refused.ambiguous),
@@ -550,8 +570,14 @@ impl Transfer {
         self.silences.on_clock_step();
         self.answers.on_clock_step();
         self.bucket.on_clock_step();
+        self.policing.on_clock_step();
         self.profile.on_clock_step();
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a round trip")]
+fn round_trips(rtt: &mut Distribution) -> Option<RoundTrips> {
+    Some(RoundTrips { base: rtt.min()? as f64, median: rtt.quantile(0.5)? })
 }
 
 fn bump(counter: &mut u32) -> bool {

@@ -97,6 +97,7 @@ pub struct TransferRow {
     pub rtt_before_loss: Option<f64>,
     pub rtt_high: Option<f64>,
     pub loss_level_rank: Option<f64>,
+    pub policed: Option<crate::Policed>,
     pub bend: Option<crate::Bend>,
     pub floor_step: Option<crate::FloorStep>,
     pub window_shrunk: Option<f64>,

@@ -188,6 +188,23 @@ class Evidence:
     loss_level_rank: float | None = _known(
         "share of the packets at which a token bucket of the mean rate was emptier than at the lost"
     )
+    exchanges_lossy: float | None = _known("exchanges with at least 15 losses")
+    exchanges_bucket_empty: float | None = _known(
+        "of them, those at whose losses a token bucket was empty"
+    )
+    loss_burst_rank: float | None = _known(
+        "share of the passed packets that followed fewer bytes within one base RTT than a lost one"
+    )
+    loss_burst_samples: float | None = _known("losses behind loss_burst_rank")
+    queued_before_loss: float | None = _known(
+        "RTT above its base just before losses, in packets at the rate that passed"
+    )
+    token_rate_bytes_per_second: float | None = _known(
+        "rate that passed between the losses of an exchange"
+    )
+    token_burst_bytes: float | None = _known(
+        "bytes that an exchange passed above that rate before its first loss"
+    )
     floor_before_seconds: float | None = _known(
         "RTT floor before its largest step", column="rtt_min_before_step_ns"
     )

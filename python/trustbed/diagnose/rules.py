@@ -83,6 +83,12 @@ STAGES: tuple[Stage, ...] = (
         ),
     ),
     Stage(
+        "policed",
+        "Did losses follow bursts or empty buckets, without a queue?",
+        shape.POLICED,
+        (Rule("bursts_were_dropped", "policed"),),
+    ),
+    Stage(
         "silent",
         "Was there no response for a large part of the transfer?",
         shape.SILENT,

@@ -161,6 +161,30 @@ def _is_bucket_empty(case: Case) -> bool:
     )
 
 
+def _is_policed(case: Case) -> bool:
+    """Losses follow bursts or empty buckets, exchange by exchange, and no queue stands before them.
+
+    Flach et al. 2016, and bursts beside: whoever shares the bucket empties it unseen, and still a
+    burst finds too few tokens rather than a lone packet.
+    """
+    evidence, thresholds = case.evidence, case.thresholds
+    queued = evidence.queued_before_loss
+    if queued is None or queued > thresholds.queued_policed:
+        return False
+    if not at_least(evidence.loss, thresholds.loss_policed_exchanges):
+        return False
+    tried, emptied = evidence.exchanges_lossy or 0.0, evidence.exchanges_bucket_empty or 0.0
+    if emptied and emptied >= thresholds.exchanges_bucket_empty * tried:
+        return True
+    rank, samples = evidence.loss_burst_rank, evidence.loss_burst_samples or 0.0
+    # The mean of independent ranks scatters by 1/√(12·n) around one half.
+    return (
+        rank is not None
+        and rank >= thresholds.loss_burst_rank
+        and (rank - 0.5) * math.sqrt(12 * samples) >= thresholds.loss_burst_sureness
+    )
+
+
 def _is_pipe_full(case: Case) -> bool:
     """Whether the path, not the sender's pace, kept the pipe full.
 
@@ -328,6 +352,19 @@ BUCKET_EMPTY = Condition(
     "in spite of loss ≥ {loss_policed_even:.0%}",
     _is_bucket_empty,
     share_shown("rank of losses", lambda c: c.evidence.loss_level_rank),
+)
+POLICED = Condition(
+    "loss ≥ {loss_policed_exchanges:.0%} with at most {queued_policed:g} packets queued before "
+    "losses, and either the token bucket empty at the losses of {exchanges_bucket_empty:.0%} of "
+    "the lossy exchanges, or losses after bursts (burst rank ≥ {loss_burst_rank:g}, not by chance: "
+    "{loss_burst_sureness:g} standard deviations above 0.5)",
+    _is_policed,
+    lambda c: (
+        f"{number_words(c.evidence.queued_before_loss)} packets queued, bucket empty in "
+        f"{number_words(c.evidence.exchanges_bucket_empty)} of "
+        f"{number_words(c.evidence.exchanges_lossy)} exchanges, burst rank "
+        f"{number_words(c.evidence.loss_burst_rank)}"
+    ),
 )
 LATE = Condition(
     "late or needlessly retransmitted segments ≥ {reordered_segments:.1%}, and more than were lost",

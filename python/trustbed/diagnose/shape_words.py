@@ -16,6 +16,12 @@ from trustbed.findings.words import bytes_words, percent_words, rate_words, seco
 
 def _policed(case: Case) -> str:
     evidence = case.evidence
+    if POLICED.holds(case):
+        return (
+            f"losses came when it had sent more than a token bucket of "
+            f"{rate_words(evidence.token_rate_bytes_per_second)} with a burst of "
+            f"{bytes_words(evidence.token_burst_bytes)} lets pass, and no queue stood before them"
+        )
     depth = percent_words(evidence.loss_level_rank)
     return (
         f"losses came whenever it had sent more than a steady rate allows (rank {depth}), "

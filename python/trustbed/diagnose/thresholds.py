@@ -84,6 +84,37 @@ class Thresholds(PublishedThresholds):
         "emptier one",
         "validation: 0.2 behind policers, about 0.5 for independent loss (odd seeds); provisional",
     )
+    queued_policed: float = value(
+        3.3,
+        "a queue stands before losses when the RTT just before them exceeds its base by more "
+        "packets than this",
+        "shared policing set: at most 2.6 behind policers alone in them, 3.97 and more in shapers' "
+        "queues of five packets",
+    )
+    loss_policed_exchanges: float = value(
+        0.01,
+        "exchanges are tried for a policer from this share of lost packets",
+        "Flach et al. 2016, whose validation begins there",
+    )
+    exchanges_bucket_empty: float = value(
+        0.1,
+        "a policer is found when the published conditions hold for this share of the exchanges "
+        "with enough losses",
+        "Flach et al. 2016 asks for one object of five",
+    )
+    loss_burst_rank: float = value(
+        0.7,
+        "losses follow bursts when they follow more bytes than this share of the packets that "
+        "passed",
+        "shared policing set: 0.71 and more behind policers alone in them, 0.64 at most for "
+        "random loss",
+    )
+    loss_burst_sureness: float = value(
+        3.0,
+        "the burst rank is no chance when it lies this many of its standard deviations above one "
+        "half",
+        "one-sided 0.1 % of the normal distribution",
+    )
     rank_sureness: float = value(
         1.64,
         "the rank of losses is no chance when it lies this many of its standard deviations below "
