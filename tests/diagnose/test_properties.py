@@ -179,6 +179,7 @@ PAUSING = SENSIBLE.map(
         late_segments=None,
         spurious_retransmissions=None,
         loss_level_rank=None,
+        queued_before_loss=None,
         rate_low_bytes_per_second=None,
         pipe_full=None,
         pauses_estimated=False,

@@ -48,6 +48,12 @@ LATE: dict[str, Any] = {
 FEW = {"loss": 0.001, "loss_events": 1}
 
 # rule: (changes to a healthy transfer that make it fire, one more change, the rule that then fires)
+POLICED: dict[str, Any] = {
+    "loss": 0.02,
+    "queued_before_loss": 3.3,
+    "loss_burst_rank": 0.7,
+    "loss_burst_samples": 20,
+}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "failed": ({"failed": True}, {"failed": False}, "window_explains"),
     "too_short": ({"too_short": True}, {"too_short": None}, "window_explains"),
@@ -57,6 +63,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "host_stopped",
     ),
     "host_stopped": ({"stall_gaps_seconds": (6.0,)}, {"kernel_reset": True}, "driver_reset"),
+    "bursts_were_dropped": (
+        {**POLICED, "exchanges_lossy": 5, "exchanges_bucket_empty": 1},
+        {"queued_before_loss": 3.4},
+        "window_explains",
+    ),
     "nothing_came_back": (
         {"outage_seconds": 2.0, "duration_seconds": 10.0, "loss_events": 20},
         {"loss_events": 21},
@@ -312,6 +323,13 @@ def test_every_rule_has_both_tests() -> None:
     assert list(CASES) == [rule.name for rule in RULES]
 
 
+def test_a_shared_bucket_shows_by_losses_after_bursts(healthy: Evidence) -> None:
+    shared = replace(healthy, **POLICED, exchanges_lossy=5, exchanges_bucket_empty=0)
+    assert rule_of(shared) == "bursts_were_dropped"
+    for doubt in ({"loss_burst_rank": 0.64}, {"loss_burst_samples": 19}, {"loss": 0.009}):
+        assert rule_of(replace(shared, **doubt)) != "bursts_were_dropped"
+
+
 def test_every_cause_has_a_rule() -> None:
     assert {rule.cause for rule in RULES} == set(CAUSES)
 
@@ -440,7 +458,7 @@ def test_a_full_window_shows_a_ready_sender_unless_it_runs_now_and_then(healthy:
 
 
 def test_stages_end_with_a_rule_that_always_fires() -> None:
-    assert [stage.rules[-1].conditions for stage in STAGES[1:]] == [()] * 7
+    assert [stage.rules[-1].conditions for stage in STAGES[1:]] == [()] * 8
 
 
 def test_stalls_count_by_length_and_by_share(healthy: Evidence) -> None:

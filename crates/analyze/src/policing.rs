@@ -229,15 +229,15 @@ impl Found {
     fn take(&mut self, exchange: &Exchange, times: RoundTrips) {
         let marks = &exchange.marks;
         let lost: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].lost).collect();
-        let (Some(&first), Some(&last)) = (lost.first(), lost.last()) else { return };
+        let (Some(&first), Some(&until)) = (lost.first(), lost.last()) else { return };
         if lost.len() >= LEAST {
             self.tried += 1;
             self.emptied += u32::from(is_emptied(exchange, &lost, times));
         }
-        if lost.len() < BURSTS || marks[last].sent <= marks[first].sent {
+        if lost.len() < BURSTS || marks[until].sent <= marks[first].sent {
             return;
         }
-        let rate = rate(marks, first, last);
+        let rate = rate(marks, first, until);
         if rate <= 0.0 {
             return;
         }
@@ -252,7 +252,7 @@ impl Found {
     /// Bursts and queues before losses that are the first of adjacent ones.
     #[expect(clippy::cast_possible_truncation, reason = "thousandths of a packet's time")]
     fn compare(&mut self, marks: &[Mark], lost: &[usize], rate: f64, base: f64) {
-        let (first, last) = (lost[0], lost[lost.len() - 1]);
+        let (begin, until) = (lost[0], lost[lost.len() - 1]);
         let from = marks[0].sent + base as i64;
         let burst = recent(marks, base as i64);
         let alone: Vec<usize> =
@@ -269,7 +269,7 @@ impl Found {
                 self.queued.add((queued * GRAIN) as i64);
             }
         }
-        let counted = |at: usize| at >= first && at <= last && marks[at].sent >= from;
+        let counted = |at: usize| at >= begin && at <= until && marks[at].sent >= from;
         let mut passed: Vec<i64> = (0..marks.len())
             .filter(|&at| counted(at) && !marks[at].lost)
             .map(|at| burst[at])
@@ -311,13 +311,14 @@ fn is_emptied(exchange: &Exchange, lost: &[usize], times: RoundTrips) -> bool {
         || (lost.len() > 2 * CUT && holds(exchange, &lost[CUT..lost.len() - CUT], times))
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a number of round trips")]
 fn holds(exchange: &Exchange, lost: &[usize], times: RoundTrips) -> bool {
     let marks = &exchange.marks;
-    let (Some(&first), Some(&last)) = (lost.first(), lost.last()) else { return false };
+    let (Some(&first), Some(&until)) = (lost.first(), lost.last()) else { return false };
     let before = exchange.before + bytes(&marks[..first]);
-    let inner = &marks[first..=last];
-    let passes = inner.iter().filter(|mark| !mark.lost).count();
-    if lost.len() < LEAST || passes < LEAST || before > FIRST_LOSS {
+    let inner = &marks[first..=until];
+    let delivered = inner.iter().filter(|mark| !mark.lost).count();
+    if lost.len() < LEAST || delivered < LEAST || before > FIRST_LOSS {
         return false;
     }
     if inner[inner.len() - 1].sent <= inner[0].sent || times.median <= 0.0 {
@@ -327,26 +328,26 @@ fn holds(exchange: &Exchange, lost: &[usize], times: RoundTrips) -> bool {
     let mut slices: Vec<i64> =
         lost.iter().map(|&at| (lossy(marks[at].sent - start) / times.median) as i64).collect();
     slices.dedup();
-    let rate = rate(marks, first, last);
+    let rate = rate(marks, first, until);
     let round_trip = rate * times.median / 1e9;
     let began = lossy(before) - rate * lossy(start - exchange.start) / 1e9;
     if slices.len() < SLICES || began < -BELOW * round_trip {
         return false;
     }
-    let (mut at_losses, mut at_passes) =
-        (Vec::with_capacity(lost.len()), Vec::with_capacity(passes));
+    let (mut empty_at, mut filled_at) =
+        (Vec::with_capacity(lost.len()), Vec::with_capacity(delivered));
     let mut passed = 0_i64;
     for mark in inner {
         let tokens = rate * lossy(mark.sent - start) / 1e9 - lossy(passed);
         if mark.lost {
-            at_losses.push(tokens);
+            empty_at.push(tokens);
         } else {
-            at_passes.push(tokens);
+            filled_at.push(tokens);
             passed += i64::from(mark.length);
         }
     }
     let (Some(empty), Some(filled)) =
-        (middle(at_losses.iter().copied()), middle(at_passes.iter().copied()))
+        (middle(empty_at.iter().copied()), middle(filled_at.iter().copied()))
     else {
         return false;
     };
@@ -354,9 +355,9 @@ fn holds(exchange: &Exchange, lost: &[usize], times: RoundTrips) -> bool {
         count(tokens.iter().filter(|tokens| holds(**tokens)).count()) / count(tokens.len())
     };
     empty < filled
-        && mean(&at_losses) < mean(&at_passes)
-        && share(&at_losses, &|tokens| (tokens - empty).abs() <= SPREAD * round_trip) >= LOSSES_AT
-        && share(&at_passes, &|tokens| tokens >= empty - BELOW * round_trip) >= PASSES_ABOVE
+        && mean(&empty_at) < mean(&filled_at)
+        && share(&empty_at, &|tokens| (tokens - empty).abs() <= SPREAD * round_trip) >= LOSSES_AT
+        && share(&filled_at, &|tokens| tokens >= empty - BELOW * round_trip) >= PASSES_ABOVE
 }
 
 /// Bytes per second that passed from `first` to `last`.

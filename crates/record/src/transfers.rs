@@ -21,6 +21,7 @@ pub fn transfers() -> Table<TransferRow> {
         timing::spacing(),
         limits::throughput(),
         limits::loss(),
+        limits::policing(),
         limits::limits(),
     ];
     Table { name: "transfers", columns: parts.into_iter().flatten().collect() }

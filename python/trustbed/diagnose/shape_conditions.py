@@ -180,6 +180,7 @@ def _is_policed(case: Case) -> bool:
     # The mean of independent ranks scatters by 1/√(12·n) around one half.
     return (
         rank is not None
+        and samples >= thresholds.loss_burst_samples
         and rank >= thresholds.loss_burst_rank
         and (rank - 0.5) * math.sqrt(12 * samples) >= thresholds.loss_burst_sureness
     )
@@ -356,7 +357,8 @@ BUCKET_EMPTY = Condition(
 POLICED = Condition(
     "loss ≥ {loss_policed_exchanges:.0%} with at most {queued_policed:g} packets queued before "
     "losses, and either the token bucket empty at the losses of {exchanges_bucket_empty:.0%} of "
-    "the lossy exchanges, or losses after bursts (burst rank ≥ {loss_burst_rank:g}, not by chance: "
+    "the lossy exchanges, or losses after bursts (burst rank of {loss_burst_samples:g} or "
+    "more ≥ {loss_burst_rank:g}, not by chance: "
     "{loss_burst_sureness:g} standard deviations above 0.5)",
     _is_policed,
     lambda c: (

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from trustbed.diagnose import shapes
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case
+from trustbed.diagnose.shape_conditions import POLICED
 from trustbed.findings.words import bytes_words, percent_words, rate_words, seconds_words
 
 

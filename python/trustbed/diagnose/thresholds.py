@@ -109,6 +109,11 @@ class Thresholds(PublishedThresholds):
         "shared policing set: 0.71 and more behind policers alone in them, 0.64 at most for "
         "random loss",
     )
+    loss_burst_samples: float = value(
+        20,
+        "so many losses, each the first of adjacent ones, show whether losses follow bursts",
+        "shared traces: 13 losses of a RED queue of two packets follow bursts, too",
+    )
     loss_burst_sureness: float = value(
         3.0,
         "the burst rank is no chance when it lies this many of its standard deviations above one "

@@ -137,54 +137,6 @@ pub(super) fn loss() -> Vec<Column<Row>> {
             |r| r.loss_level_rank,
         ),
         Column::count(
-            "exchanges_lossy",
-            "count",
-            "exchanges with at least 15 losses whose first copies were captured; null without \
-             losses",
-            |r| r.policed.map(|p| p.tried.into()),
-        ),
-        Column::count(
-            "exchanges_bucket_empty",
-            "count",
-            "of them, those at whose losses a token bucket was empty by the published conditions \
-             (Flach et al. 2016)",
-            |r| r.policed.map(|p| p.emptied.into()),
-        ),
-        Column::float(
-            "loss_burst_rank",
-            "ratio",
-            "mean share of passed packets that followed fewer bytes within one base RTT than a \
-             lost packet did; 0.5 for losses that do not depend on bursts",
-            |r| r.policed.and_then(|p| p.burst_rank),
-        ),
-        Column::count(
-            "loss_burst_samples",
-            "count",
-            "losses behind `loss_burst_rank`, the first of adjacent ones only",
-            |r| r.policed.map(|p| p.losses.into()),
-        ),
-        Column::float(
-            "queued_before_loss",
-            "packets",
-            "median RTT above its base just before losses, in packets' times at \
-             `token_rate_bytes_per_second`",
-            |r| r.policed.and_then(|p| p.queued),
-        ),
-        Column::float(
-            "token_rate_bytes_per_second",
-            "bytes/second",
-            "rate that passed between the first and the last loss of an exchange: median over \
-             exchanges",
-            |r| r.policed.and_then(|p| p.rate),
-        ),
-        Column::float(
-            "token_burst_bytes",
-            "bytes",
-            "bytes that an exchange passed above that rate before its first loss: median over \
-             exchanges",
-            |r| r.policed.and_then(|p| p.burst),
-        ),
-        Column::count(
             "filled_overtaken",
             "segments",
             "late fills with a sender timestamp older than data already captured: reordered, not \
@@ -339,6 +291,59 @@ pub(super) fn limits() -> Vec<Column<Row>> {
             "observations: midstream, clock_step, offloaded, data_after_fin, fragmented, \
              wild_seq, one_sided, records_forgotten, capture_loss",
             |r| r.flags.iter().map(ToString::to_string).collect(),
+        ),
+    ]
+}
+
+pub(super) fn policing() -> Vec<Column<Row>> {
+    vec![
+        Column::count(
+            "exchanges_lossy",
+            "count",
+            "exchanges with at least 15 losses whose first copies were captured; null without \
+             losses",
+            |r| r.policed.map(|p| p.tried.into()),
+        ),
+        Column::count(
+            "exchanges_bucket_empty",
+            "count",
+            "of them, those at whose losses a token bucket was empty by the published conditions \
+             (Flach et al. 2016)",
+            |r| r.policed.map(|p| p.emptied.into()),
+        ),
+        Column::float(
+            "loss_burst_rank",
+            "ratio",
+            "mean share of passed packets that followed fewer bytes within one base RTT than a \
+             lost packet did; 0.5 for losses that do not depend on bursts",
+            |r| r.policed.and_then(|p| p.burst_rank),
+        ),
+        Column::count(
+            "loss_burst_samples",
+            "count",
+            "losses behind `loss_burst_rank`, the first of adjacent ones only",
+            |r| r.policed.map(|p| p.losses.into()),
+        ),
+        Column::float(
+            "queued_before_loss",
+            "packets",
+            "median RTT above its base just before losses, in packets' times at \
+             `token_rate_bytes_per_second`",
+            |r| r.policed.and_then(|p| p.queued),
+        ),
+        Column::float(
+            "token_rate_bytes_per_second",
+            "bytes/second",
+            "rate that passed between the first and the last loss of an exchange: median over \
+             exchanges",
+            |r| r.policed.and_then(|p| p.rate),
+        ),
+        Column::float(
+            "token_burst_bytes",
+            "bytes",
+            "bytes that an exchange passed above that rate before its first loss: median over \
+             exchanges",
+            |r| r.policed.and_then(|p| p.burst),
         ),
     ]
 }
