@@ -1,5 +1,7 @@
 //! Policers, queues and random losses, exchange by exchange.
 
+#![expect(clippy::cast_precision_loss, clippy::unwrap_used, reason = "a test")]
+
 use trustbed_analyze::{Policed, Policing, RoundTrips};
 use trustbed_flow::{Cause, Class, Records, Segment};
 use trustbed_units::{Ns, Span};
@@ -30,7 +32,7 @@ fn exchange(size: impl Fn(i64) -> i64, mut fate: impl FnMut(i64, i64) -> (bool, 
             offset += i64::from(LENGTH);
         }
     }
-    policing.result(times).expect("losses")
+    policing.result(times).unwrap()
 }
 
 fn packet(sent: i64, start: i64) -> Segment {
