@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use trustbed_units::{Ns, Span};
 
-use crate::{SenderView, Sent, Turn};
+use crate::{Arrival, Budget, Departure, SenderView, Sent, Turn};
 
 /// The sender's clock as its `TSval` shows it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,10 +22,14 @@ pub struct SenderClock {
     first: Option<(u32, Ns)>,
     last: Option<(u32, Ns)>,
     newest: Option<u32>,
+    /// Smallest time of the capture's clock beyond the sender's since the first packet.
+    least: f64,
 }
 
 /// Capture time needed before a tick can be estimated.
 const SPAN: Span = Span::from_millis(100);
+/// The coarsest tick by which a delay is measured, in nanoseconds.
+const COARSEST: f64 = 4e6;
 /// Ticks that real stacks use.
 const TICKS: [f64; 5] = [1e3, 1e6, 2e6, 4e6, 10e6];
 
@@ -38,6 +42,21 @@ impl SenderClock {
         if !self.is_older(tsval) {
             self.newest = Some(tsval);
         }
+    }
+
+    /// How long data stamped `tsval` have been under way to the capture beyond the least, in
+    /// nanoseconds, less one tick, since that is how exactly the stamp is known. 0 while the tick
+    /// is unknown or too coarse.
+    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]
+    pub fn lag(&mut self, tsval: u32, now: Ns) -> i64 {
+        let (Some((first, then)), Some(tick)) = (self.first, self.tick()) else { return 0 };
+        if tick > COARSEST {
+            return 0;
+        }
+        let own = f64::from(tsval.wrapping_sub(first).cast_signed()) * tick;
+        let beyond = (now - then).as_f64() - own;
+        self.least = self.least.min(beyond);
+        (beyond - self.least - tick).max(0.0) as i64
     }
 
     /// Nanoseconds per tick, snapped to the ticks in use when it is near one.
@@ -65,12 +84,47 @@ impl SenderClock {
     }
 }
 
+/// The smallest time to the sender and back within the last second, or the last eight of them: a
+/// route may change, and a queue of acknowledgements stand.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Recent {
+    began: Option<Ns>,
+    now: Option<i64>,
+    before: Option<i64>,
+}
+
+/// Half of the time for which it counts.
+const RECENT: i64 = 500_000_000;
+/// The same in round trips.
+const RECENT_ROUND_TRIPS: i64 = 4;
+
+impl Recent {
+    /// The time was `echoed` at `now`.
+    pub fn add(&mut self, now: Ns, echoed: i64) {
+        let began = *self.began.get_or_insert(now);
+        let least = self.least().unwrap_or(echoed);
+        if (now - began).0 > RECENT.max(RECENT_ROUND_TRIPS.saturating_mul(least)) {
+            self.before = self.now.take();
+            self.began = Some(now);
+        }
+        self.now = Some(self.now.map_or(echoed, |least| least.min(echoed)));
+    }
+
+    /// The smallest.
+    pub fn least(&self) -> Option<i64> {
+        [self.now, self.before].into_iter().flatten().min()
+    }
+}
+
 /// A sender view fed from elsewhere.
 #[derive(Debug, Clone, Default)]
 pub struct Elsewhere {
     /// The view.
     pub view: SenderView,
+    /// Where the time went, by the sender's own clock where it is known.
+    pub budget: Budget,
     waiting: VecDeque<(Ns, i64, u32, bool)>,
+    arriving: VecDeque<Arrival>,
 }
 
 /// Acknowledgements under way at most.
@@ -79,7 +133,38 @@ const MOST: usize = 4096;
 impl Elsewhere {
     /// A view that begins with what is known of the connection.
     pub fn new(una: i64, window: u32, snd_max: i64) -> Self {
-        Self { view: SenderView::new(una, window, snd_max), waiting: VecDeque::new() }
+        Self {
+            view: SenderView::new(una, window, snd_max),
+            budget: Budget::new(una, window, snd_max),
+            waiting: VecDeque::new(),
+            arriving: VecDeque::new(),
+        }
+    }
+
+    /// A packet of the receiver passed the capture at `arrival.at`, for the budget of time.
+    pub fn on_arrival(&mut self, arrival: Arrival) {
+        if self.arriving.len() >= MOST {
+            self.arriving.pop_front();
+        }
+        self.arriving.push_back(arrival);
+    }
+
+    /// Data left the sender; `rtt` is the smallest time from the capture to the sender and back.
+    pub fn on_departure(&mut self, departure: &Departure, rtt: Span) {
+        while let Some(&arrival) = self.arriving.front()
+            && arrival.at + rtt.0 <= departure.at
+        {
+            self.arriving.pop_front();
+            self.budget.on_arrival(&Arrival { at: arrival.at + rtt.0, ..arrival }, departure.mss);
+        }
+        self.budget.on_departure(departure);
+    }
+
+    /// The transfer is over: what is still under way arrives.
+    pub fn on_end(&mut self, mss: u32, rtt: Span) {
+        while let Some(arrival) = self.arriving.pop_front() {
+            self.budget.on_arrival(&Arrival { at: arrival.at + rtt.0, ..arrival }, mss);
+        }
     }
 
     /// A packet of the receiver passed the capture towards the sender.
@@ -104,7 +189,9 @@ impl Elsewhere {
     /// The clock stepped.
     pub fn on_clock_step(&mut self) {
         self.waiting.clear();
+        self.arriving.clear();
         self.view.on_clock_step();
+        self.budget.on_clock_step();
     }
 }
 

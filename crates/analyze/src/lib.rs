@@ -12,9 +12,11 @@ mod delivery;
 mod distribution;
 mod elsewhere;
 mod engine;
+mod exchanges;
 mod loss;
 mod meter;
 mod over_time;
+mod phases;
 mod policing;
 mod profile;
 mod rto;
@@ -35,11 +37,15 @@ pub use capture_point::{At, CapturePoint, CapturePointSource, Location};
 pub use connection_row::ConnectionRow;
 pub use delivery::{Delivery, Rates};
 pub use distribution::Distribution;
-pub use elsewhere::{Elsewhere, SenderClock};
+pub use elsewhere::{Elsewhere, Recent, SenderClock};
 pub use engine::{Rows, SHARDS, Shards, shard_of};
+pub use exchanges::{Exchange, Exchanges};
 pub use loss::{Losses, Silence, Silences};
 pub use meter::{Ended, Meter, Options};
 pub use over_time::TimeWeighted;
+pub use phases::{
+    Account, Arrival, Budget, Change, Departure, Level, Phase, STATES, Sending, State, Whole,
+};
 pub use policing::{Policed, Policing, RoundTrips};
 pub use profile::{Bend, Floor, FloorStep, Profile};
 pub use rto::{Rto, RtoValues};

@@ -6,7 +6,7 @@ use trustbed_units::Span;
 use crate::capture_point::{At, Location};
 use crate::series::Series;
 use crate::transfer_row::{Charts, Times, Trail, TransferRow};
-use crate::{Floor, Options, Path, SenderView, Transfer};
+use crate::{Floor, Options, Path, SenderView, Transfer, Whole};
 
 /// A transfer of less than this many bytes is not judged.
 const LEAST_BYTES: u64 = 64_000;
@@ -19,6 +19,14 @@ const INITIAL_WINDOW: f64 = 10.0;
 const IDLE_OPEN_WINDOW_PERIODS: f64 = 4.0;
 /// … and above this many nanoseconds.
 const IDLE_OPEN_WINDOW_LEAST: f64 = 1e6;
+/// The smallest time from the capture to the sender and back.
+fn nearest(echo: &crate::Distribution, opening: Option<Span>) -> Span {
+    let known = [echo.min().map(Span), opening];
+    known.into_iter().flatten().min().unwrap_or(Span::ZERO)
+}
+
+/// The longest set-up that counts.
+const MINUTE: Span = Span::from_secs(60);
 /// Capacity is read from the delivery rate when P10/P90 is at least this …
 const STEADY: f64 = 0.9;
 /// … and the pipe was full for at least this share …
@@ -63,6 +71,7 @@ impl TransferRow {
             row.judgeable(duration);
             if !row.too_short {
                 row.shaped(&mut transfer, duration, at);
+                row.accounted(connection, &mut transfer, duration);
             }
         } else {
             row.too_short = true;
@@ -126,10 +135,13 @@ impl TransferRow {
         let here = (self.rtt.min.map(|m| m as f64), self.rtt.mean);
         // The path to the sender: its smallest time is the path's; a mean would hold the sender's
         // own pauses.
-        let there = (self.echo.min.map(|m| m as f64), self.echo.p50);
+        let opening = transfer.opening.map(|rtt| rtt.0 as f64);
+        let least = [self.echo.min.map(|m| m as f64), opening];
+        let there = (least.into_iter().flatten().min_by(f64::total_cmp), self.echo.p50.or(opening));
+        let echoed = if self.echo.count > 0 { "timestamp_echo" } else { "handshake" };
         (self.rtt_base, self.rtt_mean, self.rtt_source) = match at {
             At::Sender | At::Unknown => (here.0, here.1, "acknowledgements"),
-            At::Receiver => (there.0, there.1, "timestamp_echo"),
+            At::Receiver => (there.0, there.1, echoed),
             At::Middle => (plus(here.0, there.0), plus(here.1, there.1), "both_halves"),
         };
         if self.rtt_base.is_none() {
@@ -267,12 +279,6 @@ impl TransferRow {
             .max(IDLE_OPEN_WINDOW_PERIODS * f64::from(self.mss) / fast * 1e9)
             .max(IDLE_OPEN_WINDOW_LEAST);
         self.idle_open_window_at_rate_fraction = Some(share(view.response.above(finer).1));
-        let application = view.response_idle.above(base).1;
-        let host = (idle_open_window.1 - view.response_idle.above(base.max(threshold)).1).max(0.0);
-        self.shares = Some(partition(
-            &[application, view.blocked as f64, view.recovering as f64, host],
-            whole,
-        ));
     }
 
     /// What changed over the transfer's time, and what happened just before losses.
@@ -295,6 +301,37 @@ impl TransferRow {
         self.floor_step = transfer.profile.floor_step(duration, floor);
         self.owd_increase = transfer.clock.tick().and_then(|tick| transfer.profile.rise(tick));
         self.window_shrunk = Some(transfer.window.shrunk(duration).clamp(0.0, 1.0));
+    }
+
+    /// Where the time went.
+    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a round trip")]
+    fn accounted(
+        &mut self,
+        connection: &Connection<Transfer>,
+        transfer: &mut Transfer,
+        duration: Span,
+    ) {
+        let handshake = &connection.handshake;
+        let opened = handshake.syn.zip(handshake.ack.or(handshake.syn_ack));
+        let opening = opened.map_or(0, |(syn, open)| (open - syn).0.clamp(0, MINUTE.0));
+        let whole = Whole {
+            handshake: opening,
+            end: duration.0,
+            base: self.rtt_base,
+            mss: f64::from(self.mss),
+            known: !matches!(self.at, At::Unknown),
+        };
+        let account = match (self.at, transfer.far.as_deref_mut()) {
+            (At::Receiver | At::Middle, Some(far)) => {
+                far.on_end(self.mss, nearest(&transfer.echo, transfer.opening));
+                far.budget.account(&whole)
+            }
+            (At::Receiver | At::Middle, None) => return,
+            _ => transfer.budget.account(&whole),
+        };
+        self.account = Some(account);
+        self.exchanges = transfer.exchanges.all().to_vec();
+        self.exchanges_more = transfer.exchanges.more;
     }
 
     fn judgeable(&mut self, duration: Span) {
@@ -321,15 +358,6 @@ impl TransferRow {
             rtt_base: self.rtt_base.map(|r| Span(r as i64)),
         })
     }
-}
-
-/// Application, receiver window, loss recovery and host as shares of `whole`; the rest is the
-/// path's. The shares sum to 1.
-fn partition(parts: &[f64; 4], whole: f64) -> [f64; 5] {
-    let sum: f64 = parts.iter().sum();
-    let whole = whole.max(sum);
-    let [application, window, recovery, host] = parts.map(|p| p / whole);
-    [application, window, recovery, host, (1.0 - application - window - recovery - host).max(0.0)]
 }
 
 fn plus(a: Option<f64>, b: Option<f64>) -> Option<f64> {

@@ -10,8 +10,9 @@ use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferI
 use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
-    Answers, At, Bucket, Category, Delivery, Distribution, Drawn, Elsewhere, Options, Passing,
-    Policing, Profile, RoundTrips, Rto, SenderClock, SenderView, Sent, Step, Stroke, Turn,
+    Answers, Arrival, At, Bucket, Budget, Category, Delivery, Departure, Distribution, Drawn,
+    Elsewhere, Exchanges, Options, Passing, Policing, Profile, Recent, RoundTrips, Rto,
+    SenderClock, SenderView, Sending, Sent, Step, Stroke, Turn,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -57,12 +58,20 @@ pub struct Transfer {
     pub(crate) answers: Answers,
     pub(crate) bucket: Bucket,
     pub(crate) policing: Policing,
+    pub(crate) budget: Budget,
+    pub(crate) exchanges: Exchanges,
+    /// Times to the sender and back of late.
+    recent: Recent,
+    /// How long the last data had been under way to the capture beyond the least.
+    lag: i64,
     pub(crate) profile: Profile,
     pub(crate) clock: SenderClock,
     pub(crate) far: Option<Box<Elsewhere>>,
     /// Holes filled by what had been sent before the data behind them: overtaken, not lost.
     pub(crate) overtaken: u32,
     pub(crate) echo: Distribution,
+    /// From the handshake: capture point to the sender of the data and back.
+    pub(crate) opening: Option<Span>,
     pub(crate) rtt_timestamp: (u64, i64, i64),
     pub(crate) refused: Refused,
     pub(crate) delack_suspects: u32,
@@ -108,11 +117,16 @@ impl Transfer {
             answers: Answers::default(),
             bucket: Bucket::default(),
             policing: Policing::default(),
+            budget: Budget::new(stream.una, peer.window, segment.start),
+            exchanges: Exchanges::default(),
+            recent: Recent::default(),
+            lag: 0,
             profile: Profile::default(),
             clock: SenderClock::default(),
             far: None,
             overtaken: 0,
             echo: Distribution::default(),
+            opening: to_sender(sight),
             rtt_timestamp: (0, 0, i64::MAX),
             refused: Refused::default(),
             delack_suspects: 0,
@@ -213,6 +227,7 @@ impl Transfer {
             self.note_new(segment);
         }
         self.note_exchange(sight, segment);
+        self.exchanges.on_data(since(self.start, segment.now), segment);
         self.answers.on_passing(
             now,
             segment.length >= mss,
@@ -237,8 +252,10 @@ impl Transfer {
         };
         let in_recovery = self.losses.in_recovery(stream.una);
         let turn = self.near.on_send(&sent, in_recovery);
+        let departure = self.departure(sight, segment);
+        self.budget.on_departure(&departure);
         if self.watches_far(sight) {
-            self.on_data_far(sight, sent, segment, in_recovery);
+            self.on_data_far(sight, sent, segment, (in_recovery, departure));
         }
         if let Some(tsval) = segment.tsval {
             self.clock.on_data(tsval, now);
@@ -248,6 +265,32 @@ impl Transfer {
         self.last_length = segment.length;
         if rows.is_some() || self.series.is_some() {
             self.draw_data(sight, segment, turn, rows);
+        }
+    }
+
+    /// The segment as its sender sent it: data that waited between the sender's stack and the
+    /// capture, by the sender's own clock, left that much earlier.
+    #[inline]
+    fn departure(&mut self, sight: &Sight<'_>, segment: &Segment) -> Departure {
+        self.lag = segment.tsval.map_or(0, |tsval| self.clock.lag(tsval, segment.now));
+        let sending = match (segment.class, segment.cause) {
+            (Class::Retransmission, Cause::Spurious) if segment.end() <= sight.stream.una => {
+                Sending::Needless
+            }
+            (Class::Retransmission, Cause::Timeout | Cause::TailLossProbe) => Sending::Timer,
+            (Class::Retransmission, _) | (Class::Fill, Cause::LostUpstream) => Sending::Repair,
+            _ => Sending::New,
+        };
+        Departure {
+            at: since(self.start, segment.now).0 - self.lag,
+            end: segment.end(),
+            length: segment.length,
+            mss: sight.stream.mss(),
+            sending,
+            base: self.rtt.min(),
+            smoothed: self.rto.srtt().map(|srtt| srtt.0),
+            lag: self.lag,
+            afar: false,
         }
     }
 
@@ -333,6 +376,7 @@ impl Transfer {
 
     fn on_echo(&mut self, segment: &Segment, echoed: Span, rows: Rows<'_>) {
         self.echo.add(echoed.0);
+        self.recent.add(segment.now, (echoed.0 - self.lag).max(0));
         self.answers.on_echo(echoed);
         self.profile.on_echo(since(self.start, segment.now), echoed);
         if let Some(rows) = rows {
@@ -370,7 +414,7 @@ impl Transfer {
         sight: &Sight<'_>,
         mut sent: Sent,
         segment: &Segment,
-        in_recovery: bool,
+        (in_recovery, departure): (bool, Departure),
     ) {
         let Some(rtt) = rtt_to_sender(sight) else { return };
         if let (Some(tsval), Some((last, then)), Some(tick)) =
@@ -386,6 +430,9 @@ impl Transfer {
             .get_or_insert_with(|| Box::new(Elsewhere::new(stream.una, sight.peer.window, start)));
         sent.rtt_base = self.echo.min().map(Span);
         far.on_data(&sent, rtt, in_recovery);
+        let recent = self.recent.least().map_or(rtt, |recent| Span(recent.max(rtt.0)));
+        let base = Some(recent.0 + self.rtt.min().unwrap_or(0));
+        far.on_departure(&Departure { base, smoothed: base, afar: true, ..departure }, recent);
     }
 
     /// A packet of the receiver was seen. A SYN-ACK is good for its round-trip time only: its
@@ -400,6 +447,7 @@ impl Transfer {
         }
         let in_recovery = self.losses.in_recovery(stream.una);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
+        self.note_arrival(ack, mss);
         self.answers.on_ack(ack.now, (stream.una, stream.snd_max), ack.advanced > 0, ack.duplicate);
         if ack.advanced > 0 {
             self.silences.on_progress(ack.now, true);
@@ -426,6 +474,32 @@ impl Transfer {
                 edge: offset + i64::from(ack.window),
             });
         }
+    }
+
+    /// A packet of the receiver, for the budget of time and for exchanges.
+    #[inline]
+    fn note_arrival(&mut self, ack: &Ack, mss: u32) {
+        let at = since(self.start, ack.now);
+        let rtt = match ack.rtt {
+            RttOutcome::Sample { rtt, .. } => Some(rtt.0),
+            RttOutcome::NotPositive => Some(0),
+            _ => None,
+        };
+        let delay = rtt.map(|rtt| rtt + self.lag);
+        let arrival = Arrival {
+            at: at.0,
+            una: ack.una,
+            window: ack.window,
+            data: ack.data,
+            marked: ack.marked,
+            delay,
+            sent: delay.map(|delay| at.0 - delay),
+        };
+        self.budget.on_arrival(&arrival, mss);
+        if let Some(far) = &mut self.far {
+            far.on_arrival(arrival);
+        }
+        self.exchanges.on_ack(at, ack.una, ack.data);
     }
 
     /// A retransmission turned out to have been unnecessary.
@@ -571,6 +645,7 @@ impl Transfer {
         self.answers.on_clock_step();
         self.bucket.on_clock_step();
         self.policing.on_clock_step();
+        self.budget.on_clock_step();
         self.profile.on_clock_step();
     }
 }
@@ -585,22 +660,23 @@ fn bump(counter: &mut u32) -> bool {
     false
 }
 
-/// The smallest time from the capture point to the sender of the data and back.
-fn rtt_to_sender(sight: &Sight<'_>) -> Option<Span> {
+/// The handshake's time from the capture point to the sender of the data and back.
+fn to_sender(sight: &Sight<'_>) -> Option<Span> {
     let handshake = if sight.direction == sight.initiator {
         sight.handshake.to_initiator()
     } else {
         sight.handshake.to_responder()
     };
-    [
-        Some(sight.stream.nearest_echo),
-        Some(sight.peer.nearest_answer),
-        handshake.filter(|t| *t > Span::ZERO),
-    ]
-    .into_iter()
-    .flatten()
-    .filter(|t| *t != Span::MAX)
-    .min()
+    handshake.filter(|t| *t > Span::ZERO)
+}
+
+/// The smallest time from the capture point to the sender of the data and back.
+fn rtt_to_sender(sight: &Sight<'_>) -> Option<Span> {
+    [Some(sight.stream.nearest_echo), Some(sight.peer.nearest_answer), to_sender(sight)]
+        .into_iter()
+        .flatten()
+        .filter(|t| *t != Span::MAX)
+        .min()
 }
 
 /// Whether the capture is so far from the sender that the sender's view must be reconstructed.

@@ -3,7 +3,7 @@
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{Bits, Options, Packet, TcpFlags};
 
-use crate::stream::Acknowledged;
+use crate::stream::{AT_ONCE, Acknowledged};
 use crate::table::Observer;
 use crate::{Ack, FlowKey, Stream};
 
@@ -64,13 +64,20 @@ pub struct Handshake {
 impl Handshake {
     /// From SYN to SYN-ACK: capture point to responder and back.
     pub fn to_responder(&self) -> Option<Span> {
-        if self.syn_repeated || self.crossed { None } else { Some(self.syn_ack? - self.syn?) }
+        let unclear = self.syn_repeated || self.crossed;
+        (!unclear).then(|| Some(at_once(self.syn_ack? - self.syn?))).flatten()
     }
 
     /// From SYN-ACK to the initiator's answer.
     pub fn to_initiator(&self) -> Option<Span> {
-        if self.syn_ack_repeated || self.crossed { None } else { Some(self.ack? - self.syn_ack?) }
+        let unclear = self.syn_ack_repeated || self.crossed;
+        (!unclear).then(|| Some(at_once(self.ack? - self.syn_ack?))).flatten()
     }
+}
+
+/// An answer with the timestamp of what it answers came at once.
+fn at_once(time: Span) -> Span {
+    if time == Span::ZERO { AT_ONCE } else { time }
 }
 
 /// One-bit facts about a connection.
@@ -498,5 +505,7 @@ fn ack_event(
         rtt: if fragment { crate::RttOutcome::None } else { acknowledged.rtt },
         rtt_timestamp: answered,
         opening: packet.flags.any(TcpFlags::SYN),
+        data: packet.payload > 0,
+        marked: packet.flags.any(TcpFlags::ECE) && !packet.flags.any(TcpFlags::SYN),
     }
 }

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 use trustbed_units::{Ns, Span};
 
+use crate::stream::AT_ONCE;
+
 /// Timestamp values that were sent and not yet echoed.
 #[derive(Debug, Clone, Default)]
 pub struct Echo {
@@ -46,7 +48,7 @@ impl Echo {
             if tsval == tsecr {
                 self.waiting.pop_front();
                 let sample = now - sent;
-                return (sample > Span::ZERO && sample <= STALE).then_some(sample);
+                return (sample >= Span::ZERO && sample <= STALE).then(|| sample.max(AT_ONCE));
             }
             if !newer(tsecr, tsval) {
                 return None;

@@ -118,6 +118,8 @@ pub struct Seen {
 /// A field further than this from where it is expected is ignored (RFC 793 windows are smaller than
 /// 2³⁰).
 const WILD: i64 = 1 << 30;
+/// An answer with the timestamp of what it answers.
+pub(crate) const AT_ONCE: Span = Span(1);
 /// Two equal packets closer than this are one packet captured twice.
 const DUPLICATE_MICROS: u32 = 1000;
 

@@ -6,7 +6,10 @@ use trustbed_analyze::{
     Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferRow, host_overlap,
     host_stalls,
 };
-use trustbed_record::{Reader, RecordError, Spool, connections, rtt, segments, spacing, transfers};
+use trustbed_record::{
+    Reader, RecordError, Spool, connections, exchange_rows, exchanges, phase_rows, phases, rtt,
+    segments, spacing, transfers,
+};
 
 /// Sums over all connections, for the findings about the capture.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +41,8 @@ pub(crate) struct Collected {
     pub(crate) connections: Reader,
     /// Transfers that can be judged, then those too short to be.
     pub(crate) transfers: [Reader; 2],
+    pub(crate) phases: Reader,
+    pub(crate) exchanges: Reader,
     pub(crate) samples: Option<[Reader; 3]>,
     pub(crate) charts: HashMap<String, (TransferRow, Box<Charts>)>,
     pub(crate) totals: Totals,
@@ -102,6 +107,7 @@ impl Collector {
         let stalls = host_stalls(&self.trails);
         let overlaps: HashMap<_, _> = host_overlap(&self.trails).into_iter().collect();
         let mut judged = Spool::new(transfers());
+        let (mut phases, mut exchanges) = (Spool::new(phases()), Spool::new(exchanges()));
         let mut charts = HashMap::new();
         for mut row in self.judged.drain(..) {
             row.host_overlap = overlaps.get(&row.id).copied();
@@ -110,6 +116,8 @@ impl Collector {
                 .filter(|s| s.transfers.contains(&row.id))
                 .map(|s| s.to - s.from)
                 .collect();
+            phase_rows(&row).try_for_each(|phase| phases.push(phase))?;
+            exchange_rows(&row).try_for_each(|exchange| exchanges.push(exchange))?;
             if let Some(drawn) = row.charts.take() {
                 charts.insert(row.id.to_string(), (row.clone(), drawn));
             }
@@ -125,6 +133,8 @@ impl Collector {
         Ok(Collected {
             connections: self.connections.finish()?,
             transfers,
+            phases: phases.finish()?,
+            exchanges: exchanges.finish()?,
             samples,
             charts,
             totals: self.totals,

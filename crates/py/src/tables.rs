@@ -75,6 +75,10 @@ pub(crate) struct Analysis {
     #[pyo3(get)]
     transfers: Py<Table>,
     #[pyo3(get)]
+    phases: Py<Table>,
+    #[pyo3(get)]
+    exchanges: Py<Table>,
+    #[pyo3(get)]
     rtt: Option<Py<Table>>,
     #[pyo3(get)]
     spacing: Option<Py<Table>>,
@@ -174,6 +178,8 @@ fn analysis(
         problems: facts::problems(py, read)?.unbind(),
         connections: table(vec![collected.connections])?,
         transfers: table(collected.transfers.into())?,
+        phases: table(vec![collected.phases])?,
+        exchanges: table(vec![collected.exchanges])?,
         rtt,
         spacing,
         segments,

@@ -6,6 +6,7 @@
 
 mod column;
 mod connections;
+mod phases;
 mod samples;
 mod spool;
 mod text;
@@ -14,6 +15,7 @@ mod two_point;
 
 pub use column::{Column, Table, Values};
 pub use connections::connections;
+pub use phases::{ExchangeRow, PhaseRow, exchange_rows, exchanges, phase_rows, phases};
 pub use samples::{rtt, segments, spacing};
 pub use spool::{Reader, RecordError, Spool};
 pub use text::address;
@@ -25,6 +27,8 @@ pub fn schemas() -> Vec<(&'static str, arrow::datatypes::SchemaRef)> {
     vec![
         ("connections", connections().schema()),
         ("transfers", transfers().schema()),
+        ("phases", phases().schema()),
+        ("exchanges", exchanges().schema()),
         ("two_point", two_point().schema()),
         ("rtt", rtt().schema()),
         ("spacing", spacing().schema()),

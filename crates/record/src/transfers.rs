@@ -5,6 +5,7 @@ use trustbed_analyze::TransferRow;
 use crate::text::address;
 use crate::{Column, Table};
 
+mod budget;
 mod limits;
 mod packets;
 mod timing;
@@ -23,6 +24,7 @@ pub fn transfers() -> Table<TransferRow> {
         limits::loss(),
         limits::policing(),
         limits::limits(),
+        budget::budget(),
     ];
     Table { name: "transfers", columns: parts.into_iter().flatten().collect() }
 }

@@ -7,7 +7,7 @@
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{Options, Packet, TcpFlags};
 
-use super::{Stream, WILD, hole};
+use super::{AT_ONCE, Stream, WILD, hole};
 
 /// Whether an acknowledgement allowed a round-trip sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,10 @@ pub struct Ack {
     /// It is a SYN-ACK that acknowledges data (a SYN with payload, RFC 7413): good for a round-trip
     /// time and for nothing else, because the window of a SYN counts in no statistic.
     pub opening: bool,
+    /// It carried data of the receiver's own.
+    pub data: bool,
+    /// It echoed a congestion mark (ECN, RFC 3168).
+    pub marked: bool,
 }
 
 /// What an acknowledgement did to the data's direction.
@@ -162,6 +166,11 @@ impl Stream {
         }
         let rtt = now - sent;
         if rtt <= Span::ZERO {
+            if rtt == Span::ZERO {
+                // No round trip can be read from it, but whoever answers within the same stamp is
+                // beside the capture: simulators answer in no time.
+                self.nearest_answer = AT_ONCE;
+            }
             return RttOutcome::NotPositive;
         }
         self.nearest_answer = self.nearest_answer.min(rtt);

@@ -185,30 +185,6 @@ pub(super) fn limits() -> Vec<Column<Row>> {
             "share of D idle for at least R₀ after a short segment with nothing in flight (T-RAT)",
             |r| r.app_limited_fraction,
         ),
-        Column::float("share_application", "ratio", "share of D limited by the application", |r| {
-            r.shares.map(|s| s[0])
-        }),
-        Column::float(
-            "share_receiver_window",
-            "ratio",
-            "share of D limited by the receiver's window",
-            |r| r.shares.map(|s| s[1]),
-        ),
-        Column::float("share_loss_recovery", "ratio", "share of D in loss recovery", |r| {
-            r.shares.map(|s| s[2])
-        }),
-        Column::float(
-            "share_host",
-            "ratio",
-            "share of D idle with an open window: limited by the sending host",
-            |r| r.shares.map(|s| s[3]),
-        ),
-        Column::float(
-            "share_path",
-            "ratio",
-            "remaining share of D: limited by the path and the congestion window",
-            |r| r.shares.map(|s| s[4]),
-        ),
         Column::truth(
             "slow_start",
             "true if the transfer ended before slow start reached the bound: no loss and too few \

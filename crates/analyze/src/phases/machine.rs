@@ -1,0 +1,641 @@
+//! The machine that cuts a transfer's time into pieces, in the order in which its sender saw
+//! things.
+
+use std::collections::VecDeque;
+
+use super::changes::Changes;
+use super::pieces::{Kind, Measured, Pieces};
+use crate::Distribution;
+
+/// A silence is the sender's own from this many of its usual reactions on …
+const REACTIONS: i64 = 4;
+/// … and from this part of the base round trip on …
+const ROUND_TRIP_PART: i64 = 4;
+/// … or this long on a longer path.
+const CLEARLY_IDLE: i64 = 5_000_000;
+/// Shorter silences are nobody's: a kernel's own work.
+const PROMPT: i64 = 500_000;
+/// The same from elsewhere: the sender's clock ticks in milliseconds.
+const AFAR: i64 = 2_000_000;
+/// The sender's clock may be read this late.
+const BURST_PART: i64 = 4;
+/// A window below this share of the largest so far has shrunk.
+const SHRUNK: f64 = 0.75;
+/// One in this many delays is entered in their distribution.
+const SAMPLED: u32 = 4;
+/// Segments over which the rate of acknowledgements is read.
+const TRAIN: i64 = 8;
+/// Segments over which the rate of departures is read.
+const DEPARTURES: i64 = 16;
+/// Packets' times by which a delay stands above its floor where a queue is.
+const QUEUED_PACKETS: f64 = 3.0;
+/// Acknowledgements this much closer than the data were sent have waited at the receiver.
+const COMPRESSED: i64 = 4;
+/// … for this long at least.
+const WITHHELD: i64 = 10_000_000;
+/// … and for this many of the usual intervals between acknowledgements.
+const INTERVALS: i64 = 8;
+/// Segments that they acknowledge at least.
+const WITHHELD_SEGMENTS: i64 = 4;
+/// Data that leave within this time are one train.
+const TRAIN_GAP: i64 = 1_000_000;
+/// Trains outstanding that are kept.
+const TRAINS: usize = 512;
+/// Levels at losses that are kept.
+const LEVELS: usize = 256;
+
+/// How data came to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    /// For the first time.
+    New,
+    /// Again, after acknowledgements had shown a loss.
+    Repair,
+    /// Again, because the timer ran out.
+    Timer,
+    /// Again, although a round trip ago it had been acknowledged.
+    Needless,
+}
+
+/// Data left the sender. Times are in nanoseconds after the first data, as the sender saw them.
+#[derive(Debug, Clone, Copy)]
+pub struct Departure {
+    /// When.
+    pub at: i64,
+    /// One past the last byte.
+    pub end: i64,
+    /// Payload bytes.
+    pub length: u32,
+    /// The largest segment.
+    pub mss: u32,
+    /// Why.
+    pub sending: Sending,
+    /// The smallest round trip so far.
+    pub base: Option<i64>,
+    /// The smoothed round trip.
+    pub smoothed: Option<i64>,
+    /// How long the data had been under way to the capture beyond the least.
+    pub lag: i64,
+    /// The sender's view is reconstructed from elsewhere.
+    pub afar: bool,
+}
+
+/// A packet of the receiver reached the sender.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// When.
+    pub at: i64,
+    /// Everything below is acknowledged.
+    pub una: i64,
+    /// The window that it advertises.
+    pub window: u32,
+    /// It carried data.
+    pub data: bool,
+    /// It echoed a congestion mark.
+    pub marked: bool,
+    /// The delay of the data that it acknowledges, if that was measured.
+    pub delay: Option<i64>,
+    /// When these data had left.
+    pub sent: Option<i64>,
+}
+
+/// Level of outstanding data and delay when a loss began to be repaired.
+#[derive(Debug, Clone, Copy)]
+pub struct Level {
+    /// Bytes outstanding.
+    pub flight: i64,
+    /// The last delay before, in nanoseconds.
+    pub delay: Option<i64>,
+}
+
+/// The pieces of one transfer.
+#[derive(Debug, Clone, Default)]
+pub struct Budget {
+    una: i64,
+    high: i64,
+    window: u32,
+    largest: u32,
+    /// Time up to here belongs to a piece.
+    until: Option<i64>,
+    short: bool,
+    open_since: Option<i64>,
+    all_acknowledged: Option<i64>,
+    first_advance: Option<i64>,
+    last_receive: Option<i64>,
+    peer: Option<(i64, i64)>,
+    recovery: Option<i64>,
+    unanswered: u32,
+    reaction: i64,
+    afar: bool,
+    round_end: i64,
+    cut: bool,
+    /// A time without answers that a burst may turn out to follow.
+    held: Option<Silence>,
+    /// Most outstanding in the last round.
+    flight: i64,
+    measured: Measured,
+    last_delay: Option<i64>,
+    least_delay: Option<i64>,
+    train: Option<(i64, i64, i64, i64)>,
+    departures: Option<(i64, i64)>,
+    /// First offset and time of the data that left, a millisecond's worth together.
+    trains: VecDeque<(i64, i64)>,
+    burst: Option<Burst>,
+    last_advance: Option<i64>,
+    /// Running median of the time between acknowledgements that advance.
+    interval: i64,
+    /// Departures since a silence that is the sender's only if they restore what was outstanding.
+    silence: Option<Silence>,
+    measured_delays: u32,
+    pub(crate) delays: Distribution<7>,
+    pub(crate) lag: (i64, u32),
+    pub(crate) changes: Changes,
+    pub(crate) pieces: Pieces,
+    /// Rate at which the path delivered bursts, in bytes per second.
+    pub(crate) capacity: Distribution<7>,
+    /// Rate of departures, in bytes per second.
+    pub(crate) rate: Distribution<7>,
+    pub(crate) levels: Vec<Level>,
+    /// Acknowledgements that came together after a silence: how often, and the silences' sum.
+    pub(crate) withheld: (u32, i64),
+    /// Silences of the sender: how often, and the longest.
+    pub(crate) idle: (u32, i64),
+    /// Of them, those that ended without an arrival and with a full window's worth.
+    pub(crate) burst_after_idle: u32,
+    pub(crate) marks: u32,
+}
+
+/// A silence of a sender that is elsewhere: a late acknowledgement leaves one, too, unless all that
+/// was outstanding before follows at once.
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    piece: usize,
+    kind: Kind,
+    since: i64,
+    until: i64,
+    before: i64,
+}
+
+/// Acknowledgements that follow one another closely.
+#[derive(Debug, Clone, Copy)]
+struct Burst {
+    silence: i64,
+    begun: i64,
+    last: i64,
+    from: i64,
+    to: i64,
+    /// When the first and the last data that they acknowledge were sent.
+    sent: (i64, i64),
+}
+
+impl Budget {
+    /// What was known when the first data left.
+    pub fn new(una: i64, window: u32, high: i64) -> Self {
+        Self { una, high, window, largest: window, round_end: high, ..Self::default() }
+    }
+
+    /// Data left the sender.
+    #[inline]
+    pub fn on_departure(&mut self, departure: &Departure) {
+        let Some(until) = self.until else {
+            self.until = Some(departure.at);
+            self.sent(departure.at, departure);
+            return;
+        };
+        let at = departure.at.max(until);
+        match departure.sending {
+            Sending::New => self.on_new(at, departure),
+            Sending::Repair => self.on_repair(at, departure),
+            Sending::Timer => self.on_timer(at, departure),
+            Sending::Needless => {
+                let since = self.last_receive.map_or(until, |receive| receive.max(until));
+                self.settle(since, Kind::Clocked);
+                self.settle(at, Kind::IdleSender);
+            }
+        }
+        self.sent(at, departure);
+    }
+
+    fn on_new(&mut self, at: i64, departure: &Departure) {
+        let until = self.until.unwrap_or(at);
+        let full = self.full();
+        if self.recovery.is_some() {
+            self.settle(at, Kind::Recovery);
+            return;
+        }
+        let tolerance = self.tolerance(departure);
+        self.afar = departure.afar;
+        let open = self.open_since.map_or(at, |open| open.clamp(until, at));
+        if open > until {
+            self.settle(open, full);
+        }
+        let silent = at - open > tolerance;
+        if let Some(all) = self.all_acknowledged.filter(|all| *all <= at) {
+            self.after_all(at, all, tolerance);
+        } else if silent && self.short {
+            self.settle(at, Kind::IdleApplication);
+        } else {
+            let trigger = self.last_receive.map_or(open, |receive| receive.clamp(open, at));
+            self.settle(trigger, Kind::Clocked);
+            if at - trigger > tolerance {
+                self.settle_idle(at, Kind::IdleSender);
+            } else {
+                self.settle(at, Kind::Clocked);
+                self.held = None;
+                if let Some(first) = self.first_advance.map(|first| first.max(open))
+                    && at - first > tolerance
+                    && self.pieces.len() > 0
+                {
+                    self.held = Some(Silence {
+                        piece: self.pieces.len() - 1,
+                        kind: Kind::IdleSender,
+                        since: first,
+                        until: at,
+                        before: self.high - self.una,
+                    });
+                }
+            }
+        }
+        if let Some(receive) = self.last_receive {
+            self.react(at - receive.max(open));
+        }
+    }
+
+    /// Everything was acknowledged before these data left.
+    fn after_all(&mut self, at: i64, all: i64, tolerance: i64) {
+        match self.peer {
+            Some((_, last)) => {
+                self.settle(all.min(last), Kind::Clocked);
+                self.settle(last.min(at), if last > all { Kind::Peer } else { Kind::Clocked });
+                let asked = last.max(all).min(at);
+                self.settle(asked, Kind::Clocked);
+                let kind = if at - asked > tolerance { Kind::Think } else { Kind::Clocked };
+                self.settle(at, kind);
+            }
+            None => {
+                self.settle(all, Kind::Clocked);
+                if at - all.max(self.until.unwrap_or(all)) <= tolerance {
+                    self.settle(at, Kind::Clocked);
+                } else if self.short {
+                    self.settle_idle(at, Kind::IdleApplication);
+                } else {
+                    self.settle_idle(at, Kind::IdleSender);
+                }
+            }
+        }
+    }
+
+    fn on_repair(&mut self, at: i64, departure: &Departure) {
+        if self.recovery.is_none() {
+            self.lose(departure.mss);
+        }
+        self.settle(at, Kind::Recovery);
+    }
+
+    fn on_timer(&mut self, at: i64, departure: &Departure) {
+        if self.recovery.is_none() {
+            self.lose(departure.mss);
+        }
+        let until = self.until.unwrap_or(at);
+        if self.last_receive.is_none() {
+            self.unanswered += 1;
+            if self.unanswered >= 2 {
+                self.pieces.turn_last(Kind::Timeout, Kind::Outage);
+                self.settle(at, Kind::Outage);
+                return;
+            }
+        } else {
+            self.unanswered = 1;
+        }
+        let last = self.last_receive.unwrap_or(until);
+        let due = (last + departure.smoothed.unwrap_or(0)).clamp(until, at);
+        let full = self.full();
+        self.settle(due, if self.open_since.is_none() { full } else { Kind::Clocked });
+        self.settle(at, Kind::Timeout);
+    }
+
+    /// A loss begins to be repaired.
+    fn lose(&mut self, mss: u32) {
+        self.recovery = Some(self.high);
+        self.measured.losses += 1;
+        if self.levels.len() < LEVELS && self.high - self.una >= i64::from(mss) {
+            self.levels.push(Level { flight: self.high - self.una, delay: self.last_delay });
+        }
+    }
+
+    /// A packet of the receiver reached the sender.
+    #[inline]
+    pub fn on_arrival(&mut self, arrival: &Arrival, mss: u32) {
+        let Some(until) = self.until else {
+            (self.una, self.window) = (self.una.max(arrival.una), arrival.window);
+            self.largest = self.largest.max(arrival.window);
+            return;
+        };
+        let at = arrival.at.max(until);
+        if self.unanswered >= 2 {
+            self.settle(at, Kind::Outage);
+        }
+        self.unanswered = 0;
+        let advanced = arrival.una - self.una;
+        if advanced > 0 {
+            self.measured.delivered += advanced;
+            self.una = arrival.una;
+            self.first_advance.get_or_insert(at);
+        }
+        self.marks = self.marks.saturating_add(u32::from(arrival.marked));
+        self.window = arrival.window;
+        self.largest = self.largest.max(arrival.window);
+        self.last_receive = Some(at);
+        if arrival.data {
+            self.peer = Some((self.peer.map_or(at, |peer| peer.0), at));
+        }
+        if self.open_since.is_none() && self.room() >= i64::from(mss) {
+            self.open_since = Some(at);
+        }
+        if self.una >= self.high {
+            self.all_acknowledged.get_or_insert(at);
+        }
+        if let Some(delay) = arrival.delay {
+            self.delay(delay);
+        }
+        if advanced > 0 {
+            let sent = arrival.sent.zip(arrival.delay);
+            self.train(at, sent, mss);
+            self.compress(at, advanced, arrival.sent, mss);
+        }
+        if self.recovery.is_some_and(|recovery| self.una >= recovery) {
+            self.settle(at, Kind::Recovery);
+            self.recovery = None;
+        }
+        if self.una >= self.round_end {
+            self.cut = true;
+            self.flight = self.high - self.una;
+            self.round_end = self.high;
+        }
+    }
+
+    /// Nothing more was captured; the transfer ended with the acknowledgement at `at`.
+    pub fn on_end(&mut self, at: i64) {
+        let until = self.until.unwrap_or(at);
+        if at > until {
+            let kind = if self.unanswered >= 2 {
+                Kind::Outage
+            } else if self.recovery.is_some() {
+                Kind::Recovery
+            } else {
+                Kind::Clocked
+            };
+            self.settle(at, kind);
+        }
+        self.end_burst(i64::MAX);
+    }
+
+    /// The clock stepped: what lies on both sides of the step cannot be measured.
+    pub fn on_clock_step(&mut self) {
+        let kept = std::mem::take(self);
+        *self = Self {
+            una: kept.una,
+            high: kept.high,
+            window: kept.window,
+            largest: kept.largest,
+            pieces: kept.pieces,
+            capacity: kept.capacity,
+            rate: kept.rate,
+            ..Self::default()
+        };
+    }
+
+    fn room(&self) -> i64 {
+        self.una + i64::from(self.window) - self.high
+    }
+
+    /// What a full window means.
+    #[expect(clippy::cast_precision_loss, reason = "bytes of a window")]
+    fn full(&self) -> Kind {
+        if self.window < 536 {
+            Kind::ZeroWindow
+        } else if f64::from(self.window) < SHRUNK * f64::from(self.largest) {
+            Kind::ReceiverWindow
+        } else {
+            Kind::Window
+        }
+    }
+
+    /// Silences longer than this are no reaction.
+    fn tolerance(&self, departure: &Departure) -> i64 {
+        let part = departure.base.map_or(CLEARLY_IDLE, |base| base / ROUND_TRIP_PART);
+        (REACTIONS * self.reaction)
+            .min(8 * CLEARLY_IDLE)
+            .max(part.min(CLEARLY_IDLE))
+            .max(if departure.afar { AFAR } else { PROMPT })
+    }
+
+    /// The usual reaction, as a running median.
+    fn react(&mut self, reaction: i64) {
+        let step = (self.reaction / 16).max(1_000);
+        if reaction > self.reaction {
+            self.reaction += step;
+        } else {
+            self.reaction = (self.reaction - step).max(0);
+        }
+    }
+
+    /// The time until `at` was of `kind`.
+    #[inline]
+    fn settle(&mut self, at: i64, kind: Kind) {
+        let until = self.until.unwrap_or(at);
+        if at < until {
+            return;
+        }
+        let flight = self.high - self.una;
+        let cut = std::mem::take(&mut self.cut);
+        self.pieces.add((until, at), kind, cut, (flight, self.window), &mut self.measured);
+        self.until = Some(at);
+    }
+
+    fn settle_idle(&mut self, at: i64, kind: Kind) {
+        let since = self.until.unwrap_or(at);
+        if self.afar && kind == Kind::IdleSender {
+            self.cut = true;
+            self.settle(at, Kind::Clocked);
+            let before = self.flight.max(self.high - self.una);
+            self.silence =
+                Some(Silence { piece: self.pieces.len() - 1, kind, since, until: at, before });
+            return;
+        }
+        self.idle = (self.idle.0 + 1, self.idle.1.max(at - since));
+        self.settle(at, kind);
+    }
+
+    /// Whether the departures after a silence show that it was the sender's.
+    fn judge_silence(&mut self, at: i64, mss: i64) {
+        let Some(silence) = self.silence else { return };
+        let length = silence.until - silence.since;
+        if (at - silence.until) * BURST_PART > length {
+            self.silence = None;
+        } else if self.high - self.una >= (silence.before - mss).max(2 * mss) {
+            self.pieces.turn(silence.piece, silence.since, Kind::Clocked, silence.kind);
+            self.idle = (self.idle.0 + 1, self.idle.1.max(length));
+            self.silence = None;
+        }
+    }
+
+    /// Data have left; the next silence begins.
+    fn sent(&mut self, at: i64, departure: &Departure) {
+        let new = departure.end > self.high;
+        if new && self.trains.back().is_none_or(|&(_, then)| at - then >= TRAIN_GAP) {
+            if self.trains.len() >= TRAINS {
+                self.trains.pop_front();
+            }
+            self.trains.push_back((self.high, at));
+        }
+        self.high = self.high.max(departure.end);
+        let mss = i64::from(departure.mss);
+        self.lag = (self.lag.0.saturating_add(departure.lag), self.lag.1.saturating_add(1));
+        if new {
+            self.judge_silence(at, mss);
+            self.short = i64::from(departure.length) % mss != 0;
+            self.depart(at, mss);
+        }
+        self.open_since = (self.room() >= mss).then_some(at);
+        (self.all_acknowledged, self.first_advance) = (None, None);
+        (self.last_receive, self.peer) = (None, None);
+        if new && let Some(held) = self.held {
+            let late = (at - held.until) * BURST_PART > held.until - held.since;
+            if at - held.since > 8 * CLEARLY_IDLE && late {
+                self.held = None;
+            } else if self.high - self.una >= held.before - mss && !(self.afar && late) {
+                self.pieces.turn(held.piece, held.since, Kind::Clocked, held.kind);
+                self.idle.0 += 1;
+                self.burst_after_idle += 1;
+                self.held = None;
+            }
+        }
+    }
+
+    fn delay(&mut self, delay: i64) {
+        self.last_delay = Some(delay);
+        self.least_delay = Some(self.least_delay.map_or(delay, |least| least.min(delay)));
+        self.measured.delays.0 += delay;
+        self.measured.delays.1 += 1;
+        self.measured.delays.2 = self.measured.delays.2.min(delay);
+        self.measured_delays = self.measured_delays.wrapping_add(1);
+        if self.measured_delays % SAMPLED == 1 {
+            self.delays.add(delay);
+        }
+    }
+
+    /// The rate at which the path delivers, where a queue stood or the data had come faster.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "bytes per second of a train"
+    )]
+    fn train(&mut self, at: i64, sent: Option<(i64, i64)>, mss: u32) {
+        let Some((sent, delay)) = sent.filter(|_| self.recovery.is_none()) else {
+            self.train = None;
+            return;
+        };
+        let Some((then, from, left, before)) = self.train else {
+            self.train = Some((at, self.una, sent, delay));
+            return;
+        };
+        let bytes = self.una - from;
+        if bytes < TRAIN * i64::from(mss) {
+            return;
+        }
+        self.train = Some((at, self.una, sent, delay));
+        let passed = at - then;
+        if passed <= 0 {
+            return;
+        }
+        let rate = bytes as f64 * 1e9 / passed as f64;
+        let apart = sent - left;
+        let above = delay.min(before) - self.least_delay.unwrap_or(0);
+        let queued = above as f64 >= QUEUED_PACKETS * f64::from(mss) * 1e9 / rate;
+        if queued || 4 * apart <= 3 * passed {
+            self.capacity.add(rate as i64);
+            self.changes.add(at, self.una, rate);
+        }
+    }
+
+    /// How evenly data leave.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "bytes per second of departures"
+    )]
+    fn depart(&mut self, at: i64, mss: i64) {
+        let Some((then, from)) = self.departures else {
+            self.departures = Some((at, self.high));
+            return;
+        };
+        if self.high - from >= DEPARTURES * mss {
+            if at > then && self.recovery.is_none() {
+                self.rate.add(((self.high - from) as f64 * 1e9 / (at - then) as f64) as i64);
+            }
+            self.departures = Some((at, self.high));
+        }
+    }
+
+    /// Acknowledgements that come much closer together than their data were sent.
+    fn compress(&mut self, at: i64, advanced: i64, sent: Option<i64>, mss: u32) {
+        let last = self.last_advance.replace(at);
+        let interval = last.map_or(0, |last| at - last);
+        let step = (self.interval / 16).max(1_000);
+        self.interval += if interval > self.interval { step } else { -step.min(self.interval) };
+        let Some(sent) = sent.filter(|_| self.recovery.is_none()) else {
+            self.burst = None;
+            return;
+        };
+        let near = self.least_delay.map_or(PROMPT, |least| (least / 32).clamp(100_000, PROMPT));
+        if let Some(burst) = &mut self.burst
+            && at - burst.last <= near
+        {
+            (burst.last, burst.to, burst.sent.1) = (at, self.una, sent);
+            return;
+        }
+        self.end_burst(i64::from(mss));
+        if let Some(then) = last {
+            let first = self.left(self.una - advanced).unwrap_or(sent).min(sent);
+            self.burst = Some(Burst {
+                silence: at - then,
+                begun: at,
+                last: at,
+                from: self.una - advanced,
+                to: self.una,
+                sent: (first, sent),
+            });
+        }
+    }
+
+    /// When the train of data left that holds `offset`.
+    fn left(&mut self, offset: i64) -> Option<i64> {
+        let mut at = None;
+        while let Some(&(start, left)) = self.trains.front()
+            && start <= offset
+        {
+            at = Some(left);
+            self.trains.pop_front();
+        }
+        if let Some(left) = at {
+            self.trains.push_front((offset, left));
+        }
+        at
+    }
+
+    fn end_burst(&mut self, mss: i64) {
+        let Some(burst) = self.burst.take() else { return };
+        let apart = burst.sent.1 - burst.sent.0;
+        let together = burst.last - burst.begun;
+        if mss != i64::MAX
+            && burst.to - burst.from >= WITHHELD_SEGMENTS * mss
+            && apart >= WITHHELD
+            && burst.silence >= WITHHELD.max(INTERVALS * self.interval)
+            && together * COMPRESSED <= apart
+        {
+            self.withheld.0 += 1;
+            self.withheld.1 += apart.min(burst.silence);
+        }
+    }
+}
