@@ -27,10 +27,10 @@ VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
 class Packet:
     """One TCP packet and what is known about it.
 
-    `wrapping` names what is between link layer and IP header ("vlan", "mpls", "pppoe", "ip",
-    "gre", "vxlan", "geneve"). `header_cut` means that the snap length took a part of the TCP header
-    or of its options; `beyond_frame` counts the bytes that the IP header states and the frame never
-    had.
+    `wrapping` names what is between link layer and IP header ("vlan", "mpls", "pppoe", "ppp",
+    "wifi", "ip", "gre", "vxlan", "geneve"). `header_cut` means that the snap length took a part of
+    the TCP header or of its options; `beyond_frame` counts the bytes that the IP header states and
+    the frame never had.
     """
 
     frame: int
@@ -146,12 +146,31 @@ def _link(record: Record, link_type: int, frame: _Frame, seen: Sighting) -> None
         _ether(record, struct.unpack(">H", data[0:2])[0], frame.after(20), seen)
     elif link_type in (0, 108):
         _ip(record, frame.after(4), seen)
+    elif link_type in (9, 50):
+        _ppp(record, frame, seen)
     elif link_type in (12, 14, 101, 228, 229):
         _ip(record, frame, seen)
     elif link_type == 10 and data[13:19] == b"\xaa\xaa\x03\0\0\0":
         _ether(record, struct.unpack(">H", data[19:21])[0], frame.after(21, "fddi"), seen)
     else:
         seen.notes.append("link")
+
+
+def _ppp(record: Record, frame: _Frame, seen: Sighting) -> None:
+    """PPP, with or without the framing of RFC 1662 or of Cisco."""
+    if frame.data[:2] in (b"\x0f\0", b"\x8f\0"):
+        _ether(record, struct.unpack(">H", frame.data[2:4])[0], frame.after(4), seen)
+        return
+    if frame.data[:2] == b"\xff\x03":
+        frame = frame.after(2)
+    size = 1 if frame.data[0] & 1 else 2
+    protocol = int.from_bytes(frame.data[:size], "big")
+    if protocol in (0x0021, 0x0057):
+        _ip(record, frame.after(size, "ppp"), seen)
+    elif protocol in (0x0281, 0x0283):
+        _ether(record, 0x8847, frame.after(size, "ppp"), seen)
+    else:
+        seen.notes.append("not_ip")
 
 
 def _ether(record: Record, ether_type: int, frame: _Frame, seen: Sighting) -> None:
@@ -290,7 +309,22 @@ def _gre(record: Record, frame: _Frame, seen: Sighting) -> None:
             skip = 2 if inner.data[:2] == b"\xff\x03" else 0
             _ip(record, inner.after(skip + (1 if inner.data[skip] & 1 else 2)), seen)
             return
+    if 0x8200 <= protocol <= 0x83F0 and not protocol & 0xF:
+        _wifi(record, frame.after(header, "gre"), seen)
+        return
     _ether(record, protocol, frame.after(header, "gre"), seen)
+
+
+def _wifi(record: Record, frame: _Frame, seen: Sighting) -> None:
+    """IEEE 802.11, as Aruba's access points send it in GRE."""
+    kind, flags = frame.data[0], frame.data[1]
+    header = 24 + 6 * (flags & 3 == 3)
+    if kind & 0x80:
+        header += 6 if flags & 0x80 else 2
+    if kind & 0x4C == 0x08 and not flags & 0x44:
+        _ether(record, 0, frame.after(header, "wifi"), seen)
+    else:
+        seen.notes.append("not_ip")
 
 
 def _udp(record: Record, frame: _Frame, seen: Sighting) -> None:

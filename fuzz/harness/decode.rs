@@ -5,7 +5,7 @@
 use trustbed_units::Ns;
 use trustbed_wire::{Batch, DecodeOptions, Decoder, LinkType, Record};
 
-const LINKS: [LinkType; 7] = [
+const LINKS: [LinkType; 8] = [
     LinkType::Ethernet,
     LinkType::LinuxCooked,
     LinkType::LinuxCooked2,
@@ -13,6 +13,7 @@ const LINKS: [LinkType; 7] = [
     LinkType::Ipv4,
     LinkType::Ipv6,
     LinkType::Loopback,
+    LinkType::Ppp,
 ];
 
 /// Bytes in front of a frame: link type, flags, length on the wire, captured length.

@@ -220,7 +220,6 @@ fn link_name(number: u32) -> Option<&'static str> {
     Some(match number {
         6 => "IEEE 802.5 token ring",
         8 => "SLIP",
-        9 | 50 => "PPP",
         10 => "FDDI",
         51 => "PPPoE",
         100 | 11 => "ATM RFC 1483",

@@ -107,7 +107,9 @@ fn ether_type(record: &Record<'_>) -> Option<u16> {
         LinkType::Ethernet => 12,
         LinkType::LinuxCooked => 14,
         LinkType::LinuxCooked2 => 0,
-        LinkType::Loopback | LinkType::Raw | LinkType::Ipv4 | LinkType::Ipv6 => return None,
+        LinkType::Ppp | LinkType::Loopback | LinkType::Raw | LinkType::Ipv4 | LinkType::Ipv6 => {
+            return None;
+        }
     };
     let mut found = at(offset)?;
     // The tags of a cooked frame of version 2 stand behind its header of 20 bytes, those of others

@@ -1,5 +1,5 @@
 //! The fast path through a frame, for the shapes that nearly all packets have: Ethernet with up to
-//! two VLAN tags, Linux cooked, or bare IP; IPv4 without options and fragments or IPv6 without
+//! two VLAN tags, PPP, Linux cooked, or bare IP; IPv4 without options and fragments or IPv6 without
 //! extension headers; TCP or UDP with all headers captured.
 //!
 //! It answers or it does not: anything else, and anything that looks wrong, is left to
@@ -105,6 +105,7 @@ fn link<'a>(record: &Record<'a>) -> Option<Link<'a>> {
     let bytes = record.bytes;
     match record.link {
         LinkType::Ethernet => ethernet(bytes),
+        LinkType::Ppp => ppp(bytes),
         LinkType::LinuxCooked => {
             let (header, ip) = bytes.split_first_chunk::<16>()?;
             cooked([header[2], header[3]], [header[14], header[15]], ip)
@@ -141,6 +142,20 @@ fn ethernet(bytes: &[u8]) -> Option<Link<'_>> {
         rest = behind;
     }
     Some(Link { ip: rest, version: version(ether_type)?, vlan: vlan.unwrap_or(0) })
+}
+
+/// The uncompressed protocol numbers of IPv4 and IPv6, with and without HDLC-like framing.
+#[inline]
+const fn ppp(bytes: &[u8]) -> Option<Link<'_>> {
+    match bytes {
+        [0xff, 0x03, 0, 0x21, ip @ ..] | [0, 0x21, ip @ ..] => {
+            Some(Link { ip, version: 4, vlan: 0 })
+        }
+        [0xff, 0x03, 0, 0x57, ip @ ..] | [0, 0x57, ip @ ..] => {
+            Some(Link { ip, version: 6, vlan: 0 })
+        }
+        _ => None,
+    }
 }
 
 #[inline]
@@ -304,6 +319,8 @@ mod tests {
                 &[ethernet, &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0], &V4, &TCP],
                 inner
             ));
+            assert!(answers(LinkType::Ppp, &[&[0, 0x21], &V4, &TCP], inner));
+            assert!(answers(LinkType::Ppp, &[&[0xff, 3, 0, 0x57], &v6, &TCP], inner));
             assert!(answers(LinkType::LinuxCooked, &[&[0; 14], &[8, 0], &V4, &TCP], inner));
             assert!(answers(LinkType::LinuxCooked2, &[&[8, 0], &[0; 18], &V4, &TCP], inner));
             assert!(answers(LinkType::Raw, &[&V4, &TCP], inner));

@@ -8,6 +8,9 @@ pub enum LinkType {
     Loopback,
     /// Ethernet (1).
     Ethernet,
+    /// The point-to-point protocol, with or without the address and control bytes of HDLC-like
+    /// framing (9, as ns-3 and tunnel devices write it), or always with them, or with Cisco's (50).
+    Ppp,
     /// Raw IPv4 or IPv6 (101, and the DLT values 12 and 14 found in old files).
     Raw,
     /// Linux cooked capture v1 (113).
@@ -26,6 +29,7 @@ impl LinkType {
         match number {
             0 | 108 => Some(Self::Loopback),
             1 => Some(Self::Ethernet),
+            9 | 50 => Some(Self::Ppp),
             12 | 14 | 101 => Some(Self::Raw),
             113 => Some(Self::LinuxCooked),
             228 => Some(Self::Ipv4),

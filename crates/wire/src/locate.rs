@@ -1,12 +1,13 @@
-//! From the link layer to the IP header: Ethernet, VLAN tags, MPLS labels, `PPPoE`, LLC/SNAP, Linux
-//! cooked headers, BSD loopback.
+//! From the link layer to the IP header: Ethernet, VLAN tags, MPLS labels, `PPPoE`, PPP, LLC/SNAP,
+//! Linux cooked headers, BSD loopback, and IEEE 802.11 where a tunnel carries it.
 //!
-//! Not looked into: pseudowires and control words inside MPLS, `MACsec`, Wi-Fi.
+//! Not looked into: pseudowires and control words inside MPLS, `MACsec`, PPP's multilink and header
+//! compression.
 
 use etherparse::{Ethernet2HeaderSlice, SingleVlanHeaderSlice};
 
 use crate::frame::Frame;
-use crate::{LinkType, Skip};
+use crate::{LinkType, Skip, wifi};
 
 /// IP version that a lower layer announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(crate) enum Announced {
 pub(crate) enum Start {
     Link(LinkType),
     EtherType(u16),
+    /// An IEEE 802.11 frame without its frame check sequence.
+    Wifi,
 }
 
 /// Where the IP header is.
@@ -37,9 +40,11 @@ pub(crate) struct Located<'a> {
 /// `EtherType`.
 pub(crate) const NETLINK: u16 = 824;
 
-/// The point-to-point protocol numbers of IPv4 and IPv6 (RFC 1332, RFC 5072).
+/// The point-to-point protocol numbers of IPv4, IPv6 and MPLS (RFC 1332, RFC 5072, RFC 3032).
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
+const PPP_MPLS: u16 = 0x0281;
+const PPP_MPLS_MULTICAST: u16 = 0x0283;
 
 /// Goes through the link layer to the IP header.
 pub(crate) fn ip(start: Start, frame: Frame<'_>) -> Result<Located<'_>, Skip> {
@@ -58,10 +63,15 @@ pub(crate) fn ip(start: Start, frame: Frame<'_>) -> Result<Located<'_>, Skip> {
             let [high, low, _, _, _, _, _, _, kind_high, kind_low, ..] = *frame.chunk::<20>()?;
             cooked(frame.after(20), [kind_high, kind_low], [high, low])
         }
+        Start::Link(LinkType::Ppp) => framed_ppp(frame),
         Start::Link(LinkType::Loopback) => loopback(frame),
         Start::Link(LinkType::Raw) => Ok(located(frame, Announced::Either)),
         Start::Link(LinkType::Ipv4) => Ok(located(frame, Announced::Ipv4)),
         Start::Link(LinkType::Ipv6) => Ok(located(frame, Announced::Ipv6)),
+        Start::Wifi => {
+            let (frame, ether_type) = snap(wifi::body(frame)?)?;
+            ether(frame, ether_type)
+        }
     }
 }
 
@@ -133,9 +143,28 @@ fn mpls(mut frame: Frame<'_>) -> Result<Located<'_>, Skip> {
     }
 }
 
-/// A `PPPoE` session (RFC 2516) with the one-byte or two-byte protocol field of PPP.
+/// A `PPPoE` session (RFC 2516).
 fn pppoe(frame: Frame<'_>) -> Result<Located<'_>, Skip> {
-    let frame = frame.after_checked(6)?;
+    ppp(frame.after_checked(6)?)
+}
+
+/// A frame of link type PPP. What its first two bytes are shows whether HDLC-like framing (RFC
+/// 1662), Cisco's HDLC (RFC 1547, section 4.3.1) or no framing precedes the protocol field.
+fn framed_ppp(frame: Frame<'_>) -> Result<Located<'_>, Skip> {
+    match frame.bytes {
+        [0xff, 0x03, ..] => ppp(frame.after(2)),
+        // No protocol number of IP begins with these: the other half of the framing is missing.
+        [0xff | 0x0f | 0x8f] => Err(frame.missing(2)),
+        [0x0f | 0x8f, 0, ..] => {
+            let [.., high, low] = *frame.chunk::<4>()?;
+            ether(frame.after(4), u16::from_be_bytes([high, low]))
+        }
+        _ => ppp(frame),
+    }
+}
+
+/// What follows the one-byte or two-byte protocol field of PPP.
+fn ppp(frame: Frame<'_>) -> Result<Located<'_>, Skip> {
     let [first] = *frame.chunk::<1>()?;
     // An odd first byte is a whole protocol number (RFC 1661, protocol field compression).
     let (protocol, rest) = if first & 1 == 1 {
@@ -146,6 +175,7 @@ fn pppoe(frame: Frame<'_>) -> Result<Located<'_>, Skip> {
     match protocol {
         PPP_IPV4 => Ok(located(rest, Announced::Ipv4)),
         PPP_IPV6 => Ok(located(rest, Announced::Ipv6)),
+        PPP_MPLS | PPP_MPLS_MULTICAST => mpls(rest),
         _ => Err(Skip::NotIp),
     }
 }

@@ -1,7 +1,7 @@
-//! The packet inside a packet: IP-in-IP (RFC 2003, RFC 4213), GRE (RFC 2784, RFC 2890) with ERSPAN,
-//! VXLAN (RFC 7348), Geneve (RFC 8926).
+//! The packet inside a packet: IP-in-IP (RFC 2003, RFC 4213), GRE (RFC 2784, RFC 2890) with ERSPAN
+//! and Aruba's IEEE 802.11 frames, VXLAN (RFC 7348), Geneve (RFC 8926).
 //!
-//! Not opened: PPTP's GRE version 1, source-routed GRE (RFC 1701), L2TP, encrypted tunnels, and the
+//! Not opened: Aruba's keep-alives (GRE protocol 0x9000), PPTP's GRE version 1, source-routed GRE (RFC 1701), L2TP, encrypted tunnels, and the
 //! later fragments of a fragmented tunnel packet (the first one holds the inner headers).
 
 use crate::frame::Frame;
@@ -14,6 +14,11 @@ const TRANSPARENT_ETHERNET: u16 = 0x6558;
 /// ERSPAN types I and II, and type III (draft-foschiano-erspan).
 const ERSPAN_2: u16 = 0x88be;
 const ERSPAN_3: u16 = 0x22eb;
+/// The numbers by which Aruba's access points tell their tunnels apart: 0x8200, 0x8210 to 0x83f0,
+/// as Wireshark lists them. Aruba publishes none. A frame of IEEE 802.11 follows each of them.
+const ARUBA_FIRST: u16 = 0x8200;
+const ARUBA_LAST: u16 = 0x83f0;
+const ARUBA_KEEP_ALIVE: u16 = 0x9000;
 
 const VXLAN_PORT: u16 = 4789;
 /// Linux used this number before one was assigned, and some overlays still do.
@@ -67,10 +72,14 @@ fn gre(frame: Frame<'_>) -> Result<(Start, Frame<'_>), Skip> {
         ERSPAN_2 if flags & SEQUENCE == 0 => Ok((Start::Link(LinkType::Ethernet), inside)),
         ERSPAN_2 => Ok((Start::Link(LinkType::Ethernet), inside.after_checked(8)?)),
         ERSPAN_3 => {
-            let [.., last] = *inside.chunk::<12>()?;
+            let [.., kind, last] = *inside.chunk::<12>()?;
             let length = if last & 1 == 1 { 20 } else { 12 };
-            Ok((Start::Link(LinkType::Ethernet), inside.after_checked(length)?))
+            // The frame type: 2 is an IP packet without a link layer, anything else is Ethernet.
+            let link = if kind >> 2 & 0x1f == 2 { LinkType::Raw } else { LinkType::Ethernet };
+            Ok((Start::Link(link), inside.after_checked(length)?))
         }
+        ARUBA_KEEP_ALIVE => Err(Skip::Tunnel),
+        aruba @ ARUBA_FIRST..=ARUBA_LAST if aruba.is_multiple_of(0x10) => Ok((Start::Wifi, inside)),
         ether_type => Ok(ethernet_or(ether_type, inside)),
     }
 }

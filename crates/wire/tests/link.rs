@@ -91,6 +91,34 @@ fn pppoe_sessions_carry_ip_behind_either_form_of_the_protocol_field() {
 }
 
 #[test]
+fn ppp_with_and_without_framing_and_compression() {
+    let frame = |header: &[u8], ip: &[u8]| decode(LinkType::Ppp, &concat(&[header, ip]));
+    // As ns-3 writes point-to-point devices.
+    assert_eq!(frame(&[0, 0x21], &v4()), Ok(tcp_packet(5, 47)));
+    assert_eq!(frame(&[0, 0x57], &v6()), Ok(tcp_packet_6(5, 67)));
+    assert_eq!(frame(&[0xff, 3, 0, 0x21], &v4()), Ok(tcp_packet(5, 49)), "RFC 1662, framing");
+    assert_eq!(frame(&[0xff, 3, 0, 0x57], &v6()), Ok(tcp_packet_6(5, 69)));
+    assert_eq!(frame(&[0x21], &v4()), Ok(tcp_packet(5, 46)), "RFC 1661, compressed protocol");
+    assert_eq!(frame(&[0xff, 3, 0x57], &v6()), Ok(tcp_packet_6(5, 68)));
+    for multicast in [0x81, 0x83] {
+        let labels = [2, multicast, 0, 2, 0, 64, 0, 1, 0x21, 64];
+        assert_eq!(frame(&labels, &v6()), Ok(tcp_packet_6(5, 75)), "RFC 3032, MPLS");
+    }
+    for address in [0x0f, 0x8f] {
+        assert_eq!(frame(&[address, 0, 8, 0], &v4()), Ok(tcp_packet(5, 49)), "Cisco's HDLC");
+        assert_eq!(frame(&[address, 0, 0x86, 0xdd], &v6()), Ok(tcp_packet_6(5, 69)));
+    }
+    let others: [&[u8]; 5] =
+        [&[0xc0, 0x21], &[0xff, 3, 0x80, 0x21], &[0, 0x3d], &[0, 0x2d], &[0x8f, 0, 0x80, 0x35]];
+    for header in others {
+        assert_eq!(frame(header, &v4()), Err(Skip::NotIp), "{header:02x?}");
+    }
+    assert_eq!(frame(&[0, 0x21], &v6()), Err(Skip::BadHeader));
+    let padded = concat(&[&[0, 0x21], &ipv4(TCP, &tcp(&[], b"")), &[0; 6]]);
+    assert_eq!(decode(LinkType::Ppp, &padded), Ok(tcp_packet(0, 48)), "padding is no payload");
+}
+
+#[test]
 fn llc_snap_carries_an_ether_type() {
     let snap = concat(&[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &v4()]);
     assert_eq!(decode(LinkType::Ethernet, &ethernet(53, &snap)), Ok(tcp_packet(5, 67)));
@@ -184,7 +212,7 @@ fn an_empty_record_is_empty() {
 
 #[test]
 fn link_numbers_are_those_of_the_registry() {
-    let known = [0, 1, 12, 14, 101, 108, 113, 228, 229, 276];
+    let known = [0, 1, 9, 12, 14, 50, 101, 108, 113, 228, 229, 276];
     assert!(known.into_iter().all(|number| LinkType::from_number(number).is_some()));
     assert!(
         [2, 105, 127, 147, 999].into_iter().all(|number| LinkType::from_number(number).is_none())

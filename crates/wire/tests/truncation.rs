@@ -56,6 +56,13 @@ fn a_header_is_needed_up_to_the_fixed_part_of_tcp() {
         ),
         50,
     );
+    for framing in [&[0, 0x21][..], &[0x21], &[0xff, 3, 0, 0x21], &[0x8f, 0, 8, 0]] {
+        prefixes(
+            LinkType::Ppp,
+            &concat(&[framing, &ipv4(UDP, &udp(53, b"hello"))]),
+            framing.len() + 28,
+        );
+    }
     prefixes(LinkType::Loopback, &concat(&[&[2, 0, 0, 0], &ipv4(UDP, &udp(53, b"hello"))]), 32);
     prefixes(
         LinkType::LinuxCooked,

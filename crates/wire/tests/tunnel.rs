@@ -111,6 +111,57 @@ fn mirrored_frames_of_erspan() {
         inner(59),
         "type III with a subheader"
     );
+    let bare = concat(&[&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1], &[0x20; 10], &[0x08, 0], &v6()]);
+    assert_eq!(opened(&ethernet(0x0800, &ipv4(GRE, &bare))), inner_6(65), "type III, IP alone");
+    let keyed = concat(&[&[0x30, 0, 0x88, 0xbe, 0, 0, 0, 9, 0, 0, 0, 1], &[0x10; 8], &mirrored]);
+    assert_eq!(opened(&ethernet(0x0800, &ipv4(GRE, &keyed))), inner(59), "type II with a key");
+    assert_eq!(
+        opened(&ethernet(0x86dd, &ipv6(GRE, &concat(&[&[0, 0, 0x88, 0xbe], &mirrored])))),
+        inner(59),
+        "over IPv6"
+    );
+}
+
+#[test]
+fn frames_of_access_points_in_arubas_gre() {
+    let gre = |number: u16, frame: &[u8]| {
+        ethernet(0x0800, &ipv4(GRE, &concat(&[&[0, 0], &number.to_be_bytes(), frame])))
+    };
+    let wifi = |control: [u8; 2], rest: usize, ether_type: [u8; 2], ip: &[u8]| {
+        let llc = concat(&[&[0xaa, 0xaa, 3, 0, 0, 0], &ether_type]);
+        concat(&[&control, &vec![0; rest - 2], &llc, ip])
+    };
+    for number in [0x8200, 0x8210, 0x82f0, 0x8370, 0x83f0] {
+        let frame = wifi([0x08, 0x01], 24, [8, 0], &v4());
+        assert_eq!(opened(&gre(number, &frame)), inner(77), "to the distribution system");
+    }
+    let cases = [
+        ([0x08, 0x02], 24, "from the distribution system"),
+        ([0x08, 0x03], 30, "four addresses"),
+        ([0x88, 0x02], 26, "quality of service"),
+        ([0x88, 0x83], 36, "quality of service, four addresses, HT control"),
+    ];
+    for (control, header, name) in cases {
+        let length = u32::try_from(header).unwrap_or(0) + 8 + 65;
+        let frame = wifi(control, header, [0x86, 0xdd], &v6());
+        assert_eq!(opened(&gre(0x8200, &frame)), inner_6(length), "{name}");
+    }
+    let refused = [
+        ([0x08, 0x41], Skip::Tunnel, "encrypted"),
+        ([0x08, 0x05], Skip::Tunnel, "more fragments"),
+        ([0x48, 0x01], Skip::NotIp, "no data"),
+        ([0x80, 0x00], Skip::NotIp, "a beacon"),
+        ([0x09, 0x01], Skip::BadHeader, "another version"),
+    ];
+    for (control, skip, name) in refused {
+        let frame = wifi(control, 24, [8, 0], &v4());
+        assert_eq!(opened(&gre(0x8200, &frame)), Err(skip), "{name}");
+    }
+    let mut aggregate = wifi([0x88, 0x01], 26, [8, 0], &v4());
+    aggregate[24] = 0x80;
+    assert_eq!(opened(&gre(0x8200, &aggregate)), Err(Skip::Tunnel), "several packets in one");
+    assert_eq!(opened(&gre(0x9000, &[0; 40])), Err(Skip::Tunnel), "a keep-alive");
+    assert_eq!(opened(&gre(0x8201, &v4())), Err(Skip::NotIp), "none of Aruba's numbers");
 }
 
 #[test]

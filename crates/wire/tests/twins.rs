@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use trustbed_units::Ns;
 use trustbed_wire::{Bits, LinkType, Record};
 
-const LINKS: [LinkType; 7] = [
+const LINKS: [LinkType; 8] = [
     LinkType::Ethernet,
+    LinkType::Ppp,
     LinkType::LinuxCooked,
     LinkType::LinuxCooked2,
     LinkType::Raw,
@@ -93,11 +94,40 @@ fn udp() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// GRE of every kind that is opened, and some that are not, around something or other.
+fn gre() -> impl Strategy<Value = Vec<u8>> {
+    let kind = proptest::sample::select(
+        &[0x0800_u16, 0x86dd, 0x6558, 0x88be, 0x22eb, 0x8200, 0x83f0, 0x8847, 0x9000, 0x0806][..],
+    );
+    let segment = vec(any::<u8>(), 20..60).prop_map(|mut segment| {
+        segment[12] = 0x50;
+        concat(&[&[0x45, 0], &sixteen(20 + segment.len()), &[0; 4], &[64, TCP], &[9; 10], &segment])
+    });
+    let qos = any::<bool>();
+    (kind, proptest::sample::select(&[0_u8, 0x20, 0x10, 0x30, 0xb0, 0x40][..]), segment, qos)
+        .prop_map(|(kind, flags, ip, qos)| {
+            let fields = [0x80, 0x20, 0x10].iter().filter(|flag| flags & **flag != 0).count();
+            let snap = concat(&[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &ip]);
+            let inside = match kind {
+                0x6558 => concat(&[&[2; 12], &[8, 0], &ip]),
+                0x88be if flags & 0x10 == 0 => concat(&[&[2; 12], &[8, 0], &ip]),
+                0x88be => concat(&[&[0x10; 8], &[2; 12], &[8, 0], &ip]),
+                0x22eb => concat(&[&[0x20; 10], &[8, 0], &ip]),
+                0x8200 | 0x83f0 if qos => concat(&[&[0x88, 1], &[0; 24], &snap]),
+                0x8200 | 0x83f0 => concat(&[&[0x08, 2], &[0; 22], &snap]),
+                0x8847 => concat(&[&[0, 1, 1, 64], &ip]),
+                _ => ip,
+            };
+            concat(&[&[flags, 0], &kind.to_be_bytes(), &vec![7; 4 * fields], &inside])
+        })
+}
+
 fn transport() -> impl Strategy<Value = (u8, Vec<u8>)> {
     let other = proptest::sample::select(&[1_u8, 4, 41, 44, 47, 50, 51, 58, 60][..]);
     prop_oneof![
         6 => tcp().prop_map(|bytes| (TCP, bytes)),
         2 => udp().prop_map(|bytes| (UDP, bytes)),
+        1 => gre().prop_map(|bytes| (47, bytes)),
         1 => (other, vec(any::<u8>(), 0..60)),
     ]
 }
@@ -205,6 +235,20 @@ fn framed(link: LinkType, ip: &[u8], tags: &[[u8; 2]], oddity: u8) -> Vec<u8> {
             &[0; 10],
             &behind,
         ]),
+        LinkType::Ppp => {
+            let protocol = if version == 6 { 0x57 } else { 0x21 };
+            let header: &[u8] = match oddity {
+                0 => &[0, 0x21, 0x45],
+                1 => &[2, 0x81, 0, 1, 1, 64],
+                2 => &[protocol],
+                3 => &[0xff, 3, protocol],
+                4 => &[0x8f, 0, 0x81, 0, 0, 7, 8, 0],
+                5 => &[0xc0, protocol],
+                6..12 => &[0xff, 3, 0, protocol],
+                _ => &[0, protocol],
+            };
+            concat(&[header, ip])
+        }
         LinkType::Raw | LinkType::Ipv4 | LinkType::Ipv6 => ip.to_vec(),
         LinkType::Loopback => concat(&[&[if version == 6 { 30 } else { 2 }, 0, 0, 0], ip]),
     }

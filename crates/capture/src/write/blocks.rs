@@ -129,6 +129,7 @@ const fn link_number(link: LinkType) -> u16 {
     match link {
         LinkType::Loopback => 0,
         LinkType::Ethernet => 1,
+        LinkType::Ppp => 9,
         LinkType::Raw => 101,
         LinkType::LinuxCooked => 113,
         LinkType::Ipv4 => 228,
@@ -161,8 +162,8 @@ mod tests {
 
     #[test]
     fn every_link_type_reads_back() {
-        use LinkType::{Ethernet, Ipv4, Ipv6, LinuxCooked, LinuxCooked2, Loopback, Raw};
-        for link in [Loopback, Ethernet, Raw, LinuxCooked, Ipv4, Ipv6, LinuxCooked2] {
+        use LinkType::{Ethernet, Ipv4, Ipv6, LinuxCooked, LinuxCooked2, Loopback, Ppp, Raw};
+        for link in [Loopback, Ethernet, Ppp, Raw, LinuxCooked, Ipv4, Ipv6, LinuxCooked2] {
             assert_eq!(LinkType::from_number(link_number(link).into()), Some(link));
         }
     }
