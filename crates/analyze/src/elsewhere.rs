@@ -149,8 +149,22 @@ impl Elsewhere {
         self.arriving.push_back(arrival);
     }
 
-    /// Data left the sender; `rtt` is the smallest time from the capture to the sender and back.
-    pub fn on_departure(&mut self, departure: &Departure, rtt: Span) {
+    /// Data left the sender; `rtt` is the time from the capture to the sender and back of late,
+    /// `least` the smallest. Data of the receiver's may be what these answer, so they came at the
+    /// latest with them.
+    pub fn on_departure(&mut self, departure: &Departure, rtt: Span, least: Span) {
+        let asked = self
+            .arriving
+            .iter()
+            .enumerate()
+            .take_while(|(_, arrival)| arrival.at + least.0 <= departure.at)
+            .filter(|(_, arrival)| arrival.data)
+            .map(|(at, _)| at)
+            .last();
+        for arrival in self.arriving.drain(..asked.map_or(0, |asked| asked + 1)) {
+            let at = (arrival.at + rtt.0).min(departure.at);
+            self.budget.on_arrival(&Arrival { at, ..arrival }, departure.mss);
+        }
         while let Some(&arrival) = self.arriving.front()
             && arrival.at + rtt.0 <= departure.at
         {

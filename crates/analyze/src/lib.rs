@@ -29,6 +29,7 @@ mod summary;
 mod transfer;
 mod transfer_row;
 mod window;
+mod withheld;
 
 pub use achievable::{Path, window_bound};
 pub use answers::{Answers, Passing};
@@ -57,3 +58,4 @@ pub use stretch::{Drawn, Step, Stretch, Stretches, Stroke};
 pub use transfer::{Refused, Transfer};
 pub use transfer_row::{Charts, Times, Trail, TransferRow};
 pub use window::WindowTime;
+pub use withheld::{Outstanding, Withheld};

@@ -11,8 +11,8 @@ use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
     Answers, Arrival, At, Bucket, Budget, Category, Delivery, Departure, Distribution, Drawn,
-    Elsewhere, Exchanges, Options, Passing, Policing, Profile, Recent, RoundTrips, Rto,
-    SenderClock, SenderView, Sending, Sent, Step, Stroke, Turn,
+    Elsewhere, Exchanges, Options, Outstanding, Passing, Policing, Profile, Recent, RoundTrips,
+    Rto, SenderClock, SenderView, Sending, Sent, Step, Stroke, Turn, Withheld,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -60,6 +60,7 @@ pub struct Transfer {
     pub(crate) policing: Policing,
     pub(crate) budget: Budget,
     pub(crate) exchanges: Exchanges,
+    pub(crate) withheld: Withheld,
     /// Times to the sender and back of late.
     recent: Recent,
     /// How long the last data had been under way to the capture beyond the least.
@@ -119,6 +120,7 @@ impl Transfer {
             policing: Policing::default(),
             budget: Budget::new(stream.una, peer.window, segment.start),
             exchanges: Exchanges::default(),
+            withheld: Withheld::default(),
             recent: Recent::default(),
             lag: 0,
             profile: Profile::default(),
@@ -228,6 +230,7 @@ impl Transfer {
         }
         self.note_exchange(sight, segment);
         self.exchanges.on_data(since(self.start, segment.now), segment);
+        self.withheld.on_data(now, !outstanding_before);
         self.answers.on_passing(
             now,
             segment.length >= mss,
@@ -283,6 +286,7 @@ impl Transfer {
         };
         Departure {
             at: since(self.start, segment.now).0 - self.lag,
+            start: segment.start,
             end: segment.end(),
             length: segment.length,
             mss: sight.stream.mss(),
@@ -432,7 +436,7 @@ impl Transfer {
         far.on_data(&sent, rtt, in_recovery);
         let recent = self.recent.least().map_or(rtt, |recent| Span(recent.max(rtt.0)));
         let base = Some(recent.0 + self.rtt.min().unwrap_or(0));
-        far.on_departure(&Departure { base, smoothed: base, afar: true, ..departure }, recent);
+        far.on_departure(&Departure { base, smoothed: base, afar: true, ..departure }, recent, rtt);
     }
 
     /// A packet of the receiver was seen. A SYN-ACK is good for its round-trip time only: its
@@ -446,6 +450,9 @@ impl Transfer {
             return;
         }
         let in_recovery = self.losses.in_recovery(stream.una);
+        let outstanding =
+            Outstanding { before: ack.una - ack.advanced, una: ack.una, high: stream.snd_max, mss };
+        self.withheld.on_ack(ack.now, &outstanding, self.rtt.min(), in_recovery);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
         self.note_arrival(ack, mss);
         self.answers.on_ack(ack.now, (stream.una, stream.snd_max), ack.advanced > 0, ack.duplicate);
@@ -646,6 +653,7 @@ impl Transfer {
         self.bucket.on_clock_step();
         self.policing.on_clock_step();
         self.budget.on_clock_step();
+        self.withheld.on_clock_step();
         self.profile.on_clock_step();
     }
 }

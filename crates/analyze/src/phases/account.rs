@@ -12,6 +12,8 @@ const QUEUED_PACKETS: f64 = 3.0;
 const QUEUED_SHARE: f64 = 0.2;
 /// Nobody's queue is shorter than this, in nanoseconds.
 const QUEUE_LEAST: f64 = 300_000.0;
+/// Delays in a round whose smallest one counts.
+const SEVERAL: u32 = 3;
 /// A round that delivers this much more than the one before is growing.
 const GROWS: f64 = 1.4;
 /// A rate within this of the path's own is the path's.
@@ -89,8 +91,6 @@ pub struct Account {
     pub queued_at_loss: Option<f64>,
     /// Mean delay above its floor, weighted by time, in nanoseconds.
     pub queue: Option<f64>,
-    /// Acknowledgements that came together after a silence: how often, and its share of the time.
-    pub withheld: (u32, f64),
     /// Silences of the sender: how often, the longest, and how many ended in a burst.
     pub idle: (u32, i64, u32),
     /// Congestion marks echoed.
@@ -118,7 +118,6 @@ impl Budget {
                 .quantile(0.1)
                 .zip(self.rate.quantile(0.9))
                 .map(|(low, high)| if high > 0.0 { low / high } else { 0.0 }),
-            withheld: (self.withheld.0, share(self.withheld.1, whole.end)),
             idle: (self.idle.0, self.idle.1, self.burst_after_idle),
             marks: self.marks,
             change: self.changes.best(),
@@ -263,7 +262,12 @@ impl Rounds {
 
     /// Whether the delays of a piece stand above their floor.
     fn queued(&self, piece: &Piece, share: f64) -> bool {
-        let (Some(delay), Some(floor)) = (piece.delay(), self.floor) else { return false };
+        // A packet's own burst and a path's jitter delay some packets of a round, a standing queue
+        // all of them.
+        let standing = if piece.delays.1 >= SEVERAL { Some(lossy(piece.delays.2)) } else { None };
+        let (Some(delay), Some(floor)) = (standing.or_else(|| piece.delay()), self.floor) else {
+            return false;
+        };
         let packets = self.packet.map_or(0.0, |packet| QUEUED_PACKETS * packet);
         self.packet.is_some() && delay - floor >= packets.max(share * self.base).max(QUEUE_LEAST)
     }
@@ -355,10 +359,6 @@ fn variation(values: &[f64]) -> Option<f64> {
     }
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some((squares / (count - 1.0)).sqrt() / mean)
-}
-
-fn share(part: i64, whole: i64) -> f64 {
-    if whole > 0 { lossy(part) / lossy(whole) } else { 0.0 }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds and bytes as floats")]

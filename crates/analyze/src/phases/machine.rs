@@ -1,8 +1,6 @@
 //! The machine that cuts a transfer's time into pieces, in the order in which its sender saw
 //! things.
 
-use std::collections::VecDeque;
-
 use super::changes::Changes;
 use super::pieces::{Kind, Measured, Pieces};
 use crate::Distribution;
@@ -18,7 +16,7 @@ const PROMPT: i64 = 500_000;
 /// The same from elsewhere: the sender's clock ticks in milliseconds.
 const AFAR: i64 = 2_000_000;
 /// The sender's clock may be read this late.
-const BURST_PART: i64 = 4;
+const BURST_PART: i64 = 2;
 /// A window below this share of the largest so far has shrunk.
 const SHRUNK: f64 = 0.75;
 /// One in this many delays is entered in their distribution.
@@ -29,18 +27,6 @@ const TRAIN: i64 = 8;
 const DEPARTURES: i64 = 16;
 /// Packets' times by which a delay stands above its floor where a queue is.
 const QUEUED_PACKETS: f64 = 3.0;
-/// Acknowledgements this much closer than the data were sent have waited at the receiver.
-const COMPRESSED: i64 = 4;
-/// … for this long at least.
-const WITHHELD: i64 = 10_000_000;
-/// … and for this many of the usual intervals between acknowledgements.
-const INTERVALS: i64 = 8;
-/// Segments that they acknowledge at least.
-const WITHHELD_SEGMENTS: i64 = 4;
-/// Data that leave within this time are one train.
-const TRAIN_GAP: i64 = 1_000_000;
-/// Trains outstanding that are kept.
-const TRAINS: usize = 512;
 /// Levels at losses that are kept.
 const LEVELS: usize = 256;
 
@@ -62,6 +48,8 @@ pub enum Sending {
 pub struct Departure {
     /// When.
     pub at: i64,
+    /// Its first byte.
+    pub start: i64,
     /// One past the last byte.
     pub end: i64,
     /// Payload bytes.
@@ -138,12 +126,6 @@ pub struct Budget {
     least_delay: Option<i64>,
     train: Option<(i64, i64, i64, i64)>,
     departures: Option<(i64, i64)>,
-    /// First offset and time of the data that left, a millisecond's worth together.
-    trains: VecDeque<(i64, i64)>,
-    burst: Option<Burst>,
-    last_advance: Option<i64>,
-    /// Running median of the time between acknowledgements that advance.
-    interval: i64,
     /// Departures since a silence that is the sender's only if they restore what was outstanding.
     silence: Option<Silence>,
     measured_delays: u32,
@@ -156,8 +138,6 @@ pub struct Budget {
     /// Rate of departures, in bytes per second.
     pub(crate) rate: Distribution<7>,
     pub(crate) levels: Vec<Level>,
-    /// Acknowledgements that came together after a silence: how often, and the silences' sum.
-    pub(crate) withheld: (u32, i64),
     /// Silences of the sender: how often, and the longest.
     pub(crate) idle: (u32, i64),
     /// Of them, those that ended without an arrival and with a full window's worth.
@@ -176,18 +156,6 @@ struct Silence {
     before: i64,
 }
 
-/// Acknowledgements that follow one another closely.
-#[derive(Debug, Clone, Copy)]
-struct Burst {
-    silence: i64,
-    begun: i64,
-    last: i64,
-    from: i64,
-    to: i64,
-    /// When the first and the last data that they acknowledge were sent.
-    sent: (i64, i64),
-}
-
 impl Budget {
     /// What was known when the first data left.
     pub fn new(una: i64, window: u32, high: i64) -> Self {
@@ -203,6 +171,11 @@ impl Budget {
             return;
         };
         let at = departure.at.max(until);
+        if departure.afar && departure.start > self.high && self.recovery.is_none() {
+            // What lies between was lost, or overtaken, on the way to the capture.
+            self.last_delay = Some(departure.lag + self.onward());
+            self.lose(departure.mss);
+        }
         match departure.sending {
             Sending::New => self.on_new(at, departure),
             Sending::Repair => self.on_repair(at, departure),
@@ -229,13 +202,17 @@ impl Budget {
         if open > until {
             self.settle(open, full);
         }
-        let silent = at - open > tolerance;
+        // After a short segment nothing more had been written: the time until the next is a pause
+        // of the writer's, however short.
+        let silent = at - open > if departure.afar { AFAR } else { PROMPT };
         if let Some(all) = self.all_acknowledged.filter(|all| *all <= at) {
             self.after_all(at, all, tolerance);
         } else if silent && self.short {
             self.settle(at, Kind::IdleApplication);
         } else {
-            let trigger = self.last_receive.map_or(open, |receive| receive.clamp(open, at));
+            // Where nothing came since the last data left, the sender waited for acknowledgements,
+            // whatever it sends now (a tail-loss probe, a paced packet).
+            let trigger = self.last_receive.map_or(at, |receive| receive.clamp(open, at));
             self.settle(trigger, Kind::Clocked);
             if at - trigger > tolerance {
                 self.settle_idle(at, Kind::IdleSender);
@@ -256,7 +233,7 @@ impl Budget {
                 }
             }
         }
-        if let Some(receive) = self.last_receive {
+        if let Some(receive) = self.last_receive.filter(|_| !self.short) {
             self.react(at - receive.max(open));
         }
     }
@@ -342,7 +319,10 @@ impl Budget {
             self.una = arrival.una;
             self.first_advance.get_or_insert(at);
         }
-        self.marks = self.marks.saturating_add(u32::from(arrival.marked));
+        if arrival.marked {
+            self.marks = self.marks.saturating_add(1);
+            self.measured.losses += 1;
+        }
         self.window = arrival.window;
         self.largest = self.largest.max(arrival.window);
         self.last_receive = Some(at);
@@ -361,7 +341,6 @@ impl Budget {
         if advanced > 0 {
             let sent = arrival.sent.zip(arrival.delay);
             self.train(at, sent, mss);
-            self.compress(at, advanced, arrival.sent, mss);
         }
         if self.recovery.is_some_and(|recovery| self.una >= recovery) {
             self.settle(at, Kind::Recovery);
@@ -387,7 +366,6 @@ impl Budget {
             };
             self.settle(at, kind);
         }
-        self.end_burst(i64::MAX);
     }
 
     /// The clock stepped: what lies on both sides of the step cannot be measured.
@@ -403,6 +381,11 @@ impl Budget {
             rate: kept.rate,
             ..Self::default()
         };
+    }
+
+    /// The smallest delay behind the capture.
+    fn onward(&self) -> i64 {
+        self.least_delay.unwrap_or(0)
     }
 
     fn room(&self) -> i64 {
@@ -483,12 +466,6 @@ impl Budget {
     /// Data have left; the next silence begins.
     fn sent(&mut self, at: i64, departure: &Departure) {
         let new = departure.end > self.high;
-        if new && self.trains.back().is_none_or(|&(_, then)| at - then >= TRAIN_GAP) {
-            if self.trains.len() >= TRAINS {
-                self.trains.pop_front();
-            }
-            self.trains.push_back((self.high, at));
-        }
         self.high = self.high.max(departure.end);
         let mss = i64::from(departure.mss);
         self.lag = (self.lag.0.saturating_add(departure.lag), self.lag.1.saturating_add(1));
@@ -575,67 +552,6 @@ impl Budget {
                 self.rate.add(((self.high - from) as f64 * 1e9 / (at - then) as f64) as i64);
             }
             self.departures = Some((at, self.high));
-        }
-    }
-
-    /// Acknowledgements that come much closer together than their data were sent.
-    fn compress(&mut self, at: i64, advanced: i64, sent: Option<i64>, mss: u32) {
-        let last = self.last_advance.replace(at);
-        let interval = last.map_or(0, |last| at - last);
-        let step = (self.interval / 16).max(1_000);
-        self.interval += if interval > self.interval { step } else { -step.min(self.interval) };
-        let Some(sent) = sent.filter(|_| self.recovery.is_none()) else {
-            self.burst = None;
-            return;
-        };
-        let near = self.least_delay.map_or(PROMPT, |least| (least / 32).clamp(100_000, PROMPT));
-        if let Some(burst) = &mut self.burst
-            && at - burst.last <= near
-        {
-            (burst.last, burst.to, burst.sent.1) = (at, self.una, sent);
-            return;
-        }
-        self.end_burst(i64::from(mss));
-        if let Some(then) = last {
-            let first = self.left(self.una - advanced).unwrap_or(sent).min(sent);
-            self.burst = Some(Burst {
-                silence: at - then,
-                begun: at,
-                last: at,
-                from: self.una - advanced,
-                to: self.una,
-                sent: (first, sent),
-            });
-        }
-    }
-
-    /// When the train of data left that holds `offset`.
-    fn left(&mut self, offset: i64) -> Option<i64> {
-        let mut at = None;
-        while let Some(&(start, left)) = self.trains.front()
-            && start <= offset
-        {
-            at = Some(left);
-            self.trains.pop_front();
-        }
-        if let Some(left) = at {
-            self.trains.push_front((offset, left));
-        }
-        at
-    }
-
-    fn end_burst(&mut self, mss: i64) {
-        let Some(burst) = self.burst.take() else { return };
-        let apart = burst.sent.1 - burst.sent.0;
-        let together = burst.last - burst.begun;
-        if mss != i64::MAX
-            && burst.to - burst.from >= WITHHELD_SEGMENTS * mss
-            && apart >= WITHHELD
-            && burst.silence >= WITHHELD.max(INTERVALS * self.interval)
-            && together * COMPRESSED <= apart
-        {
-            self.withheld.0 += 1;
-            self.withheld.1 += apart.min(burst.silence);
         }
     }
 }

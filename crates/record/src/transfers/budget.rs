@@ -132,12 +132,12 @@ fn clues() -> Vec<Column<Row>> {
         Column::count(
             "acks_withheld",
             "count",
-            "silences of at least 10 ms after which acknowledgements came much closer together \
-             than their data were sent",
-            |r| Some(r.account.as_ref()?.withheld.0.into()),
+            "silences of the receiver longer than the round trip with data outstanding, outside \
+             recovery, after which all of it was acknowledged at once",
+            |r| r.account.as_ref().map(|_| r.withheld.0.into()),
         ),
-        Column::float("acks_withheld_share", "ratio", "share of D in these silences", |r| {
-            Some(r.account.as_ref()?.withheld.1)
+        Column::integer("acks_withheld_ns", "nanoseconds", "time in these silences", |r| {
+            r.account.as_ref().map(|_| r.withheld.1.0)
         }),
         Column::count("idle_periods", "count", "silences of the sender", |r| {
             Some(r.account.as_ref()?.idle.0.into())
