@@ -85,6 +85,11 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
         "outage": Confidence(80),
         "send_buffer_limited": Confidence(60, ((20, sender.BUFFER_LIMITED),)),
         "acknowledgements_delayed": Confidence(60),
+        "peer_limited": Confidence(80),
+        "rate_changed": Confidence(80),
+        "receiver_stalled": Confidence(70),
+        "sender_rate_limited": Confidence(70),
+        "mark_limited": Confidence(70),
         "unexplained": Confidence(30),
         "no_anomaly": Confidence(40),
     }

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trustbed.diagnose import budget_conditions as time
 from trustbed.diagnose import conditions as on
 from trustbed.diagnose import sender_conditions as sender
 from trustbed.diagnose import shape_conditions as shape
@@ -35,7 +36,8 @@ from trustbed.diagnose.conditions import Case, Condition
 class Rule:
     """A cause and the conditions that must all hold.
 
-    ``flag`` is raised with it when ``flag_when`` holds, too.
+    ``flag`` is raised with it when ``flag_when`` holds, too. ``most`` caps the score in
+    hundredths where the packets leave more than one reading.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Rule:
     conditions: tuple[Condition, ...] = ()
     flag: str | None = None
     flag_when: Condition | None = None
+    most: int = 99
 
     def fires(self, case: Case) -> bool:
         """Whether every condition holds."""
@@ -87,6 +90,82 @@ STAGES: tuple[Stage, ...] = (
         "Did losses follow bursts or empty buckets, without a queue?",
         shape.POLICED,
         (Rule("bursts_were_dropped", "policed"),),
+    ),
+    Stage(
+        "time",
+        "Where did the time go, and what bound the rest?",
+        time.KNOWN,
+        (
+            Rule("nobody_answered", "outage", (time.NOBODY_ANSWERED,)),
+            Rule(
+                "processor_was_taken",
+                "host_scheduling",
+                (time.PROCESSOR_SEEN_MISSING, time.SENDER_PAUSED),
+            ),
+            Rule("peer_was_waited_for", "peer_limited", (time.PEER_WAITED_FOR,)),
+            Rule("reader_was_waited_for", "receiver_limited", (time.RECEIVER_WAITED_FOR,)),
+            Rule(
+                "receiver_waited_for_a_timer",
+                "acknowledgements_delayed",
+                (time.ACKS_ALWAYS_WITHHELD,),
+            ),
+            Rule("receiver_withheld", "receiver_stalled", (time.ACKS_WITHHELD,), most=75),
+            Rule(
+                "bulk_sender_was_silent",
+                "host_scheduling",
+                (time.SENDER_WAITED_FOR, time.DECLARED_BULK),
+            ),
+            Rule(
+                "free_sender_was_silent",
+                "sender_application_limited",
+                (time.SENDER_WAITED_FOR, time.PROCESSOR_SEEN_FREE),
+            ),
+            Rule(
+                "sender_was_silent_with_data",
+                "host_scheduling",
+                (time.SENDER_WAITED_FOR, time.DATA_WAITED),
+                most=75,
+            ),
+            Rule(
+                "sender_had_nothing_to_send",
+                "sender_application_limited",
+                (time.SENDER_WAITED_FOR,),
+                most=75,
+            ),
+            Rule("packets_overtook", "reordering", (time.LOSSY, shape.IN_VAIN)),
+            Rule("recoveries_were_needless", "reordering", (time.LOSSY, time.MOSTLY_NEEDLESS)),
+            Rule("floor_has_two_levels", "route_change", (shape.STEPPED, time.FLOOR_FELT)),
+            Rule(
+                "rate_fell_once",
+                "shaped",
+                (time.RATE_CHANGED, time.BUCKET_PLAUSIBLE),
+                most=75,
+            ),
+            Rule(
+                "rate_fell_late",
+                "rate_changed",
+                (time.RATE_CHANGED, time.RATE_FELL),
+                most=75,
+            ),
+            Rule("rate_has_two_levels", "rate_changed", (time.RATE_CHANGED,)),
+            Rule("marks_slowed", "mark_limited", (time.LOSSY, time.MARKED)),
+            Rule("queue_stood_at_home", "sender_rate_limited", (time.LIMITED_AT_HOME,)),
+            Rule(
+                "losses_away_from_queue",
+                "network_loss",
+                (time.LOSSY, time.LOSSES_NOT_OF_QUEUE),
+            ),
+            Rule(
+                "path_was_shared",
+                "network_congestion",
+                (time.BOUND_BY_PATH_OR_ITS_LOSSES, time.SHARED),
+            ),
+            Rule("path_was_full_of_it", "bandwidth_limited", (time.BOUND_BY_PATH_OR_ITS_LOSSES,)),
+            Rule("buffer_bound", "send_buffer_limited", (time.BOUND_BY_BUFFER,)),
+            Rule("start_bound", "slow_start", (time.BOUND_BY_START,)),
+            Rule("losses_bound", "network_loss", (time.BOUND_BY_LOSS,)),
+            Rule("window_bound", "window_limited"),
+        ),
     ),
     Stage(
         "silent",

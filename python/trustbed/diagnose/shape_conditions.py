@@ -171,6 +171,8 @@ def _is_policed(case: Case) -> bool:
     queued = evidence.queued_before_loss
     if queued is None or queued > thresholds.queued_policed:
         return False
+    if at_least(evidence.loss_delay_rank, thresholds.loss_delay_rank):
+        return False
     if not at_least(evidence.loss, thresholds.loss_policed_exchanges):
         return False
     tried, emptied = evidence.exchanges_lossy or 0.0, evidence.exchanges_bucket_empty or 0.0
@@ -371,6 +373,14 @@ POLICED = Condition(
 LATE = Condition(
     "late or needlessly retransmitted segments ≥ {reordered_segments:.1%}, and more than were lost",
     _is_reordered,
+    share_shown("late", lambda c: shapes.late_share(c.evidence)),
+)
+IN_VAIN = Condition(
+    "late or needlessly retransmitted segments ≥ {reordered_in_vain:.1%}, and more than were lost",
+    lambda c: (
+        at_least(shapes.late_share(c.evidence), c.thresholds.reordered_in_vain)
+        and (shapes.late_share(c.evidence) or 0.0) > (c.evidence.loss or 0.0)
+    ),
     share_shown("late", lambda c: shapes.late_share(c.evidence)),
 )
 CLEARLY_LATE = Condition(

@@ -64,6 +64,8 @@ pub struct Departure {
     pub smoothed: Option<i64>,
     /// How long the data had been under way to the capture beyond the least.
     pub lag: i64,
+    /// The smallest delay behind the capture, where it counts.
+    pub onward: i64,
     /// The sender's view is reconstructed from elsewhere.
     pub afar: bool,
 }
@@ -173,7 +175,7 @@ impl Budget {
         let at = departure.at.max(until);
         if departure.afar && departure.start > self.high && self.recovery.is_none() {
             // What lies between was lost, or overtaken, on the way to the capture.
-            self.last_delay = Some(departure.lag + self.onward());
+            self.last_delay = Some(departure.lag + departure.onward);
             self.lose(departure.mss);
         }
         match departure.sending {
@@ -381,11 +383,6 @@ impl Budget {
             rate: kept.rate,
             ..Self::default()
         };
-    }
-
-    /// The smallest delay behind the capture.
-    fn onward(&self) -> i64 {
-        self.least_delay.unwrap_or(0)
     }
 
     fn room(&self) -> i64 {
