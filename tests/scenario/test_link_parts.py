@@ -11,8 +11,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.scenario.conftest import SMALL, Read, refusals
 from trustbed.report.run import link_words
+from trustbed.run import judge
+from trustbed.run.execution.configurations import has_events
 from trustbed.scenario import description
-from trustbed.scenario.model import Bucket, DelayStep, DelaySteps, Outage
+from trustbed.scenario.model import Bucket, DelayStep, DelaySteps, Outage, RateStep
 
 PARTS = """
 policer = { rate = "10Mbit/s", burst = "64KiB" }
@@ -86,6 +88,32 @@ def test_a_direction_can_do_without_what_both_have(read: Read) -> None:
     assert (link.forward.delay_ns, link.forward.delay_steps) == (3_000_000, None)
 
 
+RATES = 'rate = { steps = [{ at = "0s", rate = "20Mbit/s" }, { at = "5s", rate = "10Mbit/s" }] }'
+
+
+def test_a_rate_changes_in_steps(read: Read) -> None:
+    text = SMALL.replace('rate = "20Mbit/s"', f'{RATES}\ndown.rate = "1Mbit/s"')
+    scenario = read(text).first
+    link = scenario.links[0]
+    assert link.backward is not None
+    steps = (RateStep(at_ns=0, rate=20_000_000), RateStep(at_ns=5_000_000_000, rate=10_000_000))
+    assert (link.forward.rate, link.forward.rate_steps) == (None, steps)
+    assert (link.backward.rate, link.backward.rate_steps) == (1_000_000, ())
+    assert (link.forward.fastest_rate, link.backward.fastest_rate) == (20_000_000, 1_000_000)
+    up, down = description.topology(scenario)["pipes"]
+    assert (up["rate_steps"], "rate_bits_per_second" in up) == (
+        [
+            {"at_ns": 0, "rate_bits_per_second": 20_000_000},
+            {"at_ns": 5_000_000_000, "rate_bits_per_second": 10_000_000},
+        ],
+        False,
+    )
+    assert "rate_steps" not in down
+    assert link_words.direction(link.forward).startswith("20.0 Mbit/s then 10.0 Mbit/s from 5.00 s")
+    assert has_events(scenario)
+    assert judge.capacity(scenario) is None
+
+
 def test_link_parts_are_described(read: Read, snapshot: SnapshotAssertion) -> None:
     link = read(LINK).first.links[0]
     assert link.backward is not None
@@ -94,6 +122,10 @@ def test_link_parts_are_described(read: Read, snapshot: SnapshotAssertion) -> No
 
 def steps(text: str) -> str:
     return SMALL.replace('delay = "10ms"', f"delay = {{ steps = {text} }}")
+
+
+def rates(text: str) -> str:
+    return SMALL.replace('rate = "20Mbit/s"', f"rate = {{ steps = {text} }}")
 
 
 def keyed(text: str) -> str:
@@ -117,6 +149,12 @@ WRONG = [
     steps('[{ at = "0s" }]'),
     steps('[{ at = "0s", delay = "1ms" }, { at = "0s", delay = "2ms" }]'),
     SMALL.replace('delay = "10ms"', "delay = { stes = [] }"),
+    rates("[]"),
+    rates('[{ at = "1s", rate = "1Mbit/s" }]'),
+    rates('[{ at = "0s", rate = "0Mbit/s" }]'),
+    rates('[\n{ at = "0s", rate = "1Mbit/s" },\n{ at = "0s", rate = "2Mbit/s" }]'),
+    rates('[{ at = "0s", rate = "1Mbit/s", delay = "1ms" }]'),
+    keyed('shaper = { rate = "30Mbit/s", burst = "64KiB" }').replace('rate = "20Mbit/s"', RATES),
     SMALL + '[capture]\npoints = ["clint"]\n',
 ]
 

@@ -134,6 +134,8 @@ def _configured(pipe: Report) -> str:
     words = []
     if "rate_bits_per_second" in pipe:
         words.append(rate(pipe["rate_bits_per_second"] / 8))
+    elif "rate_steps" in pipe:
+        words.append("a rate in steps")
     elif "rate_trace" in pipe:
         words.append("a recorded rate")
     if "delay_ns" in pipe:

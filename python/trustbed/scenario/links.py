@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from trustbed import _core
-from trustbed.scenario.link_times import read_delay_steps, read_outages
+from trustbed.scenario.link_times import read_delay_steps, read_outages, read_rate_steps
 from trustbed.scenario.model import (
     DISCIPLINES,
     DISTRIBUTIONS,
@@ -54,10 +54,13 @@ def direction(table: Table, base: Direction) -> Direction:
             "a link has a rate or a trace of rates, not both",
             "leave one of rate and rate_trace out",
         )
-    if "rate" in table:
-        changed = replace(changed, rate=table.rate_above_zero("rate", None), rate_trace=None)
+    if isinstance(table.raw("rate"), dict):
+        changed = replace(changed, rate=None, rate_steps=read_rate_steps(table), rate_trace=None)
+    elif "rate" in table:
+        rate = table.rate_above_zero("rate", None)
+        changed = replace(changed, rate=rate, rate_steps=(), rate_trace=None)
     if "rate_trace" in table:
-        changed = replace(changed, rate=None, rate_trace=_opportunities(table))
+        changed = replace(changed, rate=None, rate_steps=(), rate_trace=_opportunities(table))
     changed = replace(changed, duplicate=table.probability("duplicate", base.duplicate))
     changed = _delayed(table, changed)
     if "queue" in table:
@@ -78,11 +81,8 @@ def _limited(table: Table, base: Direction) -> Direction:
         changed = replace(changed, policer=_bucket(table, "policer"))
     if "shaper" in table:
         changed = replace(changed, shaper=_bucket(table, "shaper"))
-    if (
-        changed.shaper is not None
-        and changed.rate is not None
-        and changed.shaper.rate >= changed.rate
-    ):
+    fastest = changed.fastest_rate
+    if changed.shaper is not None and fastest is not None and changed.shaper.rate >= fastest:
         message = "a shaper that is not slower than the link has no effect"
         raise table.error(
             "shaper" if "shaper" in table else "rate",

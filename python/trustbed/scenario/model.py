@@ -102,6 +102,14 @@ class RecordedDelay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RateStep:
+    """What a rate is from a moment on, in bit/s, counted from the beginning of the workloads."""
+
+    at_ns: int
+    rate: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DelayStep:
     """What a delay is from a moment on, counted from the beginning of the workloads."""
 
@@ -163,9 +171,13 @@ class Reorder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direction:
-    """One direction of a link."""
+    """One direction of a link.
+
+    At most one of ``rate``, ``rate_steps`` and ``rate_trace`` is given.
+    """
 
     rate: int | None = None
+    rate_steps: tuple[RateStep, ...] = ()
     rate_trace: Recorded | None = None
     delay_ns: int = 0
     delay_steps: DelaySteps | None = None
@@ -178,6 +190,11 @@ class Direction:
     policer: Bucket | None = None
     shaper: Bucket | None = None
     outages: tuple[Outage, ...] = ()
+
+    @property
+    def fastest_rate(self) -> int | None:
+        """The rate, or the highest of its steps, in bit/s; ``None`` without either."""
+        return max((step.rate for step in self.rate_steps), default=self.rate)
 
     @property
     def longest_delay_ns(self) -> int:

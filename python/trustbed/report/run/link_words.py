@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trustbed.report import words
 from trustbed.scenario import Direction
@@ -18,6 +18,12 @@ def direction(one: Direction) -> str:
 def _parts(one: Direction) -> Iterator[str]:
     if one.rate is not None:
         yield words.rate(one.rate / 8)
+    elif one.rate_steps:
+        first, *others = one.rate_steps
+        yield _in_steps(
+            words.rate(first.rate / 8),
+            ((words.rate(step.rate / 8), step.at_ns) for step in others),
+        )
     else:
         yield "unlimited rate" if one.rate_trace is None else "rate trace"
     yield _delay(one)
@@ -37,12 +43,11 @@ def _delay(one: Direction) -> str:
     if one.delay_steps is None:
         return _time(one.delay_ns)
     first, *others = one.delay_steps.steps
-    return " ".join(
-        [
-            _time(first.delay_ns),
-            *(f"then {_time(step.delay_ns)} from {_time(step.at_ns)}" for step in others),
-        ]
-    )
+    return _in_steps(_time(first.delay_ns), ((_time(one.delay_ns), one.at_ns) for one in others))
+
+
+def _in_steps(first: str, others: Iterable[tuple[str, int]]) -> str:
+    return " ".join([first, *(f"then {value} from {_time(at)}" for value, at in others)])
 
 
 def _time(nanoseconds: int) -> str:

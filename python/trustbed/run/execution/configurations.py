@@ -298,12 +298,13 @@ def emulator_options(scenario: Scenario, directory: Path) -> Configuration:
 
 
 def has_events(scenario: Scenario) -> bool:
-    """Whether a link has outages or delay steps, which begin with the workloads."""
+    """Whether a link has outages or steps, which begin with the workloads."""
     complete = stalled(scenario)
     directions = [one for link in complete.links for one in (link.forward, link.backward)]
     directions += [one for host in complete.hosts for one in (host.access_up, host.access_down)]
     return any(
-        one is not None and (one.outages or one.delay_steps is not None) for one in directions
+        one is not None and (one.outages or one.rate_steps or one.delay_steps is not None)
+        for one in directions
     )
 
 

@@ -154,12 +154,15 @@ def _link_rates(scenario: Scenario) -> Mapping[Edge, float | None]:
 
 
 def rate(direction: Direction) -> float | None:
-    """The sustained rate of a direction of a link in bit/s: the least of its limits."""
+    """The sustained rate of a direction of a link in bit/s: the least of its limits.
+
+    Of a rate in steps the highest counts.
+    """
     rates: list[float] = [
         bucket.rate for bucket in (direction.policer, direction.shaper) if bucket is not None
     ]
-    if direction.rate is not None:
-        rates.append(direction.rate)
+    if direction.fastest_rate is not None:
+        rates.append(direction.fastest_rate)
     trace = direction.rate_trace
     if trace is not None and trace.values[-1]:
         rates.append(len(trace.values) * _OPPORTUNITY_BITS * 1000 / trace.values[-1])
