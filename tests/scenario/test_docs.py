@@ -35,7 +35,7 @@ TAKERS = {
     "texts",
     "table",
     "tables",
-    "quantity_or_packets",
+    "depth",
     "must",
 }
 

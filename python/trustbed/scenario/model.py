@@ -54,16 +54,22 @@ TOOLS: frozenset[WorkloadKind] = frozenset({"iperf3", "ab", "wrk", "httperf", "c
 """Workloads that are programs of others, whose results are read."""
 
 
+OPPORTUNITY_BYTES = 1504
+"""What one opportunity of a rate trace carries (mahimahi)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
     """What waits in front of a link.
 
-    ``None``: not limited in that unit, or the discipline's own default.
+    ``None``: not limited in that unit, or the discipline's own default. ``bytes`` of a queue that
+    is given as a time is what the link sends in ``duration_ns``.
     """
 
     discipline: Discipline = "drop-tail"
     packets: int | None = None
     bytes: int | None = None
+    duration_ns: int | None = None
     target_ns: int | None = None  # codel: the standing delay that is accepted (RFC 8289)
     interval_ns: int | None = None  # codel
     low_packets: int | None = None  # red: the average depth from which on packets are dropped
@@ -197,13 +203,39 @@ class Direction:
         return max((step.rate for step in self.rate_steps), default=self.rate)
 
     @property
+    def drain_rate(self) -> float | None:
+        """At which rate a queue empties, in bit/s; ``None`` if nothing waits.
+
+        That of the link, of its first step, or in the mean of its trace; or that of its shaper.
+        """
+        rates: list[float] = [] if self.shaper is None else [self.shaper.rate]
+        if self.rate is not None:
+            rates.append(self.rate)
+        elif self.rate_steps:
+            rates.append(self.rate_steps[0].rate)
+        elif self.rate_trace is not None:
+            rates.append(trace_rate(self.rate_trace))
+        return min(rates, default=None)
+
+    @property
+    def shortest_delay_ns(self) -> int:
+        """The delay, or the shortest of its steps."""
+        return min(self._delays_ns)
+
+    @property
     def longest_delay_ns(self) -> int:
         """The delay, or the longest of its steps."""
-        return (
-            self.delay_ns
-            if self.delay_steps is None
-            else max(step.delay_ns for step in self.delay_steps.steps)
-        )
+        return max(self._delays_ns)
+
+    @property
+    def _delays_ns(self) -> tuple[int, ...]:
+        steps = self.delay_steps
+        return (self.delay_ns,) if steps is None else tuple(one.delay_ns for one in steps.steps)
+
+
+def trace_rate(trace: Recorded) -> float:
+    """The mean rate of a trace of opportunities to send, in bit/s."""
+    return len(trace.values) * OPPORTUNITY_BYTES * 8 * 1000 / trace.values[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
