@@ -36,6 +36,7 @@ TAKERS = {
     "table",
     "tables",
     "depth",
+    "part",
     "must",
 }
 

@@ -257,6 +257,10 @@ def _traffic(described: Rehearsal) -> Iterator[str]:
     for source in described.backgrounds:
         rate = source.rate_bits_per_second
         shown = "" if rate is None else f", {words.rate(rate / 8)}"
+        if source.start_ns is not None:
+            shown += f", from {words.duration(source.start_ns / 1e9)}"
+        if source.duration_ns is not None:
+            shown += f", for {words.duration(source.duration_ns / 1e9)}"
         yield (
             f"  background {source.name:<6} {source.model} over {source.transport.upper()}, "
             f"{source.source} → {source.to}{shown}"
@@ -274,6 +278,8 @@ def _network(study: ScenarioFile) -> Iterator[str]:
         )
         inside = f", a guest ({host.guest})" if host.guest is not None else ""
         yield f"  host {host.name:<12} {shown}{behind}{inside}"
+        if host.egress is not None:
+            yield f"  egress {host.name:<10} {link_words.egress(host.egress)}"
         if host.access_up is not None and host.access_down is not None:
             yield f"  access {host.name:<10} {_both_ways(host.access_up, host.access_down)}"
     for link in scenario.links:

@@ -214,6 +214,9 @@ def capacity(scenario: Scenario) -> int | None:
             directions += [host.access_up, host.access_down]
     given = [one for one in directions if one is not None]
     rates = [one.rate for one in given if one.rate is not None]
+    rates += [
+        host.egress.rate for host in scenario.hosts if host.name in ends and host.egress is not None
+    ]
     # With several links the emulator chooses the path.
     if not rates or len(scenario.links) != 1 or any(one.rate_steps for one in given):
         return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import INSIDE, Guest
 
 SECOND = 1_000_000_000
@@ -257,7 +258,8 @@ class Host:
 
     ``router`` is the router behind its own access link.
 
-    ``guest`` describes the virtual machine if the host is not a namespace.
+    ``guest`` describes the virtual machine if the host is not a namespace, ``egress`` what limits
+    the host at its own interface.
     """
 
     name: str
@@ -266,6 +268,7 @@ class Host:
     access_up: Direction | None = None
     access_down: Direction | None = None
     guest: Guest | None = None
+    egress: Egress | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,8 +303,8 @@ class Workload:
     """The traffic that is measured.
 
     ``command`` is a command or the arguments of a known program; ``object_bytes`` is the size that
-    HTTP workloads fetch; ``bytes`` is the size of a bulk transfer (``None``: as much as fits into
-    the duration).
+    HTTP workloads fetch, and ``think_ns`` the time between a response and the next request;
+    ``bytes`` is the size of a bulk transfer (``None``: as much as fits into the duration).
     """
 
     name: str
@@ -321,11 +324,13 @@ class Workload:
     requests: int | None = None
     connections: int = 1
     reuse: bool = False
+    think_ns: int = 0
     bytes: int | None = None
     congestion_control: str | None = None
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
     window_clamp_bytes: int | None = None
+    window_bytes: int | None = None
     write: Pace | None = None
     read: Pace | None = None
     delayed_ack: DelayedAck | None = None
@@ -346,7 +351,9 @@ class Workload:
 class Background:
     """Traffic that the workload competes with.
 
-    ``timer_hz`` 0 is paced release, ``None`` unpaced.
+    ``timer_hz`` 0 is paced release, ``None`` unpaced. It flows from ``start_ns`` after the start of
+    the workloads (``None``: from the beginning of the warm-up), for ``duration_ns`` (``None``: to
+    the end).
     """
 
     name: str
@@ -363,6 +370,8 @@ class Background:
     file: Path | None = None
     filter: str | None = None
     reverse_filter: str | None = None
+    start_ns: int | None = None
+    duration_ns: int | None = None
 
     @property
     def silent(self) -> bool:

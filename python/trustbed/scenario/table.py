@@ -236,6 +236,23 @@ class Table:
             )
         return value
 
+    def part(self, key: str, example: str) -> tuple[int, int | None]:
+        """A duration above 0, and what it is a part of, if that is given: ``"5ms of 50ms"``."""
+        value = self._values.get(key)
+        inner, of, outer = value.partition(" of ") if isinstance(value, str) else ("", "", "")
+        if not of:
+            return self.span_above_zero(key, 0, example=example), None
+        found = []
+        for text in (inner.strip(), outer.strip()):
+            span = None if lacks_unit(text) else _span(text)
+            if span is None or span <= 0:
+                raise self.error(
+                    key, f"{text!r} is not a positive duration", f'for example "{example}"'
+                )
+            found.append(span)
+        self._read[key] = None
+        return found[0], found[1]
+
     def size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
         """Bytes within limits: ``64kB`` is 64,000 and ``64KiB`` 65,536."""
         value = self._quantity(key, _core.parse_size, "64KiB", default)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from trustbed.report import words
 from trustbed.scenario import Direction
+from trustbed.scenario.egress import Egress
 from trustbed.scenario.model import Loss, Queue, RecordedDelay, trace_rate
 
 _SECOND = 1e9
@@ -14,6 +15,14 @@ _SECOND = 1e9
 def direction(one: Direction) -> str:
     """One direction of a link: rate, delay, queue, and what loses, limits or interrupts it."""
     return ", ".join(_parts(one))
+
+
+def egress(one: Egress) -> str:
+    """What limits a host at its own interface."""
+    return (
+        f"tbf of {words.rate(one.rate / 8)}, burst {words.size(one.burst_bytes)}, "
+        f"limit {words.size(one.limit_bytes)}"
+    )
 
 
 def _parts(one: Direction) -> Iterator[str]:

@@ -87,6 +87,7 @@ def send(flow: Flow, scenario: Scenario, repetition: Repetition) -> Configuratio
             "model": model(one, reverse=flow.heading == "reverse"),
             "release": release(one),
             "seed": repetition.seed_of(f"background {flow.name} {number}"),
+            **_set(duration_ns=one.duration_ns),
         }
         for number, one in enumerate(_shared(flow.background))
     ]
@@ -134,7 +135,9 @@ def _receiver_configuration(workload: Workload, address: str) -> Configuration:
         # Linux doubles the buffer, advertises part of it, and drops the clamp when it learns the
         # segment size: with half the clamp as buffer it can never advertise more than the clamp.
         buffer = clamp // 2
-    tcp = _set(receive_buffer_bytes=buffer, window_clamp_bytes=clamp)
+    tcp = _set(
+        receive_buffer_bytes=buffer, window_clamp_bytes=clamp, window_bytes=workload.window_bytes
+    )
     return {
         "role": "receive",
         "listen": [address],
@@ -203,6 +206,7 @@ def _fetch(workload: Workload, scenario: Scenario, logs: Path) -> Configuration:
         "from": list(scenario.host(workload.host).addresses[: workload.connections]),
         "connections": workload.connections,
         "reuse": workload.reuse,
+        **({"pause_ns": workload.think_ns} if workload.think_ns else {}),
         "rows": str(logs / f"{workload.name}.requests.rows"),
     }
     configuration |= (
