@@ -137,11 +137,12 @@ def _configured(pipe: Report) -> str:
     elif "rate_steps" in pipe:
         words.append("a rate in steps")
     elif "rate_trace" in pipe:
-        words.append("a recorded rate")
+        repeats = duration(pipe["rate_trace"]["opportunities_ms"][-1] / 1e3)
+        words.append(f"a recorded rate that repeats every {repeats}")
     if "delay_ns" in pipe:
         words.append(duration(pipe["delay_ns"] / 1e9))
     elif "delay_recorded" in pipe:
-        words.append("recorded delays")
+        words.append("recorded delays that repeat")
     elif "delay_steps" in pipe:
         words.append("a delay in steps")
     loss = pipe.get("loss")

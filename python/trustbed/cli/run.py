@@ -253,7 +253,8 @@ def _traffic(described: Rehearsal) -> Iterator[str]:
     for one in described.workloads:
         to = "" if one.to is None else f" → {one.to}"
         lasts = words.duration(one.duration_ns / 1e9)
-        yield f"  workload {one.name:<8} {one.kind}, {one.host}{to}, {lasts}"
+        start = f", from {words.duration(one.start_ns / 1e9)}" if one.start_ns else ""
+        yield f"  workload {one.name:<8} {one.kind}, {one.host}{to}, {lasts}{start}"
     for source in described.backgrounds:
         rate = source.rate_bits_per_second
         shown = "" if rate is None else f", {words.rate(rate / 8)}"
