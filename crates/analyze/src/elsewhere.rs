@@ -172,13 +172,14 @@ impl Elsewhere {
             self.budget.on_arrival(&Arrival { at, ..arrival }, departure.mss);
         }
         while let Some(&arrival) = self.arriving.front()
-            && arrival.at + rtt.0 - slack <= departure.at
+            && arrival.at + rtt.0 <= departure.at
         {
             self.arriving.pop_front();
-            let at = (arrival.at + rtt.0).min(departure.at);
-            self.budget.on_arrival(&Arrival { at, ..arrival }, departure.mss);
+            self.budget.on_arrival(&Arrival { at: arrival.at + rtt.0, ..arrival }, departure.mss);
         }
-        self.budget.on_departure(departure);
+        let next = self.arriving.front().map(|arrival| arrival.at + rtt.0 - slack);
+        let prompted = next.is_some_and(|next| next <= departure.at);
+        self.budget.on_departure(&Departure { prompted, ..*departure });
     }
 
     /// The transfer is over: what is still under way arrives.

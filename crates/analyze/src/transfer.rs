@@ -294,7 +294,8 @@ impl Transfer {
                 Sending::Needless
             }
             (Class::Retransmission, Cause::Timeout | Cause::TailLossProbe) => Sending::Timer,
-            (Class::Retransmission, _) | (Class::Fill, Cause::LostUpstream) => Sending::Repair,
+            (Class::Retransmission, _) => Sending::Repair,
+            (Class::Fill, Cause::LostUpstream) => Sending::Fill,
             _ => Sending::New,
         };
         Departure {
@@ -309,6 +310,7 @@ impl Transfer {
             lag: self.lag,
             onward: 0,
             afar: false,
+            prompted: false,
         }
     }
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from trustbed.diagnose.budget_conditions import BUFFER_LIMITED
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, at_least, below
 from trustbed.diagnose.rules import Rule
-from trustbed.diagnose.sender_conditions import BUFFER_LIMITED
 from trustbed.diagnose.shapes import queue_at_loss
 from trustbed.findings.words import percent_words
 

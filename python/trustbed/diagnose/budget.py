@@ -11,6 +11,24 @@ from typing import Literal, Self, TypeAlias
 
 from trustbed.diagnose.evidence import Evidence
 
+_SHARES = (
+    "peer",
+    "think",
+    "no_answer",
+    "timeout",
+    "recovery",
+    "zero_window",
+    "receiver_window",
+    "window",
+    "idle_application",
+    "idle_sender",
+    "growing",
+    "path",
+    "below_path",
+    "sender_buffer",
+)
+"""The fields of the evidence that are shares of the time."""
+
 Waiter: TypeAlias = Literal["peer", "sender", "receiver", "nobody"]
 Limit: TypeAlias = Literal["window", "path", "loss", "start", "buffer"]
 
@@ -43,13 +61,7 @@ class Budget:
     @classmethod
     def of(cls, evidence: Evidence) -> Self:
         """From the evidence; shares that are unknown are 0."""
-        share = {
-            name: getattr(evidence, name) or 0.0
-            for name in (
-                "peer think no_answer timeout recovery zero_window receiver_window window "
-                "idle_application idle_sender growing path below_path sender_buffer"
-            ).split()
-        }
+        share = {name: getattr(evidence, name) or 0.0 for name in _SHARES}
         return cls(
             peer=share["peer"],
             think=share["think"],

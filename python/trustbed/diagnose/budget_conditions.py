@@ -5,6 +5,7 @@ Bias: as for all conditions, an unknown number fulfils none of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from trustbed.diagnose import budget
@@ -69,9 +70,12 @@ def _are_losses_of_queue(case: Case) -> bool:
     rank = evidence.loss_delay_rank
     if rank is None or rank >= thresholds.loss_delay_rank:
         return True
-    return rank >= thresholds.loss_delay_rank_used and at_least(
-        budget.utilisation(evidence), thresholds.path_used
-    )
+    if not at_least(budget.utilisation(evidence), thresholds.path_used):
+        return False
+    # Behind a loss its delay is that of a later packet: away from the sender a full path counts.
+    if evidence.pauses_estimated:
+        return at_least(evidence.path, thresholds.path_seen)
+    return rank >= thresholds.loss_delay_rank_used
 
 
 def _has_rate_changed(case: Case) -> bool:
@@ -80,10 +84,11 @@ def _has_rate_changed(case: Case) -> bool:
     if ratio is None or not at_least(evidence.path, thresholds.path_seen):
         return False
     changed = max(ratio, 1 / ratio) >= thresholds.rate_change
+    apart = abs(math.log(ratio))
     return (
         changed
         and (evidence.path_rate_change_residual or 0.0) <= thresholds.rate_change_left
-        and (evidence.path_rate_change_spread or 0.0) <= thresholds.rate_change_spread
+        and apart >= thresholds.rate_change_apart * (evidence.path_rate_change_spread or 0.0)
     )
 
 
@@ -105,9 +110,9 @@ def _rates(case: Case) -> str:
 
 
 def _is_withheld(case: Case) -> bool:
-    return at_least(
-        budget.withheld_share(case.evidence), case.thresholds.wait_cost
-    ) and at_least(case.evidence.acks_withheld, case.thresholds.withheld_least)
+    return at_least(budget.withheld_share(case.evidence), case.thresholds.wait_cost) and at_least(
+        case.evidence.acks_withheld, case.thresholds.withheld_least
+    )
 
 
 def _is_limited_at_home(case: Case) -> bool:
@@ -137,15 +142,18 @@ ACKS_ALWAYS_WITHHELD = Condition(
     lambda c: f"{percent_words(budget.withheld_share(c.evidence))} of the time",
 )
 MOSTLY_NEEDLESS = Condition(
-    "{needless_recoveries:.0%} or more of three or more recoveries had nothing to repair, by the "
-    "timestamps that acknowledgements echo",
+    "{needless_recoveries:.0%} or more of three or more fast recoveries, half of all, had nothing "
+    "to repair, by the timestamps that acknowledgements echo",
     lambda c: (
-        (c.evidence.loss_events or 0.0) >= 3  # noqa: PLR2004 - a pattern
+        (c.evidence.fast_recoveries or 0.0) >= 3
+        and 2 * (c.evidence.fast_recoveries or 0.0) >= (c.evidence.loss_events or 0.0)
         and (c.evidence.retransmitted_needlessly or 0.0)
-        >= c.thresholds.needless_recoveries * (c.evidence.loss_events or 0.0)
+        >= c.thresholds.needless_recoveries * (c.evidence.fast_recoveries or 0.0)
     ),
-    lambda c: f"{number_words(c.evidence.retransmitted_needlessly)} of "
-    f"{number_words(c.evidence.loss_events)} recoveries",
+    lambda c: (
+        f"{number_words(c.evidence.retransmitted_needlessly)} of "
+        f"{number_words(c.evidence.fast_recoveries)} fast recoveries"
+    ),
 )
 KNOWN = Condition(
     "the transfer's time was cut into states",
@@ -190,31 +198,45 @@ DECLARED_BULK = Condition(
 PROCESSOR_SEEN_MISSING = Condition(
     "processor_missed ≥ {processor_mostly_missed:.0%} or cpu_share < {cpu_starved:g}",
     _is_processor_missing,
-    lambda c: f"processor_missed = {percent_words(c.evidence.processor_missed)}, cpu_share = "
-    f"{number_words(c.evidence.cpu_share)}",
+    lambda c: (
+        f"processor_missed = {percent_words(c.evidence.processor_missed)}, cpu_share = "
+        f"{number_words(c.evidence.cpu_share)}"
+    ),
 )
 PROCESSOR_SEEN_FREE = Condition(
     "processor_missed < {processor_missed:.0%}",
     _is_machine_cleared,
     lambda c: f"processor_missed = {percent_words(c.evidence.processor_missed)}",
 )
+BULK_SENDER_SILENT = Condition(
+    "workload declared as bulk, and silences of its sender cost most",
+    lambda c: DECLARED_BULK.holds(c) and SENDER_WAITED_FOR.holds(c),
+    _waits,
+)
+BUFFER_LIMITED = Condition(
+    "by its kernel the send buffer limited it for {kernel_time_share:.0%} of its busy time or more",
+    lambda c: at_least(c.evidence.send_buffer_limited, c.thresholds.kernel_time_share),
+    lambda c: f"send_buffer_limited = {percent_words(c.evidence.send_buffer_limited)}",
+)
 ACKS_WITHHELD = Condition(
     "the receiver was silent for {wait_cost:.0%} of the time, {withheld_least:g} times or more, "
     "each time longer than a round trip, and then acknowledged everything at once",
     _is_withheld,
-    lambda c: f"{number_words(c.evidence.acks_withheld)} silences, "
-    f"{percent_words(budget.withheld_share(c.evidence))} of the time",
+    lambda c: (
+        f"{number_words(c.evidence.acks_withheld)} silences, "
+        f"{percent_words(budget.withheld_share(c.evidence))} of the time"
+    ),
 )
 RATE_CHANGED = Condition(
     "with the path full for {path_seen:.0%} or more, its rate changed by a factor of "
-    "{rate_change:g} or more, and up to four levels leave at most {rate_change_left:.0%} of its "
-    "variance and a deviation of {rate_change_spread:.0%}",
+    "{rate_change:g} or more, up to four levels leave at most {rate_change_left:.0%} of its "
+    "variance, and lie {rate_change_apart:g} standard deviations apart",
     _has_rate_changed,
     _rates,
 )
 BUCKET_PLAUSIBLE = Condition(
-    "it fell once, and what passed above the later rate is at most {bucket_plausible_bytes:g} bytes, "
-    "which a token bucket may hold",
+    "it fell once, and what passed above the later rate is at most {bucket_plausible_bytes:g} "
+    "bytes, which a token bucket may hold",
     _is_bucket_plausible,
     _rates,
 )
@@ -227,11 +249,13 @@ RATE_FELL = Condition(
     _rates,
 )
 LIMITED_AT_HOME = Condition(
-    "on the sending host itself (its reactions come within {at_home_seconds:g} s), {lag_share:.0%} or more of the standing queue lies between the sender's "
-    "stack and the capture, by its own clock",
+    "on the sending host itself (its reactions come within {at_home_seconds:g} s), "
+    "{lag_share:.0%} or more of the standing queue lies between the sender's stack and the "
+    "capture, by its own clock",
     _is_limited_at_home,
-    lambda c: f"share of the queue before the capture = "
-    f"{percent_words(budget.lag_share(c.evidence))}",
+    lambda c: (
+        f"share of the queue before the capture = {percent_words(budget.lag_share(c.evidence))}"
+    ),
 )
 BOUND_BY_WINDOW = Condition("the window bound most of the time", _bound_by("window"), _limits)
 BOUND_BY_PATH = Condition("the path bound most of the time", _bound_by("path"), _limits)
@@ -241,9 +265,7 @@ BOUND_BY_BUFFER = Condition(
 BOUND_BY_START = Condition(
     "the transfer was growing for most of the time", _bound_by("start"), _limits
 )
-BOUND_BY_LOSS = Condition(
-    "losses or marks bound most of the time", _bound_by("loss"), _limits
-)
+BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), _limits)
 LOSSY = Condition(
     "the path or losses bound most of the time, and losses or marks cost 10 % or more",
     _is_lossy,
@@ -256,14 +278,15 @@ MARKED = Condition(
 )
 LOSSES_OF_QUEUE = Condition(
     "losses fell when delays were high (rank ≥ {loss_delay_rank:g}), or rather high (≥ "
-    "{loss_delay_rank_used:g}) with the path used for {path_used:.0%} or more; or no delay is "
-    "known",
+    "{loss_delay_rank_used:g}; away from the sender: the path full for {path_seen:.0%}) with the "
+    "path used for {path_used:.0%} or more; or no delay is known",
     _are_losses_of_queue,
     _losses,
 )
 LOSSES_NOT_OF_QUEUE = Condition(
     "losses fell at delays like all others (rank < {loss_delay_rank:g}, and < "
-    "{loss_delay_rank_used:g} where the path was used for {path_used:.0%} or more)",
+    "{loss_delay_rank_used:g} where the path was used for {path_used:.0%} or more; away from the "
+    "sender: not used so much, or full for less than {path_seen:.0%})",
     lambda c: not _are_losses_of_queue(c),
     _losses,
 )
@@ -274,16 +297,16 @@ BOUND_BY_PATH_OR_ITS_LOSSES = Condition(
 )
 FLOOR_FELT = Condition(
     "window or path bound more than half of the time",
-    lambda c: _of(c).window + _of(c).path > 0.5,  # noqa: PLR2004 - more than half
+    lambda c: _of(c).window + _of(c).path > 0.5,
     _limits,
 )
 SHARED = Condition(
     "the rate while sending stayed below {share_of_path:.0%} of what the path delivered at best",
-    lambda c: below(
-        _use_of_best(c), c.thresholds.share_of_path
+    lambda c: below(_use_of_best(c), c.thresholds.share_of_path),
+    lambda c: (
+        f"{rate_words(c.evidence.sending_rate_bytes_per_second)} of "
+        f"{rate_words(c.evidence.path_rate_high_bytes_per_second)}"
     ),
-    lambda c: f"{rate_words(c.evidence.sending_rate_bytes_per_second)} of "
-    f"{rate_words(c.evidence.path_rate_high_bytes_per_second)}",
 )
 
 

@@ -355,8 +355,9 @@ class Evidence:
         "share of the variance of the rates' logarithms that the changes leave"
     )
     path_rate_change_spread: float | None = _known("their standard deviation that is left")
+    fast_recoveries: float | None = _known("fast recoveries of which that is known", unit="count")
     retransmitted_needlessly: float | None = _known(
-        "recoveries for which nothing had been lost, by timestamps", unit="count"
+        "fast recoveries for which nothing had been lost, by timestamps", unit="count"
     )
     queue_seconds: float | None = _known(
         "mean delay above its floor, before and behind the capture", column="queue_mean_ns"

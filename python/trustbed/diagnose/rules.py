@@ -6,18 +6,15 @@ A stage is entered when its condition holds. Inside a stage the first rule whose
 names the cause. Every stage ends with a rule without conditions, except the first, which only sorts
 out what cannot be judged.
 
-Why this order: silences, a new route and a burst before a lower rate make two transfers of one,
-whose mean compares with nothing, so they come before the comparison of the throughput; their
-conditions hold for hardly anything else. A throughput that window, measured delay and loss already
-explain needs no anomaly of a host, so the model comes before the pauses. Inside a throughput gap
-pauses are direct evidence and come before weaker hints. Where loss and an inflated RTT meet, the
-RTT just before the losses decides between queue and loss; where it is unknown the queue is blamed.
-A window that shrank and is full is a slow reader even where its pace is so steady that it looks
-like a link's. No steady rate is a link's by itself: any sender with an even pace keeps outstanding
-what its round trip holds (Little's law), so a link that was full must show a queue before it.
+Why this order: a transfer that waited for somebody for a good part of its life says nothing about
+the path by its mean, so waits come first, and among them the one that cost most. What is left has a
+binding limit. A changed rate or delay makes two transfers of one, so it precedes the limits. Losses
+are the path's own where its queue made them: those fall when delays are high.
 
-Bias: the RTT's inflation is too small when its base was itself measured in a standing queue, so
-congestion can be missed, not invented.
+The last three stages are the published procedure for means (diagnosis.md, section 3). They serve
+evidence without a time budget: published cases, and transfers whose sender's view no capture shows.
+
+Bias: without evidence that excludes the application, a silent sender is never discarded.
 """
 
 from __future__ import annotations
@@ -26,7 +23,6 @@ from dataclasses import dataclass
 
 from trustbed.diagnose import budget_conditions as time
 from trustbed.diagnose import conditions as on
-from trustbed.diagnose import sender_conditions as sender
 from trustbed.diagnose import shape_conditions as shape
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, Condition
@@ -102,6 +98,7 @@ STAGES: tuple[Stage, ...] = (
                 "host_scheduling",
                 (time.PROCESSOR_SEEN_MISSING, time.SENDER_PAUSED),
             ),
+            Rule("kernel_buffer_was_full", "send_buffer_limited", (time.BUFFER_LIMITED,)),
             Rule("peer_was_waited_for", "peer_limited", (time.PEER_WAITED_FOR,)),
             Rule("reader_was_waited_for", "receiver_limited", (time.RECEIVER_WAITED_FOR,)),
             Rule(
@@ -168,36 +165,11 @@ STAGES: tuple[Stage, ...] = (
         ),
     ),
     Stage(
-        "silent",
-        "Was there no response for a large part of the transfer?",
-        shape.SILENT,
-        (Rule("nothing_came_back", "outage"),),
-    ),
-    Stage(
-        "rerouted",
-        "Did the path's delay change for good?",
-        shape.STEPPED,
-        (Rule("delay_has_two_levels", "route_change"),),
-    ),
-    Stage(
-        "bent",
-        "Did a token bucket pass a burst and delay the rest?",
-        shape.BURST_FIRST,
-        (Rule("burst_then_lower_rate", "shaped"),),
-    ),
-    Stage(
         "explained",
         "Window, delay, loss and capacity explain the throughput: which of them?",
         on.EXPLAINED,
         (
-            Rule("reader_set_the_pace", "receiver_limited", (shape.WINDOW_SHRUNK,)),
-            Rule("writes_set_the_pace", "sender_application_limited", (sender.WRITES_SEEN,)),
-            Rule("window_full_and_yet_slow", "acknowledgements_delayed", (shape.FULL_AND_SLOW,)),
-            Rule("reordering_took_a_part", "reordering", (shape.CLEARLY_LATE, shape.LATE)),
-            Rule("bucket_was_empty", "policed", (shape.BUCKET_EMPTY, shape.LOSSES_AWAY)),
-            Rule("link_stayed_full", "bandwidth_limited", (on.LOSS_BOUND, shape.EVEN_THOUGH_LOSSY)),
-            Rule("loss_explains", "network_loss", (on.LOSS_BOUND, shape.LOSSES_AWAY)),
-            Rule("answered_late_yet_explained", "host_scheduling", (sender.LATE_FROM_AFAR,)),
+            Rule("loss_explains", "network_loss", (on.LOSS_BOUND, on.NOT_INFLATED)),
             Rule(
                 "link_was_full",
                 "bandwidth_limited",
@@ -205,14 +177,8 @@ STAGES: tuple[Stage, ...] = (
                 flag="self_queueing",
                 flag_when=on.INFLATED,
             ),
-            Rule("answers_waited", "acknowledgements_delayed", (shape.ANSWERS_DELAYED,)),
             Rule("queue_explains", "network_congestion", (on.INFLATED,)),
             Rule("capacity_explains", "bandwidth_limited", (on.CAPACITY_SMALLER,)),
-            Rule(
-                "idle_open_window_yet_explained",
-                "host_scheduling",
-                (sender.PROCESSOR_TOOK_PART, on.CLEAN_PATH),
-            ),
             Rule("window_explains", "window_limited"),
         ),
     ),
@@ -222,42 +188,13 @@ STAGES: tuple[Stage, ...] = (
         on.UNEXPLAINED,
         (
             Rule("receiver_closed_its_window", "receiver_limited", (on.WINDOW_CLOSED,)),
-            Rule("receiver_shrank_its_window", "receiver_limited", (shape.WINDOW_SHRUNK,)),
-            Rule("machine_was_missing", "host_scheduling", (sender.PROCESSOR_MISSING,)),
-            Rule("reordering_slowed", "reordering", (shape.LATE,)),
-            Rule("bucket_dropped", "policed", (shape.BUCKET_EMPTY, shape.LOSSES_AWAY)),
-            Rule(
-                "application_wrote_little",
-                "sender_application_limited",
-                (sender.WRITES_SEEN, shape.NO_LOSS),
-            ),
-            Rule(
-                "application_slept",
-                "sender_application_limited",
-                (on.LONG_PAUSES, sender.MACHINE_CLEARED),
-            ),
             Rule(
                 "application_paused",
                 "sender_application_limited",
                 (on.LONG_PAUSES, on.APPLICATION_IDLE),
             ),
-            Rule("buffer_was_filled", "send_buffer_limited", (sender.BUFFER_FILLED,)),
-            Rule(
-                "flight_was_held",
-                "send_buffer_limited",
-                (on.LONG_PAUSES, sender.FLIGHT_HELD, shape.NO_LOSS),
-            ),
-            Rule("path_was_full", "bandwidth_limited", (on.LONG_PAUSES, shape.PIPE_FULL)),
-            Rule("sender_held_back", "host_scheduling", (on.LONG_PAUSES, sender.PAUSES_SURE)),
-            Rule("machine_answered_late", "host_scheduling", (sender.ANSWERS_LATE, on.CLEAN_PATH)),
-            Rule(
-                "writes_came_late",
-                "sender_application_limited",
-                (sender.WRITTEN_LATE, shape.NO_LOSS),
-            ),
-            Rule("answered_late_from_afar", "host_scheduling", (sender.LATE_FROM_AFAR,)),
-            Rule("even_though_lossy", "bandwidth_limited", (shape.EVEN_THOUGH_LOSSY,)),
-            Rule("loss_slowed", "network_loss", (on.LOSS, shape.LOSSES_AWAY)),
+            Rule("sender_held_back", "host_scheduling", (on.LONG_PAUSES,)),
+            Rule("loss_slowed", "network_loss", (on.LOSS, on.NOT_INFLATED)),
             Rule(
                 "queue_slowed",
                 "network_congestion",
@@ -265,20 +202,7 @@ STAGES: tuple[Stage, ...] = (
                 flag="mostly_idle",
                 flag_when=on.MOSTLY_IDLE,
             ),
-            Rule("window_was_full", "acknowledgements_delayed", (shape.FULL_AND_SLOW,)),
             Rule("still_starting", "slow_start", (on.SLOW_START,)),
-            Rule("still_growing", "slow_start", (shape.GROWING,)),
-            Rule("queue_overflowed", "network_congestion", (shape.QUEUE_OVERFLOWED,)),
-            Rule("few_losses_slowed", "network_loss", (shape.LOSS_POSSIBLE,)),
-            Rule("buffer_was_full", "send_buffer_limited", (sender.BUFFER_LIMITED,)),
-            Rule(
-                "flight_had_a_ceiling",
-                "send_buffer_limited",
-                (sender.FLIGHT_CAPPED, shape.NO_LOSS, on.NO_LONG_PAUSES),
-            ),
-            Rule("ran_now_and_then", "host_scheduling", (sender.ON_AND_OFF,)),
-            Rule("processor_was_missing", "host_scheduling", (on.CPU_STARVED, on.CLEAN_PATH)),
-            Rule("link_was_steady", "bandwidth_limited", (shape.STEADY_LINK,)),
             Rule("nothing_explains", "unexplained"),
         ),
     ),

@@ -52,9 +52,9 @@ class Thresholds(PublishedThresholds):
         "development transfers: 0.97 and more for timers, 0.75 at most for stopped receivers",
     )
     needless_recoveries: float = value(
-        0.5,
-        "share of recoveries without a loss from which packets overtook",
-        "either side of one half",
+        0.8,
+        "share of fast recoveries without a loss from which packets overtook",
+        "development transfers: 1 where packets overtook, 0.5 at most in few losses",
     )
     loss_delay_rank: float = value(
         0.9,
@@ -87,10 +87,11 @@ class Thresholds(PublishedThresholds):
         "share of the variance of a path's rate that its changes leave at most",
         "development transfers: 0.1 at most where it was changed",
     )
-    rate_change_spread: float = value(
-        0.2,
-        "relative deviation of the path's rate at its levels at most",
-        "development transfers: 0.1 at most for links whose rate changed",
+    rate_change_apart: float = value(
+        4.0,
+        "standard deviations by which the levels of a path's rate lie apart",
+        "development transfers: 4.1 and more where a rate was changed or a bucket ran empty, 3.1 "
+        "at most for others' traffic alone",
     )
     bucket_plausible_bytes: float = value(
         3e6,

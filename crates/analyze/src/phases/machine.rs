@@ -37,6 +37,8 @@ pub enum Sending {
     New,
     /// Again, after acknowledgements had shown a loss.
     Repair,
+    /// Again, and the capture, behind the loss, sees it for the first time.
+    Fill,
     /// Again, because the timer ran out.
     Timer,
     /// Again, although a round trip ago it had been acknowledged.
@@ -68,6 +70,8 @@ pub struct Departure {
     pub onward: i64,
     /// The sender's view is reconstructed from elsewhere.
     pub afar: bool,
+    /// As exactly as its times are known, the next acknowledgement may have come before.
+    pub prompted: bool,
 }
 
 /// A packet of the receiver reached the sender.
@@ -181,6 +185,10 @@ impl Budget {
         match departure.sending {
             Sending::New => self.on_new(at, departure),
             Sending::Repair => self.on_repair(at, departure),
+            Sending::Fill => {
+                self.recovery.get_or_insert(self.high);
+                self.settle(at, Kind::Recovery);
+            }
             Sending::Timer => self.on_timer(at, departure),
             Sending::Needless => {
                 let since = self.last_receive.map_or(until, |receive| receive.max(until));
@@ -208,7 +216,7 @@ impl Budget {
         // of the writer's, however short.
         let silent = at - open > if departure.afar { AFAR } else { PROMPT };
         if let Some(all) = self.all_acknowledged.filter(|all| *all <= at) {
-            self.after_all(at, all, tolerance);
+            self.after_all(at, all, if departure.prompted { i64::MAX } else { tolerance });
         } else if silent && self.short {
             self.settle(at, Kind::IdleApplication);
         } else {
@@ -216,7 +224,7 @@ impl Budget {
             // whatever it sends now (a tail-loss probe, a paced packet).
             let trigger = self.last_receive.map_or(at, |receive| receive.clamp(open, at));
             self.settle(trigger, Kind::Clocked);
-            if at - trigger > tolerance {
+            if at - trigger > tolerance && !departure.prompted {
                 self.settle_idle(at, Kind::IdleSender);
             } else {
                 self.settle(at, Kind::Clocked);
