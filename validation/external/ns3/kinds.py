@@ -79,12 +79,16 @@ class Net:
     def path(self, packets: int, **more: str | int | float | bool) -> Arguments:
         """Arguments of a bulk transfer over a drop-tail queue of this many packets."""
         buffer = int(2.5 * (self.bdp + packets * SEGMENT_BYTES) + 150_000)
-        return self.arguments | {
-            "queue": f"FifoQueueDisc:MaxSize={packets}p",
-            "sndbuf": buffer,
-            "rcvbuf": max(1_000_000, 2 * buffer),
-            "seconds": self.seconds(),
-        } | more
+        return (
+            self.arguments
+            | {
+                "queue": f"FifoQueueDisc:MaxSize={packets}p",
+                "sndbuf": buffer,
+                "rcvbuf": max(1_000_000, 2 * buffer),
+                "seconds": self.seconds(),
+            }
+            | more
+        )
 
 
 def net(kind: str, seed: int, attempt: int) -> Net:
@@ -125,27 +129,41 @@ def net(kind: str, seed: int, attempt: int) -> Net:
 
 def _share(account: Account, *names: str) -> float:
     """Share of the transfer's time in these states."""
-    return float(sum(account.get(f"{name}_ticks", 0) for name in names)) / max(1, account["ticks"])
+    ticks = float(sum(account.get(f"{name}_ticks", 0) for name in names))
+    return ticks / max(1.0, float(account["ticks"]))
 
 
 def _used(account: Account) -> float:
     """Share of the bottleneck's capacity that the transfer used."""
-    return float(account["own_bytes"]) / max(1.0, account["capacity_bytes"])
+    return float(account["own_bytes"]) / max(1.0, float(account["capacity_bytes"]))
 
 
 def _others(account: Account) -> float:
-    return float(account["other_bytes"]) / max(1.0, account["capacity_bytes"])
+    return float(account["other_bytes"]) / max(1.0, float(account["capacity_bytes"]))
 
 
 def _harmless(account: Account) -> bool:
     return not account["lost"] and not account["queue_drops"]
 
 
+def _kept_below(account: Account) -> bool:
+    """Whether its queue cut a lone transfer again and again, and it used most of its link."""
+    cuts = account["recoveries"] + account["timeouts"]
+    return (
+        account["queue_drops"] >= 4
+        and cuts >= 3
+        and _share(account, "cwnd") > 0.8
+        and _used(account) > 0.5
+    )
+
+
 def _mostly_idle(account: Account) -> bool:
     """Whether pauses with nothing to send cost more than losses and slow start."""
     empty = _share(account, "empty")
     rest = 1 - empty - _used(account)
-    return empty > 0.3 and not account["lost"] and (not account["queue_drops"] or empty > 1.5 * rest)
+    return (
+        empty > 0.3 and not account["lost"] and (not account["queue_drops"] or empty > 1.5 * rest)
+    )
 
 
 def window_limited(on: Net) -> Draft:
@@ -186,7 +204,7 @@ def shallow_queue(on: Net) -> Draft:
         arguments=on.path(on.queue(0.05, 0.25)),
         causes=("bandwidth_limited", "network_congestion"),
         verdicts=_TRUST,
-        holds=lambda a: a["queue_drops"] >= 4 and _share(a, "cwnd") > 0.8,
+        holds=_kept_below,
     )
 
 
@@ -196,13 +214,15 @@ def _managed(on: Net, queue: str, *, ecn: bool = False) -> Draft:
             arguments=on.path(300, queue=f"{queue};UseEcn=true", ecn=True),
             causes=("mark_limited", "bandwidth_limited", "network_congestion"),
             verdicts=("trust", "review"),
-            holds=lambda a: a["marks"] >= 4 and a["marks"] > 2 * a["queue_drops"],
+            holds=lambda a: (
+                a["marks"] >= 4 and a["marks"] > 2 * a["queue_drops"] and _used(a) > 0.5
+            ),
         )
     return Draft(
         arguments=on.path(300, queue=queue),
         causes=("bandwidth_limited", "network_congestion"),
         verdicts=_TRUST,
-        holds=lambda a: a["queue_drops"] >= 4 and _share(a, "cwnd") > 0.8,
+        holds=_kept_below,
     )
 
 
@@ -258,12 +278,12 @@ def bursty_loss(on: Net) -> Draft:
     return Draft(
         arguments=on.path(
             on.queue(1, 2, 50),
-            badShare=round(0.004 * 5 ** on.draw.random(), 5),
+            badShare=round(0.008 * 4 ** on.draw.random(), 5),
             badLength=on.draw.randint(2, 6),
         ),
         causes=("network_loss",),
         verdicts=_REVIEW,
-        holds=lambda a: a["lost"] >= 8 and not a["queue_drops"] and _used(a) < 0.75,
+        holds=lambda a: a["lost"] >= 8 and not a["queue_drops"] and _used(a) < 0.6,
     )
 
 
@@ -307,7 +327,7 @@ def joining(on: Net) -> Draft:
         arguments=on.path(on.queue(0.7, 2, 30), crossTcp=flows, seconds=seconds),
         causes=("network_congestion", "bandwidth_limited", "rate_changed"),
         verdicts=("trust", "review"),
-        holds=lambda a: 0.15 < _others(a) and _used(a) + _others(a) > 0.85,
+        holds=lambda a: _others(a) > 0.15 and _used(a) + _others(a) > 0.85,
     )
 
 
@@ -337,8 +357,7 @@ def rate_change(on: Net) -> Draft:
             seconds=seconds,
             sndbuf=int(4 * on.bdp + 200_000),
             rateSteps=",".join(
-                f"{start + seconds * (at + on.draw.uniform(-0.05, 0.05)):.3f}"
-                f":{on.rate * times:.3f}"
+                f"{start + seconds * (at + on.draw.uniform(-0.05, 0.05)):.3f}:{on.rate * times:.3f}"
                 for at, times in steps
             ),
         ),
@@ -498,14 +517,18 @@ def server_think(on: Net) -> Draft:
 
 
 def sender_interface(on: Net) -> Draft:
-    """The sender's own interface is the bottleneck; its queue lies before the capture point."""
+    """The sender's own interface is the bottleneck; its queue lies before the capture point.
+
+    In most draws that queue holds all that the sender's buffer does, as Linux keeps it.
+    """
     rate = round(on.rate * on.draw.uniform(0.2, 0.6), 2)
-    queue = on.queue(0.5, 2, 60)
+    queue = on.queue(0.5, 2, 60) if on.draw.random() < 0.3 else 20_000
     return Draft(
         arguments=on.path(
             on.queue(1, 2, 100),
             accessRate=rate,
             senderQueue=f"FifoQueueDisc:MaxSize={queue}p",
+            sndbuf=int(2 * on.bdp + 100_000),
             seconds=round(min(12.0, MOST_MEGABITS / rate), 2),
         ),
         causes=("sender_rate_limited",),
