@@ -184,6 +184,7 @@ def send_buffer(on: Net) -> Draft:
         arguments=on.path(on.queue(1, 2, 50), sndbuf=int(buffer)),
         causes=("send_buffer_limited",),
         verdicts=_REVIEW,
+        elsewhere=("sender_application_limited",),
         holds=lambda a: _share(a, "sndbuf") > 0.6 and _harmless(a) and _used(a) < 0.85,
     )
 
@@ -283,7 +284,9 @@ def bursty_loss(on: Net) -> Draft:
         ),
         causes=("network_loss",),
         verdicts=_REVIEW,
-        holds=lambda a: a["lost"] >= 8 and not a["queue_drops"] and _used(a) < 0.6,
+        holds=lambda a: (
+            a["lost"] >= 8 and not a["queue_drops"] and _used(a) < 0.6 and a["timeouts"] < 60
+        ),
     )
 
 
