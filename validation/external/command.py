@@ -28,7 +28,7 @@ from validation.external.policing import Connection
 from validation.external.score import Case
 
 SECTION: Final = "external"
-COMMAND: Final = "python -m validation external --document"
+COMMAND: Final = "make external"
 PARTS: Final = ("policing", "ns3", "cellular")
 
 

@@ -82,7 +82,7 @@ def _said(one: Connection) -> str:
 def _policing(found: Sequence[Connection]) -> str:
     head = "### A carrier's policer and shaper\n"
     if not found:
-        return f"{head}\nNot scored: the captures are not here (docs/traces.md).\n"
+        return f"{head}\nNot scored: TRUSTBED_POLICING names no directory that holds the captures.\n"
     rows = []
     for group, words in _GROUPS.items():
         some = [one for one in found if one.group == group]
@@ -99,10 +99,13 @@ def _policing(found: Sequence[Connection]) -> str:
     )
     by_object = [one for one in found if one.group in ("alone", "sharing")]
     return (
-        f"{head}\nConnections of the validation set of Flach et al. (SIGCOMM 2016; the part that "
-        "docs/traces.md names), captured beside the server. The paper's detector is computed from "
+        f"{head}\nConnections of a part of the validation set of Flach et al. (SIGCOMM 2016; "
+        "repository USC-NSL/policing-detection, Apache-2.0), captured beside the server. A policed "
+        "connection lost 1 % and more. The paper's detector is computed from "
         "the packets by an implementation of its own (`validation/external/detector.py`); a "
-        "connection counts as found when one of its objects is.\n\n"
+        "connection counts as found when one of its objects is. Of its published results for the "
+        "whole set, 88 % are found of those alone in their policer and 32 % of those that share "
+        "it, at 2.6 % false.\n\n"
         + _table(("connections", "paper's detector", "trustbed", "wanted"), rows)
         + (
             f"\nOf {sum(one.objects for one in by_object)} objects of policed connections the "
@@ -146,9 +149,10 @@ def _simulated(cases: Sequence[Case], accepted: Mapping[str, str]) -> str:
     return (
         f"{head}\n{made} transfers of {len(kinds)} kinds, made by ns-3 "
         "(`validation/external/ns3`): a draw whose limit had no effect in the simulation's own "
-        "account is no transfer of its kind and is drawn again. Half of them are of either family "
-        "of networks: *near* (4–40 Mbit/s, 12–60 ms, CUBIC and NewReno) and *far* (2–80 Mbit/s, "
-        "50–180 ms, Reno and CUBIC, mostly downloads).\n\n"
+        "account is no transfer of its kind and is drawn again. A third of them is of each family "
+        "of networks: *near* (4–40 Mbit/s, 12–60 ms, CUBIC and NewReno), *far* (2–80 Mbit/s, "
+        "50–180 ms, Reno and CUBIC, mostly downloads) and *plain* (1–20 Mbit/s, 8–120 ms, short "
+        "segments and an RTO of at least 1 s, as ns-3 has by default).\n\n"
         + _points(cases, WANTED)
         + "\n"
         + _table(
@@ -160,7 +164,7 @@ def _simulated(cases: Sequence[Case], accepted: Mapping[str, str]) -> str:
 
 def _points(cases: Sequence[Case], wanted: Mapping[str, float]) -> str:
     by_point = grouped(cases, lambda case: case.point)
-    families = sorted({case.family for case in cases}, reverse=True)
+    families = sorted({case.family for case in cases})
     rows = []
     for point, share in wanted.items():
         some = by_point.get(point, [])

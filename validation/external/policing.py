@@ -3,7 +3,7 @@
 The captures are a part of the validation set of Flach et al. (SIGCOMM 2016); a file's name states
 what was done to its connections. A connection that a policer took less than 1 % of its packets from
 shows no policing and counts for nothing. The connections of two clients, and those beside other
-traffic, share their bucket.
+traffic, share their bucket, as the other traffic does.
 
 The detector's results do not depend on trustbed and are stored, as reading the packets slowly takes
 minutes; our answers are computed anew.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from validation.records import records
 Group: TypeAlias = Literal["alone", "sharing", "untouched", "other"]
 
 POLICED_LOSS: Final = 0.01
+LEAST_BYTES: Final = 100_000
+"""Of a connection that is scored."""
 VERSION: Final = 1
 """Of the stored results: raise it when the detector changes."""
 STALLS: Final = frozenset({"host_scheduling", "host_stall", "driver_stall", "receiver_stalled"})
@@ -46,8 +49,6 @@ class Setting:
     policer_bits_per_second: int | None
     shaper_bits_per_second: int | None
     is_shared: bool
-    ports: tuple[int, ...]
-    """Of the clients; other connections are other traffic."""
 
     @classmethod
     def of(cls, name: str) -> Setting:
@@ -57,20 +58,18 @@ class Setting:
             ValueError: It is not one of this set.
         """
         words = dict(_WORD.findall(name))
-        ports = tuple(int(words[key]) for key in ("CP", "CP1", "CP2") if key in words)
-        if not ports or not {"PCIR", "SCIR", "LOSS"} & words.keys():
+        if "CP" not in words and "CP1" not in words:
             raise ValueError(f"{name}: not a name of this set")
         return cls(
             policer_bits_per_second=int(words["PCIR"]) if "PCIR" in words else None,
             shaper_bits_per_second=int(words["SCIR"]) if "SCIR" in words else None,
-            is_shared="XT" in words or len(ports) > 1,
-            ports=ports,
+            is_shared="XT" in words or "CP2" in words,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A client's connection: what is true, what the detector found, what we said."""
+    """A connection: what is true, what the detector found, what we said."""
 
     name: str
     group: Group
@@ -104,7 +103,7 @@ def sources() -> list[Path]:
 
 
 def connections(store: Path, workers: int) -> Iterator[Connection]:
-    """Every client's connection of every capture."""
+    """Every connection of every capture."""
     with ProcessPoolExecutor(max_workers=workers) as pool:
         for found in pool.map(partial(_connections, store), sources()):
             yield from found
@@ -115,14 +114,14 @@ def _connections(store: Path, capture: Path) -> list[Connection]:
     said = answers(capture, "sender")
     return [
         Connection(
-            name=f"{capture.name.removesuffix('.pcap.zst')}:{one['port']}",
+            name=f"{capture.name.removesuffix('.pcap.zst')}:{one['receiver']}",
             group=_group(setting, one["loss_share"]),
             loss_share=one["loss_share"],
             objects=len(one["objects"]),
             objects_policed=sum(not why_not for why_not in one["objects"]),
             answer=about((x for x in said if x.receiver == one["receiver"]), one["sender"]),
         )
-        for one in _by_paper(store, capture, setting)
+        for one in _by_paper(store, capture)
     ]
 
 
@@ -134,7 +133,7 @@ def _group(setting: Setting, loss_share: float) -> Group:
     return "sharing" if setting.is_shared else "alone"
 
 
-def _by_paper(store: Path, capture: Path, setting: Setting) -> list[dict[str, Any]]:
+def _by_paper(store: Path, capture: Path) -> list[dict[str, Any]]:
     """What the detector finds, stored under the capture's name."""
     file = store / f"{capture.name}.json"
     if file.is_file():
@@ -143,11 +142,8 @@ def _by_paper(store: Path, capture: Path, setting: Setting) -> list[dict[str, An
             return list(stored["connections"])
     with pa.input_stream(str(capture), compression="zstd") as stream:
         seen = packets(records(stream.read()))
-        found = [
-            detected(group, setting.ports)
-            for group in by_connection(seen).values()
-            if group[0].source_port in setting.ports or group[0].destination_port in setting.ports
-        ]
+        groups = by_connection(seen).values()
+    found = [one for group in groups if (one := detected(group)) is not None]
     file.parent.mkdir(parents=True, exist_ok=True)
     partial_file = file.with_name(f"{file.name}.partial")
     partial_file.write_text(json.dumps({"version": VERSION, "connections": found}), "utf-8")
@@ -155,19 +151,19 @@ def _by_paper(store: Path, capture: Path, setting: Setting) -> list[dict[str, An
     return found
 
 
-def detected(group: Sequence[Packet], ports: Sequence[int]) -> dict[str, Any]:
-    """What the detector finds in a connection whose client has one of these ports."""
-    sender, receiver = next(
-        (packet.sender, packet.receiver)
-        if packet.source_port not in ports
-        else (packet.receiver, packet.sender)
-        for packet in group
-    )
+def detected(group: Sequence[Packet]) -> dict[str, Any] | None:
+    """What the detector finds in a connection; ``None`` where next to nothing was sent."""
+    sizes: Counter[tuple[str, int]] = Counter()
+    for packet in group:
+        sizes[packet.sender] += packet.payload
+    sender, size = sizes.most_common(1)[0]
+    if size < LEAST_BYTES:
+        return None
+    receiver = next(end for end in group[0].key if end != sender)
     sent = flow(group, sender)
     return {
         "sender": f"{sender[0]}:{sender[1]}",
         "receiver": f"{receiver[0]}:{receiver[1]}",
-        "port": receiver[1],
         "loss_share": round(sent.loss_share, 5),
         "objects": [policed(each).why_not for each in sent.objects],
     }

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from validation.external.answers import POINTS, about, answers
-from validation.external.ns3.kinds import FAR_SEEDS, KINDS
+from validation.external.ns3.kinds import FAR_SEEDS, KINDS, PLAIN_SEEDS
 from validation.external.ns3.make import Maker
 from validation.external.score import Case
 
 PART: Final = "ns3"
-SEEDS: Final = (*range(1, 7), *range(FAR_SEEDS + 1, FAR_SEEDS + 7))
-"""Half of them of either family of networks."""
+SEEDS: Final = tuple(
+    first + number for number in range(1, 7) for first in (0, FAR_SEEDS, PLAIN_SEEDS)
+)
+"""A third of them of each family of networks."""
 
 
 def planned(kinds: Sequence[str] | None = None) -> list[tuple[str, int]]:

@@ -4,8 +4,9 @@ A kind draws a path and the one thing that limits the transfer on it, and states
 answers and how the simulation's own account must look for them to be true. A draw whose limit had
 no effect is no transfer of that kind and is drawn again. Pure.
 
-Two families of networks differ in their rates, delays, congestion controls and roles, so that rules
-may be developed on one and tried on the other.
+Three families of networks differ in their rates, delays, congestion controls and roles, so that
+rules may be developed on one and tried on another: *near*, *far*, and *plain*, which keeps what
+ns-3 has by default where it differs most from Linux (short segments, an RTO of at least 1 s).
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-Family: TypeAlias = Literal["near", "far"]
+Family: TypeAlias = Literal["near", "far", "plain"]
 Arguments: TypeAlias = dict[str, str | int | float | bool]
 Account: TypeAlias = Mapping[str, Any]
 
-SEGMENT_BYTES: Final = 1500
-PAYLOAD_BYTES: Final = 1448
+HEADER_BYTES: Final = 52
 FAR_SEEDS: Final = 100
-"""Seeds above this number belong to the family *far*."""
+PLAIN_SEEDS: Final = 200
+"""Seeds above these numbers belong to the families *far* and *plain*."""
 MOST_MEGABITS: Final = 160.0
 """A transfer carries about this much at most, which keeps its captures small."""
 
@@ -56,6 +57,7 @@ class Net:
     """Mbit/s of the bottleneck."""
     delays: tuple[float, float, float]
     """One way of access, bottleneck and exit, ms."""
+    mss: int = 1448
     arguments: Arguments = field(default_factory=dict)
 
     @property
@@ -68,17 +70,22 @@ class Net:
         """Bandwidth-delay product, bytes."""
         return self.rate * 1e6 / 8 * self.rtt
 
+    @property
+    def packet_bytes(self) -> int:
+        """A full packet."""
+        return self.mss + HEADER_BYTES
+
     def seconds(self, longest: float = 12.0) -> float:
         """How long to send: long against the round trip, short enough for small captures."""
         return round(min(longest, MOST_MEGABITS / self.rate), 2)
 
     def queue(self, least: float, greatest: float, floor: int = 4) -> int:
         """A queue in packets, from its size in bandwidth-delay products."""
-        return max(floor, round(self.draw.uniform(least, greatest) * self.bdp / SEGMENT_BYTES))
+        return max(floor, round(self.draw.uniform(least, greatest) * self.bdp / self.packet_bytes))
 
     def path(self, packets: int, **more: str | int | float | bool) -> Arguments:
         """Arguments of a bulk transfer over a drop-tail queue of this many packets."""
-        buffer = int(2.5 * (self.bdp + packets * SEGMENT_BYTES) + 150_000)
+        buffer = int(2.5 * (self.bdp + packets * self.packet_bytes) + 150_000)
         return (
             self.arguments
             | {
@@ -91,15 +98,25 @@ class Net:
         )
 
 
+_FAMILIES: Final[
+    Mapping[Family, tuple[tuple[float, float], tuple[float, float], tuple[str, ...]]]
+] = {
+    "near": ((4.0, 40.0), (0.012, 0.06), ("TcpCubic", "TcpNewReno", "TcpCubic")),
+    "far": ((2.0, 80.0), (0.05, 0.18), ("TcpLinuxReno", "TcpCubic", "TcpLinuxReno")),
+    "plain": ((1.0, 20.0), (0.008, 0.12), ("TcpCubic", "TcpNewReno", "TcpLinuxReno")),
+}
+"""Ranges of Mbit/s at the bottleneck and of seconds there and back; congestion controls."""
+
+
+def _family(seed: int) -> Family:
+    return "plain" if seed > PLAIN_SEEDS else "far" if seed > FAR_SEEDS else "near"
+
+
 def net(kind: str, seed: int, attempt: int) -> Net:
     """The path of a transfer."""
     draw = random.Random(f"{kind}-{seed}-{attempt}")
-    family: Family = "far" if seed > FAR_SEEDS else "near"
-    rates, rtts, controls = (
-        ((4.0, 40.0), (0.012, 0.06), ("TcpCubic", "TcpNewReno", "TcpCubic"))
-        if family == "near"
-        else ((2.0, 80.0), (0.05, 0.18), ("TcpLinuxReno", "TcpCubic", "TcpLinuxReno"))
-    )
+    family = _family(seed)
+    rates, rtts, controls = _FAMILIES[family]
     rate = round(rates[0] * (rates[1] / rates[0]) ** draw.random(), 2)
     one_way = 500 * rtts[0] * (rtts[1] / rtts[0]) ** draw.random()
     parts = [draw.uniform(0.05, 0.3), 0.6, draw.uniform(0.05, 0.3)]
@@ -124,6 +141,9 @@ def net(kind: str, seed: int, attempt: int) -> Net:
         "download": family == "far" and draw.random() < 0.6,
         "start": round(0.5 + draw.random(), 3),
     }
+    if family == "plain":
+        found.mss = draw.choice((536, 536, 1000, 1448))
+        found.arguments |= {"mss": found.mss, "minRto": 1.0, "delayedAckTimeout": 0.2}
     return found
 
 
@@ -168,7 +188,10 @@ def _mostly_idle(account: Account) -> bool:
 
 def window_limited(on: Net) -> Draft:
     """The receiver's buffer is smaller than the bandwidth-delay product."""
-    window = max(6 * PAYLOAD_BYTES, on.draw.uniform(0.15, 0.7) * on.bdp)
+    smallest = 3 * on.mss if on.family == "plain" else 6 * on.mss
+    window = max(smallest, on.draw.uniform(0.15, 0.7) * on.bdp)
+    if on.family == "plain":
+        window = max(smallest, window / on.draw.uniform(1, 5))
     return Draft(
         arguments=on.path(on.queue(1, 2, 50), rcvbuf=int(window)),
         causes=("window_limited",),
@@ -179,7 +202,7 @@ def window_limited(on: Net) -> Draft:
 
 def send_buffer(on: Net) -> Draft:
     """The sender's buffer is smaller than the bandwidth-delay product."""
-    buffer = max(8 * PAYLOAD_BYTES, on.draw.uniform(0.15, 0.7) * on.bdp)
+    buffer = max(8 * on.mss, on.draw.uniform(0.15, 0.7) * on.bdp)
     return Draft(
         arguments=on.path(on.queue(1, 2, 50), sndbuf=int(buffer)),
         causes=("send_buffer_limited",),
@@ -293,9 +316,10 @@ def bursty_loss(on: Net) -> Draft:
 def cross_udp(on: Net) -> Draft:
     """Bursts of UDP share the bottleneck."""
     number = on.draw.randint(1, 3)
+    longest = 1.5 if on.family == "plain" else 0.6
     bursts = ",".join(
         f"0.1:200:{on.rate * on.draw.uniform(0.6, 1.0) / number:.3f}"
-        f":{on.draw.uniform(0.1, 0.6):.3f}:{on.draw.uniform(0.1, 0.6):.3f}"
+        f":{on.draw.uniform(0.1, longest):.3f}:{on.draw.uniform(0.1, longest):.3f}"
         for _ in range(number)
     )
     return Draft(
@@ -378,7 +402,7 @@ def route_change(on: Net) -> Draft:
     arguments = on.path(
         on.queue(1, 2, 50),
         seconds=seconds,
-        rcvbuf=int(max(8 * PAYLOAD_BYTES, on.draw.uniform(0.3, 0.6) * on.bdp)),
+        rcvbuf=int(max(8 * on.mss, on.draw.uniform(0.3, 0.6) * on.bdp)),
     )
     at = start + seconds * on.draw.uniform(0.3, 0.5)
     if on.draw.random() < 0.4:

@@ -241,6 +241,7 @@ struct Plan
     double spread = 0;   // relative half width of it
     double think = 0;    // server's, before it answers
     uint32_t requests = 0;
+    uint32_t mss = 1448;
     uint32_t sndbuf = 8000000;
     uint32_t rcvbuf = 6000000;
     double readRate = 0; // bytes per second; 0: at once
@@ -294,8 +295,8 @@ class Transfer
             return;
         }
         uint32_t queued = m_plan.sndbuf - m_sending->GetTxAvailable();
-        bool hasUnsent = queued > m_flight + 1448;
-        if (hasUnsent && m_flight + 1448 > m_rwnd)
+        bool hasUnsent = queued > m_flight + m_plan.mss;
+        if (hasUnsent && m_flight + m_plan.mss > m_rwnd)
         {
             m_ticks["rwnd"]++;
         }
@@ -303,7 +304,7 @@ class Transfer
         {
             m_ticks["cwnd"]++;
         }
-        else if (queued + 1448 > m_plan.sndbuf)
+        else if (queued + m_plan.mss > m_plan.sndbuf)
         {
             m_ticks["sndbuf"]++;
         }
@@ -311,7 +312,7 @@ class Transfer
         {
             m_ticks["sent"]++;
         }
-        m_zero += m_rwnd < 1448;
+        m_zero += m_rwnd < m_plan.mss;
     }
 
     std::string Report() const
@@ -820,7 +821,7 @@ main(int argc, char* argv[])
     std::string prefix = "out", link = "raw", tcp = "TcpCubic", queue = "FifoQueueDisc:MaxSize=100p",
                 senderQueue = "FifoQueueDisc:MaxSize=1000p", middle = "in", rateSteps, delaySteps,
                 outages, udp, crossTcp, crossCongestion = "TcpCubic", reverseQueue = "FifoQueueDisc:MaxSize=300p";
-    uint32_t seed = 1, snap = 96, delayedAcks = 2, mss = 1448, reverseTcp = 0;
+    uint32_t seed = 1, snap = 96, delayedAcks = 2, reverseTcp = 0;
     double rate = 10, delay = 10, accessRate = 1000, accessDelay = 1, exitRate = 1000, exitDelay = 1,
            loss = 0, ackLoss = 0, badShare = 0, badLength = 3, reorder = 0, held = 0, jitter = 0,
            policedRate = 0, policedBurst = 0, minRto = 0.2, delayedAckTimeout = 0.04, stop = 120;
@@ -833,7 +834,7 @@ main(int argc, char* argv[])
     line.AddValue("tcp", "congestion control", tcp);
     line.AddValue("sack", "", sack);
     line.AddValue("ecn", "", ecn);
-    line.AddValue("mss", "", mss);
+    line.AddValue("mss", "", plan.mss);
     line.AddValue("minRto", "s", minRto);
     line.AddValue("delayedAcks", "segments", delayedAcks);
     line.AddValue("delayedAckTimeout", "s", delayedAckTimeout);
@@ -889,7 +890,7 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(minRto)));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue(ecn ? "On" : "Off"));
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(mss));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(plan.mss));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(delayedAcks));
     Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(Seconds(delayedAckTimeout)));
