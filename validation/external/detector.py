@@ -14,11 +14,12 @@ that refills between two objects is found only in the single object.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import fmean, median
-from typing import Final
+from typing import Final, TypeAlias
 
 from validation.packets import ACK, Packet
 
@@ -35,6 +36,9 @@ INFLATED_LOSSES: Final = 0.2
 CUTOFFS: Final = (0, 2)
 
 _HALF, _WHOLE = 1 << 31, 1 << 32
+
+_Pending: TypeAlias = tuple[int, int, "Sent"]
+"""A packet that is not yet acknowledged, behind its sequence number and index."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -95,11 +99,11 @@ def flow(packets: Sequence[Packet], sender: tuple[str, int]) -> Flow:
     ``packets`` are those of the connection, both directions, in the order of the capture.
     """
     found = Flow()
-    pending: list[Sent] = []
+    pending: list[_Pending] = []
     sent_at: dict[int, list[Sent]] = {}
     highest: int | None = None
     first: int | None = None
-    acked = -1
+    acked = -_WHOLE
     is_asked = True
     for index, packet in enumerate(packets):
         if packet.sender == sender:
@@ -122,17 +126,19 @@ def flow(packets: Sequence[Packet], sender: tuple[str, int]) -> Flow:
                     _note_repeat(one, sent_at, found)
                 sent_at.setdefault(one.seq, []).append(one)
                 found.packets.append(one)
-                pending.append(one)
+                insort(pending, (one.seq, index, one))
                 highest = one.end if highest is None else max(one.end, highest)
         else:
             is_asked |= packet.payload > 0
             if highest is not None and packet.has(ACK):
                 ack = _unwrapped(packet.ack, highest)
-                blocks = [(_unwrapped(a, highest), _unwrapped(b, highest)) for a, b in packet.sack]
-                if ack > acked or blocks:
-                    acked = max(acked, ack)
-                    pending = _acknowledge(pending, acked, blocks, packet.time_ns / 1e9, index)
-                for low, high in blocks:
+                time = packet.time_ns / 1e9
+                if ack > acked:
+                    acked = ack
+                    _acknowledge(pending, first or 0, ack, time, index)
+                for left, right in packet.sack:
+                    low, high = _unwrapped(left, highest), _unwrapped(right, highest)
+                    _acknowledge(pending, low, high, time, index)
                     if low < high <= ack:
                         _note_needless(sent_at.get(low, []), high)
     return found
@@ -158,16 +164,14 @@ def _note_needless(at_same: list[Sent], high: int) -> None:
             return
 
 
-def _acknowledge(
-    pending: list[Sent], acked: int, blocks: list[tuple[int, int]], time: float, index: int
-) -> list[Sent]:
-    rest = []
-    for sent in pending:
-        if sent.end <= acked or any(low <= sent.seq and sent.end <= high for low, high in blocks):
+def _acknowledge(pending: list[_Pending], low: int, high: int, time: float, index: int) -> None:
+    """Takes out what lies within these bytes."""
+    begin, end = bisect_left(pending, (low,)), bisect_left(pending, (high,))
+    kept = [one for one in pending[begin:end] if one[2].end > high]
+    for _, _, sent in pending[begin:end]:
+        if sent.end <= high:
             sent.ack, sent.ack_index = time, index
-        else:
-            rest.append(sent)
-    return rest
+    pending[begin:end] = kept
 
 
 def policed(packets: Sequence[Sent]) -> Found:
@@ -222,12 +226,14 @@ class _Buckets:
         has_begun = False
         slice_end = first.time + rtt
         delays: list[float] = []
+        ordered: list[float] = []
         ignored = -1
         for sent in packets:
             if sent.is_repeated:
                 ignored = max(ignored, sent.ack_index)
             elif sent.ack is not None and sent.index > ignored:
                 delays.append(sent.ack - sent.time)
+                insort(ordered, delays[-1])
             has_begun |= sent is first
             if not has_begun:
                 continue
@@ -237,7 +243,7 @@ class _Buckets:
                 used += sent.payload
                 continue
             found.at_loss.append(tokens)
-            found.inflated += _is_inflated(delays)
+            found.inflated += _is_inflated(delays, ordered)
             if sent.time > slice_end:
                 slice_end = sent.time + rtt
                 found.slices += 1
@@ -266,12 +272,13 @@ def _share(holds: Iterable[bool]) -> float:
     return sum(every) / len(every)
 
 
-def _is_inflated(delays: Sequence[float]) -> bool:
+def _is_inflated(delays: Sequence[float], ordered: Sequence[float]) -> bool:
+    """Whether the last delay but one is long; ``ordered`` are the same delays, sorted."""
     if len(delays) < 2:
         return False
-    last, ordered = delays[-2], sorted(delays)
-    low = ordered[int(0.1 * (len(ordered) - 1))]
-    return last >= median(ordered) and last > INFLATED_FACTOR * low and last >= INFLATED_SECONDS
+    last, low = delays[-2], ordered[int(0.1 * (len(ordered) - 1))]
+    middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    return last >= middle and last > INFLATED_FACTOR * low and last >= INFLATED_SECONDS
 
 
 def by_connection(packets: Iterable[Packet]) -> dict[object, list[Packet]]:

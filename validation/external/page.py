@@ -82,7 +82,7 @@ def _said(one: Connection) -> str:
 def _policing(found: Sequence[Connection]) -> str:
     head = "### A carrier's policer and shaper\n"
     if not found:
-        return f"{head}\nNot scored: TRUSTBED_POLICING names no directory that holds the captures.\n"
+        return f"{head}\nNot scored: TRUSTBED_POLICING names no directory with captures.\n"
     rows = []
     for group, words in _GROUPS.items():
         some = [one for one in found if one.group == group]
