@@ -30,7 +30,7 @@ _MODULES: Final = (
     "point-to-point",
     "traffic-control",
 )
-_SOURCE: Final = Path(__file__).with_name("path.cc")
+_SOURCES: Final = Path(__file__).with_name("simulation")
 
 
 class MissingError(Exception):
@@ -46,13 +46,14 @@ class Maker:
     directory: Path
 
     def program(self) -> Path:
-        """The compiled simulation, newer than its source.
+        """The compiled simulation, newer than its sources.
 
         Raises:
             MissingError: No compiler, or it finds no ns-3.
         """
         program = self.directory / "build" / "path"
-        if program.is_file() and program.stat().st_mtime > _SOURCE.stat().st_mtime:
+        newest = max(file.stat().st_mtime for file in _SOURCES.iterdir())
+        if program.is_file() and program.stat().st_mtime > newest:
             return program
         compiler = shutil.which("c++") or shutil.which("g++")
         if compiler is None:
@@ -61,7 +62,7 @@ class Maker:
         partial = program.with_suffix(".partial")
         libraries = [f"-lns3-{module}" for module in _MODULES]
         done = subprocess.run(
-            [compiler, "-O2", "-std=c++17", "-o", partial, _SOURCE, *libraries],
+            [compiler, "-O2", "-std=c++17", "-o", partial, _SOURCES / "path.cc", *libraries],
             capture_output=True,
             text=True,
             check=False,
