@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from trustbed.diagnose.run_findings import run_findings
 from trustbed.run.directory import RunDirectory
 from trustbed.run.execution.execute import RunError
 from trustbed.run.execution.session import Session
@@ -39,6 +40,7 @@ TRACE_SECONDS: Final = 40
 PACKET_BITS: Final = 1504 * 8
 """A line of the trace lets this much leave."""
 STEP_MILLISECONDS: Final = 20
+ATTEMPTS: Final = 3
 
 _HOSTS: Final[dict[Point, str]] = {"sender": CLIENT, "middle": ROUTER, "receiver": SERVER}
 
@@ -117,35 +119,49 @@ def scenario(cell: Cell, seed: int, file: str) -> str:
 
 
 def make(directory: Path, seed: int) -> str | None:
-    """Makes a transfer that is not there; why it could not be made."""
+    """Makes a transfer that is not there; why it could not be made.
+
+    A run whose emulator or generator was late is none, as its host did stand still: it is repeated.
+    """
     target = directory / f"cell-{seed}"
     if (target / "cell.json").is_file():
         return None
+    why_not = None
+    for _ in range(ATTEMPTS):
+        why_not = _attempt(target, seed)
+        if why_not is None:
+            (target / "cell.json").write_text(json.dumps({"seed": seed}), encoding="utf-8")
+            return None
+        shutil.rmtree(target, ignore_errors=True)
+    return why_not
+
+
+def _attempt(target: Path, seed: int) -> str | None:
+    """Runs the scenario and keeps its captures; why they show nothing."""
     cell = Cell.drawn(seed)
+    reasons: list[str] = ["the run made no repetition"]
+
+    def judge(where: RunDirectory, repetition: str, _: object) -> dict[str, Any]:
+        record = where.record(repetition)
+        reasons[:] = [found.message for found in run_findings(record) if found.severity == "error"]
+        if record["outcome"] != "complete":
+            reasons.append(f"the run ended as {record['outcome']}")
+        _keep(where.repetition(repetition) / "captures", target)
+        where.write_findings(repetition, {})
+        return {"use": "trust", "why": ""}
+
     with tempfile.TemporaryDirectory(prefix="trustbed-external-") as subdirectory:
         here = Path(subdirectory)
         times = "".join(f"{time}\n" for time in trace(cell, seed))
         (here / "cell.trace").write_text(times, encoding="utf-8")
         file = here / "cell.toml"
         file.write_text(scenario(cell, seed, "cell.trace"), encoding="utf-8")
-        outcome: list[str] = []
-
-        def judge(where: RunDirectory, repetition: str, _: object) -> dict[str, Any]:
-            outcome.append(where.record(repetition)["outcome"])
-            _keep(where.repetition(repetition) / "captures", target)
-            where.write_findings(repetition, {})
-            return {"use": "trust", "why": ""}
-
         about = {"version": None, "command": None, "started": None}
         try:
             Session(load(file), RunDirectory(here / "run"), judge=judge, about=about).carry_out()
         except RunError as error:
             return error.message
-    if outcome != ["complete"]:
-        shutil.rmtree(target, ignore_errors=True)
-        return f"the run ended as {outcome or 'nothing'}"
-    (target / "cell.json").write_text(json.dumps({"seed": seed}), encoding="utf-8")
-    return None
+    return "; ".join(reasons) or None
 
 
 def _keep(captures: Path, target: Path) -> None:

@@ -196,7 +196,33 @@ def window_limited(on: Net) -> Draft:
         arguments=on.path(on.queue(1, 2, 50), rcvbuf=int(window)),
         causes=("window_limited",),
         verdicts=_TRUST,
-        holds=lambda a: _share(a, "rwnd") > 0.8 and _harmless(a) and _used(a) < 0.85,
+        holds=lambda a: (
+            _share(a, "rwnd") > 0.8
+            and _harmless(a)
+            and _used(a) < 0.85
+            and 1000 * a["own_bytes"] / a["ticks"] > 0.6 * window / on.rtt
+        ),
+    )
+
+
+def delayed_acks(on: Net) -> Draft:
+    """So few segments fit the window that each round waits for the receiver's timer."""
+    segments = on.draw.randint(2, 6)
+    return Draft(
+        arguments=on.path(
+            on.queue(1, 2, 50),
+            rcvbuf=int((segments + 0.5) * on.mss),
+            delayedAcks=segments + 2,
+            delayedAckTimeout=on.draw.choice((0.04, 0.1, 0.2)),
+            sndbuf=100_000,
+        ),
+        causes=("acknowledgements_delayed", "window_limited"),
+        verdicts=("trust", "review"),
+        holds=lambda a: (
+            _share(a, "rwnd") > 0.8
+            and _harmless(a)
+            and 1000 * a["own_bytes"] / a["ticks"] < 0.5 * segments * on.mss / on.rtt
+        ),
     )
 
 
@@ -618,6 +644,7 @@ KINDS: Final[Mapping[str, Callable[[Net], Draft]]] = {
     each.__name__: each
     for each in (
         window_limited,
+        delayed_acks,
         send_buffer,
         deep_queue,
         shallow_queue,
