@@ -16,6 +16,16 @@ import trustbed
 Point: TypeAlias = Literal["sender", "middle", "receiver"]
 POINTS: tuple[Point, ...] = ("sender", "middle", "receiver")
 
+_COLUMNS = (
+    "src",
+    "src_port",
+    "dst",
+    "dst_port",
+    "unique_bytes",
+    "exchanges_lossy",
+    "exchanges_bucket_empty",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -32,6 +42,9 @@ class Answer:
     others: tuple[str, ...]
     verdict: str
     confidence: float | None
+    exchanges_lossy: int | None = None
+    exchanges_bucket_empty: int | None = None
+    """Exchanges that lost packets, and those whose losses an empty bucket explains."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,8 +56,7 @@ def answers(capture: Path, at: Point) -> list[Answer]:
     """The answers about every transfer of a capture."""
     found = trustbed.analyze(capture, at=at, workers=1)
     diagnoses = found.judgement.diagnoses
-    columns = ("src", "src_port", "dst", "dst_port", "unique_bytes")
-    rows = found.transfers.select(columns).to_pylist()
+    rows = found.transfers.select(_COLUMNS).to_pylist()
     return [_answer(row, each) for row, each in zip(rows, diagnoses, strict=True)]
 
 
@@ -65,4 +77,6 @@ def _answer(row: dict[str, Any], diagnosis: Any) -> Answer:  # noqa: ANN401 - of
         ),
         verdict=diagnosis.verdict,
         confidence=diagnosis.confidence,
+        exchanges_lossy=row["exchanges_lossy"],
+        exchanges_bucket_empty=row["exchanges_bucket_empty"],
     )

@@ -121,7 +121,7 @@ def scenario(cell: Cell, seed: int, file: str) -> str:
 def make(directory: Path, seed: int) -> str | None:
     """Makes a transfer that is not there; why it could not be made.
 
-    A run whose emulator or generator was late is none, as its host did stand still: it is repeated.
+    A run whose emulator or generator was late is none, as its host stalled: it is repeated.
     """
     target = directory / f"cell-{seed}"
     if (target / "cell.json").is_file():

@@ -51,7 +51,7 @@ def main(words: Sequence[str]) -> int:
     text = page.text(
         policing=connections,
         simulated=[case for case in cases if case.part == simulated.PART],
-        accepted=_accepted(cases),
+        accepted=accepted(cases),
         cellular=[case for case in cases if case.part == cellular.PART],
     )
     if options.document:
@@ -138,13 +138,20 @@ def _cases(options: argparse.Namespace) -> Sequence[Case]:
     return found
 
 
-def _accepted(cases: Sequence[Case]) -> dict[str, str]:
-    """What is accepted of a kind, at the sender, in words."""
-    return {
-        case.kind: f"{', '.join(case.accepted)} → {' or '.join(case.verdicts)}"
-        for case in reversed(cases)
-        if case.point == "sender"
+def accepted(cases: Sequence[Case]) -> dict[str, str]:
+    """What is accepted of each kind, in words."""
+    words = {
+        (case.kind, case.point): f"{', '.join(case.accepted)} → {' or '.join(case.verdicts)}"
+        for case in cases
     }
+    found: dict[str, str] = {}
+    for (kind, point), there in words.items():
+        at_sender = words.get((kind, "sender"), there)
+        if point == "sender" or kind not in found:
+            found[kind] = at_sender
+        if there != at_sender:
+            found[kind] = f"{at_sender}; elsewhere {there}"
+    return found
 
 
 def rows(connections: Sequence[Connection], cases: Sequence[Case]) -> list[dict[str, Any]]:

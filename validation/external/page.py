@@ -30,8 +30,8 @@ _HEAD: Final = """## On networks that others made
 a carrier's policer and shaper, another TCP (ns-3's) on simulated paths, and links that follow
 cellular traces. Each capture is judged alone, with its capture point given and nothing else. An
 answer is right when its cause *and* its verdict are accepted; an answer that is a set of causes
-counts only if it holds an accepted one and has at most two names. In none of these captures did a
-host stand still, so that every discard is wrong.
+counts only if it holds an accepted one and has at most two names. No host stalled in any of these
+captures, so that every discard is wrong.
 """
 
 
@@ -109,9 +109,11 @@ def _policing(found: Sequence[Connection]) -> str:
         + _table(("connections", "paper's detector", "trustbed", "wanted"), rows)
         + (
             f"\nOf {sum(one.objects for one in by_object)} objects of policed connections the "
-            f"detector finds {sum(one.objects_policed for one in by_object)}. A host's stall is "
-            f"among the causes named for {stalls} of {len(found)} connections: the server waits "
-            "for the next request.\n\n"
+            f"detector finds {sum(one.objects_policed for one in by_object)}; trustbed finds an "
+            f"empty bucket in {_total(by_object, 'exchanges_bucket_empty')} of "
+            f"{_total(by_object, 'exchanges_lossy')} exchanges that lost packets. A host's "
+            f"stall is among the causes named for {stalls} of {len(found)} connections: the server "
+            "waits for the next request.\n\n"
         )
         + _table(
             ("connections", "said instead of policed, or policed instead of the truth"),
@@ -122,6 +124,10 @@ def _policing(found: Sequence[Connection]) -> str:
             ],
         )
     )
+
+
+def _total(found: Iterable[Connection], column: str) -> int:
+    return sum(getattr(one.answer, column) or 0 for one in found if one.answer)
 
 
 def _wrong(found: Sequence[Connection], group: str) -> list[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -97,3 +98,12 @@ def test_the_rows_can_be_scored_again(tmp_path: Path) -> None:
     ]
     assert [row["is_right"] for row in rows if row["part"] == "ns3"] == [True, False, False]
     assert {row["part"] for row in rows} == {"policing", "ns3", "cellular"}
+
+
+def test_what_is_accepted_elsewhere_alone_is_named_apart() -> None:
+    sender, *rest = simulated()
+    elsewhere = [replace(case, accepted=("rate_changed", "shaped")) for case in rest]
+    assert command.accepted([sender, *rest]) == {"rate_change": "rate_changed → review"}
+    assert command.accepted([sender, *elsewhere]) == {
+        "rate_change": "rate_changed → review; elsewhere rate_changed, shaped → review"
+    }
