@@ -1,8 +1,8 @@
 """Right and wrong answers about transfers of others, strictly. Pure.
 
 An answer is right when its cause and its verdict are among the accepted ones. An answer that is a
-set counts only if it holds an accepted cause and has at most two names, and is counted apart. No host
-stalls in any of these captures, so that every *discard* is wrong.
+set counts only if it holds an accepted cause and has at most two names, and is counted apart. No
+host stalls in any of these captures, so that every *discard* is wrong.
 """
 
 from __future__ import annotations
