@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from validation.external.answers import POINTS, about, answers
 from validation.external.ns3.kinds import FAR_SEEDS, KINDS, PLAIN_SEEDS
-from validation.external.ns3.make import Maker
+from validation.external.ns3.make import Maker, write_truth
 from validation.external.score import Case
 
 PART: Final = "ns3"
@@ -33,7 +32,8 @@ def make(maker: Maker, plan: Iterable[tuple[str, int]], workers: int) -> int:
     Raises:
         MissingError: The simulation cannot be built here.
     """
-    missing = [one for one in plan if maker.truth(f"{one[0]}-{one[1]}") is None]
+    planned_ones = list(plan)
+    missing = [one for one in planned_ones if maker.truth(*one) is None]
     if not missing:
         return 0
     maker.program()
@@ -45,6 +45,8 @@ def make(maker: Maker, plan: Iterable[tuple[str, int]], workers: int) -> int:
                 print(f"\r{number} of {len(missing)} simulated", end="", file=sys.stderr)
     if sys.stderr.isatty():
         print(file=sys.stderr)
+    found = (maker.truth(*one) for one in planned())
+    write_truth(maker.directory / "truth.jsonl", (truth for truth in found if truth))
     return failed
 
 
@@ -54,8 +56,7 @@ def _made(maker: Maker, one: tuple[str, int]) -> bool:
 
 def cases(maker: Maker, plan: Iterable[tuple[str, int]], workers: int) -> Iterator[Case]:
     """The product's answers about every transfer that was made, three of each."""
-    names = [f"{kind}-{seed}" for kind, seed in plan]
-    truths = [truth for name in names if (truth := maker.truth(name)) is not None]
+    truths = [truth for one in plan if (truth := maker.truth(*one)) is not None]
     with ProcessPoolExecutor(max_workers=workers) as pool:
         for found in pool.map(partial(_judged, maker), truths):
             yield from found
@@ -79,8 +80,3 @@ def _judged(maker: Maker, truth: Mapping[str, Any]) -> list[Case]:
             )
         )
     return found
-
-
-def holds_any(directory: Path) -> bool:
-    """Whether some transfer was made before."""
-    return next(Maker(directory).all(), None) is not None

@@ -10,7 +10,7 @@ import gzip
 import json
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -77,25 +77,36 @@ class Maker:
         """The capture of a transfer."""
         return self.directory / f"{name}.{point}.pcap.gz"
 
-    def truth(self, name: str) -> dict[str, Any] | None:
-        """What is true of a transfer that was made."""
-        file = self.directory / "truth" / f"{name}.json"
-        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    def truth(self, kind: str, seed: int) -> dict[str, Any] | None:
+        """What is true of a transfer that was made, by today's kinds.
+
+        ``None`` where it was not, or where today it would be drawn otherwise.
+        """
+        file = self.directory / "truth" / f"{kind}-{seed}.json"
+        if not file.is_file():
+            return None
+        stored: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        for attempt in range(ATTEMPTS):
+            on = net(kind, seed, attempt)
+            draft = KINDS[kind](on)
+            if draft.arguments == stored["params"] and draft.holds(stored["account"]):
+                return _truth(kind, seed, on, draft, stored["account"])
+        return None
 
     def make(self, kind: str, seed: int, link: str = "raw") -> dict[str, Any] | None:
         """Makes a transfer, or returns the one that is there.
 
         ``None`` where no draw came true.
         """
-        name = f"{kind}-{seed}"
-        if (found := self.truth(name)) is not None:
+        if (found := self.truth(kind, seed)) is not None:
             return found
+        name = f"{kind}-{seed}"
         for attempt in range(ATTEMPTS):
             on = net(kind, seed, attempt)
             draft = KINDS[kind](on)
             account = self._run(name, draft, link)
             if account is not None and account["over"] and draft.holds(account):
-                return self._keep(name, kind, seed, on, draft, account)
+                return self._keep(name, _truth(kind, seed, on, draft, account))
         for point in POINTS:
             (self.directory / f"{name}.{point}.pcap").unlink(missing_ok=True)
         return None
@@ -122,41 +133,37 @@ class Maker:
         account: dict[str, Any] = json.loads(done.stdout)
         return account
 
-    def _keep(
-        self, name: str, kind: str, seed: int, on: Net, draft: Draft, account: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _keep(self, name: str, truth: dict[str, Any]) -> dict[str, Any]:
         for point in POINTS:
             plain = self.directory / f"{name}.{point}.pcap"
             self.file(name, point).write_bytes(gzip.compress(plain.read_bytes(), 6, mtime=0))
             plain.unlink()
-        truth: dict[str, Any] = {
-            "name": name,
-            "kind": kind,
-            "seed": seed,
-            "family": on.family,
-            "causes": draft.causes,
-            "verdicts": draft.verdicts,
-            "sender": account["sender"],
-            "params": {
-                "rate_megabits_per_second": on.rate,
-                "rtt_seconds": round(on.rtt, 5),
-                "bdp_bytes": round(on.bdp),
-                **draft.arguments,
-            },
-            "account": dict(account),
-        }
-        if draft.elsewhere:
-            truth["causes_elsewhere"] = [*draft.causes, *draft.elsewhere]
-            truth["verdicts_elsewhere"] = [*draft.verdicts, *draft.verdicts_elsewhere]
         file = self.directory / "truth" / f"{name}.json"
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps(truth), encoding="utf-8")
         return truth
 
-    def all(self) -> Iterator[dict[str, Any]]:
-        """What is true of every transfer there, in the order of their names."""
-        for file in sorted((self.directory / "truth").glob("*.json")):
-            yield json.loads(file.read_text(encoding="utf-8"))
+
+def _truth(
+    kind: str, seed: int, on: Net, draft: Draft, account: Mapping[str, Any]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": f"{kind}-{seed}",
+        "kind": kind,
+        "seed": seed,
+        "family": on.family,
+        "causes": list(draft.causes),
+        "verdicts": list(draft.verdicts),
+        "sender": account["sender"],
+        "rtt_seconds": round(on.rtt, 5),
+        "bdp_bytes": round(on.bdp),
+        "params": draft.arguments,
+        "account": dict(account),
+    }
+    if draft.elsewhere:
+        found["causes_elsewhere"] = [*draft.causes, *draft.elsewhere]
+        found["verdicts_elsewhere"] = [*draft.verdicts, *draft.verdicts_elsewhere]
+    return found
 
 
 def write_truth(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
