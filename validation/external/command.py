@@ -39,8 +39,9 @@ def main(words: Sequence[str]) -> int:
     """
     options = _parse(words)
     failed = 0 if options.score_only else _make(options)
-    connections = list(_policing(options))
-    cases = list(_cases(options))
+    connections = _policing(options)
+    simulated_cases, cellular_cases = _simulated(options), _cellular(options)
+    cases = [*(simulated_cases or ()), *(cellular_cases or ())]
     if not connections and not cases:
         print("error: nothing to score", file=sys.stderr)
         print(
@@ -50,18 +51,18 @@ def main(words: Sequence[str]) -> int:
         return 2
     text = page.text(
         policing=connections,
-        simulated=[case for case in cases if case.part == simulated.PART],
-        accepted=accepted(cases),
-        cellular=[case for case in cases if case.part == cellular.PART],
+        simulated=simulated_cases,
+        accepted=accepted(simulated_cases or ()),
+        cellular=cellular_cases,
     )
     if options.document:
         docs = captures.project() / "docs"
         sections.write(docs / "validation.md", SECTION, COMMAND, text)
-        write_rows(docs / "validation" / "external.parquet", connections, cases)
+        write_rows(docs / "validation" / "external.parquet", connections or (), cases)
     else:
         sys.stdout.write(text)
     if options.wrong is not None:
-        options.wrong.write_text(_wrong(connections, cases), encoding="utf-8")
+        options.wrong.write_text(_wrong(connections or (), cases), encoding="utf-8")
     return 1 if failed else 0
 
 
@@ -105,7 +106,7 @@ def _maker(options: argparse.Namespace) -> Maker:
 def _make(options: argparse.Namespace) -> int:
     """Makes what is missing; how many could not be made."""
     failed = 0
-    if simulated.PART in options.only:
+    if _wants(options, simulated.PART):
         plan = simulated.planned(options.kind)
         try:
             failed += simulated.make(_maker(options), plan, options.workers)
@@ -113,7 +114,7 @@ def _make(options: argparse.Namespace) -> int:
             print(f"warning: {error}: no transfer is simulated", file=sys.stderr)
             print(f"hint: {error.hint}", file=sys.stderr)
             failed += 1
-    if cellular.PART in options.only and not options.kind:
+    if _wants(options, cellular.PART):
         for seed in cellular.SEEDS:
             why_not = cellular.make(options.directory / cellular.PART, seed)
             if why_not is not None:
@@ -122,20 +123,27 @@ def _make(options: argparse.Namespace) -> int:
     return failed
 
 
-def _policing(options: argparse.Namespace) -> Sequence[Connection]:
-    if "policing" not in options.only or options.kind:
-        return ()
+def _wants(options: argparse.Namespace, part: str) -> bool:
+    return part in options.only and (part == simulated.PART or not options.kind)
+
+
+def _policing(options: argparse.Namespace) -> Sequence[Connection] | None:
+    if not _wants(options, "policing"):
+        return None
     return list(policing.connections(options.directory / "policing", options.workers))
 
 
-def _cases(options: argparse.Namespace) -> Sequence[Case]:
-    found: list[Case] = []
-    if simulated.PART in options.only:
-        plan = simulated.planned(options.kind)
-        found += simulated.cases(_maker(options), plan, options.workers)
-    if cellular.PART in options.only and not options.kind:
-        found += cellular.cases(options.directory / cellular.PART)
-    return found
+def _simulated(options: argparse.Namespace) -> Sequence[Case] | None:
+    if not _wants(options, simulated.PART):
+        return None
+    plan = simulated.planned(options.kind)
+    return list(simulated.cases(_maker(options), plan, options.workers))
+
+
+def _cellular(options: argparse.Namespace) -> Sequence[Case] | None:
+    if not _wants(options, cellular.PART):
+        return None
+    return list(cellular.cases(options.directory / cellular.PART))
 
 
 def accepted(cases: Sequence[Case]) -> dict[str, str]:

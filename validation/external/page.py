@@ -37,17 +37,22 @@ captures, so that every discard is wrong.
 
 def text(
     *,
-    policing: Sequence[Connection],
-    simulated: Sequence[Case],
+    policing: Sequence[Connection] | None,
+    simulated: Sequence[Case] | None,
     accepted: Mapping[str, str],
-    cellular: Sequence[Case],
+    cellular: Sequence[Case] | None,
 ) -> str:
-    """The whole section; parts without anything are named as missing.
+    """The section. A part of which nothing was scored says so; ``None`` was not wanted.
 
     ``accepted`` says by kind what is true of simulated transfers.
     """
-    parts = [_HEAD, _discards(policing, [*simulated, *cellular])]
-    parts += [_policing(policing), _simulated(simulated, accepted), _cellular(cellular)]
+    parts = [_HEAD, _discards(policing or (), [*(simulated or ()), *(cellular or ())])]
+    if policing is not None:
+        parts.append(_policing(policing))
+    if simulated is not None:
+        parts.append(_simulated(simulated, accepted))
+    if cellular is not None:
+        parts.append(_cellular(cellular))
     return "\n".join(parts)
 
 

@@ -85,6 +85,13 @@ def test_it_names_what_is_missing(snapshot: SnapshotAssertion) -> None:
     assert page.text(policing=[], simulated=[], accepted={}, cellular=[]) == snapshot
 
 
+def test_it_is_silent_about_what_was_not_wanted() -> None:
+    text = page.text(policing=None, simulated=[], accepted={}, cellular=None)
+    assert [line for line in text.splitlines() if line.startswith("### ")] == [
+        "### Another TCP on simulated paths"
+    ]
+
+
 def test_the_rows_can_be_scored_again(tmp_path: Path) -> None:
     file = tmp_path / "rows.parquet"
     command.write_rows(file, policing(), [*simulated(), *cellular()])
