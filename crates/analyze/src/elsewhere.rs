@@ -30,6 +30,8 @@ pub struct SenderClock {
 const SPAN: Span = Span::from_millis(100);
 /// The coarsest tick by which a delay is measured, in nanoseconds.
 const COARSEST: f64 = 4e6;
+/// How far an estimate may be from a tick in use to be taken for it.
+const NEAR: f64 = 0.35;
 /// Ticks that real stacks use.
 const TICKS: [f64; 5] = [1e3, 1e6, 2e6, 4e6, 10e6];
 
@@ -50,7 +52,8 @@ impl SenderClock {
     #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]
     pub fn lag(&mut self, tsval: u32, now: Ns) -> i64 {
         let (Some((first, then)), Some(tick)) = (self.first, self.tick()) else { return 0 };
-        if tick > COARSEST {
+        // Only a tick in use is exact enough: a queue that grew stretches the estimate.
+        if tick > COARSEST || !TICKS.contains(&tick) {
             return 0;
         }
         let own = f64::from(tsval.wrapping_sub(first).cast_signed()) * tick;
@@ -68,7 +71,7 @@ impl SenderClock {
             return None;
         }
         let tick = passed.as_f64() / ticks;
-        Some(TICKS.into_iter().find(|t| (tick / t - 1.0).abs() < 0.2).unwrap_or(tick))
+        Some(TICKS.into_iter().find(|t| (tick / t - 1.0).abs() < NEAR).unwrap_or(tick))
     }
 
     /// Whether data stamped so were sent before data that came by already. A retransmission never

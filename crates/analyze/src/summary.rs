@@ -304,7 +304,6 @@ impl TransferRow {
     }
 
     /// Where the time went.
-    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a round trip")]
     fn accounted(
         &mut self,
         connection: &Connection<Transfer>,

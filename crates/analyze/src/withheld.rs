@@ -66,14 +66,13 @@ impl Withheld {
             (self.since, self.pending) = (None, None);
             return;
         }
-        if outstanding.una > outstanding.before {
-            if let Some(since) = self.since
-                && let Some(base) = base
-                && (now - since).0 > base / 4 * QUARTERS + BEYOND
-                && outstanding.high - outstanding.before >= SEGMENTS * i64::from(outstanding.mss)
-            {
-                self.pending = Some((now, (now - since).0, outstanding.high));
-            }
+        if outstanding.una > outstanding.before
+            && let Some(since) = self.since
+            && let Some(base) = base
+            && (now - since).0 > base / 4 * QUARTERS + BEYOND
+            && outstanding.high - outstanding.before >= SEGMENTS * i64::from(outstanding.mss)
+        {
+            self.pending = Some((now, (now - since).0, outstanding.high));
         }
         // Whoever repeats an acknowledgement is awake, too.
         self.since = None;

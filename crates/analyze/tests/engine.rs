@@ -179,12 +179,14 @@ proptest! {
             .sum();
         prop_assert_eq!(counted, packets.len() as u64);
         for transfer in rows.ended.iter().flat_map(|e| &e.transfers) {
-            prop_assert!(
-                transfer
-                    .shares
-                    .is_none_or(|shares| (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9
-                        && shares.iter().all(|s| (0.0..=1.0).contains(s)))
-            );
+            let complete = transfer.account.as_ref().is_none_or(|account| {
+                let phases: i64 = account.phases.iter().flat_map(|phase| phase.times).sum();
+                account.times.iter().all(|time| *time >= 0)
+                    && account.times.iter().sum::<i64>() == phases
+                    && account.phases.len() <= 256
+                    && account.phases.windows(2).all(|pair| pair[0].end <= pair[1].start)
+            });
+            prop_assert!(complete, "{:?}", transfer.account);
             for share in [
                 transfer.long_pause_fraction,
                 transfer.idle_open_window_fraction,

@@ -8,8 +8,8 @@ mod packets;
 
 use measured::{connection, measure_with, transfer};
 use packets::{Ends, MS, Made, S, Trace, batch};
-use trustbed_analyze::{At, Options, TransferRow};
-use trustbed_flow::State;
+use trustbed_analyze::{At, Options, State, TransferRow};
+use trustbed_flow::State as Life;
 use trustbed_units::{Ns, Span};
 use trustbed_wire::TcpFlags;
 
@@ -91,6 +91,11 @@ fn a_transfer_that_fills_its_window_reaches_what_the_window_allows() {
     assert!(row.flags.is_empty());
 }
 
+/// Nanoseconds in a state.
+fn time_in(row: &TransferRow, state: State) -> i64 {
+    row.account.as_ref().map_or(0, |account| account.times[state.index()])
+}
+
 #[test]
 fn a_frozen_sender_withholds() {
     // Every fifth answer comes 35 ms late.
@@ -117,12 +122,7 @@ fn a_frozen_sender_withholds() {
         close(row.idle_open_window_threshold, (4.0 * 2_080_000.0_f64).max(four_packets).max(1e6)),
         "max(4·T, 4·p/X, 1 ms)"
     );
-    let host = row.shares.map(|shares| shares[3]);
-    assert!(
-        host.is_some_and(|host| (host - late / (duration as f64 * 1e3)).abs() < 1e-4),
-        "{:?}",
-        row.shares
-    );
+    assert_eq!(time_in(&row, State::IdleSender), 19 * 35 * MS * 1_000, "{:?}", row.account);
     assert!(
         row.throughput_gap_explained.is_some_and(|share| (share - 1.0).abs() < 0.05),
         "{:?} of {:?}",
@@ -144,10 +144,11 @@ fn a_sender_with_nothing_to_send_waits_for_its_application() {
     let idle = 299.0 * 180e6;
     let duration = (299 * 200 * MS + RTT) as f64 * 1e3;
     assert!(close(row.app_limited_fraction, idle / duration), "{:?}", row.app_limited_fraction);
-    let shares = row.shares.unwrap_or([0.0; 5]);
-    assert!(
-        (shares[0] - idle / duration).abs() < 1e-6 && shares[3] < 1e-6,
-        "the application's, not the host's: {shares:?}"
+    assert_eq!(
+        (time_in(&row, State::IdleApplication), time_in(&row, State::IdleSender)),
+        (299 * 180 * MS * 1_000, 0),
+        "the application's, not the host's: {:?}",
+        row.account
     );
 }
 
@@ -378,7 +379,7 @@ fn a_connection_is_summed_up() {
     trace.push(ends.client(40 * MS).seq(1000).ack(500).flags(TcpFlags::FIN | TcpFlags::ACK));
     let rows = measure_with(&trace.batch(), Options::default());
     let row = connection(&rows);
-    assert_eq!((row.connection, row.protocol, row.state), (1, 6, State::HalfClosed));
+    assert_eq!((row.connection, row.protocol, row.state), (1, 6, Life::HalfClosed));
     assert_eq!((row.initiator, row.responder), (ends.client, ends.server));
     assert_eq!((row.start, row.last), (Ns(0), Ns(40_000_000)));
     assert_eq!((row.from_initiator.packets, row.from_responder.packets), (5, 2));

@@ -62,13 +62,14 @@ class Budget:
     def of(cls, evidence: Evidence) -> Self:
         """From the evidence; shares that are unknown are 0."""
         share = {name: getattr(evidence, name) or 0.0 for name in _SHARES}
+        interrupted = _interrupted(evidence)
         return cls(
             peer=share["peer"],
             think=share["think"],
             application=share["idle_application"],
-            machine=share["idle_sender"],
+            machine=max(0.0, share["idle_sender"] - interrupted),
             receiver=share["zero_window"] + share["receiver_window"],
-            outage=max(share["no_answer"], _interrupted(evidence)),
+            outage=max(share["no_answer"], interrupted),
             window=share["window"],
             path=share["path"],
             loss=share["recovery"] + share["timeout"] + share["below_path"],

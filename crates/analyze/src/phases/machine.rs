@@ -250,25 +250,19 @@ impl Budget {
 
     /// Everything was acknowledged before these data left.
     fn after_all(&mut self, at: i64, all: i64, tolerance: i64) {
-        match self.peer {
-            Some((_, last)) => {
-                self.settle(all.min(last), Kind::Clocked);
-                self.settle(last.min(at), if last > all { Kind::Peer } else { Kind::Clocked });
-                let asked = last.max(all).min(at);
-                self.settle(asked, Kind::Clocked);
-                let kind = if at - asked > tolerance { Kind::Think } else { Kind::Clocked };
-                self.settle(at, kind);
-            }
-            None => {
-                self.settle(all, Kind::Clocked);
-                if at - all.max(self.until.unwrap_or(all)) <= tolerance {
-                    self.settle(at, Kind::Clocked);
-                } else if self.short {
-                    self.settle_idle(at, Kind::IdleApplication);
-                } else {
-                    self.settle_idle(at, Kind::IdleSender);
-                }
-            }
+        if let Some((_, last)) = self.peer {
+            self.settle(all.min(last), Kind::Clocked);
+            self.settle(last.min(at), if last > all { Kind::Peer } else { Kind::Clocked });
+            let asked = last.max(all).min(at);
+            self.settle(asked, Kind::Clocked);
+            self.settle(at, if at - asked > tolerance { Kind::Think } else { Kind::Clocked });
+            return;
+        }
+        self.settle(all, Kind::Clocked);
+        if at - all.max(self.until.unwrap_or(all)) <= tolerance {
+            self.settle(at, Kind::Clocked);
+        } else {
+            self.settle_idle(at, if self.short { Kind::IdleApplication } else { Kind::IdleSender });
         }
     }
 
@@ -398,7 +392,6 @@ impl Budget {
     }
 
     /// What a full window means.
-    #[expect(clippy::cast_precision_loss, reason = "bytes of a window")]
     fn full(&self) -> Kind {
         if self.window < 536 {
             Kind::ZeroWindow

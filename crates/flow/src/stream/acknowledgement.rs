@@ -34,6 +34,7 @@ pub enum RttOutcome {
 
 /// A packet from the receiver of the data, as the data's direction sees it.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each named")]
 pub struct Ack {
     /// When.
     pub now: Ns,

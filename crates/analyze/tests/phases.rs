@@ -1,0 +1,236 @@
+//! Where the time of a synthetic transfer went, beside the sender and by events alone.
+
+use proptest::prelude::*;
+use trustbed_analyze::{Account, Arrival, Budget, Departure, STATES, Sending, State, Whole};
+
+const MS: i64 = 1_000_000;
+const MSS: u32 = 1000;
+const RTT: i64 = 20 * MS;
+
+/// A sender whose window holds `segments`, which it sends at once, `rounds` times; before a round it
+/// pauses for `pause(round)`.
+struct Paced {
+    budget: Budget,
+    now: i64,
+    high: i64,
+}
+
+impl Paced {
+    fn new(window: i64) -> Self {
+        let window = u32::try_from(window).unwrap_or(u32::MAX);
+        Self { budget: Budget::new(0, window, 0), now: 0, high: 0 }
+    }
+
+    fn sends(&mut self, bytes: i64) {
+        let end = self.high + bytes;
+        self.budget.on_departure(&Departure {
+            at: self.now,
+            start: self.high,
+            end,
+            length: u32::try_from(bytes).unwrap_or(MSS),
+            mss: MSS,
+            sending: Sending::New,
+            base: Some(RTT),
+            smoothed: Some(RTT),
+            lag: 0,
+            onward: 0,
+            afar: false,
+            prompted: false,
+        });
+        self.high = end;
+    }
+
+    fn acknowledged(&mut self, una: i64, window: u32, data: bool) {
+        self.budget.on_arrival(
+            &Arrival {
+                at: self.now,
+                una,
+                window,
+                data,
+                marked: false,
+                delay: Some(RTT),
+                sent: Some(self.now - RTT),
+            },
+            MSS,
+        );
+    }
+
+    fn account(mut self) -> Account {
+        self.budget.account(&Whole {
+            handshake: RTT,
+            end: self.now,
+            base: Some(RTT as f64),
+            mss: f64::from(MSS),
+            known: true,
+        })
+    }
+}
+
+/// A window of ten segments, `rounds` times, with pauses before some of them.
+fn window_limited(rounds: i64, pause: impl Fn(i64) -> i64) -> Account {
+    let mut paced = Paced::new(10_000);
+    for round in 0..rounds {
+        paced.now += pause(round);
+        for _ in 0..10 {
+            paced.sends(1000);
+        }
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 10_000, false);
+    }
+    paced.account()
+}
+
+fn share(account: &Account, state: State) -> f64 {
+    let whole: i64 = account.times.iter().sum();
+    account.times[state.index()] as f64 / whole as f64
+}
+
+#[test]
+fn a_window_that_is_always_full_is_the_windows() {
+    let account = window_limited(250, |_| 0);
+    assert!(share(&account, State::Window) >= 0.95, "{:?}", account.times);
+    assert_eq!(account.times.iter().sum::<i64>(), 251 * RTT);
+}
+
+#[test]
+fn silences_with_acknowledgements_unanswered_are_the_senders() {
+    let account = window_limited(250, |round| if round % 10 == 9 { 50 * MS } else { 0 });
+    assert_eq!(account.times[State::IdleSender.index()], 25 * 50 * MS, "{:?}", account.times);
+    assert_eq!(account.idle.0, 25);
+    assert_eq!(account.idle.1, 50 * MS);
+}
+
+#[test]
+fn requests_and_answers_are_told_apart() {
+    // Each request comes 300 ms after the last answer; the answer begins 50 ms later.
+    let mut paced = Paced::new(100_000);
+    paced.sends(1000);
+    for _ in 0..20 {
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 65_000, false);
+        paced.now += 300 * MS;
+        paced.acknowledged(paced.high, 65_000, true);
+        paced.now += 50 * MS;
+        paced.sends(1500);
+    }
+    paced.now += RTT;
+    paced.acknowledged(paced.high, 65_000, false);
+    let account = paced.account();
+    assert_eq!(account.times[State::Peer.index()], 20 * 300 * MS, "{:?}", account.times);
+    assert_eq!(account.times[State::Think.index()], 20 * 50 * MS, "{:?}", account.times);
+}
+
+#[test]
+fn a_closed_window_is_the_receivers() {
+    let mut paced = Paced::new(10_000);
+    for _ in 0..40 {
+        for _ in 0..10 {
+            paced.sends(1000);
+        }
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 0, false);
+        paced.now += 2 * RTT;
+        paced.acknowledged(paced.high, 10_000, false);
+    }
+    let account = paced.account();
+    assert!(share(&account, State::ZeroWindow) > 0.6, "{:?}", account.times);
+}
+
+#[test]
+fn unanswered_retransmissions_are_an_outage() {
+    let mut paced = Paced::new(100_000);
+    for _ in 0..20 {
+        paced.sends(1000);
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 65_000, false);
+    }
+    paced.sends(1000);
+    for wait in [300, 600, 1200, 2400] {
+        paced.now += wait * MS;
+        paced.budget.on_departure(&Departure {
+            at: paced.now,
+            start: paced.high - 1000,
+            end: paced.high,
+            length: 1000,
+            mss: MSS,
+            sending: Sending::Timer,
+            base: Some(RTT),
+            smoothed: Some(RTT),
+            lag: 0,
+            onward: 0,
+            afar: false,
+            prompted: false,
+        });
+    }
+    paced.now += RTT;
+    paced.acknowledged(paced.high, 65_000, false);
+    let account = paced.account();
+    assert!(account.times[State::Outage.index()] >= 4200 * MS, "{:?}", account.times);
+    assert_eq!(account.times[State::IdleSender.index()], 0);
+}
+
+#[test]
+fn a_rate_that_falls_once_is_found() {
+    let mut paced = Paced::new(1_000_000);
+    let mut sent = 0;
+    for round in 0..400 {
+        // Ten segments queue at once and come back at the link's pace: 1 ms, then 2 ms each.
+        let each = if round < 200 { MS } else { 2 * MS };
+        for _ in 0..10 {
+            paced.sends(1000);
+        }
+        let began = paced.now;
+        for segment in 1..=10 {
+            sent += 1000;
+            paced.now = began + RTT + segment * each;
+            paced.budget.on_arrival(
+                &Arrival {
+                    at: paced.now,
+                    una: sent,
+                    window: 1_000_000,
+                    data: false,
+                    marked: false,
+                    delay: Some(RTT + segment * each),
+                    sent: Some(began),
+                },
+                MSS,
+            );
+        }
+    }
+    let change = paced.account().change;
+    let change = change.as_ref();
+    assert_eq!(change.map(|change| change.count), Some(1));
+    assert!(change.is_some_and(|change| (change.before / 1e6 - 1.0).abs() < 0.05
+        && (change.after / 0.5e6 - 1.0).abs() < 0.05
+        && change.left < 0.05));
+}
+
+proptest! {
+    /// A pause of known length adds exactly that to one state, and shares stay complete.
+    #[test]
+    fn a_pause_adds_exactly_itself(rounds in 20_i64..400, at in 1_i64..19, pause in 10_i64..3000) {
+        let without = window_limited(rounds, |_| 0);
+        let with = window_limited(rounds, |round| if round == at { pause * MS } else { 0 });
+        for state in State::ALL {
+            let more = with.times[state.index()] - without.times[state.index()];
+            let expected = if state == State::IdleSender { pause * MS } else { 0 };
+            prop_assert_eq!(more, expected, "{}", state.name());
+        }
+    }
+
+    /// However long a transfer, its phases are few, in order, and hold all of its time.
+    #[test]
+    fn phases_are_few_and_complete(rounds in 1_i64..4000, every in 2_i64..40) {
+        let pause = |round: i64| if round % every == 0 { 30 * MS } else { 0 };
+        let account = window_limited(rounds, pause);
+        prop_assert!(account.phases.len() <= 256);
+        let mut times = [0; STATES];
+        for phase in &account.phases {
+            for (time, more) in times.iter_mut().zip(phase.times) {
+                *time += more;
+            }
+        }
+        prop_assert_eq!(times, account.times);
+        prop_assert!(account.phases.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    }
+}
