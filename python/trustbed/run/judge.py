@@ -52,7 +52,7 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
             _Judged(point, file, scenario, joined.host_of(point, hosts))
             for point, file in files.items()
         ]
-        _write_transfers(captures, tables / "transfers.parquet")
+        _write_tables(captures, tables)
         _write_burstiness(captures, scenario, tables / "burstiness.parquet")
         joined.write(tables / "two_point.parquet")
         unread = _write_results(record, path, tables)
@@ -113,6 +113,13 @@ class _Judged:
             _field("workload", "name of the workload that it belongs to; null for others"),
             [owners],
         )
+        return self._named(table)
+
+    def part(self, name: str) -> pa.Table | None:
+        """Another table of its transfers, each row with its capture."""
+        return None if self._capture is None else self._named(self._capture.stream(name).read_all())
+
+    def _named(self, table: pa.Table) -> pa.Table:
         points = pa.array([self.point] * len(table), pa.string())
         return table.add_column(
             0, _field("capture", "host beside which it was captured, or router"), [points]
@@ -219,10 +226,22 @@ def capacity(scenario: Scenario) -> int | None:
     return min(rates) * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
 
 
-def _write_transfers(captures: Sequence[_Judged], path: Path) -> None:
-    tables = [table for capture in captures if (table := capture.table) is not None]
-    if tables:
-        pa.parquet.write_table(pa.concat_tables(tables), path, compression="zstd", version="2.6")
+def _write_tables(captures: Sequence[_Judged], directory: Path) -> None:
+    """Writes the transfers of all captures, and what their time went to."""
+    held = {
+        "transfers": [capture.table for capture in captures],
+        "phases": [capture.part("phases") for capture in captures],
+        "exchanges": [capture.part("exchanges") for capture in captures],
+    }
+    for name, parts in held.items():
+        tables = [table for table in parts if table is not None]
+        if tables:
+            pa.parquet.write_table(
+                pa.concat_tables(tables),
+                directory / f"{name}.parquet",
+                compression="zstd",
+                version="2.6",
+            )
 
 
 BURSTINESS = pa.schema(

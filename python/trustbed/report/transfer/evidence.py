@@ -136,10 +136,7 @@ def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
 
 
 def _loss(transfer: Row, limits: Thresholds) -> Measured:
-    loss, again = (
-        transfer.get("loss_rate_genuine"),
-        words.count(transfer.get("retransmitted_packets")),
-    )
+    loss = transfer.get("loss")
     crossed = None if loss is None else loss >= limits.loss_decisive
     if not loss:
         reading = UNSEEN if loss is None else "nothing was lost"
@@ -153,13 +150,23 @@ def _loss(transfer: Row, limits: Thresholds) -> Measured:
         term="Loss",
         definition="loss",
         value=words.percent(loss),
-        detail=f"{again} of {words.count(transfer.get('data_packets'))} data packets sent again",
+        detail=_repeated(transfer),
         threshold=f"decisive from {words.percent(limits.loss_decisive)}",
         crossed=crossed,
         reading=reading,
         fill=None if loss is None else min(loss / (2 * limits.loss_decisive), 1.0),
         mark=0.5,
     )
+
+
+def _repeated(transfer: Row) -> str:
+    """What the loss was counted from: packets sent again, and holes left before the capture."""
+    again, sent = (
+        words.count(transfer.get(name)) for name in ("retransmitted_packets", "data_packets")
+    )
+    counted = f"{again} of {sent} data packets sent again"
+    holes = transfer.get("filled_lost_upstream")
+    return f"{counted}, {words.counted(holes, 'hole')} before the capture" if holes else counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
