@@ -431,7 +431,9 @@ class Capture:
     def _rows_of(self, table: str, transfer: str) -> Iterator[Json]:
         """The rows of one transfer in a table, times as integer nanoseconds."""
         for batch in pa.RecordBatchReader.from_stream(getattr(self._analysis, table)):
-            yield from columns.plain_rows(batch.filter(pc.equal(batch.column("transfer"), transfer)))
+            yield from columns.plain_rows(
+                batch.filter(pc.equal(batch.column("transfer"), transfer))
+            )
 
     @cached_property
     def _analysis_with_series(self) -> _core.Analysis:
@@ -563,7 +565,9 @@ class Capture:
         return html.Capture(
             overview=self.overview,
             series=series,
-            exchanges={transfer: list(self._rows_of("exchanges", transfer)) for transfer in charted},
+            exchanges={
+                transfer: list(self._rows_of("exchanges", transfer)) for transfer in charted
+            },
             name=name,
             story=story,
             beside=beside,

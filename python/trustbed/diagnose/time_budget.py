@@ -20,24 +20,28 @@ Row = Mapping[str, Any]
 STATES: Mapping[str, str] = MappingProxyType(
     {
         "path": "path",
-        "growing": "slow start",
+        "growing": "ramp-up",
         "below_path": "below the path's rate after loss",
         "recovery": "loss recovery",
         "timeout": "retransmission timeout",
-        "outage": "outage",
+        "outage": "unanswered retransmissions",
         "window": "receive window full",
         "receiver_window": "receive window shrunk",
         "zero_window": "zero window",
         "sender_buffer": "send buffer",
         "idle_sender": "sender idle",
-        "idle_application": "application idle",
+        "idle_application": "idle with all data sent",
         "think": "think time",
         "peer": "waiting for the peer",
         "handshake": "handshake",
         "unknown": "not shown by the capture",
     }
 )
-"""Every state with its words: path, loss, receiver, sender, application and peer."""
+"""Every state with its words: path, loss, receiver, sender, application and peer.
+
+They say what the packets show, not whose fault it was: a process that was not running, too, leaves
+a sender idle with all data sent.
+"""
 
 WAITING = ("peer", "think", "idle_application")
 """States in which the application on either side had nothing to send yet."""

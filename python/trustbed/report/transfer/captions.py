@@ -23,8 +23,8 @@ from trustbed.report.transfer.evidence import (
 from trustbed.report.transfer.model import Series
 
 
-def time_sequence(transfer: Row) -> str:
-    """The whole transfer."""
+def time_sequence(transfer: Row, series: Series) -> str:
+    """The whole transfer, and the band of states below it."""
     again = transfer.get("retransmitted_packets")
     repaired = (
         "Nothing was sent again."
@@ -43,7 +43,12 @@ def time_sequence(transfer: Row) -> str:
         where = "Dashed" if ratio * FLATTENED >= 1 else "Too steep to be drawn"
         allowed = f" {where}: what window, RTT, loss and capacity allow, {words.rate(expected)}."
         allowed += f" The transfer reached {words.percent(ratio)} of it."
-    return f"{sent} {repaired}{allowed}".strip()
+    band = (
+        " The band below the graph has the state of each moment, in the colours of the bar above."
+        if (series.get("phases") or {}).get("t")
+        else ""
+    )
+    return f"{sent} {repaired}{allowed}{band}".strip()
 
 
 def close_up(part: Series) -> str:

@@ -159,7 +159,7 @@ def _words() -> Json:
         **dict.fromkeys(("expected_bytes_per_second", "expected_ratio"), NUMBER),
         "loss": NUMBER,
         "shares": object_of(
-            dict.fromkeys(STATES, {"type": "number", "minimum": 0}), nullable=True
+            {state: {"type": "number", "minimum": 0} for state in STATES}, nullable=True
         ),
         "without_stalls": {"type": ["string", "null"]},
     }

@@ -93,7 +93,7 @@ def _packets(colour: Spec, horizontal: Spec, vertical: Spec, *, width: float) ->
     ]
 
 
-BAND_PIXELS = 14
+BAND_PIXELS = 18
 """Height of the band of states between the graph and its time axis."""
 _GAP_PIXELS = 5
 
