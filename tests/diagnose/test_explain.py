@@ -189,7 +189,11 @@ def test_a_row_is_explained_like_its_evidence(row: dict[str, Any], healthy: Evid
     capacity = replace(
         healthy, workload="bulk", capacity_bytes_per_second=2.5e6, capacity_source="given"
     )
-    assert bulk == explain(capacity, quality=Quality(window_estimated=True, at="sender"))
+    assert bulk == explain(
+        capacity,
+        quality=Quality(window_estimated=True, at="sender"),
+        shares=Shares.from_transfer(row),
+    )
 
 
 def test_a_row_is_explained_with_what_is_known_of_its_host(row: dict[str, Any]) -> None:

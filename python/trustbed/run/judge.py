@@ -42,10 +42,7 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
     record = directory.record(repetition)
     path = directory.repetition(repetition)
     with directory.judging(repetition) as tables:
-        files = {
-            file.name.removesuffix(".pcapng"): file
-            for file in sorted((path / "captures").glob("*.pcapng"))
-        }
+        files = _files(path)
         joined = JoinedCaptures(files, scenario)
         hosts = host_of(record, path, scenario)
         captures = [
@@ -80,6 +77,37 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
     return found
 
 
+def capture_of(directory: RunDirectory, repetition: str, scenario: Scenario, point: str) -> Capture:
+    """One capture of a complete repetition, judged as :func:`judge` does; writes nothing.
+
+    Raises:
+        CaptureError: The capture cannot be read.
+        KeyError: There is no capture of that point.
+    """
+    path = directory.repetition(repetition)
+    files = _files(path)
+    hosts = host_of(directory.record(repetition), path, scenario)
+    joined = JoinedCaptures(files, scenario)
+    return _analyzed(point, files[point], scenario, joined.host_of(point, hosts))
+
+
+def _files(path: Path) -> dict[str, Path]:
+    """The captures of a repetition by their points."""
+    captures = sorted((path / "captures").glob("*.pcapng"))
+    return {file.name.removesuffix(".pcapng"): file for file in captures}
+
+
+def _analyzed(point: str, file: Path, scenario: Scenario, hosts: HostOf) -> Capture:
+    return analyze(
+        str(file),
+        at=_capture_point(point, scenario),
+        workload=_judged_as(scenario),
+        capacity=capacity(scenario),
+        workers=1,
+        host_of=hosts,
+    )
+
+
 class _Judged:
     """A capture of a repetition, judged with what the scenario states about it."""
 
@@ -90,14 +118,7 @@ class _Judged:
         self._capture: Capture | None = None
         self._error: str | None = None
         try:
-            self._capture = analyze(
-                str(file),
-                at=_capture_point(self.point, scenario),
-                workload=_judged_as(scenario),
-                capacity=capacity(scenario),
-                workers=1,
-                host_of=hosts,
-            )
+            self._capture = _analyzed(point, file, scenario, hosts)
             self._transfers = self._capture.transfers
         except _core.CaptureError as error:
             self._error = error.message
