@@ -37,7 +37,7 @@ INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz docs validate truth truth-score lock clean
+.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz docs validate truth truth-score external lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -148,9 +148,13 @@ truth: $(READY)/develop $(READY)/command ## How often the verdict is right: tran
 truth-score: $(READY)/develop $(READY)/command ## The same without new transfers: changed rules on what was measured
 	python -m validation truth --score-only --document $(ARGS)
 
+# external-data holds what was simulated and what the published detector found; ARGS="--only ns3" prints one part and writes nothing.
+external: $(READY)/develop $(READY)/command tools ## Verdicts on networks that others made; writes its section of docs/validation.md
+	python -m validation external $(if $(ARGS),$(ARGS),--document)
+
 lock: $(READY)/develop ## New exact versions from pyproject.toml and the Cargo.toml files
 	python tools/lock_requirements.py
 	cargo update
 
-clean: ## Removes what was built (not the captures of the bench, not the transfers of truth)
+clean: ## Removes what was built (not the captures of the bench, not the transfers of truth and external)
 	rm -rf .venv target build dist report.html python/trustbed/bin

@@ -62,7 +62,10 @@ python_packages() {
 
 # program → Debian package that brings it
 QEMU=qemu-system-x86_64:qemu-system-x86
-TOOLS=(tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables "$QEMU" busybox:busybox-static sshd:openssh-server)
+TOOLS=(c++:g++ tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables "$QEMU" busybox:busybox-static sshd:openssh-server)
+
+# header → Debian package that brings it, for what tests compile against
+HEADERS=(ns3/core-module.h:libns3-dev)
 
 # Comes as source, and goes where everything else is that removing .venv removes.
 STAMP=stamp-suite@1.0.0
@@ -71,6 +74,11 @@ tools() {
     local pair missing=() packages=()
     for pair in "${TOOLS[@]}"; do
         have "${pair%%:*}" && continue
+        missing+=("${pair%%:*}")
+        packages+=("${pair##*:}")
+    done
+    for pair in "${HEADERS[@]}"; do
+        [ -e "/usr/include/${pair%%:*}" ] && continue
         missing+=("${pair%%:*}")
         packages+=("${pair##*:}")
     done

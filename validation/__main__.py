@@ -23,6 +23,7 @@ NAME = "agreement"
 PARTS = {
     "provenance": "validation.provenance",
     "truth": "validation.truth.command",
+    "external": "validation.external.command",
 }
 """Other commands, by the module whose `main` takes the words behind their name."""
 

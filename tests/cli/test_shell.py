@@ -205,6 +205,12 @@ def test_the_configured_link_is_summarized() -> None:
     up, down = pipes("--rate", "20Mbit/s", "--delay", "10ms", "--loss", "1%", "--down", "loss=0")
     described = link_summary.described([{"name": "up", **up}, {"name": "down", **down}])
     assert described == "20.0 Mbit/s, 10.0 ms, 1 % loss up; 20.0 Mbit/s, 10.0 ms down"
+    trace = {"rate_trace": {"opportunities_ms": [5, 2000]}, "delay_recorded": {"delays_ns": [1]}}
+    steps = {"rate_steps": [{"at_ns": 0, "rate_bits_per_second": 8}]}
+    assert link_summary.described([{"name": "up", **trace}, {"name": "down", **steps}]) == (
+        "a recorded rate that repeats every 2.00 s, recorded delays that repeat up; "
+        "a rate in steps down"
+    )
     assert (
         link_summary.described([{"name": "up", "queue": QUEUE}, {"name": "down", "queue": QUEUE}])
         == "a link without limits each way"

@@ -88,6 +88,14 @@ def test_a_trace_of_rates_counts_by_its_mean(tmp_path: Path) -> None:
     assert bits(read(tmp_path, traced)) == pytest.approx(1504 * 8 * 4 / 0.004)
 
 
+def test_of_a_rate_in_steps_the_highest_counts(tmp_path: Path) -> None:
+    steps = '{ at = "0s", rate = "5Mbit/s" }, { at = "1s", rate = "30Mbit/s" }'
+    full = PAIR.replace('rate = "20Mbit/s"', f"rate = {{ steps = [{steps}] }}").replace(
+        'kind = "command"\nhost = "a"\ncommand = "true"', 'kind = "bulk"\nhost = "a"\nto = "c"'
+    )
+    assert bits(read(tmp_path, full)) == 30_000_000
+
+
 @pytest.mark.parametrize("part", ["policer", "shaper"])
 def test_a_bucket_limits_what_a_fast_link_carries(tmp_path: Path, part: str) -> None:
     full = PAIR.replace(

@@ -148,6 +148,15 @@ def test_background_begins_at_second_zero_and_the_workload_after_the_warm_up(run
     assert record["workloads"][0]["seconds"] == pytest.approx(10.0, abs=0.05)
 
 
+def test_background_with_a_start_begins_that_long_after_the_workload(run: Run) -> None:
+    testbed = FakeTestbed(agents={"bulk send": {"lasts": 10.0, "report_with": GOOD}})
+    record = run(BULK + NOISE + 'start = "3s"\nduration = "4s"\n', testbed)
+    begun = {agent.verb: agent.begun for agent in testbed.started}
+    assert begun["sink"] is not None
+    assert begun["send"] == pytest.approx(begun["sink"] + 2.0 + 3.0)
+    assert record["outcome"] == "complete"
+
+
 def test_a_program_that_ends_well(run: Run, tmp_path: Path) -> None:
     testbed = FakeTestbed(programs={"tool": (3.0, 0)})
     (workload,) = run(COMMAND, testbed)["workloads"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.scenario.conftest import Read
-from trustbed.scenario import description
+from trustbed.scenario import ScenarioError, description
 
 EVERYTHING = """
 [topology]
@@ -104,6 +106,17 @@ def test_a_link_of_one_direction_is_one_pipe(read: Read, small: str) -> None:
     )
     found = description.topology(read(small.replace("[link]", pipes)).first)
     assert [pipe["name"] for pipe in found["pipes"]] == ["there", "back"]
+
+
+def test_background_can_have_a_start_and_a_duration(read: Read, small: str) -> None:
+    noise = (
+        '[background.noise]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
+        'start = "3s"\nduration = "4s"\n'
+    )
+    (background,) = read(small + noise).first.backgrounds
+    assert (background.start_ns, background.duration_ns) == (3_000_000_000, 4_000_000_000)
+    with pytest.raises(ScenarioError, match="3s is not before the workloads end, 2 s after"):
+        read('duration = "2s"\n' + small + noise)
 
 
 def test_background_as_the_generators_configure_it(read: Read, small: str, tmp_path: Path) -> None:

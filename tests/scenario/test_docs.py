@@ -35,7 +35,8 @@ TAKERS = {
     "texts",
     "table",
     "tables",
-    "quantity_or_packets",
+    "depth",
+    "part",
     "must",
 }
 

@@ -33,6 +33,20 @@ def test_a_sender_that_pauses_and_a_receiver_that_is_slow(read: Read) -> None:
     assert receiver["delayed_ack"] == "always"
 
 
+def test_a_window_is_left_to_the_receiver(read: Read) -> None:
+    sender, receiver = configurations(read, 'window = "64KiB"\n')
+    assert receiver["tcp"] == {"window_bytes": 65_536}
+    assert sender["tcp"] == {"congestion_control": "cubic"}
+
+
+def test_clients_think_between_requests(read: Read) -> None:
+    pages = SMALL.replace('"bulk"', '"http"') + 'object = "1MB"\nreuse = true\nthink = "50ms"\n'
+    scenario = read(pages).first
+    agent = client(scenario.workloads[0], scenario, Path())
+    assert agent is not None
+    assert (agent.configuration["pause_ns"], agent.configuration["reuse"]) == (50_000_000, True)
+
+
 def test_what_is_not_requested_is_not_configured(read: Read) -> None:
     sender, receiver = configurations(read, "")
     assert "write" not in sender
@@ -83,6 +97,9 @@ WRONG = [
     'read = { burst = "1KB", pause = "0s" }\n',
     'read = "2Mbit/s"\n',
     'window_clamp = "1KB"\n',
+    'window = "1KB"\n',
+    'window = "64KiB"\nwindow_clamp = "64KiB"\n',
+    'window = "64KiB"\nreceive_buffer = "64KiB"\n',
     'delayed_ack = "sometimes"\n',
 ]
 

@@ -39,7 +39,26 @@ STALL = '[faults.slow]\nkind = "nic-stall"\nhost = "server"\n'
                 every_ns=50 * MS,
             ),
         ),
+        (
+            FREEZE.replace('stopped = "35ms"\nevery = "50ms"', 'stopped = "35ms of 50ms"'),
+            Fault(name="slow", kind="freeze", host="client", stopped_ns=35 * MS, every_ns=50 * MS),
+        ),
         (QUOTA, Fault(name="slow", kind="cpu-quota", host="client", share=0.3, period_ns=10 * MS)),
+        (
+            QUOTA.replace('share = "30%"', 'quota = "5ms of 50ms"'),
+            Fault(name="slow", kind="cpu-quota", host="client", share=0.1, period_ns=50 * MS),
+        ),
+        (
+            SPINNER.replace('busy = "7ms"\nevery = "10ms"', 'busy = "7ms of 10ms"'),
+            Fault(
+                name="slow",
+                kind="spinner",
+                host="server",
+                busy_ns=7 * MS,
+                every_ns=10 * MS,
+                policy="normal",
+            ),
+        ),
         (
             SPINNER,
             Fault(
@@ -117,6 +136,16 @@ WRONG = [
     SPINNER + 'policy = "fifo"\n',
     FREEZE + FREEZE.replace("slow", "slower"),
     STALL + 'duration = "0s"\n',
+    FREEZE.replace('every = "50ms"\n', ""),
+    FREEZE.replace('"35ms"', '"35ms of 50ms"'),
+    FREEZE.replace('stopped = "35ms"\nevery = "50ms"', 'stopped = "50ms of 50ms"'),
+    FREEZE.replace('stopped = "35ms"\nevery = "50ms"', 'stopped = "35 of 50ms"'),
+    QUOTA.replace('share = "30%"\n', ""),
+    QUOTA + 'quota = "5ms of 50ms"\n',
+    QUOTA.replace('share = "30%"', 'quota = "5ms"'),
+    QUOTA.replace('share = "30%"', 'quota = "50ms of 50ms"'),
+    QUOTA.replace('share = "30%"', 'quota = "0.5ms of 50ms"'),
+    QUOTA.replace('share = "30%"', 'quota = "1s of 2s"'),
 ]
 
 

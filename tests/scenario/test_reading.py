@@ -108,13 +108,18 @@ def test_up_and_down_change_only_what_they_name(read: Read) -> None:
             Direction(loss=Loss(model="periodic", every=100, first=100)),
         ),
         (
-            'jitter = "2ms"',
-            Direction(jitter=Jitter(distribution="uniform", spread_ns=2 * MILLISECOND)),
+            'delay = "2ms"\njitter = "2ms"',
+            Direction(
+                delay_ns=2 * MILLISECOND,
+                jitter=Jitter(distribution="uniform", spread_ns=2 * MILLISECOND),
+            ),
         ),
         (
+            'delay = "9ms"\n'
             'jitter = { distribution = "normal", spread = "2ms", keep_order = false }',
             Direction(
-                jitter=Jitter(distribution="normal", spread_ns=2 * MILLISECOND, keep_order=False)
+                delay_ns=9 * MILLISECOND,
+                jitter=Jitter(distribution="normal", spread_ns=2 * MILLISECOND, keep_order=False),
             ),
         ),
         (

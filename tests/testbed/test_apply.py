@@ -72,6 +72,26 @@ print(json.dumps(state))
     assert found == {"near eth0": [], "far eth0": [], "net p0": [], "net p1": []}
 
 
+def test_a_host_with_an_egress_has_a_token_bucket_filter(either: Machine) -> None:
+    found = either.python("""
+from trustbed.scenario.egress import Egress
+limit = Egress(rate=20_000_000, burst_bytes=16_000, limit_bytes=141_000)
+hosts = (Host(name="near", addresses=("10.77.0.1",), egress=limit), PAIR[1])
+def qdiscs(testbed, host):
+    words = ["tc", "-json", "qdisc", "show", "dev", "eth0"]
+    return json.loads(testbed.run(host, words, seconds=100).stdout)
+with Testbed(plan(hosts)) as testbed:
+    print(json.dumps({host: qdiscs(testbed, host) for host in ("near", "far")}))
+""")
+    (qdisc,) = found["near"]
+    assert (qdisc["kind"], qdisc["root"]) == ("tbf", True)
+    options = qdisc["options"]
+    # tc prints bytes per second, and the time of what may wait: (141,000 - 16,000) B / 20 Mbit/s.
+    assert (options["rate"], options["burst"]) == (2_500_000, 16_000)
+    assert options["lat"] == pytest.approx(50_000, rel=0.01)
+    assert [one["kind"] for one in found["far"]] == ["noqueue"]
+
+
 def test_thousands_of_addresses_and_routes_that_cannot_be_joined(either: Machine) -> None:
     found = either.python(
         SHOW

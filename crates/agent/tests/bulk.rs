@@ -146,6 +146,20 @@ fn a_receiver_takes_what_any_program_sends() {
 }
 
 #[test]
+fn a_window_is_reached_and_never_exceeded() {
+    for window in [20_000, 65_536, 100_000, 131_072] {
+        let (receiver, to) = receiver(&json!({"tcp": {"window_bytes": window}}));
+        let tcp = json!({"maximum_segment_bytes": 1448});
+        let sent = sender(&json!({"to": to, "bytes": 5_000_000, "tcp": tcp})).report();
+        let advertised = number(&sent["transfers"][0]["tcp"]["send_window_bytes"]);
+        // Without a window scale, kernels advertise whole segments.
+        assert!(advertised <= window && window - advertised < 1448, "{advertised} of {window}");
+        let got = receiver.stop();
+        assert_eq!(number(&got["transfers"][0]["payload_bytes"]), 5_000_000);
+    }
+}
+
+#[test]
 fn wrong_configurations_are_named() {
     let cases = [
         (json!({"role": "sender"}), "unknown variant `sender`"),
@@ -165,6 +179,15 @@ fn wrong_configurations_are_named() {
         (
             json!({"role": "send", "to": "127.0.0.1:9", "tcp": {"congestion_control": "none"}}),
             "none cannot be used",
+        ),
+        (
+            json!({"role": "receive", "listen": ["127.0.0.1:0"], "tcp": {"window_bytes": 100}}),
+            "tcp.window_bytes: 100 is out of range",
+        ),
+        (
+            json!({"role": "receive", "listen": ["127.0.0.1:0"],
+                "tcp": {"window_bytes": 65536, "receive_buffer_bytes": 9000}}),
+            "decides about the receive buffer",
         ),
         (json!({"role": "receive", "listen": []}), "there is no address to listen at"),
         (json!({"role": "send", "to": "nowhere"}), "invalid socket address"),

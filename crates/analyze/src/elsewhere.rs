@@ -127,6 +127,10 @@ pub struct Elsewhere {
     arriving: VecDeque<Arrival>,
 }
 
+/// How much sooner than by the smallest time to the sender and back an answer may seem to come …
+const SLACK: i64 = 2_000_000;
+/// … or by this part of it.
+const SLACK_PART: i64 = 16;
 /// Acknowledgements under way at most.
 const MOST: usize = 4096;
 
@@ -153,11 +157,13 @@ impl Elsewhere {
     /// `least` the smallest. Data of the receiver's may be what these answer, so they came at the
     /// latest with them.
     pub fn on_departure(&mut self, departure: &Departure, rtt: Span, least: Span) {
+        // As exactly as the sender's clock and a jittery path are known.
+        let slack = SLACK.max(least.0 / SLACK_PART);
         let asked = self
             .arriving
             .iter()
             .enumerate()
-            .take_while(|(_, arrival)| arrival.at + least.0 <= departure.at)
+            .take_while(|(_, arrival)| arrival.at + least.0 - slack <= departure.at)
             .filter(|(_, arrival)| arrival.data)
             .map(|(at, _)| at)
             .last();
@@ -171,7 +177,9 @@ impl Elsewhere {
             self.arriving.pop_front();
             self.budget.on_arrival(&Arrival { at: arrival.at + rtt.0, ..arrival }, departure.mss);
         }
-        self.budget.on_departure(departure);
+        let next = self.arriving.front().map(|arrival| arrival.at + rtt.0 - slack);
+        let prompted = next.is_some_and(|next| next <= departure.at);
+        self.budget.on_departure(&Departure { prompted, ..*departure });
     }
 
     /// The transfer is over: what is still under way arrives.

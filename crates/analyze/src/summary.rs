@@ -330,6 +330,7 @@ impl TransferRow {
             _ => transfer.budget.account(&whole),
         };
         self.account = Some(account);
+        self.needless = transfer.needless;
         self.withheld = (transfer.withheld.count, Span(transfer.withheld.time));
         self.exchanges = transfer.exchanges.all().to_vec();
         self.exchanges_more = transfer.exchanges.more;

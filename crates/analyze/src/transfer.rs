@@ -60,6 +60,11 @@ pub struct Transfer {
     pub(crate) policing: Policing,
     pub(crate) budget: Budget,
     pub(crate) exchanges: Exchanges,
+    /// The first retransmission of the present recovery: end of its bytes and its timestamp.
+    repaired: Option<(i64, u32)>,
+    /// Fast recoveries that nothing had been lost for, by the timestamps of the Eifel algorithm, and
+    /// all of them.
+    pub(crate) needless: (u32, u32),
     pub(crate) withheld: Withheld,
     /// Times to the sender and back of late.
     recent: Recent,
@@ -120,6 +125,8 @@ impl Transfer {
             policing: Policing::default(),
             budget: Budget::new(stream.una, peer.window, segment.start),
             exchanges: Exchanges::default(),
+            repaired: None,
+            needless: (0, 0),
             withheld: Withheld::default(),
             recent: Recent::default(),
             lag: 0,
@@ -219,6 +226,12 @@ impl Transfer {
                 genuine,
             ) && genuine;
             self.note_loss(sight, segment);
+            if lost
+                && segment.cause == Cause::Fast
+                && let Some(tsval) = segment.tsval
+            {
+                self.repaired = Some((segment.end(), tsval));
+            }
             if segment.cause == Cause::Timeout {
                 self.rto.on_timeout();
             }
@@ -230,7 +243,7 @@ impl Transfer {
         }
         self.note_exchange(sight, segment);
         self.exchanges.on_data(since(self.start, segment.now), segment);
-        self.withheld.on_data(now, !outstanding_before);
+        self.withheld.on_data(now);
         self.answers.on_passing(
             now,
             segment.length >= mss,
@@ -281,7 +294,8 @@ impl Transfer {
                 Sending::Needless
             }
             (Class::Retransmission, Cause::Timeout | Cause::TailLossProbe) => Sending::Timer,
-            (Class::Retransmission, _) | (Class::Fill, Cause::LostUpstream) => Sending::Repair,
+            (Class::Retransmission, _) => Sending::Repair,
+            (Class::Fill, Cause::LostUpstream) => Sending::Fill,
             _ => Sending::New,
         };
         Departure {
@@ -294,7 +308,9 @@ impl Transfer {
             base: self.rtt.min(),
             smoothed: self.rto.srtt().map(|srtt| srtt.0),
             lag: self.lag,
+            onward: 0,
             afar: false,
+            prompted: false,
         }
     }
 
@@ -436,7 +452,10 @@ impl Transfer {
         far.on_data(&sent, rtt, in_recovery);
         let recent = self.recent.least().map_or(rtt, |recent| Span(recent.max(rtt.0)));
         let base = Some(recent.0 + self.rtt.min().unwrap_or(0));
-        far.on_departure(&Departure { base, smoothed: base, afar: true, ..departure }, recent, rtt);
+        let here = self.rtt.min().unwrap_or(0);
+        let onward = if here < self.echo.min().unwrap_or(0) / BESIDE { 0 } else { here };
+        let departure = Departure { base, smoothed: base, onward, afar: true, ..departure };
+        far.on_departure(&departure, recent, rtt);
     }
 
     /// A packet of the receiver was seen. A SYN-ACK is good for its round-trip time only: its
@@ -452,7 +471,9 @@ impl Transfer {
         let in_recovery = self.losses.in_recovery(stream.una);
         let outstanding =
             Outstanding { before: ack.una - ack.advanced, una: ack.una, high: stream.snd_max, mss };
-        self.withheld.on_ack(ack.now, &outstanding, self.rtt.min(), in_recovery);
+        let there = self.far.as_ref().and_then(|_| self.echo.min()).unwrap_or(0);
+        let base = self.rtt.min().or(self.far.as_ref().map(|_| 0)).map(|here| here + there);
+        self.withheld.on_ack(ack.now, &outstanding, base, in_recovery);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
         self.note_arrival(ack, mss);
         self.answers.on_ack(ack.now, (stream.una, stream.snd_max), ack.advanced > 0, ack.duplicate);
@@ -504,9 +525,20 @@ impl Transfer {
         };
         self.budget.on_arrival(&arrival, mss);
         if let Some(far) = &mut self.far {
-            far.on_arrival(arrival);
+            // Beside the receiver its own delay is no queue.
+            let beside = self.rtt.min().unwrap_or(0) < self.echo.min().unwrap_or(0) / BESIDE;
+            let delay = if beside { delay.map(|_| self.lag) } else { delay };
+            far.on_arrival(Arrival { delay, ..arrival });
         }
         self.exchanges.on_ack(at, ack.una, ack.data);
+        if let Some((end, tsval)) = self.repaired
+            && ack.una >= end
+        {
+            self.repaired = None;
+            let before = |tsecr: u32| tsval.wrapping_sub(tsecr).cast_signed() > 0;
+            self.needless.0 += u32::from(ack.tsecr.is_some_and(before));
+            self.needless.1 += 1;
+        }
     }
 
     /// A retransmission turned out to have been unnecessary.
@@ -677,6 +709,9 @@ fn to_sender(sight: &Sight<'_>) -> Option<Span> {
     };
     handshake.filter(|t| *t > Span::ZERO)
 }
+
+/// A capture is beside the receiver when it is this many times nearer than the sender.
+const BESIDE: i64 = 4;
 
 /// The smallest time from the capture point to the sender of the data and back.
 fn rtt_to_sender(sight: &Sight<'_>) -> Option<Span> {

@@ -109,6 +109,7 @@ pub struct TransferRow {
     pub app_limited_fraction: Option<f64>,
     pub account: Option<crate::Account>,
     pub withheld: (u32, Span),
+    pub needless: (u32, u32),
     pub exchanges: Vec<crate::Exchange>,
     pub exchanges_more: u64,
     pub slow_start: Option<bool>,

@@ -47,12 +47,10 @@ pub struct Outstanding {
 }
 
 impl Withheld {
-    /// Data passed; `alone` when nothing else was outstanding.
+    /// Data passed: an acknowledgement is due.
     #[inline]
-    pub fn on_data(&mut self, now: Ns, alone: bool) {
-        if alone || self.since.is_none() {
-            self.since = Some(now);
-        }
+    pub fn on_data(&mut self, now: Ns) {
+        self.since.get_or_insert(now);
     }
 
     /// An acknowledgement passed; `base` is the smallest round trip behind the capture.
@@ -65,7 +63,7 @@ impl Withheld {
         recovering: bool,
     ) {
         if recovering {
-            (self.since, self.pending) = (Some(now), None);
+            (self.since, self.pending) = (None, None);
             return;
         }
         if outstanding.una > outstanding.before {
@@ -76,11 +74,9 @@ impl Withheld {
             {
                 self.pending = Some((now, (now - since).0, outstanding.high));
             }
-            self.since = (outstanding.una < outstanding.high).then_some(now);
-        } else if self.since.is_some() {
-            // Whoever repeats an acknowledgement is awake.
-            self.since = Some(now);
         }
+        // Whoever repeats an acknowledgement is awake, too.
+        self.since = None;
         if let Some((end, silence, high)) = self.pending {
             let late = (now - end).0;
             if late > SOON && late * AT_ONCE > silence {

@@ -29,6 +29,7 @@ mod policer;
 mod queue;
 mod random;
 mod rate;
+mod rate_steps;
 mod reorder;
 mod sender;
 mod shaper;
@@ -44,8 +45,8 @@ pub use description::{
     AccessDescription, BucketDescription, ChainDescription, DelayStepDescription,
     DelayStepsDescription, Description, DumbbellDescription, DuplicateDescription, HostDescription,
     JitterDescription, LinkDescription, LossDescription, OutageDescription, PipeDescription,
-    QueueDescription, RecordedDelayDescription, ReorderDescription, RouteDescription,
-    TraceDescription,
+    QueueDescription, RateStepDescription, RecordedDelayDescription, ReorderDescription,
+    RouteDescription, TraceDescription,
 };
 pub use error::EmulateError;
 pub use histogram::Spread;

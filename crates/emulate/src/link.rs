@@ -7,9 +7,9 @@
 //! what a packet suffers depends on what came before it and never on when the calls were made.
 //!
 //! A link has two time bases. Traces and recordings begin at [`Link::start`]. What is described by
-//! times (outages, steps of a delay) counts from there too, unless
+//! times (outages, steps of a rate or delay) counts from there too, unless
 //! [`Link::hold_times`] was called before: then it counts from [`Link::begin_times`], and until
-//! that is called there is no outage, and the first step of a delay holds. What was decided before
+//! that is called there is no outage, and the first step holds. What was decided before
 //! that call stays as it is.
 //!
 //! Packets must come in order of time. One that comes before its predecessor is moved to it and

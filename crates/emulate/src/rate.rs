@@ -1,5 +1,5 @@
-//! When the bits of a packet are sent: at a constant rate, in the opportunities of a trace, or at
-//! once.
+//! When the bits of a packet are sent: at a constant rate, at one that changes in steps, in the
+//! opportunities of a trace, or at once.
 //!
 //! At a constant rate the moment at which the sender becomes free is kept as an exact fraction, so
 //! that the departures of a busy link do not drift, however long it is busy. A reported time is
@@ -7,18 +7,20 @@
 
 use trustbed_units::{Ns, Rate, Span};
 
+use crate::rate_steps::SteppedRate;
 use crate::trace::Trace;
 use crate::{EmulateError, LinkDescription};
 
 /// 10 Tbit/s. The bound keeps every product within its width, whatever the lengths.
 const LARGEST: Rate = Rate(10_000_000_000_000);
-const UNITS_PER_BYTE: u64 = 8_000_000_000;
+pub(crate) const UNITS_PER_BYTE: u64 = 8_000_000_000;
 
 /// Sends packets one after another.
 #[derive(Debug, Clone)]
 pub(crate) enum Transmitter {
     Unlimited,
     Constant(ConstantRate),
+    Stepped(SteppedRate),
     Trace(Trace),
 }
 
@@ -52,15 +54,25 @@ pub(crate) struct ConstantRate {
 
 impl Transmitter {
     pub(crate) fn new(link: &LinkDescription, location: &str) -> Result<Self, EmulateError> {
-        match (link.rate_bits_per_second, &link.rate_trace) {
-            (None, None) => Ok(Self::Unlimited),
-            (Some(rate), None) => ConstantRate::new(Rate(rate), location).map(Self::Constant),
-            (None, Some(trace)) => Trace::new(trace, location).map(Self::Trace),
-            (Some(_), Some(_)) => Err(EmulateError::Both {
-                location: location.to_owned(),
-                first: "rate_bits_per_second",
-                second: "rate_trace",
-            }),
+        let both = |first, second| {
+            Err(EmulateError::Both { location: location.to_owned(), first, second })
+        };
+        match (link.rate_bits_per_second, &link.rate_steps[..], &link.rate_trace) {
+            (None, [], None) => Ok(Self::Unlimited),
+            (Some(rate), [], None) => ConstantRate::new(Rate(rate), location).map(Self::Constant),
+            (None, [], Some(trace)) => Trace::new(trace, location).map(Self::Trace),
+            (None, steps, None) => SteppedRate::new(steps, location).map(Self::Stepped),
+            (Some(_), [], Some(_)) => both("rate_bits_per_second", "rate_trace"),
+            (Some(_), ..) => both("rate_bits_per_second", "rate_steps"),
+            (None, _, Some(_)) => both("rate_steps", "rate_trace"),
+        }
+    }
+
+    /// The times of steps are counted from `origin`; `own` gives what the sender's clock shows
+    /// then.
+    pub(crate) fn begin_times(&mut self, origin: Ns, own: impl Fn(Ns) -> Ns) {
+        if let Self::Stepped(stepped) = self {
+            stepped.begin_times(origin, own);
         }
     }
 
@@ -76,6 +88,7 @@ impl Transmitter {
         match self {
             Self::Unlimited => ready,
             Self::Constant(rate) => rate.start(ready),
+            Self::Stepped(rate) => rate.start(ready),
             Self::Trace(trace) => trace.start(ready),
         }
     }
@@ -86,6 +99,7 @@ impl Transmitter {
         match self {
             Self::Unlimited => Sent { start: ready, end: ready, time: Span::ZERO },
             Self::Constant(rate) => rate.send(ready, length),
+            Self::Stepped(rate) => rate.send(ready, length),
             Self::Trace(trace) => trace.send(ready, length),
         }
     }
@@ -94,6 +108,7 @@ impl Transmitter {
     pub(crate) const fn per_byte(&self) -> u64 {
         match self {
             Self::Constant(constant) => constant.rate.denominator,
+            Self::Stepped(rate) => rate.per_byte(),
             Self::Unlimited | Self::Trace(_) => 1,
         }
     }
@@ -105,6 +120,7 @@ impl Transmitter {
         match self {
             Self::Unlimited => Some(0),
             Self::Constant(rate) => Some(rate.unsent(now)),
+            Self::Stepped(rate) => Some(rate.unsent(now)),
             Self::Trace(_) => None,
         }
     }
@@ -114,6 +130,7 @@ impl Transmitter {
         match self {
             Self::Unlimited => 0.0,
             Self::Constant(constant) => constant.rate.mean_time(bytes),
+            Self::Stepped(rate) => rate.mean_time(bytes),
             Self::Trace(trace) => f64::from(bytes) * trace.mean_time_of_byte(),
         }
     }
@@ -194,7 +211,7 @@ const fn low_bits(wide: u128) -> u64 {
     if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 }
 }
 
-const fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+pub(crate) const fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

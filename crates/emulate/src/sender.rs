@@ -37,11 +37,15 @@ impl Sender {
         self.transmitter.begin(at);
     }
 
-    /// The times of outages are counted from here.
+    /// The times of outages, and of the steps of a rate, are counted from here.
     pub(crate) fn begin_times(&mut self, at: Ns) {
         if let Some(outages) = &mut self.outages {
             outages.begin_times(at);
         }
+        let outages = &self.outages;
+        self.transmitter.begin_times(at, |moment| {
+            outages.as_ref().map_or(moment, |outages| outages.own(moment))
+        });
     }
 
     /// Whether packets can have to wait.

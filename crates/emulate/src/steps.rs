@@ -22,38 +22,18 @@ impl Steps {
         description: &DelayStepsDescription,
         location: &str,
     ) -> Result<Self, EmulateError> {
-        let key = |key: &'static str| move || format!("{location}: delay_steps.steps.{key}");
-        let described = &description.steps;
-        match described.first() {
-            None => {
-                return Err(EmulateError::Empty {
-                    location: format!("{location}: delay_steps.steps"),
-                });
-            }
-            #[expect(clippy::cast_precision_loss, reason = "for the message")]
-            Some(first) if first.at_ns > 0 => {
-                let (location, value) = (key("at_ns")(), first.at_ns as f64);
-                return Err(EmulateError::OutOfBounds {
-                    location,
-                    value,
-                    expected: "0 for the first step: the delay that it begins with",
-                });
-            }
-            Some(_) => {}
-        }
-        if let Some(index) = described.windows(2).position(|pair| pair[1].at_ns <= pair[0].at_ns) {
-            let (earlier, value) = (described[index].at_ns, described[index + 1].at_ns);
-            return Err(EmulateError::RunsBackwards {
-                location: key("at_ns")(),
-                index: index + 1,
-                value,
-                earlier,
-            });
-        }
-        let steps = described.iter().map(|step| {
-            Ok((Span(time(step.at_ns, key("at_ns"))?), Span(time(step.delay_ns, key("delay_ns"))?)))
-        });
-        Ok(Self { steps: steps.collect::<Result<_, EmulateError>>()?, origin: None })
+        let location = format!("{location}: delay_steps.steps");
+        let begins = begins(
+            description.steps.iter().map(|step| step.at_ns),
+            &location,
+            "0 for the first step: the delay that it begins with",
+        )?;
+        let delays = description
+            .steps
+            .iter()
+            .map(|step| time(step.delay_ns, || format!("{location}.delay_ns")).map(Span));
+        let delays = delays.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { steps: begins.into_iter().zip(delays).collect(), origin: None })
     }
 
     /// Times are counted from here.
@@ -67,4 +47,34 @@ impl Steps {
         let begun = self.steps.partition_point(|(begin, _)| *begin <= passed);
         self.steps[begun.saturating_sub(1)].1
     }
+}
+
+/// When the steps of a list begin: the first at 0, each later than the one before it. `location`
+/// names the list, `first` what is expected of the first.
+pub(crate) fn begins(
+    at_ns: impl Iterator<Item = u64>,
+    location: &str,
+    first: &'static str,
+) -> Result<Vec<Span>, EmulateError> {
+    let key = || format!("{location}.at_ns");
+    let described: Vec<u64> = at_ns.collect();
+    match described.first() {
+        None => return Err(EmulateError::Empty { location: location.to_owned() }),
+        #[expect(clippy::cast_precision_loss, reason = "for the message")]
+        Some(&at) if at > 0 => {
+            let value = at as f64;
+            return Err(EmulateError::OutOfBounds { location: key(), value, expected: first });
+        }
+        Some(_) => {}
+    }
+    if let Some(index) = described.windows(2).position(|pair| pair[1] <= pair[0]) {
+        let (earlier, value) = (described[index], described[index + 1]);
+        return Err(EmulateError::RunsBackwards {
+            location: key(),
+            index: index + 1,
+            value,
+            earlier,
+        });
+    }
+    described.into_iter().map(|at| time(at, key).map(Span)).collect()
 }

@@ -33,7 +33,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("rate", "RATE", "for example 20Mbit/s (default: unlimited)"),
         ("delay", "TIME", "one-way delay, for example 10ms"),
         ("jitter", "TIME", "uniform variation of the delay by up to this, both ways"),
-        ("queue", "SIZE", "packets like 50p, bytes like 64KiB, or unlimited (default: 1000p)"),
+        (
+            "queue",
+            "SIZE",
+            "packets like 50p, bytes like 64KiB, a time like 50ms, or unlimited (default: 1000p)",
+        ),
         ("loss", "SHARE", "packets lost at random, for example 0.1%%"),
         ("duplicate", "SHARE", "packets that arrive twice"),
     ):

@@ -134,12 +134,15 @@ def _configured(pipe: Report) -> str:
     words = []
     if "rate_bits_per_second" in pipe:
         words.append(rate(pipe["rate_bits_per_second"] / 8))
+    elif "rate_steps" in pipe:
+        words.append("a rate in steps")
     elif "rate_trace" in pipe:
-        words.append("a recorded rate")
+        repeats = duration(pipe["rate_trace"]["opportunities_ms"][-1] / 1e3)
+        words.append(f"a recorded rate that repeats every {repeats}")
     if "delay_ns" in pipe:
         words.append(duration(pipe["delay_ns"] / 1e9))
     elif "delay_recorded" in pipe:
-        words.append("recorded delays")
+        words.append("recorded delays that repeat")
     elif "delay_steps" in pipe:
         words.append("a delay in steps")
     loss = pipe.get("loss")

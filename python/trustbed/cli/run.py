@@ -26,7 +26,7 @@ from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.progress import Forecast
 from trustbed.run.execution.rehearsal import Rehearsal, rehearse
 from trustbed.run.matrix import Repetition
-from trustbed.scenario import Cell, ScenarioFile, load
+from trustbed.scenario import Cell, Direction, ScenarioFile, load
 
 _MOST_REPETITIONS = 100_000
 _WIDEST = 100
@@ -253,10 +253,15 @@ def _traffic(described: Rehearsal) -> Iterator[str]:
     for one in described.workloads:
         to = "" if one.to is None else f" → {one.to}"
         lasts = words.duration(one.duration_ns / 1e9)
-        yield f"  workload {one.name:<8} {one.kind}, {one.host}{to}, {lasts}"
+        start = f", from {words.duration(one.start_ns / 1e9)}" if one.start_ns else ""
+        yield f"  workload {one.name:<8} {one.kind}, {one.host}{to}, {lasts}{start}"
     for source in described.backgrounds:
         rate = source.rate_bits_per_second
         shown = "" if rate is None else f", {words.rate(rate / 8)}"
+        if source.start_ns is not None:
+            shown += f", from {words.duration(source.start_ns / 1e9)}"
+        if source.duration_ns is not None:
+            shown += f", for {words.duration(source.duration_ns / 1e9)}"
         yield (
             f"  background {source.name:<6} {source.model} over {source.transport.upper()}, "
             f"{source.source} → {source.to}{shown}"
@@ -274,9 +279,18 @@ def _network(study: ScenarioFile) -> Iterator[str]:
         )
         inside = f", a guest ({host.guest})" if host.guest is not None else ""
         yield f"  host {host.name:<12} {shown}{behind}{inside}"
+        if host.egress is not None:
+            yield f"  egress {host.name:<10} {link_words.egress(host.egress)}"
+        if host.access_up is not None and host.access_down is not None:
+            yield f"  access {host.name:<10} {_both_ways(host.access_up, host.access_down)}"
     for link in scenario.links:
         arrow = "→" if link.backward is None else "↔"
-        text = link_words.direction(link.forward)
-        if link.backward is not None and link.backward != link.forward:
-            text += f"; back {link_words.direction(link.backward)}"
+        text = _both_ways(link.forward, link.backward)
         yield f"  link {link.name:<12} {link.ends[0]} {arrow} {link.ends[1]}: {text}"
+
+
+def _both_ways(forward: Direction, backward: Direction | None) -> str:
+    text = link_words.direction(forward)
+    if backward is not None and backward != forward:
+        text += f"; back {link_words.direction(backward)}"
+    return text

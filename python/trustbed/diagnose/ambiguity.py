@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from trustbed.diagnose.budget_conditions import BUFFER_LIMITED
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, at_least, below
-from trustbed.diagnose.sender_conditions import BUFFER_LIMITED
+from trustbed.diagnose.rules import Rule
 from trustbed.diagnose.shapes import queue_at_loss
 from trustbed.findings.words import percent_words
 
@@ -38,6 +39,9 @@ _SETTLES_QUEUE = (
 )
 _SETTLES_DECLARATION = "what the sender ran: a generator that paces or waits is no bulk workload"
 
+
+SURE = frozenset({"processor_was_taken", "free_sender_was_silent"})
+"""Rules whose host samples leave no other reading."""
 
 _SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
     {
@@ -72,11 +76,64 @@ _SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
 """Causes that show in a transfer's shape over time: one other reading each."""
 
 
-def alternatives_of(cause: Cause, case: Case, flags: tuple[str, ...]) -> tuple[Alternative, ...]:
+_RULES: Mapping[str, Alternative] = MappingProxyType(
+    {
+        "sender_was_silent_with_data": Alternative(
+            "sender_application_limited",
+            "an application that writes whole segments and pauses leaves the same packets",
+            _SETTLES_PAUSES,
+        ),
+        "sender_had_nothing_to_send": Alternative(
+            "host_scheduling",
+            "a process that did not run leaves the same packets as one that pauses",
+            _SETTLES_PAUSES,
+        ),
+        "receiver_withheld": Alternative(
+            "host_scheduling",
+            "a capture inside a host that does not always run sees its own pauses as silences of "
+            "the other",
+            "a capture outside both hosts, or the CPU share of both",
+        ),
+        "rate_fell_once": Alternative(
+            "rate_changed",
+            "a path whose rate fell leaves the same packets as a token bucket that ran empty",
+            "a repetition after idle time: a token bucket passes the same burst again",
+        ),
+        "rate_fell_late": Alternative(
+            "shaped",
+            "a large token bucket that ran empty leaves the same packets as a path whose rate fell",
+            "a repetition after idle time: a token bucket passes the same burst again",
+        ),
+        "path_was_full_of_it": Alternative(
+            "network_congestion",
+            "the queue is the transfer's own if it was alone on the link",
+            _SETTLES_QUEUE,
+        ),
+        "path_was_shared": Alternative(
+            "bandwidth_limited",
+            "a link whose rate varies leaves the same packets as a share of a faster one",
+            _SETTLES_QUEUE,
+        ),
+        "losses_away_from_queue": Alternative(
+            "network_congestion",
+            "a queue of few packets drops without delaying much",
+            "the loss rate of a sender that paces well below the rate seen: random losses remain",
+        ),
+    }
+)
+"""Rules whose packets leave one other reading."""
+
+
+def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alternative, ...]:
     """The other readings of this case, given the flags raised and the limits applied.
 
     Empty where the packets leave none.
     """
+    cause = rule.cause
+    if rule.name in _RULES:
+        return (_RULES[rule.name],)
+    if rule.name in SURE:
+        return ()
     if cause == "host_scheduling":
         return _if_the_application_paused(case)
     if cause == "sender_application_limited":

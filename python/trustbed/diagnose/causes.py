@@ -34,6 +34,11 @@ Cause: TypeAlias = Literal[
     "outage",
     "send_buffer_limited",
     "acknowledgements_delayed",
+    "peer_limited",
+    "rate_changed",
+    "receiver_stalled",
+    "sender_rate_limited",
+    "mark_limited",
     "unexplained",
     "no_anomaly",
 ]
@@ -214,9 +219,8 @@ _TABLE = (
     CauseEntry(
         name="shaped",
         meaning="a token bucket on the path let a burst pass, then delayed packets above its rate",
-        verdict="trust",
-        headline="shaped on the path",
-        headlines={"trust": "a burst, then a lower rate — the mean depends on its length"},
+        verdict="review",
+        headline="a burst, then a lower rate: a shaper, or a path that slowed",
         next_step=(
             "use the number for transfers of this length; the rate after the burst is the path's"
         ),
@@ -261,6 +265,49 @@ _TABLE = (
         verdict="review",
         headline="slowed by delayed acknowledgements",
         next_step="check the receiver's delayed acknowledgements, or use larger windows",
+    ),
+    CauseEntry(
+        name="peer_limited",
+        meaning="the sender waited for requests or answers of its peer",
+        verdict="trust",
+        headline="waited for its peer",
+        headlines={"trust": "waited for its peer — the rate while sending is the path's"},
+        next_step=(
+            "use the rate while sending; the rate over the transfer's life is the peer's as well"
+        ),
+    ),
+    CauseEntry(
+        name="rate_changed",
+        meaning="the rate that the path gave this transfer changed while it ran",
+        verdict="review",
+        headline="the path's rate changed",
+        next_step=(
+            "state both rates, and use the later one; repeat to see whether the change recurs"
+        ),
+    ),
+    CauseEntry(
+        name="receiver_stalled",
+        meaning=(
+            "the receiving host fell silent again and again, and then acknowledged everything at "
+            "once"
+        ),
+        verdict="review",
+        headline="the receiving host stalled",
+        next_step="check the receiving host's CPU quota, steal and neighbours, and repeat",
+    ),
+    CauseEntry(
+        name="sender_rate_limited",
+        meaning="a queue, NIC or pacer on the sending host set the rate",
+        verdict="review",
+        headline="rate-limited at the sender (qdisc, NIC or pacing)",
+        next_step="check `tc qdisc` and the NIC of the sending host: the number is theirs",
+    ),
+    CauseEntry(
+        name="mark_limited",
+        meaning="congestion marks of the path (ECN) kept the sender below its rate",
+        verdict="trust",
+        headline="held back by congestion marks",
+        next_step="use the number as the path's under this marking",
     ),
     CauseEntry(
         name="unexplained",

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from trustbed.diagnose.budget import Budget
 from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence
 from trustbed.diagnose.numbers import Numbers, derive, idle_open_window_share
 from trustbed.diagnose.shapes import queue_inflation, queued_packets
@@ -183,6 +184,10 @@ def _is_application(case: Case) -> bool:
 def _is_stalled(case: Case) -> bool:
     stalled, duration = case.numbers.stalled_seconds, case.evidence.duration_seconds
     if not case.evidence.stall_gaps_seconds:
+        return False
+    # A host that retransmits does not stand still: nobody answered it.
+    unanswered = Budget.of(case.evidence).outage * (duration or 0.0)
+    if not case.evidence.kernel_reset and unanswered >= stalled / 2:
         return False
     return stalled >= case.thresholds.stall_seconds or bool(
         duration and stalled >= case.thresholds.stall_share * duration

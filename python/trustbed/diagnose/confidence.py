@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from trustbed.diagnose import budget_conditions as time
 from trustbed.diagnose import conditions as on
-from trustbed.diagnose import sender_conditions as sender
-from trustbed.diagnose import shape_conditions as shape
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, Condition
 
@@ -60,31 +59,35 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
             60, ((20, on.CONFIRMED), (10, on.NO_LONG_PAUSES), (10, on.WINDOW_SATURATED))
         ),
         "receiver_limited": Confidence(
-            60, ((20, on.WINDOW_MOSTLY_CLOSED), (30, shape.WINDOW_SHRUNK))
+            60, ((20, on.WINDOW_MOSTLY_CLOSED), (20, time.RECEIVER_WAITED_FOR))
         ),
         "host_scheduling": Confidence(
             60,
             (
-                (20, on.CPU_STARVED),
+                (20, time.PROCESSOR_SEEN_MISSING),
                 (-20, on.CPU_FREE),
+                (20, time.BULK_SENDER_SILENT),
                 (10, on.WINDOW_SATURATED),
                 (10, on.CLEARLY_IDLE_OPEN_WINDOW),
                 (10, on.CLEAN_PATH),
-                (10, sender.ANSWERS_LATE),
-                (-10, sender.ELIMINATED),
             ),
         ),
         "sender_application_limited": Confidence(
-            60, ((20, on.APPLICATION_SEEN), (20, sender.WRITES_SEEN))
+            60, ((20, on.APPLICATION_SEEN), (20, time.PROCESSOR_SEEN_FREE))
         ),
         "slow_start": Confidence(70, ((10, on.NO_LONG_PAUSES),)),
-        "policed": Confidence(60, ((20, shape.LOSSES_AWAY_FROM_QUEUE), (10, on.LOSS_HEAVY))),
-        "shaped": Confidence(80, ((10, on.NO_LONG_PAUSES),)),
-        "reordering": Confidence(60, ((20, shape.CLEARLY_LATE), (10, on.NO_LONG_PAUSES))),
+        "policed": Confidence(70, ((10, on.LOSS_HEAVY),)),
+        "shaped": Confidence(70),
+        "reordering": Confidence(70),
         "route_change": Confidence(90),
         "outage": Confidence(80),
-        "send_buffer_limited": Confidence(60, ((20, sender.BUFFER_LIMITED),)),
+        "send_buffer_limited": Confidence(60, ((20, time.BUFFER_LIMITED),)),
         "acknowledgements_delayed": Confidence(60),
+        "peer_limited": Confidence(80),
+        "rate_changed": Confidence(80),
+        "receiver_stalled": Confidence(70),
+        "sender_rate_limited": Confidence(70),
+        "mark_limited": Confidence(70),
         "unexplained": Confidence(30),
         "no_anomaly": Confidence(40),
     }

@@ -117,7 +117,7 @@ def diagnose(
     if rule.cause == "insufficient":
         return _insufficient(rule, case, shares)
     limits = limits_of(rule.cause, quality, evidence, thresholds)
-    score = capped(CONFIDENCE[rule.cause].hundredths(case), limits)
+    score = capped(min(rule.most, CONFIDENCE[rule.cause].hundredths(case)), limits)
     capture_point = capture_point_of(quality.at, evidence)
     known = stated(
         calibration,
@@ -147,7 +147,7 @@ def diagnose(
         ),
         next_step=next_step_of(rule.cause, verdict),
         numbers=case.numbers,
-        alternatives=alternatives_of(rule.cause, case, all_flags),
+        alternatives=alternatives_of(rule, case, all_flags),
         limits=limits,
         shares=shares,
         capture_point=capture_point,

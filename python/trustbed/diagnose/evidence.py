@@ -305,6 +305,74 @@ class Evidence:
         "median one-way delay from the sender above its minimum, by its TCP timestamps",
         published="way_rise_s",
     )
+    handshake: float | None = _known("share connecting", column="share_handshake")
+    peer: float | None = _known("share waiting for the peer", column="share_peer")
+    think: float | None = _known(
+        "share between the peer's request and the answer", column="share_think"
+    )
+    no_answer: float | None = _known(
+        "share in which repeated retransmissions went unanswered", column="share_outage"
+    )
+    timeout: float | None = _known("share waiting for a timer", column="share_timeout")
+    recovery: float | None = _known("share repairing losses", column="share_recovery")
+    zero_window: float | None = _known(
+        "share with a window below one segment", column="share_zero_window"
+    )
+    receiver_window: float | None = _known(
+        "share with a full window that had shrunk", column="share_receiver_window"
+    )
+    window: float | None = _known(
+        "share with a full window and no queue", column="share_window", published="window_share"
+    )
+    idle_application: float | None = _known(
+        "share idle with everything written sent", column="share_idle_application"
+    )
+    idle_sender: float | None = _known("share idle otherwise", column="share_idle_sender")
+    growing: float | None = _known("share growing without a limit", column="share_growing")
+    path: float | None = _known("share with the path full", column="share_path")
+    below_path: float | None = _known(
+        "share below the path's rate after losses or marks", column="share_below_path"
+    )
+    sender_buffer: float | None = _known(
+        "share at a level below the window, without loss or queue", column="share_sender_buffer"
+    )
+    sending_rate_bytes_per_second: float | None = _known(
+        "rate while neither idle nor waiting for the peer"
+    )
+    path_rate_bytes_per_second: float | None = _known(
+        "median rate at which the path delivered what had queued"
+    )
+    path_rate_high_bytes_per_second: float | None = _known(
+        "90th percentile of the same", column="path_rate_p90_bytes_per_second"
+    )
+    path_rate_changes: float | None = _known(
+        "changes between the fewest levels that explain the same", unit="count"
+    )
+    path_rate_before_bytes_per_second: float | None = _known("the same before the first change")
+    path_rate_after_bytes_per_second: float | None = _known("the same after it")
+    path_rate_change_seconds: float | None = _known("time of the first change")
+    path_rate_change_residual: float | None = _known(
+        "share of the variance of the rates' logarithms that the changes leave"
+    )
+    path_rate_change_spread: float | None = _known("their standard deviation that is left")
+    fast_recoveries: float | None = _known("fast recoveries of which that is known", unit="count")
+    retransmitted_needlessly: float | None = _known(
+        "fast recoveries for which nothing had been lost, by timestamps", unit="count"
+    )
+    queue_seconds: float | None = _known(
+        "mean delay above its floor, before and behind the capture", column="queue_mean_ns"
+    )
+    departure_lag_seconds: float | None = _known(
+        "its part between the sender's stack and the capture", column="departure_lag_mean_ns"
+    )
+    loss_delay_rank: float | None = _known(
+        "share of delays smaller than the one just before a loss"
+    )
+    acks_withheld: float | None = _known(
+        "silences of the receiver after which it acknowledged everything at once", unit="count"
+    )
+    acks_withheld_seconds: float | None = _known("time in them")
+    congestion_marks: float | None = _known("congestion marks echoed", unit="count")
     unfilled_per_train: float | None = _known(
         "packets' worth missing to full packets, per train of packets",
         unit="packets",

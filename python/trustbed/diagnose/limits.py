@@ -106,6 +106,8 @@ def _echoed(quality: Quality, evidence: Evidence, thresholds: Thresholds) -> flo
     other half grew, the sender was prompt. The sender's own clock does not clear its host: a host
     that stops between timestamping a packet and sending it delays it as a queue does.
     """
+    if evidence.path is not None:
+        return 0.0  # the queue was seen by the sender's own clock
     if not quality.rtt_echoed or at_least(evidence.loss, thresholds.loss_decisive):
         return 0.0
     if below(late_part(evidence), thresholds.late_part):

@@ -59,19 +59,6 @@ def queue_inflation(evidence: Evidence) -> float | None:
     return rtt / (base + packets_own_seconds(evidence))
 
 
-def high_inflation(evidence: Evidence) -> float | None:
-    """The same of the 99th percentile of the RTT.
-
-    A sender that empties the queue again and again still fills it at times.
-    """
-    base, high = evidence.rtt_base_seconds, evidence.rtt_high_seconds
-    return (
-        high / (base + packets_own_seconds(evidence))
-        if base and base > 0 and high is not None
-        else None
-    )
-
-
 def queued_packets(evidence: Evidence) -> float | None:
     """By how many packets the mean RTT exceeds its base, at the rate of fast moments (Little)."""
     base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
@@ -99,18 +86,6 @@ def is_capacity_refuted(evidence: Evidence, thresholds: Thresholds) -> bool:
     return inflation < thresholds.link_queue_inflation or packets < thresholds.link_queue_packets
 
 
-def packets_at_loss(evidence: Evidence) -> float | None:
-    """How many packets of the transfer's own the RTT just before losses lies above an empty path.
-
-    Unknown without losses.
-    """
-    before, base = evidence.rtt_before_loss_seconds, evidence.rtt_base_seconds
-    rate, payload = evidence.rate_high_bytes_per_second, evidence.payload_bytes
-    if before is None or not base or base <= 0 or not rate or not payload:
-        return None
-    return (before - base - packets_own_seconds(evidence)) * rate / payload
-
-
 def queue_at_loss(evidence: Evidence) -> float | None:
     """Where the RTT just before losses lies between an empty path (0) and the fullest seen (1).
 
@@ -128,28 +103,6 @@ def queue_at_loss(evidence: Evidence) -> float | None:
     if height <= 0:
         return 0.0
     return min(1.0, max(0.0, (before - floor) / height))
-
-
-def silent_seconds(evidence: Evidence) -> float:
-    """The longest time without a response.
-
-    Away from the sender also silences that ended with a timeout, but only where packets were lost:
-    a stalled sender retransmits what had arrived, and nothing else.
-    """
-    lost = evidence.loss is None or evidence.loss > 0
-    afar = evidence.interrupted_seconds if evidence.pauses_estimated and lost else None
-    return max(evidence.outage_seconds or 0.0, evidence.unanswered_seconds or 0.0, afar or 0.0)
-
-
-def answer_share(evidence: Evidence) -> float | None:
-    """The sender's reaction time over the base RTT; known at the sender only."""
-    if (
-        evidence.pauses_estimated is not False
-        or evidence.answer_seconds is None
-        or not evidence.rtt_base_seconds
-    ):
-        return None
-    return evidence.answer_seconds / evidence.rtt_base_seconds
 
 
 def late_part(evidence: Evidence) -> float | None:
@@ -172,56 +125,12 @@ def late_part(evidence: Evidence) -> float | None:
     return (median - least) / (rtt - base)
 
 
-def owd_share(evidence: Evidence) -> float | None:
-    """The forward path's share of the RTT's increase, away from the sender.
-
-    Near 1 (or above: what lies behind the capture counts, too) where a queue delays its packets,
-    near 0 where it sends them late or where its acknowledgements wait on the reverse path. Unknown
-    where the increase is no good part of the round trip.
-    """
-    median, least, rise = (
-        evidence.answer_seconds,
-        evidence.answer_least_seconds,
-        evidence.owd_increase_seconds,
-    )
-    base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
-    if (
-        not evidence.pauses_estimated
-        or median is None
-        or least is None
-        or rise is None
-        or not base
-        or rtt is None
-    ):
-        return None
-    late = median - least
-    return (
-        rise / late
-        if late >= LATE_LEAST_SECONDS and late >= LATE_PART * (rtt - base) and late > 0
-        else None
-    )
-
-
 def floor_step(evidence: Evidence) -> float | None:
     """Step of the RTT's floor, as a share of its lower level."""
     before, after = evidence.floor_before_seconds, evidence.floor_after_seconds
     if before is None or after is None or min(before, after) <= 0:
         return None
     return abs(after - before) / min(before, after)
-
-
-def burst_ratio(evidence: Evidence) -> float | None:
-    """Rate before the bend over the rate after it."""
-    before, after = evidence.burst_rate_bytes_per_second, evidence.sustained_rate_bytes_per_second
-    return before / after if before is not None and after is not None and after > 0 else None
-
-
-def mean_over_steady(evidence: Evidence) -> float | None:
-    """Mean rate over the steady delivery rate, where one was seen."""
-    rate, high = evidence.throughput_bytes_per_second, evidence.rate_high_bytes_per_second
-    if evidence.capacity_source != DELIVERY_RATE or not rate or not high or high <= 0:
-        return None
-    return rate / high
 
 
 def late_share(evidence: Evidence) -> float | None:
@@ -236,27 +145,3 @@ def late_share(evidence: Evidence) -> float | None:
         vain = min(vain, fast)
     parts = [part for part in (vain, evidence.late_segments) if part is not None]
     return sum(parts) / evidence.data_segments if parts and evidence.data_segments else None
-
-
-def is_flight_capped(evidence: Evidence, thresholds: Thresholds) -> bool:
-    """Whether the flight has its own ceiling below the window that explains the rate.
-
-    X · R is in flight (Little's law).
-    """
-    mean, most, window = (
-        evidence.outstanding_mean_bytes,
-        evidence.outstanding_max_bytes,
-        evidence.window_bytes,
-    )
-    rate, rtt = evidence.throughput_bytes_per_second, evidence.rtt_seconds
-    if evidence.pauses_estimated or mean is None or not most or not window or not rate or not rtt:
-        return False
-    held = (
-        mean >= thresholds.flight_steady * most and most < thresholds.flight_below_window * window
-    )
-    prompt = not (share := answer_share(evidence)) or share < thresholds.answer_late
-    return (
-        held
-        and prompt
-        and thresholds.flight_carried * most <= rate * rtt <= thresholds.window_met * most
-    )

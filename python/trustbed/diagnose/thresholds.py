@@ -29,6 +29,96 @@ class Thresholds(PublishedThresholds):
     Shares are 0…1, times are seconds, scores are in hundredths.
     """
 
+    wait_cost: float = value(
+        0.15,
+        "share of the time from which a wait for peer, sender, receiver or an answer names the "
+        "cause",
+        "phases.md, section 4; development transfers: 0.21 and more where a wait was made, 0.12 "
+        "at most in undisturbed ones",
+    )
+    host_felt: float = value(
+        0.05,
+        "share of silences from which a host whose samples show a missing processor is the cause",
+        "a process with large buffers loses at most 8 % of its rate to a stopped processor",
+    )
+    withheld_least: float = value(
+        3.0,
+        "silences of the receiver that make a pattern",
+        "one or two may be a route or a link that paused",
+    )
+    always_withheld: float = value(
+        0.9,
+        "share of withheld acknowledgements from which a timer of the receiver's made them",
+        "development transfers: 0.97 and more for timers, 0.75 at most for stopped receivers",
+    )
+    needless_recoveries: float = value(
+        0.8,
+        "share of fast recoveries without a loss from which packets overtook",
+        "development transfers: 1 where packets overtook, 0.5 at most in few losses",
+    )
+    loss_delay_rank: float = value(
+        0.9,
+        "losses are the queue's when they fall at delays higher than this share of all",
+        "development transfers: 0.91 and more in drop-tail, CoDel, RED and shared queues, 0.86 at "
+        "most for random loss; bursts of loss 0.94 once",
+    )
+    loss_delay_rank_used: float = value(
+        0.6,
+        "and, where the path was well used, higher than this share",
+        "development transfers: 0.67 and more in RED queues of few packets",
+    )
+    path_used: float = value(
+        0.6,
+        "rate while sending over the path's rate from which a path is well used",
+        "development transfers: 0.42 at most for random loss, 0.66 and more behind AQM",
+    )
+    path_seen: float = value(
+        0.4,
+        "share of the time with a full path in which its rate can change",
+        "development transfers: 0.55 and more where a rate was changed",
+    )
+    rate_change: float = value(
+        1.25,
+        "factor by which a path's rate has changed",
+        "development transfers: 1.4 and more where it was changed, 1.1 at most elsewhere",
+    )
+    rate_change_left: float = value(
+        0.25,
+        "share of the variance of a path's rate that its changes leave at most",
+        "development transfers: 0.1 at most where it was changed",
+    )
+    rate_change_apart: float = value(
+        4.0,
+        "standard deviations by which the levels of a path's rate lie apart",
+        "development transfers: 4.1 and more where a rate was changed or a bucket ran empty, 3.1 "
+        "at most for others' traffic alone",
+    )
+    bucket_plausible_bytes: float = value(
+        3e6,
+        "bytes that token buckets hold as a rule",
+        "shared policing set: 2 MB at most; access networks advertise bursts of 10 to 20 MB",
+    )
+    lag_share: float = value(
+        0.5,
+        "share of a standing queue between stack and capture that makes it the sender's own",
+        "either side of one half: whose queue is longer",
+    )
+    at_home_seconds: float = value(
+        0.001,
+        "a capture lies on the sending host when its fastest reaction comes within this time",
+        "kernels react within 0.1 ms, guests within 0.5 ms",
+    )
+    share_of_path: float = value(
+        0.7,
+        "rate while sending over the path's best below which others share the path",
+        "two equal shares are one half each",
+    )
+    reordered_in_vain: float = value(
+        0.003,
+        "share of segments late or retransmitted in vain from which reordering cost the time of "
+        "recoveries",
+        "development transfers: 0.004 and more where packets overtook, 0.001 at most elsewhere",
+    )
     outage_share: float = value(
         0.1,
         "time without an answer decides when it is this share of the transfer",

@@ -6,9 +6,9 @@ unknown.
 
 from __future__ import annotations
 
+from trustbed.diagnose import budget, budget_words
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import MOSTLY_IDLE, UNEXPLAINED, Case, at_least
-from trustbed.diagnose.shape_words import SHAPES
 from trustbed.findings.words import count_words, percent_words, rate_words, seconds_words
 
 
@@ -22,12 +22,12 @@ def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
         )
     if cause in ("driver_stall", "host_stall"):
         return (_stalls(case), *_cpu(case), _rate(case))
+    if budget.is_known(case.evidence):
+        return budget_words.reasons(cause, case)
     if cause == "receiver_limited":
         return (_rate(case), _window(case), _path(case))
     if cause in ("host_scheduling", "sender_application_limited"):
         return (_rate(case), _pauses(case), _path(case), *_cpu(case), *_application(case))
-    if cause in SHAPES:
-        return (_rate(case), SHAPES[cause](case), _path(case))
     if cause == "slow_start":
         return (
             _rate(case),
@@ -44,14 +44,8 @@ def reasons_of(cause: Cause, case: Case) -> tuple[str, ...]:
 
 
 def _window(case: Case) -> str:
-    closed, shrunk = case.evidence.window_closed, case.evidence.window_shrunk
-    if at_least(closed, case.thresholds.window_closed) or shrunk is None:
-        return f"for {percent_words(closed)} of the time the receiver's window was closed"
-    full = percent_words(case.evidence.rwnd_limited)
-    return (
-        f"for {percent_words(shrunk)} of the time the window was smaller than it had been, "
-        f"and full for {full}"
-    )
+    closed = percent_words(case.evidence.window_closed)
+    return f"for {closed} of the time the receiver's window was closed"
 
 
 def _rate(case: Case) -> str:

@@ -229,21 +229,25 @@ def _judged_as(scenario: Scenario) -> Any:  # noqa: ANN401 - a literal or nothin
 
 
 def capacity(scenario: Scenario) -> int | None:
-    """The rate of the narrowest link of the workload's only path, in IP packets of full size."""
-    rates: list[int] = []
+    """The rate of the narrowest link of the workload's only path, in IP packets of full size.
+
+    ``None`` where a rate changes in steps, or where there are several paths or no rate.
+    """
+    directions: list[Direction | None] = []
     for link in scenario.links:
-        directions: Sequence[Direction | None] = (link.forward, link.backward)
-        rates += [one.rate for one in directions if one is not None and one.rate is not None]
+        directions += [link.forward, link.backward]
     ends = {name for workload in scenario.workloads for name in (workload.host, workload.to)}
     for host in scenario.hosts:
         if host.name in ends:
-            rates += [
-                one.rate
-                for one in (host.access_up, host.access_down)
-                if one is not None and one.rate is not None
-            ]
-    if not rates or len(scenario.links) != 1:
-        return None  # with several links the emulator chooses the path
+            directions += [host.access_up, host.access_down]
+    given = [one for one in directions if one is not None]
+    rates = [one.rate for one in given if one.rate is not None]
+    rates += [
+        host.egress.rate for host in scenario.hosts if host.name in ends and host.egress is not None
+    ]
+    # With several links the emulator chooses the path.
+    if not rates or len(scenario.links) != 1 or any(one.rate_steps for one in given):
+        return None
     return min(rates) * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
 
 

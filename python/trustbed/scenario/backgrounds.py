@@ -9,6 +9,7 @@ from trustbed import _core
 from trustbed.scenario.model import (
     BACKGROUND_MODELS,
     HEADINGS,
+    SECOND,
     TRANSPORTS,
     Background,
     BackgroundModel,
@@ -22,10 +23,11 @@ _TIMER = re.compile(r"timer-([1-9][0-9]{0,5})")
 _LEAST_PACKET, _MOST_PACKET = 64, 65_535
 
 
-def read_backgrounds(root: Table, hosts: Sequence[str]) -> tuple[Background, ...]:
+def read_backgrounds(root: Table, hosts: Sequence[str], end_ns: int) -> tuple[Background, ...]:
     """Every ``[background.NAME]``, including silent ones.
 
-    The others are compared with them.
+    The others are compared with them. ``end_ns`` is when the last workload should have ended, from
+    the start of the workloads.
     """
     found = []
     for name, table in root.tables("background").items():
@@ -40,6 +42,14 @@ def read_backgrounds(root: Table, hosts: Sequence[str]) -> tuple[Background, ...
                 }[key],
             )
         found.append(_background(name, table, hosts))
+        start = found[-1].start_ns
+        if start is not None and start >= end_ns:
+            raise table.error(
+                "start",
+                f"{table.raw('start')} is not before the workloads end, "
+                f"{end_ns / SECOND:g} s after they begin",
+                "start it earlier, or give the workloads a longer duration",
+            )
         table.close()
     return tuple(found)
 
@@ -70,6 +80,8 @@ def _background(name: str, table: Table, hosts: Sequence[str]) -> Background:
         file=table.file("file"),
         filter=_filter(table, "filter"),
         reverse_filter=_filter(table, "reverse_filter"),
+        start_ns=table.span("start", None),
+        duration_ns=table.span_above_zero("duration", None),
     )
     if background.rate is not None and 0 < background.rate < background.sources:
         message = f"{table.raw('rate')} leaves some of {background.sources} sources nothing to send"

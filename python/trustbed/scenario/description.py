@@ -66,6 +66,10 @@ def direction(one: Direction) -> Description:
     steps, jitter, trace = one.delay_steps, one.jitter, one.delay_trace
     return _known(
         rate_bits_per_second=one.rate,
+        rate_steps=[
+            {"at_ns": step.at_ns, "rate_bits_per_second": step.rate} for step in one.rate_steps
+        ]
+        or None,
         rate_trace=one.rate_trace and {"opportunities_ms": list(one.rate_trace.values)},
         delay_ns=one.delay_ns or None,
         delay_steps=steps

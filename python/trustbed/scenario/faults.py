@@ -27,16 +27,15 @@ HANG_NS = 13 * SECOND
 As observed of hardware that hangs and is reset.
 """
 _KEYS: Mapping[str, tuple[str, ...]] = {
-    "cpu-quota": ("share", "period"),
+    "cpu-quota": ("share", "period", "quota"),
     "spinner": ("busy", "every", "policy"),
     "freeze": ("stopped", "every"),
     "nic-stall": (),
 }
 _EXAMPLES = {
-    "share": 'share = "30%"',
-    "busy": 'busy = "7ms"',
-    "every": 'every = "50ms"',
-    "stopped": 'stopped = "35ms"',
+    "share": 'share = "30%", or quota = "15ms of 50ms"',
+    "busy": 'busy = "7ms of 50ms"',
+    "stopped": 'stopped = "35ms of 50ms"',
 }
 
 
@@ -83,7 +82,7 @@ def _fault(table: Table, name: str, kind: FaultKind, host: str) -> Fault:
         duration_ns=table.span_above_zero("duration", HANG_NS if kind == "nic-stall" else None),
     )
     for key in _KEYS[kind]:
-        if key in _EXAMPLES:
+        if key in _EXAMPLES and not (key == "share" and "quota" in table):
             table.must(key, _EXAMPLES[key])
     readers: Mapping[str, Callable[[Table, Fault], Fault]] = {
         "cpu-quota": _quota,
@@ -94,10 +93,17 @@ def _fault(table: Table, name: str, kind: FaultKind, host: str) -> Fault:
 
 
 def _quota(table: Table, fault: Fault) -> Fault:
-    share, period = table.probability("share", 0.0), table.span("period", 10 * MILLISECOND)
+    if "quota" in table:
+        share, period = _granted(table)
+        key = "quota"
+    else:
+        share, period = table.probability("share", 0.0), table.span("period", 10 * MILLISECOND)
+        key = "period"
     if not LEAST_PERIOD_NS <= period <= LONGEST_PERIOD_NS:
         raise table.error(
-            "period", f"{table.raw('period')} is no period of a quota", "kernels take 1ms to 1s"
+            key,
+            f"{table.raw(key)} is no period of a quota",
+            "kernels take 1ms to 1s",
         )
     if share * period < LEAST_QUOTA_NS:
         message = (
@@ -109,19 +115,48 @@ def _quota(table: Table, fault: Fault) -> Fault:
             if share * LONGEST_PERIOD_NS < LEAST_QUOTA_NS
             else f"a period of at least {1 / share:.4g}ms"
         )
-        raise table.error("share", message, f"give {needed}")
+        raise table.error("quota" if key == "quota" else "share", message, f"give {needed}")
     return replace(fault, share=share, period_ns=period)
 
 
+def _granted(table: Table) -> tuple[float, int]:
+    """``quota = "5ms of 50ms"``: the share of a processor, and the period."""
+    example = "5ms of 50ms"
+    for other in ("share", "period"):
+        if other in table:
+            raise table.error(
+                other, "has no effect beside quota, which states both", "leave one of the two out"
+            )
+    granted, period = table.part("quota", example)
+    if period is None:
+        raise table.error("quota", "lacks its period", f'for example "{example}"')
+    if granted >= period:
+        raise table.error("quota", "takes nothing away", f'for example "{example}"')
+    return granted / period, period
+
+
+def _turn(table: Table, key: str) -> tuple[int, int]:
+    """``stopped = "35ms of 50ms"``, or ``stopped`` and ``every``."""
+    part, whole = table.part(key, "35ms of 50ms")
+    if whole is None:
+        table.must("every", f'{key} = "35ms of 50ms", or every = "50ms"')
+        return part, table.span_above_zero("every", 0)
+    if "every" in table:
+        raise table.error(
+            "every", f"has no effect beside {key}, which states it too", "leave every out"
+        )
+    return part, whole
+
+
 def _spinner(table: Table, fault: Fault) -> Fault:
-    busy, every = table.span_above_zero("busy", 0), table.span_above_zero("every", 0)
+    busy, every = _turn(table, "busy")
     policy: Policy = table.choice("policy", POLICIES, "normal")
     if busy > every:
         raise table.error("busy", "is more than every", "it is busy for a part of every turn")
     if policy == "realtime" and (busy > every * MOST_REALTIME_SHARE or busy > LONGEST_REALTIME_NS):
         message = (
-            f"{table.raw('busy')} of every {table.raw('every')} with real-time priority would "
-            f"starve the whole machine"
+            f"{busy / MILLISECOND:g} ms of every {every / MILLISECOND:g} ms with real-time "
+            "priority would starve the whole machine"
         )
         raise table.error(
             "busy",
@@ -132,7 +167,7 @@ def _spinner(table: Table, fault: Fault) -> Fault:
 
 
 def _freeze(table: Table, fault: Fault) -> Fault:
-    stopped, every = table.span_above_zero("stopped", 0), table.span_above_zero("every", 0)
+    stopped, every = _turn(table, "stopped")
     if stopped >= every:
         raise table.error(
             "stopped",

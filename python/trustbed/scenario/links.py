@@ -6,14 +6,17 @@ one by one, so that ``up.loss = "1%"`` changes nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from trustbed import _core
-from trustbed.scenario.link_times import read_delay_steps, read_outages
+from trustbed.scenario.error import ScenarioError
+from trustbed.scenario.link_times import read_delay_steps, read_outages, read_rate_steps
 from trustbed.scenario.model import (
     DISCIPLINES,
     DISTRIBUTIONS,
+    SECOND,
     Bucket,
     Direction,
     Discipline,
@@ -33,19 +36,63 @@ _LOSS_KINDS = ("gilbert-elliott", "periodic")
 
 def both_directions(table: Table) -> tuple[Direction, Direction]:
     """Up (from the first end to the second) and down."""
-    shared = direction(table, Direction())
+    shared = _direction(table, Direction())
     found = []
     for name in ("up", "down"):
         own = table.table(name)
         if own is None:
-            found.append(shared)
+            found.append(_completed(shared, (table,)))
         else:
-            found.append(direction(own, shared))
+            found.append(_completed(_direction(own, shared), (own, table)))
             own.close()
     return found[0], found[1]
 
 
-def direction(table: Table, base: Direction) -> Direction:
+def _completed(one: Direction, tables: Sequence[Table]) -> Direction:
+    """A direction with all its keys, which ``tables`` hold, the overriding ones first.
+
+    What depends on several keys is computed and checked here.
+    """
+
+    def error(key: str, message: str, hint: str) -> ScenarioError:
+        table = next((table for table in tables if key in table), tables[0])
+        return table.error(key, message, hint)
+
+    if one.jitter is not None and one.jitter.spread_ns > (delay := one.shortest_delay_ns):
+        spread = one.jitter.spread_ns
+        raise error(
+            "jitter",
+            f"{_milliseconds(spread)} of jitter is more than the delay of {_milliseconds(delay)}, "
+            "and no packet arrives before it was sent",
+            (f"give a jitter of at most {_milliseconds(delay)}, or " if delay else "give ")
+            + f"a delay of at least {_milliseconds(spread)}",
+        )
+    if one.queue is None or one.queue.duration_ns is None:
+        return one
+    rate, duration = one.drain_rate, one.queue.duration_ns
+    if rate is None:
+        raise error(
+            "queue",
+            f"without a rate nothing says how much waits for {_milliseconds(duration)}",
+            'give the link a rate, or the queue packets like "50p" or bytes like "64KiB"',
+        )
+    size = int(rate * duration / 8 / SECOND)
+    if size < _FULL_BYTES:
+        least = math.ceil(_FULL_BYTES * 8 * 1_000_000 / rate)
+        raise error(
+            "queue",
+            f"{_milliseconds(duration)} at the link's rate are {size} bytes, which hold no "
+            "full-size packet",
+            f"give at least {least}us",
+        )
+    return replace(one, queue=replace(one.queue, bytes=size))
+
+
+def _milliseconds(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1_000_000:g}ms"
+
+
+def _direction(table: Table, base: Direction) -> Direction:
     """What the table changes of a direction. Does not close the table."""
     changed = base
     if "rate" in table and "rate_trace" in table:
@@ -54,10 +101,13 @@ def direction(table: Table, base: Direction) -> Direction:
             "a link has a rate or a trace of rates, not both",
             "leave one of rate and rate_trace out",
         )
-    if "rate" in table:
-        changed = replace(changed, rate=table.rate_above_zero("rate", None), rate_trace=None)
+    if isinstance(table.raw("rate"), dict):
+        changed = replace(changed, rate=None, rate_steps=read_rate_steps(table), rate_trace=None)
+    elif "rate" in table:
+        rate = table.rate_above_zero("rate", None)
+        changed = replace(changed, rate=rate, rate_steps=(), rate_trace=None)
     if "rate_trace" in table:
-        changed = replace(changed, rate=None, rate_trace=_opportunities(table))
+        changed = replace(changed, rate=None, rate_steps=(), rate_trace=_opportunities(table))
     changed = replace(changed, duplicate=table.probability("duplicate", base.duplicate))
     changed = _delayed(table, changed)
     if "queue" in table:
@@ -78,11 +128,8 @@ def _limited(table: Table, base: Direction) -> Direction:
         changed = replace(changed, policer=_bucket(table, "policer"))
     if "shaper" in table:
         changed = replace(changed, shaper=_bucket(table, "shaper"))
-    if (
-        changed.shaper is not None
-        and changed.rate is not None
-        and changed.shaper.rate >= changed.rate
-    ):
+    fastest = changed.fastest_rate
+    if changed.shaper is not None and fastest is not None and changed.shaper.rate >= fastest:
         message = "a shaper that is not slower than the link has no effect"
         raise table.error(
             "shaper" if "shaper" in table else "rate",
@@ -242,19 +289,24 @@ def _queue(outer: Table) -> Queue:
     if isinstance(outer.raw("queue"), str):
         if outer.raw("queue").strip() == "unlimited":
             return Queue(discipline="unlimited")
-        packets, octets = outer.quantity_or_packets("queue", least_bytes=_FULL_BYTES)
-        return Queue(packets=packets, bytes=octets)
-    if isinstance(depth := outer.raw("queue"), int):
+        depth = outer.depth("queue", least_bytes=_FULL_BYTES)
+        return Queue(packets=depth.packets, bytes=depth.bytes, duration_ns=depth.duration_ns)
+    if isinstance(number := outer.raw("queue"), int):
         raise outer.error(
             "queue",
-            f"{depth} is not a queue depth without a unit",
-            f'write packets like "{depth}p" or bytes like "64KiB"',
+            f"{number} is not a queue depth without a unit",
+            f'write packets like "{number}p", bytes like "64KiB", or a time like "50ms"',
         )
     table = outer.table("queue")
     assert table is not None, "the key exists"
     discipline: Discipline = table.choice("discipline", DISCIPLINES, "drop-tail")
-    packets, octets = table.quantity_or_packets("limit", least_bytes=_FULL_BYTES)
-    found = Queue(discipline=discipline, packets=packets, bytes=octets)
+    depth = table.depth("limit", least_bytes=_FULL_BYTES)
+    found = Queue(
+        discipline=discipline,
+        packets=depth.packets,
+        bytes=depth.bytes,
+        duration_ns=depth.duration_ns,
+    )
     if discipline == "codel":
         found = replace(
             found,

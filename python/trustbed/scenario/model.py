@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import INSIDE, Guest
 
 SECOND = 1_000_000_000
@@ -54,16 +55,22 @@ TOOLS: frozenset[WorkloadKind] = frozenset({"iperf3", "ab", "wrk", "httperf", "c
 """Workloads that are programs of others, whose results are read."""
 
 
+OPPORTUNITY_BYTES = 1504
+"""What one opportunity of a rate trace carries (mahimahi)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
     """What waits in front of a link.
 
-    ``None``: not limited in that unit, or the discipline's own default.
+    ``None``: not limited in that unit, or the discipline's own default. ``bytes`` of a queue that
+    is given as a time is what the link sends in ``duration_ns``.
     """
 
     discipline: Discipline = "drop-tail"
     packets: int | None = None
     bytes: int | None = None
+    duration_ns: int | None = None
     target_ns: int | None = None  # codel: the standing delay that is accepted (RFC 8289)
     interval_ns: int | None = None  # codel
     low_packets: int | None = None  # red: the average depth from which on packets are dropped
@@ -99,6 +106,14 @@ class RecordedDelay:
     delays: Recorded
     step_ns: int | None = None
     keep_order: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateStep:
+    """What a rate is from a moment on, in bit/s, counted from the beginning of the workloads."""
+
+    at_ns: int
+    rate: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +178,13 @@ class Reorder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direction:
-    """One direction of a link."""
+    """One direction of a link.
+
+    At most one of ``rate``, ``rate_steps`` and ``rate_trace`` is given.
+    """
 
     rate: int | None = None
+    rate_steps: tuple[RateStep, ...] = ()
     rate_trace: Recorded | None = None
     delay_ns: int = 0
     delay_steps: DelaySteps | None = None
@@ -180,13 +199,44 @@ class Direction:
     outages: tuple[Outage, ...] = ()
 
     @property
+    def fastest_rate(self) -> int | None:
+        """The rate, or the highest of its steps, in bit/s; ``None`` without either."""
+        return max((step.rate for step in self.rate_steps), default=self.rate)
+
+    @property
+    def drain_rate(self) -> float | None:
+        """At which rate a queue empties, in bit/s; ``None`` if nothing waits.
+
+        That of the link, of its first step, or in the mean of its trace; or that of its shaper.
+        """
+        rates: list[float] = [] if self.shaper is None else [self.shaper.rate]
+        if self.rate is not None:
+            rates.append(self.rate)
+        elif self.rate_steps:
+            rates.append(self.rate_steps[0].rate)
+        elif self.rate_trace is not None:
+            rates.append(trace_rate(self.rate_trace))
+        return min(rates, default=None)
+
+    @property
+    def shortest_delay_ns(self) -> int:
+        """The delay, or the shortest of its steps."""
+        return min(self._delays_ns)
+
+    @property
     def longest_delay_ns(self) -> int:
         """The delay, or the longest of its steps."""
-        return (
-            self.delay_ns
-            if self.delay_steps is None
-            else max(step.delay_ns for step in self.delay_steps.steps)
-        )
+        return max(self._delays_ns)
+
+    @property
+    def _delays_ns(self) -> tuple[int, ...]:
+        steps = self.delay_steps
+        return (self.delay_ns,) if steps is None else tuple(one.delay_ns for one in steps.steps)
+
+
+def trace_rate(trace: Recorded) -> float:
+    """The mean rate of a trace of opportunities to send, in bit/s."""
+    return len(trace.values) * OPPORTUNITY_BYTES * 8 * 1000 / trace.values[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +258,8 @@ class Host:
 
     ``router`` is the router behind its own access link.
 
-    ``guest`` describes the virtual machine if the host is not a namespace.
+    ``guest`` describes the virtual machine if the host is not a namespace, ``egress`` what limits
+    the host at its own interface.
     """
 
     name: str
@@ -217,6 +268,7 @@ class Host:
     access_up: Direction | None = None
     access_down: Direction | None = None
     guest: Guest | None = None
+    egress: Egress | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,8 +303,8 @@ class Workload:
     """The traffic that is measured.
 
     ``command`` is a command or the arguments of a known program; ``object_bytes`` is the size that
-    HTTP workloads fetch; ``bytes`` is the size of a bulk transfer (``None``: as much as fits into
-    the duration).
+    HTTP workloads fetch, and ``think_ns`` the time between a response and the next request;
+    ``bytes`` is the size of a bulk transfer (``None``: as much as fits into the duration).
     """
 
     name: str
@@ -272,11 +324,13 @@ class Workload:
     requests: int | None = None
     connections: int = 1
     reuse: bool = False
+    think_ns: int = 0
     bytes: int | None = None
     congestion_control: str | None = None
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
     window_clamp_bytes: int | None = None
+    window_bytes: int | None = None
     write: Pace | None = None
     read: Pace | None = None
     delayed_ack: DelayedAck | None = None
@@ -297,7 +351,9 @@ class Workload:
 class Background:
     """Traffic that the workload competes with.
 
-    ``timer_hz`` 0 is paced release, ``None`` unpaced.
+    ``timer_hz`` 0 is paced release, ``None`` unpaced. It flows from ``start_ns`` after the start of
+    the workloads (``None``: from the beginning of the warm-up), for ``duration_ns`` (``None``: to
+    the end).
     """
 
     name: str
@@ -314,6 +370,8 @@ class Background:
     file: Path | None = None
     filter: str | None = None
     reverse_filter: str | None = None
+    start_ns: int | None = None
+    duration_ns: int | None = None
 
     @property
     def silent(self) -> bool:

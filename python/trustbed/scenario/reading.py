@@ -48,7 +48,8 @@ def read(values: Keys, source: Source) -> Scenario:
         hosts=hosts, services={service.name: service for service in services}, duration_ns=duration
     )
     workloads = read_workloads(root, around)
-    backgrounds = read_backgrounds(root, hosts)
+    end = max(workload.start_ns + workload.duration_ns for workload in workloads)
+    backgrounds = read_backgrounds(root, hosts, end)
     samples, watch = _samples(root, hosts, workloads)
     scenario = Scenario(
         name=root.text("name", source.file.stem),

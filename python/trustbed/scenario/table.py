@@ -84,6 +84,15 @@ def dotted(path: Path) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How much fits into a queue, in one of three units; none of them: no limit is given."""
+
+    packets: int | None = None
+    bytes: int | None = None
+    duration_ns: int | None = None
+
+
 class Table:
     """A table and its path in the file."""
 
@@ -227,6 +236,23 @@ class Table:
             )
         return value
 
+    def part(self, key: str, example: str) -> tuple[int, int | None]:
+        """A duration above 0, and what it is a part of, if that is given: ``"5ms of 50ms"``."""
+        value = self._values.get(key)
+        inner, of, outer = value.partition(" of ") if isinstance(value, str) else ("", "", "")
+        if not of:
+            return self.span_above_zero(key, 0, example=example), None
+        found = []
+        for text in (inner.strip(), outer.strip()):
+            span = None if lacks_unit(text) else _span(text)
+            if span is None or span <= 0:
+                raise self.error(
+                    key, f"{text!r} is not a positive duration", f'for example "{example}"'
+                )
+            found.append(span)
+        self._read[key] = None
+        return found[0], found[1]
+
     def size(self, key: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
         """Bytes within limits: ``64kB`` is 64,000 and ``64KiB`` 65,536."""
         value = self._quantity(key, _core.parse_size, "64KiB", default)
@@ -257,10 +283,10 @@ class Table:
             )
         return share
 
-    def quantity_or_packets(self, key: str, *, least_bytes: int) -> tuple[int | None, int | None]:
-        """A depth as (packets, bytes), one of them at most: ``"50p"`` or ``"64KiB"``."""
+    def depth(self, key: str, *, least_bytes: int) -> Depth:
+        """The depth of a queue: ``"50p"``, ``"64KiB"`` or ``"50ms"``."""
         if key not in self:
-            return None, None
+            return Depth()
         value = self._typed(key, str, "")
         digits = value.strip().removesuffix("packets").removesuffix("p").strip()
         if digits.isdecimal() and not value.strip().isdecimal():
@@ -270,19 +296,24 @@ class Table:
                 raise self.error(
                     key, f"{value} is not a valid queue depth", f"give at most {_MOST_PACKETS}p"
                 )
-            return int(digits), None
-        hint = 'write packets like "50p" or bytes like "64KiB"'
+            return Depth(packets=int(digits))
+        hint = 'write packets like "50p", bytes like "64KiB", or a time like "50ms"'
         if lacks_unit(value):
             raise self.error(key, f"{value!r} is not a queue depth without a unit", hint)
         try:
             size = _core.parse_size(value)
         except ValueError as error:
-            raise self.error(key, f"{value!r} is not a queue depth: {error}", hint) from None
+            span = _span(value)
+            if span is None:
+                raise self.error(key, f"{value!r} is not a queue depth: {error}", hint) from None
+            if span <= 0:
+                raise self.error(key, f"a queue of {value} delivers nothing", hint) from None
+            return Depth(duration_ns=span)
         if size < least_bytes:
             raise self.error(
                 key, f"{size} bytes hold no full-size packet", f"give at least {least_bytes}B"
             )
-        return None, size
+        return Depth(bytes=size)
 
     def _quantity(self, key: str, parse: Callable[[str], int], example: str, default: T) -> int | T:
         if key not in self:
@@ -388,6 +419,13 @@ class Table:
             f"must be {_KINDS[kind]}, not {_kind(self._values[key])}",
             f"write {key} = {_example(kind)}",
         )
+
+
+def _span(text: str) -> int | None:
+    try:
+        return int(_core.parse_span(text))
+    except ValueError:
+        return None
 
 
 def _kind(value: object) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from trustbed.scenario.egress import read_egress
 from trustbed.scenario.error import nearest
 from trustbed.scenario.guests import read_guest
 from trustbed.scenario.links import both_directions
@@ -132,6 +133,7 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
                 access_up=up,
                 access_down=down,
                 guest=read_guest(table),
+                egress=read_egress(table),
             )
         )
     return tuple(hosts)

@@ -32,6 +32,8 @@ LEAST_CLAMP = 2304
 
 The kernel would not apply a smaller clamp.
 """
+MOST_WINDOW = 2**29
+"""The largest window that is sure to have a scale on the wire (RFC 7323), in bytes."""
 _MOST_CONNECTIONS = 4096
 """Most connections that one agent holds open, at either end."""
 MOST_BUFFER = 2**31 - 1
@@ -199,6 +201,7 @@ def _bulk(table: Table, workload: Workload, around: Around, index: int) -> Workl
         send_buffer_bytes=table.size("send_buffer", None, least=1, most=MOST_BUFFER),
         receive_buffer_bytes=table.size("receive_buffer", None, least=1, most=MOST_BUFFER),
         window_clamp_bytes=_window_clamp(table),
+        window_bytes=_window(table),
         write=write,
         read=_pace(table, "read"),
         delayed_ack=table.choice("delayed_ack", DELAYED_ACKS, None),
@@ -228,6 +231,20 @@ def _window_clamp(table: Table) -> int | None:
             f"give at least {LEAST_CLAMP}B",
         )
     return clamp
+
+
+def _window(table: Table) -> int | None:
+    """The largest window that the kernel advertises."""
+    if "window" not in table:
+        return None
+    for other in ("window_clamp", "receive_buffer"):
+        if other in table:
+            raise table.error(
+                other,
+                "has no effect beside window, which sets the clamp and the buffer",
+                "leave one of the two out",
+            )
+    return table.size("window", None, least=LEAST_CLAMP, most=MOST_WINDOW)
 
 
 def _pace(outer: Table, key: str) -> Pace | None:
@@ -314,7 +331,18 @@ def _http(table: Table, workload: Workload, around: Around, index: int) -> Workl
             "connections", 1, least=1, most=_MOST_CONNECTIONS if workload.kind == "http" else 10_000
         ),
         reuse=table.flag("reuse", False),
+        think_ns=_think(table, workload),
     )
+
+
+def _think(table: Table, workload: Workload) -> int:
+    if "think" in table and workload.kind != "http":
+        raise table.error(
+            "think",
+            f"has no effect on {workload.kind}, which decides itself when it requests",
+            'choose kind = "http", or give it an argument of its own',
+        )
+    return table.span("think", 0)
 
 
 def _service(table: Table, around: Around, workload: Workload) -> Service | None:

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use serde::{Deserialize, Serialize};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use trustbed_units::Span;
 
 use super::tcp_info::TcpInfo;
@@ -42,6 +42,9 @@ pub(crate) struct TcpOptions {
     /// buffer is fixed with it unless its size is given: where the kernel tunes the one, it raises
     /// the other.
     pub(crate) window_clamp_bytes: Option<u32>,
+    /// The largest window that is advertised, and reached; of a receiver that opens it
+    /// ([`open_window`]) and holds it ([`hold_window`]). Not beside the two above.
+    pub(crate) window_bytes: Option<u32>,
     /// Whether a small write leaves at once (`TCP_NODELAY`). Yes by default.
     pub(crate) no_delay: Option<bool>,
 }
@@ -91,6 +94,7 @@ impl Default for TcpOptions {
             receive_buffer_bytes: None,
             maximum_segment_bytes: None,
             window_clamp_bytes: None,
+            window_bytes: None,
             no_delay: None,
         }
     }
@@ -123,7 +127,9 @@ impl TcpOptions {
                 .set_send_buffer_size(bytes as usize)
                 .map_err(failed(format!("send_buffer_bytes of {bytes}")))?;
         }
-        if let Some(bytes) = self.receive_buffer_bytes.or(self.window_clamp_bytes) {
+        let first_buffer = self.window_bytes.map(first_buffer);
+        if let Some(bytes) = self.receive_buffer_bytes.or(self.window_clamp_bytes).or(first_buffer)
+        {
             socket
                 .set_recv_buffer_size(bytes as usize)
                 .map_err(failed(format!("receive_buffer_bytes of {bytes}")))?;
@@ -133,7 +139,7 @@ impl TcpOptions {
                 .set_tcp_mss(bytes)
                 .map_err(failed(format!("maximum_segment_bytes of {bytes}")))?;
         }
-        if let Some(bytes) = self.window_clamp_bytes {
+        if let Some(bytes) = self.window_clamp_bytes.or(self.window_bytes.map(whole_window)) {
             set_window_clamp(socket, bytes)
                 .map_err(failed(format!("window_clamp_bytes of {bytes}")))?;
         }
@@ -239,7 +245,7 @@ pub(crate) const fn timespec(span: Span) -> rustix::event::Timespec {
 
 /// What the kernel granted a connection.
 pub(crate) fn granted(stream: &TcpStream) -> Granted {
-    let socket = socket2::SockRef::from(stream);
+    let socket = SockRef::from(stream);
     let name = socket.tcp_congestion().ok().map(|name| {
         let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
         String::from_utf8_lossy(&name[..end]).into_owned()
@@ -359,6 +365,62 @@ pub(crate) fn set_window_clamp(socket: &impl AsFd, bytes: u32) -> io::Result<()>
     set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)
 }
 
+/// Gives a connection room for the whole of a window (`window_bytes` of [`TcpOptions`]), once data
+/// have come.
+///
+/// A connection begins with [`first_buffer`], and gets four times the window behind the first
+/// segment: the window then no longer depends on how much memory packets occupy.
+///
+/// # Errors
+/// What the kernel reports, or that it grants less (`net.core.rmem_max`).
+pub(crate) fn open_window(stream: &TcpStream, bytes: u32) -> io::Result<()> {
+    let socket = SockRef::from(stream);
+    socket.set_recv_buffer_size(2 * bytes as usize)?;
+    let granted = socket.recv_buffer_size()?;
+    if granted < 2 * bytes as usize {
+        return Err(io::Error::other(format!(
+            "the kernel grants a receive buffer of {granted} bytes, too few for a window of \
+             {bytes}: raise net.core.rmem_max"
+        )));
+    }
+    hold_window(stream, bytes)
+}
+
+/// Has the window stay what it was set to, whatever the kernel learns of segments: to be repeated.
+///
+/// # Errors
+/// What the kernel reports.
+pub(crate) fn hold_window(stream: &TcpStream, bytes: u32) -> io::Result<()> {
+    let whole = whole_window(bytes);
+    if window_clamp(stream) == Some(whole) { Ok(()) } else { set_window_clamp(stream, whole) }
+}
+
+/// The receive buffer of a port, for a window of so many bytes.
+///
+/// With the first full segment a kernel learns how much of its memory is payload, and may then
+/// advertise up to twice the size that was requested, whatever the limit was; the limit can only be
+/// set again when a program has run. Half a buffer cannot be raised above the window meanwhile, and
+/// still has the scale on the wire that the window needs. So the first flight sees half of the
+/// window, everything behind it all. A window that is no power of two gets more than half, or its
+/// scale would be too small: there the first flight may see up to twice as much.
+pub(crate) const fn first_buffer(window: u32) -> u32 {
+    match window.checked_next_power_of_two() {
+        Some(power) => power.div_ceil(2),
+        None => window,
+    }
+}
+
+/// The largest window up to so many bytes that a header can state with the scale that follows from
+/// [`first_buffer`]: 65535 units of it (RFC 7323), of which kernels round a window up to whole ones.
+const fn whole_window(bytes: u32) -> u32 {
+    let scale = match bytes.checked_next_power_of_two() {
+        Some(power) => power.ilog2().saturating_sub(16),
+        None => 14,
+    };
+    let units = bytes >> scale;
+    (if units > 0xffff { 0xffff } else { units }) << scale
+}
+
 /// Reads an option as bytes; answers how many there are.
 #[expect(unsafe_code, reason = "the standard library and its neighbours know no TCP_INFO")]
 fn option(
@@ -404,4 +466,25 @@ pub(crate) fn allow_many_files() {
     limit.current = limit.maximum;
     // Where this fails, opening too many fails later.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_one_that_a_header_can_state() {
+        let cases = [
+            (2304, 2304),
+            (65_535, 65_535),
+            (65_536, 65_535),
+            (65_537, 65_536),
+            (100_001, 100_000),
+            (131_072, 131_070),
+            (1 << 20, 0xffff << 4),
+        ];
+        for (bytes, whole) in cases {
+            assert_eq!(whole_window(bytes), whole, "{bytes}");
+        }
+    }
 }

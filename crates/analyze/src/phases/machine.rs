@@ -37,6 +37,8 @@ pub enum Sending {
     New,
     /// Again, after acknowledgements had shown a loss.
     Repair,
+    /// Again, and the capture, behind the loss, sees it for the first time.
+    Fill,
     /// Again, because the timer ran out.
     Timer,
     /// Again, although a round trip ago it had been acknowledged.
@@ -64,8 +66,12 @@ pub struct Departure {
     pub smoothed: Option<i64>,
     /// How long the data had been under way to the capture beyond the least.
     pub lag: i64,
+    /// The smallest delay behind the capture, where it counts.
+    pub onward: i64,
     /// The sender's view is reconstructed from elsewhere.
     pub afar: bool,
+    /// As exactly as its times are known, the next acknowledgement may have come before.
+    pub prompted: bool,
 }
 
 /// A packet of the receiver reached the sender.
@@ -173,12 +179,16 @@ impl Budget {
         let at = departure.at.max(until);
         if departure.afar && departure.start > self.high && self.recovery.is_none() {
             // What lies between was lost, or overtaken, on the way to the capture.
-            self.last_delay = Some(departure.lag + self.onward());
+            self.last_delay = Some(departure.lag + departure.onward);
             self.lose(departure.mss);
         }
         match departure.sending {
             Sending::New => self.on_new(at, departure),
             Sending::Repair => self.on_repair(at, departure),
+            Sending::Fill => {
+                self.recovery.get_or_insert(self.high);
+                self.settle(at, Kind::Recovery);
+            }
             Sending::Timer => self.on_timer(at, departure),
             Sending::Needless => {
                 let since = self.last_receive.map_or(until, |receive| receive.max(until));
@@ -206,7 +216,7 @@ impl Budget {
         // of the writer's, however short.
         let silent = at - open > if departure.afar { AFAR } else { PROMPT };
         if let Some(all) = self.all_acknowledged.filter(|all| *all <= at) {
-            self.after_all(at, all, tolerance);
+            self.after_all(at, all, if departure.prompted { i64::MAX } else { tolerance });
         } else if silent && self.short {
             self.settle(at, Kind::IdleApplication);
         } else {
@@ -214,7 +224,7 @@ impl Budget {
             // whatever it sends now (a tail-loss probe, a paced packet).
             let trigger = self.last_receive.map_or(at, |receive| receive.clamp(open, at));
             self.settle(trigger, Kind::Clocked);
-            if at - trigger > tolerance {
+            if at - trigger > tolerance && !departure.prompted {
                 self.settle_idle(at, Kind::IdleSender);
             } else {
                 self.settle(at, Kind::Clocked);
@@ -381,11 +391,6 @@ impl Budget {
             rate: kept.rate,
             ..Self::default()
         };
-    }
-
-    /// The smallest delay behind the capture.
-    fn onward(&self) -> i64 {
-        self.least_delay.unwrap_or(0)
     }
 
     fn room(&self) -> i64 {

@@ -25,5 +25,5 @@ pub use network::{
     PipeDescription, RouteDescription,
 };
 pub use queue::QueueDescription;
-pub use sender::{BucketDescription, OutageDescription, TraceDescription};
+pub use sender::{BucketDescription, OutageDescription, RateStepDescription, TraceDescription};
 pub use wire::{DuplicateDescription, LossDescription, ReorderDescription};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BucketDescription, DelayStepsDescription, DuplicateDescription, JitterDescription,
-    LinkDescription, LossDescription, OutageDescription, QueueDescription,
+    LinkDescription, LossDescription, OutageDescription, QueueDescription, RateStepDescription,
     RecordedDelayDescription, ReorderDescription, TraceDescription,
 };
 
@@ -79,6 +79,9 @@ pub struct PipeDescription {
     /// As in [`LinkDescription`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bits_per_second: Option<u64>,
+    /// As in [`LinkDescription`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_steps: Vec<RateStepDescription>,
     /// As in [`LinkDescription`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_trace: Option<TraceDescription>,
@@ -172,6 +175,7 @@ impl PipeDescription {
             from: from.into(),
             to: to.into(),
             rate_bits_per_second: link.rate_bits_per_second,
+            rate_steps: link.rate_steps,
             rate_trace: link.rate_trace,
             delay_ns: link.delay_ns,
             delay_steps: link.delay_steps,
@@ -191,6 +195,7 @@ impl PipeDescription {
     pub fn link(&self) -> LinkDescription {
         LinkDescription {
             rate_bits_per_second: self.rate_bits_per_second,
+            rate_steps: self.rate_steps.clone(),
             rate_trace: self.rate_trace.clone(),
             delay_ns: self.delay_ns,
             delay_steps: self.delay_steps.clone(),

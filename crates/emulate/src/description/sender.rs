@@ -12,6 +12,16 @@ pub struct BucketDescription {
     pub burst_bytes: u64,
 }
 
+/// A step of a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateStepDescription {
+    /// When it begins.
+    pub at_ns: u64,
+    /// How fast bits are sent from then on.
+    pub rate_bits_per_second: u64,
+}
+
 /// An interval in which nothing passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -82,6 +82,10 @@ pub fn links() -> impl Strategy<Value = Value> {
                "delay_steps": {"keep_order": false, "steps": [
                    {"at_ns": 0, "delay_ns": 9_000_000},
                    {"at_ns": 50_000_000, "delay_ns": 2_000_000}]}}),
+        json!({"rate_steps": [{"at_ns": 0, "rate_bits_per_second": 9_000_000},
+                              {"at_ns": 40_000_000, "rate_bits_per_second": 2_000_000}],
+               "queue": {"kind": "drop_tail", "limit_bytes": 9000},
+               "outages": [{"at_ns": 60_000_000, "lasts_ns": 10_000_000, "keeps": true}]}),
         json!({"loss": {"kind": "periodic", "every": 5}, "duplicate": {"probability": 0.2},
                "reorder": {"probability": 0.2, "held_ns": 3_000_000}}),
     ])

@@ -56,6 +56,8 @@ pub struct Ack {
     pub opening: bool,
     /// It carried data of the receiver's own.
     pub data: bool,
+    /// Timestamp that it echoes.
+    pub tsecr: Option<u32>,
     /// It echoed a congestion mark (ECN, RFC 3168).
     pub marked: bool,
 }

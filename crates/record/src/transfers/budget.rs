@@ -152,40 +152,46 @@ fn clues() -> Vec<Column<Row>> {
              outstanding as before: the sender had been allowed to send",
             |r| Some(r.account.as_ref()?.idle.2.into()),
         ),
+        Column::count(
+            "path_rate_changes",
+            "count",
+            "changes of these rates: between the fewest levels that explain their logarithms",
+            |r| r.account.as_ref()?.change.map(|change| change.count.into()),
+        ),
         Column::float(
             "path_rate_before_bytes_per_second",
             "bytes/second",
-            "median of these rates before the one change that explains them best",
+            "geometric mean of these rates before the first change",
             |r| r.account.as_ref()?.change.map(|change| change.before),
         ),
         Column::float(
             "path_rate_after_bytes_per_second",
             "bytes/second",
-            "median of these rates after that change",
+            "geometric mean of these rates after the first change",
             |r| r.account.as_ref()?.change.map(|change| change.after),
         ),
         Column::integer(
             "path_rate_change_ns",
             "nanoseconds",
-            "time from the first data to that change",
+            "time from the first data to the first change",
             |r| r.account.as_ref()?.change.map(|change| change.at),
         ),
         Column::integer(
             "path_rate_change_bytes",
             "bytes",
-            "bytes acknowledged until that change",
+            "bytes acknowledged until the first change",
             |r| r.account.as_ref()?.change.map(|change| change.bytes),
         ),
         Column::float(
             "path_rate_change_residual",
             "ratio",
-            "share of the deviation of these rates' logarithms that the change leaves",
+            "share of the variance of these rates' logarithms that the changes leave",
             |r| r.account.as_ref()?.change.map(|change| change.left),
         ),
         Column::float(
             "path_rate_change_spread",
             "ratio",
-            "larger half distance between quartiles of the logarithms on either side",
+            "standard deviation of the logarithms that the changes leave",
             |r| r.account.as_ref()?.change.map(|change| change.spread),
         ),
         Column::float(
@@ -195,6 +201,16 @@ fn clues() -> Vec<Column<Row>> {
              sender's clock",
             |r| r.account.as_ref()?.lag,
         ),
+        Column::count(
+            "retransmitted_needlessly",
+            "count",
+            "fast recoveries whose first retransmission was answered with the original's \
+             timestamp: it had not been lost (Eifel, RFC 3522)",
+            |r| r.account.as_ref().map(|_| r.needless.0.into()),
+        ),
+        Column::count("fast_recoveries", "count", "fast recoveries of which that is known", |r| {
+            r.account.as_ref().map(|_| r.needless.1.into())
+        }),
         Column::count("congestion_marks", "count", "acknowledgements with ECN-Echo", |r| {
             Some(r.account.as_ref()?.marks.into())
         }),

@@ -87,6 +87,7 @@ def send(flow: Flow, scenario: Scenario, repetition: Repetition) -> Configuratio
             "model": model(one, reverse=flow.heading == "reverse"),
             "release": release(one),
             "seed": repetition.seed_of(f"background {flow.name} {number}"),
+            **_set(duration_ns=one.duration_ns),
         }
         for number, one in enumerate(_shared(flow.background))
     ]
@@ -134,7 +135,9 @@ def _receiver_configuration(workload: Workload, address: str) -> Configuration:
         # Linux doubles the buffer, advertises part of it, and drops the clamp when it learns the
         # segment size: with half the clamp as buffer it can never advertise more than the clamp.
         buffer = clamp // 2
-    tcp = _set(receive_buffer_bytes=buffer, window_clamp_bytes=clamp)
+    tcp = _set(
+        receive_buffer_bytes=buffer, window_clamp_bytes=clamp, window_bytes=workload.window_bytes
+    )
     return {
         "role": "receive",
         "listen": [address],
@@ -203,6 +206,7 @@ def _fetch(workload: Workload, scenario: Scenario, logs: Path) -> Configuration:
         "from": list(scenario.host(workload.host).addresses[: workload.connections]),
         "connections": workload.connections,
         "reuse": workload.reuse,
+        **({"pause_ns": workload.think_ns} if workload.think_ns else {}),
         "rows": str(logs / f"{workload.name}.requests.rows"),
     }
     configuration |= (
@@ -298,12 +302,13 @@ def emulator_options(scenario: Scenario, directory: Path) -> Configuration:
 
 
 def has_events(scenario: Scenario) -> bool:
-    """Whether a link has outages or delay steps, which begin with the workloads."""
+    """Whether a link has outages or steps, which begin with the workloads."""
     complete = stalled(scenario)
     directions = [one for link in complete.links for one in (link.forward, link.backward)]
     directions += [one for host in complete.hosts for one in (host.access_up, host.access_down)]
     return any(
-        one is not None and (one.outages or one.delay_steps is not None) for one in directions
+        one is not None and (one.outages or one.rate_steps or one.delay_steps is not None)
+        for one in directions
     )
 
 

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 
 from trustbed.run.execution.configurations import Flow, flows
 from trustbed.scenario import Background, Direction, Scenario
+from trustbed.scenario.model import trace_rate
 
 FULL_SIZE = 1500
 """Bytes of the largest IP packet that a testbed carries (the MTU)."""
 MODEST_BITS_PER_SECOND = 500_000_000
 MODEST_PACKETS_PER_SECOND = 50_000
-_OPPORTUNITY_BITS = 1504 * 8
-"""Bits that each delivery opportunity of a rate trace carries: one packet of 1504 bytes."""
 
 Edge = tuple[str, str]
 
@@ -154,15 +153,17 @@ def _link_rates(scenario: Scenario) -> Mapping[Edge, float | None]:
 
 
 def rate(direction: Direction) -> float | None:
-    """The sustained rate of a direction of a link in bit/s: the least of its limits."""
+    """The sustained rate of a direction of a link in bit/s: the least of its limits.
+
+    Of a rate in steps the highest counts.
+    """
     rates: list[float] = [
         bucket.rate for bucket in (direction.policer, direction.shaper) if bucket is not None
     ]
-    if direction.rate is not None:
-        rates.append(direction.rate)
-    trace = direction.rate_trace
-    if trace is not None and trace.values[-1]:
-        rates.append(len(trace.values) * _OPPORTUNITY_BITS * 1000 / trace.values[-1])
+    if direction.fastest_rate is not None:
+        rates.append(direction.fastest_rate)
+    if direction.rate_trace is not None:
+        rates.append(trace_rate(direction.rate_trace))
     return min(rates, default=None)
 
 

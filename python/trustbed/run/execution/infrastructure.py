@@ -202,21 +202,23 @@ class Infrastructure:
     # During the workloads.
 
     def begin(self, epoch_ns: int) -> None:
-        """Starts the background traffic at second 0 (``epoch_ns``).
+        """Starts the background traffic at second 0 (``epoch_ns``), or when it has a start.
 
-        The events of links count from the end of the warm-up.
+        Starts of background traffic and the events of links count from the end of the warm-up.
         """
         if configurations.has_events(self._scenario):
             emulator = next(one for one in self._started if one.verb == "emulate")
             emulator.agent.begin_times(epoch_ns + self._scenario.warm_up_ns)
         for flow, sender in self._senders.items():
             self._sinks[flow].agent.begin(at_ns=epoch_ns)
-            sender.agent.begin(at_ns=epoch_ns)
+            start = flow.background.start_ns
+            later = 0 if start is None else self._scenario.warm_up_ns + start
+            sender.agent.begin(at_ns=epoch_ns + later)
         for _, indicator in self.indicators:
             indicator.begin(at_ns=epoch_ns)
 
     def poll(self) -> None:
-        """Records what has ended: only senders may, at the end of a played recording."""
+        """Records what has ended: only senders may, after a recording or their duration."""
         for started in self._started:
             if started.failed or started.report is not None:
                 continue

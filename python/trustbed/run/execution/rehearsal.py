@@ -36,6 +36,8 @@ class PlannedBackground(msgspec.Struct, frozen=True, kw_only=True):
     to: str
     rate_bits_per_second: int | None
     packet_bytes: int | None
+    start_ns: int | None
+    duration_ns: int | None
 
 
 class Rehearsal(manifest.Manifest, frozen=True, kw_only=True):
@@ -78,6 +80,8 @@ def rehearse(study: ScenarioFile, repetitions: int | None) -> Rehearsal:
                 to=one.to,
                 rate_bits_per_second=one.rate,
                 packet_bytes=one.packet_bytes,
+                start_ns=one.start_ns,
+                duration_ns=one.duration_ns,
             )
             for one in sources
         ),

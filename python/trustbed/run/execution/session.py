@@ -273,7 +273,10 @@ class Session:
 def plan_of(scenario: Scenario) -> Plan:
     """The testbed that a scenario needs."""
     return plan(
-        [Host(name=one.name, addresses=one.addresses, guest=one.guest) for one in scenario.hosts]
+        [
+            Host(name=one.name, addresses=one.addresses, guest=one.guest, egress=one.egress)
+            for one in scenario.hosts
+        ]
     )
 
 

@@ -22,6 +22,7 @@ from pyroute2.ethtool.ioctl import IoctlEthtool, NotSupportedError
 from pyroute2.netlink.exceptions import NetlinkError
 
 from trustbed.errors import TestbedError, reason_and_file
+from trustbed.scenario.egress import Egress
 from trustbed.testbed.netns import batch, namespaces
 from trustbed.testbed.netns.plan import (
     GATEWAY_MAC,
@@ -173,6 +174,27 @@ def _equip(veth: VethLink) -> None:
                 "add", ifindex=index, dst=GATEWAYS[version], lladdr=GATEWAY_MAC, state=_PERMANENT
             )
         batch.add_routes(index, veth.routes, veth.host.congestion_control)
+        if veth.host.egress is not None:
+            _limit(kernel, index, veth.host.egress)
+
+
+def _limit(kernel: IPRoute, interface: int, egress: Egress) -> None:
+    """The token bucket filter of a host's interface."""
+    try:
+        kernel.tc(
+            "add",
+            "tbf",
+            interface,
+            rate=egress.rate // 8,
+            burst=egress.burst_bytes,
+            limit=egress.limit_bytes,
+        )
+    except NetlinkError as error:
+        if error.code != errno.ENOENT:
+            raise
+        raise TestbedError(
+            "the kernel has no token bucket filter for egress", "load its module: modprobe sch_tbf"
+        ) from error
 
 
 def _up(kernel: IPRoute, interface: str) -> None:

@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from trustbed.agent.messages import Configuration
 from trustbed.errors import TestbedError
+from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import Guest
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -52,7 +53,7 @@ class Host:
     """A requested host, with addresses of its own.
 
     ``outside`` marks the one that routes to everything else; ``guest`` describes a virtual
-    machine.
+    machine; ``egress`` limits what a host sends, at its own interface.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Host:
     congestion_control: str | None = None
     outside: bool = False
     guest: Guest | None = None
+    egress: Egress | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,10 @@ use crate::tcp::pace::{Pace, Pacer};
 
 /// Transfers that are reported; what is beyond is counted.
 const MOST_TRANSFERS: usize = 100_000;
+/// The least receive buffer of Linux (`SOCK_MIN_RCVBUF`).
+const LEAST_WINDOW: u32 = 2304;
+/// The largest window that a header can state (RFC 7323).
+const LARGEST_WINDOW: u32 = 1 << 29;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +71,7 @@ struct Shared {
 pub(super) fn run(session: &Session, configuration: ReceiveConfiguration) -> Result<(), Failure> {
     check_piece("read_bytes", configuration.read_bytes)?;
     configuration.read.map_or(Ok(()), |pace| pace.check("read"))?;
+    check_window(&configuration.tcp)?;
     socket::allow_many_files();
     let listeners = Listeners::open(&configuration.listen, &configuration.tcp)?;
     let shared = Arc::new(Shared { connections: Connections::new(session.stop()), configuration });
@@ -105,6 +110,24 @@ pub(super) fn run(session: &Session, configuration: ReceiveConfiguration) -> Res
     let report = workers::join("accept", thread)?;
     outcome?;
     session.report(&report)
+}
+
+/// Refuses a window that no socket can have, or beside which another key has no effect.
+fn check_window(tcp: &TcpOptions) -> Result<(), Failure> {
+    let Some(bytes) = tcp.window_bytes else { return Ok(()) };
+    if !(LEAST_WINDOW..=LARGEST_WINDOW).contains(&bytes) {
+        return Err(Failure::configuration(
+            format!("tcp.window_bytes: {bytes} is out of range"),
+            format!("give from {LEAST_WINDOW} to {LARGEST_WINDOW}"),
+        ));
+    }
+    if tcp.receive_buffer_bytes.is_some() || tcp.window_clamp_bytes.is_some() {
+        return Err(Failure::configuration(
+            "tcp.window_bytes decides about the receive buffer and the clamp itself",
+            "leave receive_buffer_bytes and window_clamp_bytes out",
+        ));
+    }
+    Ok(())
 }
 
 impl Shared {
@@ -147,6 +170,7 @@ impl Shared {
     ) -> io::Result<()> {
         let mut piece = vec![0; self.configuration.read_bytes as usize];
         let mut pacer = Pacer::new(self.configuration.read);
+        let window = self.configuration.tcp.window_bytes;
         loop {
             if let Some(configuration) = self.configuration.delayed_ack {
                 socket::set_quick_ack(stream, configuration == DelayedAck::Never)?;
@@ -159,6 +183,13 @@ impl Shared {
                 Err(error) => return Err(error),
             };
             let now = start.elapsed();
+            if let Some(bytes) = window {
+                if transfer.payload_bytes == 0 {
+                    socket::open_window(stream, bytes)?;
+                } else {
+                    socket::hold_window(stream, bytes)?;
+                }
+            }
             transfer.payload_bytes += length;
             transfer.first_byte_ns.get_or_insert(now.0);
             transfer.last_byte_ns = Some(now.0);

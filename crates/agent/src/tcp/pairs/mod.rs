@@ -37,7 +37,8 @@
 //!   first segment: `snd` can be too small, never too large.
 //!
 //! Only a capture shows the advertised window: at most the one that was set, where that is a power
-//! of two, and less by up to a segment; in the first flight half of it ([`receive::first_buffer`]).
+//! of two, and less by up to a segment; in the first flight half of it
+//! ([`first_buffer`](crate::sys::socket::first_buffer)).
 //! Options in reports are what the kernel granted.
 
 mod acceptor;

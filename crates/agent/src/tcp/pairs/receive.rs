@@ -175,9 +175,10 @@ fn check(configuration: &ReceiveConfiguration) -> Result<(), Failure> {
     }
     if configuration.tcp.window_clamp_bytes.is_some()
         || configuration.tcp.receive_buffer_bytes.is_some()
+        || configuration.tcp.window_bytes.is_some()
     {
-        let message =
-            "tcp: window_clamp_bytes and receive_buffer_bytes are the same for probes and data";
+        let message = "tcp: window_clamp_bytes, receive_buffer_bytes and window_bytes are the same \
+                       for probes and data";
         return Err(Failure::configuration(
             message,
             r#"as in {"window_bytes": {"probe": 16384, "data": 65536}}"#,
@@ -195,28 +196,13 @@ impl ReceiveConfiguration {
         let window = *self.window_bytes.of(role);
         let options = TcpOptions {
             window_clamp_bytes: window,
-            receive_buffer_bytes: window.map(first_buffer),
+            receive_buffer_bytes: window.map(socket::first_buffer),
             ..self.tcp.clone()
         };
         let address = SocketAddr::new(self.listen, *self.ports.of(role));
         let listener = options.listen(address)?;
         listener.local_addr().map_err(|error| unusable("cannot listen at", address, &error))?;
         Ok(Some(listener))
-    }
-}
-
-/// The receive buffer of a port, for a window of so many bytes.
-///
-/// With the first full segment a kernel learns how much of its memory is payload, and may then
-/// advertise up to twice the size that was requested, whatever the limit was; the limit can only be
-/// set again when a program has run. Half a buffer cannot be raised above the window meanwhile, and
-/// still has the scale on the wire that the window needs. So the first flight sees half of the
-/// window, everything behind it all. A window that is no power of two gets more than half, or its
-/// scale would be too small: there the first flight may see up to twice as much.
-pub(super) const fn first_buffer(window: u32) -> u32 {
-    match window.checked_next_power_of_two() {
-        Some(power) => power.div_ceil(2),
-        None => window,
     }
 }
 

@@ -124,7 +124,7 @@ impl Phase {
         }
     }
 
-    /// Gives a connection the whole of its window: see [`super::receive::first_buffer`].
+    /// Gives a connection the whole of its window: see [`socket::first_buffer`].
     fn open_window(&self, admitted: &Admitted) {
         let Some(bytes) = *self.window_bytes.of(admitted.declared.role) else { return };
         // Where the kernel refuses, the report has what it grants.

@@ -1,0 +1,150 @@
+"""What a transfer's shares of time amount to: who waited for whom, and what bound the rest.
+
+Bias: a share is known only where the engine cut the transfer's time into states; published means
+have none, and every number here is then ``None`` or 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias
+
+from trustbed.diagnose.evidence import Evidence
+
+_SHARES = (
+    "peer",
+    "think",
+    "no_answer",
+    "timeout",
+    "recovery",
+    "zero_window",
+    "receiver_window",
+    "window",
+    "idle_application",
+    "idle_sender",
+    "growing",
+    "path",
+    "below_path",
+    "sender_buffer",
+)
+"""The fields of the evidence that are shares of the time."""
+
+Waiter: TypeAlias = Literal["peer", "sender", "receiver", "nobody"]
+Limit: TypeAlias = Literal["window", "path", "loss", "start", "buffer"]
+
+
+def is_known(evidence: Evidence) -> bool:
+    """Whether the transfer's time was cut into states."""
+    return evidence.path is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Shares of a transfer's time, by whose they are.
+
+    ``peer``, ``sender``, ``receiver`` and ``outage`` are waits that removing would have saved;
+    ``window``, ``path``, ``loss``, ``start`` and ``buffer`` what bound the rest.
+    """
+
+    peer: float
+    think: float
+    application: float
+    machine: float
+    receiver: float
+    outage: float
+    window: float
+    path: float
+    loss: float
+    start: float
+    buffer: float
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Self:
+        """From the evidence; shares that are unknown are 0."""
+        share = {name: getattr(evidence, name) or 0.0 for name in _SHARES}
+        return cls(
+            peer=share["peer"],
+            think=share["think"],
+            application=share["idle_application"],
+            machine=share["idle_sender"],
+            receiver=share["zero_window"] + share["receiver_window"],
+            outage=max(share["no_answer"], _interrupted(evidence)),
+            window=share["window"],
+            path=share["path"],
+            loss=share["recovery"] + share["timeout"] + share["below_path"],
+            start=share["growing"],
+            buffer=share["sender_buffer"],
+        )
+
+    @property
+    def sender(self) -> float:
+        """Share in which the sending host had to act and did not: application or machine."""
+        return self.think + self.application + self.machine
+
+    @property
+    def longest_wait(self) -> tuple[str, float]:
+        """Whose wait cost most, and how much."""
+        waits = {
+            "peer": self.peer,
+            "sender": self.sender,
+            "receiver": self.receiver,
+            "outage": self.outage,
+        }
+        name = max(waits, key=lambda name: waits[name])
+        return name, waits[name]
+
+    @property
+    def limit(self) -> Limit:
+        """What bound the transfer for the largest part of the rest."""
+        limits: dict[Limit, float] = {
+            "window": self.window,
+            "path": self.path,
+            "loss": self.loss,
+            "start": self.start,
+            "buffer": self.buffer,
+        }
+        return max(limits, key=lambda name: limits[name])
+
+
+def utilisation(evidence: Evidence) -> float | None:
+    """Rate while sending over the path's own; ``None`` where either is unknown."""
+    rate, path = evidence.sending_rate_bytes_per_second, evidence.path_rate_bytes_per_second
+    return rate / path if rate and path else None
+
+
+def rate_ratio(evidence: Evidence) -> float | None:
+    """The path's rate before its change over the one after it; below 1 where it rose."""
+    before, after = (
+        evidence.path_rate_before_bytes_per_second,
+        evidence.path_rate_after_bytes_per_second,
+    )
+    return before / after if before and after else None
+
+
+def bytes_above_later_rate(evidence: Evidence) -> float | None:
+    """What a token bucket must have held to let the first part of a transfer pass."""
+    before, after, at = (
+        evidence.path_rate_before_bytes_per_second,
+        evidence.path_rate_after_bytes_per_second,
+        evidence.path_rate_change_seconds,
+    )
+    return (before - after) * at if before and after and at is not None else None
+
+
+def withheld_share(evidence: Evidence) -> float | None:
+    """Share of the transfer in which the receiver withheld acknowledgements."""
+    withheld, duration = evidence.acks_withheld_seconds, evidence.duration_seconds
+    return withheld / duration if withheld is not None and duration else None
+
+
+def lag_share(evidence: Evidence) -> float | None:
+    """Share of the standing queue that lies between the sender's stack and the capture."""
+    lag, queue = evidence.departure_lag_seconds, evidence.queue_seconds
+    return lag / queue if lag is not None and queue and queue > 0 else None
+
+
+def _interrupted(evidence: Evidence) -> float:
+    """Away from the sender: silences that a timeout of the sender ended."""
+    if not evidence.pauses_estimated or not evidence.duration_seconds:
+        return 0.0
+    return (evidence.interrupted_seconds or 0.0) / evidence.duration_seconds

@@ -1,0 +1,318 @@
+"""Conditions about where a transfer's time went, and why the rest went at its pace.
+
+Bias: as for all conditions, an unknown number fulfils none of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from trustbed.diagnose import budget
+from trustbed.diagnose.conditions import Case, Condition, at_least, below
+from trustbed.diagnose.shown import inflation_shown
+from trustbed.findings.words import bytes_words, number_words, percent_words, rate_words
+
+SURELY_LOSSY = 0.1
+"""Share of the time repairing losses, or below the path's rate after them, that needs a reason."""
+
+
+def _of(case: Case) -> budget.Budget:
+    return budget.Budget.of(case.evidence)
+
+
+def _waits(case: Case) -> str:
+    shares = _of(case)
+    return (
+        f"peer {percent_words(shares.peer)}, sender {percent_words(shares.sender)} (answering "
+        f"{percent_words(shares.think)}, nothing to send {percent_words(shares.application)}, "
+        f"allowed to send {percent_words(shares.machine)}), receiver's window "
+        f"{percent_words(shares.receiver)}, no answer {percent_words(shares.outage)}"
+    )
+
+
+def _limits(case: Case) -> str:
+    shares = _of(case)
+    return (
+        f"window {percent_words(shares.window)}, path {percent_words(shares.path)}, losses and "
+        f"marks {percent_words(shares.loss)}, growing {percent_words(shares.start)}, below the "
+        f"window without queue {percent_words(shares.buffer)}"
+    )
+
+
+def _waited_for(name: str) -> Callable[[Case], bool]:
+    def holds(case: Case) -> bool:
+        waiter, share = _of(case).longest_wait
+        return waiter == name and share >= case.thresholds.wait_cost
+
+    return holds
+
+
+def _bound_by(limit: str) -> Callable[[Case], bool]:
+    return lambda case: _of(case).limit == limit
+
+
+def _losses(case: Case) -> str:
+    evidence = case.evidence
+    return (
+        f"rank of the delay before losses = {number_words(evidence.loss_delay_rank)}, "
+        f"utilisation = {number_words(budget.utilisation(evidence))}, {inflation_shown(case)}"
+    )
+
+
+def _is_lossy(case: Case) -> bool:
+    shares = _of(case)
+    return shares.limit in ("loss", "path") and shares.loss >= SURELY_LOSSY
+
+
+def _are_losses_of_queue(case: Case) -> bool:
+    evidence, thresholds = case.evidence, case.thresholds
+    rank = evidence.loss_delay_rank
+    if rank is None or rank >= thresholds.loss_delay_rank:
+        return True
+    if not at_least(budget.utilisation(evidence), thresholds.path_used):
+        return False
+    # Behind a loss its delay is that of a later packet: away from the sender a full path counts.
+    if evidence.pauses_estimated:
+        return at_least(evidence.path, thresholds.path_seen)
+    return rank >= thresholds.loss_delay_rank_used
+
+
+def _has_rate_changed(case: Case) -> bool:
+    evidence, thresholds = case.evidence, case.thresholds
+    ratio = budget.rate_ratio(evidence)
+    if ratio is None or not at_least(evidence.path, thresholds.path_seen):
+        return False
+    changed = max(ratio, 1 / ratio) >= thresholds.rate_change
+    apart = abs(math.log(ratio))
+    return (
+        changed
+        and (evidence.path_rate_change_residual or 0.0) <= thresholds.rate_change_left
+        and apart >= thresholds.rate_change_apart * (evidence.path_rate_change_spread or 0.0)
+    )
+
+
+def _is_bucket_plausible(case: Case) -> bool:
+    if (case.evidence.path_rate_changes or 0.0) > 1.0:
+        return False
+    held = budget.bytes_above_later_rate(case.evidence)
+    return held is not None and 0 < held <= case.thresholds.bucket_plausible_bytes
+
+
+def _rates(case: Case) -> str:
+    evidence = case.evidence
+    return (
+        f"{rate_words(evidence.path_rate_before_bytes_per_second)} then "
+        f"{rate_words(evidence.path_rate_after_bytes_per_second)}, "
+        f"{bytes_words(budget.bytes_above_later_rate(evidence))} above the later rate, "
+        f"residual {percent_words(evidence.path_rate_change_residual)}"
+    )
+
+
+def _is_withheld(case: Case) -> bool:
+    return at_least(budget.withheld_share(case.evidence), case.thresholds.wait_cost) and at_least(
+        case.evidence.acks_withheld, case.thresholds.withheld_least
+    )
+
+
+def _is_limited_at_home(case: Case) -> bool:
+    evidence, thresholds = case.evidence, case.thresholds
+    return (
+        evidence.pauses_estimated is False
+        and below(evidence.answer_least_seconds, thresholds.at_home_seconds)
+        and at_least(budget.lag_share(evidence), thresholds.lag_share)
+    )
+
+
+def _is_processor_missing(case: Case) -> bool:
+    missed = case.evidence.processor_missed
+    return at_least(missed, case.thresholds.processor_mostly_missed) or below(
+        case.evidence.cpu_share, case.thresholds.cpu_starved
+    )
+
+
+def _is_machine_cleared(case: Case) -> bool:
+    return below(case.evidence.processor_missed, case.thresholds.processor_missed)
+
+
+ACKS_ALWAYS_WITHHELD = Condition(
+    "the receiver withheld acknowledgements for {always_withheld:.0%} of the time or more: each "
+    "waited for a timer",
+    lambda c: at_least(budget.withheld_share(c.evidence), c.thresholds.always_withheld),
+    lambda c: f"{percent_words(budget.withheld_share(c.evidence))} of the time",
+)
+MOSTLY_NEEDLESS = Condition(
+    "{needless_recoveries:.0%} or more of three or more fast recoveries, half of all, had nothing "
+    "to repair, by the timestamps that acknowledgements echo",
+    lambda c: (
+        (c.evidence.fast_recoveries or 0.0) >= 3
+        and 2 * (c.evidence.fast_recoveries or 0.0) >= (c.evidence.loss_events or 0.0)
+        and (c.evidence.retransmitted_needlessly or 0.0)
+        >= c.thresholds.needless_recoveries * (c.evidence.fast_recoveries or 0.0)
+    ),
+    lambda c: (
+        f"{number_words(c.evidence.retransmitted_needlessly)} of "
+        f"{number_words(c.evidence.fast_recoveries)} fast recoveries"
+    ),
+)
+KNOWN = Condition(
+    "the transfer's time was cut into states",
+    lambda c: budget.is_known(c.evidence),
+    _limits,
+)
+PEER_WAITED_FOR = Condition(
+    "waiting for the peer's requests or answers costs most, and {wait_cost:.0%} or more",
+    _waited_for("peer"),
+    _waits,
+)
+SENDER_WAITED_FOR = Condition(
+    "silences of the sending host, which could have sent, cost most, and {wait_cost:.0%} or more",
+    _waited_for("sender"),
+    _waits,
+)
+RECEIVER_WAITED_FOR = Condition(
+    "a window that was closed or had shrunk costs most, and {wait_cost:.0%} or more",
+    _waited_for("receiver"),
+    _waits,
+)
+NOBODY_ANSWERED = Condition(
+    "retransmissions without an answer cost most, and {wait_cost:.0%} or more",
+    _waited_for("outage"),
+    _waits,
+)
+DATA_WAITED = Condition(
+    "most of the sender's silences began with data outstanding or after a full segment",
+    lambda c: _of(c).machine > _of(c).application + _of(c).think,
+    _waits,
+)
+SENDER_PAUSED = Condition(
+    "silences of the sending host cost {host_felt:.0%} or more",
+    lambda c: _of(c).sender >= c.thresholds.host_felt,
+    _waits,
+)
+DECLARED_BULK = Condition(
+    "workload declared as bulk",
+    lambda c: c.evidence.workload == "bulk",
+    lambda c: f"workload = {c.evidence.workload}",
+)
+PROCESSOR_SEEN_MISSING = Condition(
+    "processor_missed ≥ {processor_mostly_missed:.0%} or cpu_share < {cpu_starved:g}",
+    _is_processor_missing,
+    lambda c: (
+        f"processor_missed = {percent_words(c.evidence.processor_missed)}, cpu_share = "
+        f"{number_words(c.evidence.cpu_share)}"
+    ),
+)
+PROCESSOR_SEEN_FREE = Condition(
+    "processor_missed < {processor_missed:.0%}",
+    _is_machine_cleared,
+    lambda c: f"processor_missed = {percent_words(c.evidence.processor_missed)}",
+)
+BULK_SENDER_SILENT = Condition(
+    "workload declared as bulk, and silences of its sender cost most",
+    lambda c: DECLARED_BULK.holds(c) and SENDER_WAITED_FOR.holds(c),
+    _waits,
+)
+BUFFER_LIMITED = Condition(
+    "by its kernel the send buffer limited it for {kernel_time_share:.0%} of its busy time or more",
+    lambda c: at_least(c.evidence.send_buffer_limited, c.thresholds.kernel_time_share),
+    lambda c: f"send_buffer_limited = {percent_words(c.evidence.send_buffer_limited)}",
+)
+ACKS_WITHHELD = Condition(
+    "the receiver was silent for {wait_cost:.0%} of the time, {withheld_least:g} times or more, "
+    "each time longer than a round trip, and then acknowledged everything at once",
+    _is_withheld,
+    lambda c: (
+        f"{number_words(c.evidence.acks_withheld)} silences, "
+        f"{percent_words(budget.withheld_share(c.evidence))} of the time"
+    ),
+)
+RATE_CHANGED = Condition(
+    "with the path full for {path_seen:.0%} or more, its rate changed by a factor of "
+    "{rate_change:g} or more, up to four levels leave at most {rate_change_left:.0%} of its "
+    "variance, and lie {rate_change_apart:g} standard deviations apart",
+    _has_rate_changed,
+    _rates,
+)
+BUCKET_PLAUSIBLE = Condition(
+    "it fell once, and what passed above the later rate is at most {bucket_plausible_bytes:g} "
+    "bytes, which a token bucket may hold",
+    _is_bucket_plausible,
+    _rates,
+)
+RATE_FELL = Condition(
+    "it changed once, and the later rate is the lower one",
+    lambda c: (
+        (budget.rate_ratio(c.evidence) or 0.0) > 1.0
+        and (c.evidence.path_rate_changes or 0.0) <= 1.0
+    ),
+    _rates,
+)
+LIMITED_AT_HOME = Condition(
+    "on the sending host itself (its reactions come within {at_home_seconds:g} s), "
+    "{lag_share:.0%} or more of the standing queue lies between the sender's stack and the "
+    "capture, by its own clock",
+    _is_limited_at_home,
+    lambda c: (
+        f"share of the queue before the capture = {percent_words(budget.lag_share(c.evidence))}"
+    ),
+)
+BOUND_BY_WINDOW = Condition("the window bound most of the time", _bound_by("window"), _limits)
+BOUND_BY_PATH = Condition("the path bound most of the time", _bound_by("path"), _limits)
+BOUND_BY_BUFFER = Condition(
+    "outstanding data stood below the window for most of the time", _bound_by("buffer"), _limits
+)
+BOUND_BY_START = Condition(
+    "the transfer was growing for most of the time", _bound_by("start"), _limits
+)
+BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), _limits)
+LOSSY = Condition(
+    "the path or losses bound most of the time, and losses or marks cost 10 % or more",
+    _is_lossy,
+    _limits,
+)
+MARKED = Condition(
+    "congestion marks were echoed, and the path was below its rate after them longer than full",
+    lambda c: bool(c.evidence.congestion_marks) and _of(c).loss > _of(c).path,
+    lambda c: f"{number_words(c.evidence.congestion_marks)} marks",
+)
+LOSSES_OF_QUEUE = Condition(
+    "losses fell when delays were high (rank ≥ {loss_delay_rank:g}), or rather high (≥ "
+    "{loss_delay_rank_used:g}; away from the sender: the path full for {path_seen:.0%}) with the "
+    "path used for {path_used:.0%} or more; or no delay is known",
+    _are_losses_of_queue,
+    _losses,
+)
+LOSSES_NOT_OF_QUEUE = Condition(
+    "losses fell at delays like all others (rank < {loss_delay_rank:g}, and < "
+    "{loss_delay_rank_used:g} where the path was used for {path_used:.0%} or more; away from the "
+    "sender: not used so much, or full for less than {path_seen:.0%})",
+    lambda c: not _are_losses_of_queue(c),
+    _losses,
+)
+BOUND_BY_PATH_OR_ITS_LOSSES = Condition(
+    "the path bound most of the time, or losses that its queue made",
+    lambda c: _of(c).limit == "path" or (_of(c).limit == "loss" and _are_losses_of_queue(c)),
+    _limits,
+)
+FLOOR_FELT = Condition(
+    "window or path bound more than half of the time",
+    lambda c: _of(c).window + _of(c).path > 0.5,
+    _limits,
+)
+SHARED = Condition(
+    "the rate while sending stayed below {share_of_path:.0%} of what the path delivered at best",
+    lambda c: below(_use_of_best(c), c.thresholds.share_of_path),
+    lambda c: (
+        f"{rate_words(c.evidence.sending_rate_bytes_per_second)} of "
+        f"{rate_words(c.evidence.path_rate_high_bytes_per_second)}"
+    ),
+)
+
+
+def _use_of_best(case: Case) -> float | None:
+    rate, best = (
+        case.evidence.sending_rate_bytes_per_second,
+        case.evidence.path_rate_high_bytes_per_second,
+    )
+    return rate / best if rate and best else None

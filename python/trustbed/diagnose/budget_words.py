@@ -1,0 +1,201 @@
+"""The sentences that give a diagnosis its deciding numbers where the time budget is known.
+
+Words only: every number is one of the evidence's, so a sentence cannot disagree with the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from trustbed.diagnose import budget, shapes
+from trustbed.diagnose.causes import Cause
+from trustbed.diagnose.conditions import Case
+from trustbed.findings.words import (
+    bytes_words,
+    count_words,
+    number_words,
+    percent_words,
+    rate_words,
+    seconds_words,
+)
+
+_SHARE_SHOWN = 0.005
+"""A share below this is left out."""
+
+_STATES = (
+    ("path", "path full"),
+    ("window", "window full"),
+    ("peer", "waiting for the peer"),
+    ("think", "answering"),
+    ("application", "nothing to send"),
+    ("machine", "idle though allowed to send"),
+    ("receiver", "receiver's window closed or shrunk"),
+    ("outage", "no answer"),
+    ("loss", "loss recovery and below the path's rate"),
+    ("start", "growing"),
+    ("buffer", "below the window without queue"),
+)
+
+
+def reasons(cause: Cause, case: Case) -> tuple[str, ...]:
+    """Rate, where the time went, and what decided."""
+    decided = _DECIDED.get(cause)
+    return (
+        _rates(case),
+        _shares(case),
+        *(() if decided is None else (decided(case),)),
+        _losses_and_delay(case),
+    )
+
+
+def _rates(case: Case) -> str:
+    evidence = case.evidence
+    rate, sending = evidence.throughput_bytes_per_second, evidence.sending_rate_bytes_per_second
+    if not rate:
+        return "throughput unknown"
+    if sending is None or sending < rate * 1.05:
+        return rate_words(rate)
+    return f"{rate_words(rate)} over its life, {rate_words(sending)} while sending"
+
+
+def _shares(case: Case) -> str:
+    shares = budget.Budget.of(case.evidence)
+    named = sorted(
+        ((getattr(shares, name), words) for name, words in _STATES), key=lambda share: -share[0]
+    )
+    shown = [
+        f"{words} {percent_words(share)}" for share, words in named[:4] if share >= _SHARE_SHOWN
+    ]
+    return f"of {seconds_words(case.evidence.duration_seconds)}: {', '.join(shown)}"
+
+
+def _losses_and_delay(case: Case) -> str:
+    evidence = case.evidence
+    loss = (
+        "loss unknown"
+        if evidence.loss is None
+        else f"{percent_words(evidence.loss)} of the packets lost"
+        if evidence.loss
+        else "no packet lost"
+    )
+    if evidence.queue_seconds is None:
+        return loss
+    queue, base = seconds_words(evidence.queue_seconds), seconds_words(evidence.rtt_base_seconds)
+    return f"{loss}, delay {queue} above its floor on average (base RTT {base})"
+
+
+def _losses(case: Case) -> str:
+    evidence = case.evidence
+    if evidence.loss_delay_rank is None:
+        return "no delay is known just before losses"
+    used = budget.utilisation(evidence)
+    share = "" if used is None else f", {percent_words(used)} of the path's rate used"
+    return (
+        f"{percent_words(evidence.loss_delay_rank)} of the delays were smaller than those just "
+        f"before losses{share}"
+    )
+
+
+def _path(case: Case) -> str:
+    evidence = case.evidence
+    path, best = (
+        rate_words(evidence.path_rate_bytes_per_second),
+        rate_words(evidence.path_rate_high_bytes_per_second),
+    )
+    if evidence.path_rate_bytes_per_second is None:
+        return "the path's rate is unknown: no packets queued before it"
+    return f"what had queued was delivered at {path} (median), at best {best}"
+
+
+def _policed(case: Case) -> str:
+    evidence = case.evidence
+    return (
+        f"losses came when it had sent more than a token bucket of "
+        f"{rate_words(evidence.token_rate_bytes_per_second)} with a burst of "
+        f"{bytes_words(evidence.token_burst_bytes)} lets pass, and no queue stood before them"
+    )
+
+
+def _changed(case: Case) -> str:
+    evidence = case.evidence
+    before, after, at = (
+        rate_words(evidence.path_rate_before_bytes_per_second),
+        rate_words(evidence.path_rate_after_bytes_per_second),
+        seconds_words(evidence.path_rate_change_seconds),
+    )
+    more = (evidence.path_rate_changes or 1.0) - 1.0
+    further = "" if more < 1 else f", and {count_words(round(more), 'more change')}"
+    return f"the path delivered {before} until {at}, then {after}{further}"
+
+
+def _reordered(case: Case) -> str:
+    late = percent_words(shapes.late_share(case.evidence))
+    return (
+        f"{late} of the segments came late or again in vain, and "
+        f"{number_words(case.evidence.retransmitted_needlessly)} of "
+        f"{number_words(case.evidence.fast_recoveries)} fast recoveries had nothing to repair"
+    )
+
+
+def _route(case: Case) -> str:
+    evidence = case.evidence
+    before, after = (
+        seconds_words(evidence.floor_before_seconds),
+        seconds_words(evidence.floor_after_seconds),
+    )
+    return f"the minimum RTT was {before} at first and {after} afterwards, with little in between"
+
+
+def _withheld(case: Case) -> str:
+    evidence = case.evidence
+    return (
+        f"the receiver was silent {count_words(round(evidence.acks_withheld or 0.0), 'time')}, "
+        f"{percent_words(budget.withheld_share(evidence))} of the time in all, and then "
+        f"acknowledged everything at once"
+    )
+
+
+def _at_home(case: Case) -> str:
+    lag, queue = case.evidence.departure_lag_seconds, case.evidence.queue_seconds
+    return (
+        f"by the sender's own clock {seconds_words(lag)} of {seconds_words(queue)} of queueing "
+        f"lie between its stack and the capture"
+    )
+
+
+def _silent(case: Case) -> str:
+    evidence = case.evidence
+    if evidence.processor_missed is not None:
+        return (
+            f"its processes were ready, throttled or stopped for "
+            f"{percent_words(evidence.processor_missed)} of the time"
+        )
+    if evidence.cpu_share is not None:
+        return f"an always-ready thread obtained {percent_words(evidence.cpu_share)} of a core"
+    return "whether the machine or the application was silent, the packets do not show"
+
+
+def _marked(case: Case) -> str:
+    marks = round(case.evidence.congestion_marks or 0.0)
+    return f"{count_words(marks, 'acknowledgement')} echoed congestion marks"
+
+
+_DECIDED: Mapping[Cause, Callable[[Case], str]] = MappingProxyType(
+    {
+        "network_loss": _losses,
+        "network_congestion": _path,
+        "bandwidth_limited": _path,
+        "policed": _policed,
+        "shaped": _changed,
+        "rate_changed": _changed,
+        "reordering": _reordered,
+        "route_change": _route,
+        "receiver_stalled": _withheld,
+        "acknowledgements_delayed": _withheld,
+        "sender_rate_limited": _at_home,
+        "host_scheduling": _silent,
+        "sender_application_limited": _silent,
+        "mark_limited": _marked,
+    }
+)

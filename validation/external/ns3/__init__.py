@@ -1,0 +1,1 @@
+"""Transfers simulated by ns-3: `simulation` is the program, `kinds` draws, `make` runs it."""
