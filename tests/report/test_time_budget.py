@@ -58,6 +58,11 @@ def test_one_rate_is_enough_where_nobody_waited() -> None:
     assert len(list(shares(path=0.86, idle_sender=0.1, peer=0.04).sentences(3.0))) == 1
 
 
+def test_rates_that_a_reason_has_stated_are_not_stated_again() -> None:
+    waited = shares(path=0.5, peer=0.5)
+    assert list(waited.rates(["11.7 Mbit/s over its life, 18.9 Mbit/s while sending"])) == []
+
+
 def test_a_budget_with_an_unknown_share_is_none(transfer: Make) -> None:
     assert Shares.from_transfer(transfer()) is not None
     assert Shares.from_transfer(transfer(share_think=None)) is None
@@ -181,7 +186,7 @@ def test_terminal_page_json_and_explanation_state_the_same_shares(name: str) -> 
     assert transfer.shares == row["shares"] == {s: row[f"share_{s}"] for s in STATES}
     budget = Shares.from_transfer(row)
     assert budget is not None
-    sentences = list(budget.sentences(row["duration_seconds"]))
+    sentences = list(budget.sentences(row["duration_seconds"], row["reasons"]))
     printed = " ".join(terminal.render(capture.overview, repeated="x").split())
     explained = " ".join(transfer.explain().split())
     for sentence in sentences:
@@ -191,7 +196,7 @@ def test_terminal_page_json_and_explanation_state_the_same_shares(name: str) -> 
     for state, share in row["shares"].items():
         if share >= 0.0005:
             assert f"{STATES[state]} {words.percent(share)}" in page
-    for sentence in budget.rates():
+    for sentence in budget.rates(row["reasons"]):
         assert words.sentence(sentence) in page
 
 

@@ -75,7 +75,7 @@ def explain(
         *(f"  {reason}" for reason in diagnosis.reasons),
     ]
     for title, part in (
-        ("Where the time went", _spent(evidence, shares)),
+        ("Where the time went", _spent(evidence, diagnosis, shares)),
         ("Rule that fired", _fired(case)),
         ("Evidence", (*_evidence(case), *_missing(evidence, diagnosis, thresholds, quality))),
         ("Confidence", _confidence(case, diagnosis)),
@@ -93,9 +93,9 @@ def explain(
     return lines
 
 
-def _spent(evidence: Evidence, shares: Shares | None) -> Iterator[str]:
+def _spent(evidence: Evidence, diagnosis: Diagnosis, shares: Shares | None) -> Iterator[str]:
     if shares is not None:
-        yield from shares.sentences(evidence.duration_seconds)
+        yield from shares.sentences(evidence.duration_seconds, diagnosis.reasons)
 
 
 def _evidence(case: Case) -> Iterator[str]:

@@ -8,7 +8,7 @@ Bias: none of its own; a state that the capture does not show is ``unknown``, ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -96,20 +96,23 @@ class Shares:
         data = 1 - self.by_state["handshake"]
         return duration_seconds / data if data > 0 else duration_seconds
 
-    def sentences(self, duration_seconds: float | None) -> Iterator[str]:
+    def sentences(self, duration_seconds: float | None, told: Sequence[str] = ()) -> Iterator[str]:
         """Where the time went, and the rate while sending where much of the time was waiting.
 
         Args:
             duration_seconds: From the first data packet to the acknowledgement of the last byte.
+            told: Sentences beside these: what one of them says is not said again.
         """
         named = [one for one in self.largest_first if one[1] >= NAMED]
         if duration_seconds and named:
             states = ", ".join(f"{STATES[state]} {percent_words(share)}" for state, share in named)
             yield f"of {seconds_words(self.whole_seconds(duration_seconds))}: {states}"
-        yield from self.rates()
+        yield from self.rates(told)
 
-    def rates(self) -> Iterator[str]:
+    def rates(self, told: Sequence[str] = ()) -> Iterator[str]:
         """The rate while sending apart from the mean, where much of the time was waiting."""
+        if any("while sending" in sentence for sentence in told):
+            return
         if self.waiting > APART and self.sending_bytes_per_second:
             yield (
                 f"while sending: {rate_words(self.sending_bytes_per_second)}; over its life: "

@@ -174,7 +174,7 @@ def _why(row: Row, width: int, paint: Paint, *, in_full: bool, uniform: bool) ->
     yield from "\n".join(lines).replace(headline, paint("strong", headline), 1).split("\n")
     shares = Shares.from_transfer(row)
     if shares is not None:
-        for sentence in shares.sentences(row.get("duration_seconds")):
+        for sentence in shares.sentences(row.get("duration_seconds"), row["reasons"]):
             yield from wrapped(sentence, width, first=margin, rest=f"{margin}  ")
     shown = row["reasons"] if in_full else row["reasons"][:1]
     left = len(row["reasons"]) - len(shown)

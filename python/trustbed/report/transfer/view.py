@@ -164,7 +164,7 @@ def _budget(transfer: Row, shares: Shares | None) -> list[str]:
     whole = words.duration(shares.whole_seconds(duration))
     return [
         f"The {whole} from the handshake to the last acknowledgement, by what set the pace.",
-        *(words.sentence(sentence) for sentence in shares.rates()),
+        *(words.sentence(sentence) for sentence in shares.rates(transfer.get("reasons") or ())),
     ]
 
 
