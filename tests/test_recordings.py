@@ -194,10 +194,9 @@ def test_the_shares_of_a_transfers_time_are_a_partition() -> None:
         assert all(0 <= share <= 1 for share in shares)
 
 
-def test_the_sender_was_idle_for_longest_where_the_machine_was_starved() -> None:
+def test_the_sender_was_idle_for_longer_where_the_machine_was_starved() -> None:
     def idle(name: str) -> float:
         row = main_row(capture_of(name, "sender"))
         return float(row["share_idle_sender"] + row["share_idle_application"])
 
-    assert idle("guest-quota") > 0.5
-    assert idle("guest-free") < 0.2
+    assert idle("guest-quota") > 2 * idle("guest-free")
