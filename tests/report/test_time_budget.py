@@ -225,6 +225,7 @@ def test_no_sentence_speaks_of_a_loss_that_the_tile_denies(name: str) -> None:
     if row["loss"] == 0:
         assert "nothing was lost" in text_of(page_of(name))
     else:
+        assert "Nothing was sent again" not in text_of(page_of(name))
         assert "nothing was lost" not in text_of(page_of(name)).split("Evidence")[0]
 
 
