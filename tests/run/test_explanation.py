@@ -164,3 +164,6 @@ def test_what_is_to_be_discarded_stands_first() -> None:
     assert lines[3] == f"  repetition 3, 1.0: {one.headline}"
     assert any("server: trust" in line and "(another reading)" in line for line in lines)
     assert one.disagreeing == one.views
+    below = text.other_views(one, {**row, "verdict": "review"})
+    assert "hold another verdict, discard" in below
+    assert "hold another verdict" not in text.other_views(one, row)

@@ -104,7 +104,7 @@ def _one(
     paint = terminal.paint(no_color=options.no_color)
     printable.write(
         of_transfer.render(transfer.row, transfer.explain(), columns=width, paint=paint)
-        + text.other_views(explained, columns=width, paint=paint)
+        + text.other_views(explained, transfer.row, columns=width, paint=paint)
     )
     return FINE
 

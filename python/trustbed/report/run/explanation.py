@@ -116,9 +116,21 @@ def _one(one: Explained, width: int, paint: Paint) -> Iterator[str]:
     yield from _beside(one, width, margin)
 
 
-def other_views(one: Explained, *, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
-    """What the other captures of the run say, below the explanation of the one that counts."""
-    lines = list(_beside(one, fitted(columns), "  "))
+def other_views(one: Explained, judged: Row, *, columns: int = WIDEST, paint: Paint = PLAIN) -> str:
+    """What the other captures of the run say, below the explanation of the one that counts.
+
+    ``judged`` is that one as judged now; the run's tables may be from another version.
+    """
+    width, row = fitted(columns), one.verdict.row
+    lines = list(_beside(one, width, "  "))
+    if (judged["verdict"], judged["cause"]) != (row["verdict"], row["cause"]):
+        lines += wrapped(
+            f"The tables of the run hold another verdict, {row['verdict']} ({_stated(row)}): they "
+            "were made by another version of trustbed.",
+            width,
+            first="  ",
+            rest="  ",
+        )
     if not lines:
         return ""
     title = f"Other captures (the verdict is that of {one.verdict.row['capture']})"
