@@ -15,11 +15,12 @@ from typing import Any
 from trustbed.diagnose.calibration import CapturePoint
 from trustbed.diagnose.compensation import STALLS, Compensation, estimated
 from trustbed.diagnose.conditions import Case
-from trustbed.diagnose.diagnosis import Diagnosis, Shares, diagnose
+from trustbed.diagnose.diagnosis import Diagnosis, diagnose
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of, with_host
 from trustbed.diagnose.quality import CaptureQuality, Quality
 from trustbed.diagnose.thresholds import THRESHOLDS
+from trustbed.diagnose.time_budget import Shares
 
 Stored = Mapping[str, Any]
 
