@@ -226,7 +226,7 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
     )
     yield '"""How many answers of each kind were right, and a score\'s worth, by capture point.'
     yield ""
-    yield "Transfers of the development families whose cause was made."
+    yield "Transfers for development whose cause was made."
     yield ""
     yield (
         f"Written by `python -m validation truth --fit` from {transfers} transfers. Do not edit. "

@@ -24,7 +24,7 @@ from validation.truth.disturbances import DISTURBANCES, Disturbance
 from validation.truth.families import HALVES, Half
 from validation.truth.networks import Network
 from validation.truth.pools import Pools
-from validation.truth.scenario import FILES, Values, toml, undisturbed
+from validation.truth.scenario import FILES, Values, rate_trace, toml, undisturbed
 
 NUMBER = 3
 """Of the plan: it changes when what a seed makes does."""
@@ -96,7 +96,8 @@ class Planned:
     @property
     def files(self) -> dict[str, str]:
         """The files that its scenario reads, by name."""
-        return dict(self.values(middle=False).get(FILES, {}))
+        traces = self.values(middle=False).get(FILES, {})
+        return {name: rate_trace(steps) for name, steps in traces.items()}
 
     def values(self, *, middle: bool) -> Values:
         """Its scenario, with its files."""

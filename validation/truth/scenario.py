@@ -8,9 +8,10 @@ the router between the hosts.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,15 @@ from validation.truth.networks import PACKET_BYTES, PAYLOAD_BYTES, Network
 CLIENT, SERVER, OTHER, ROUTER = "client", "server", "other", "middle"
 TRANSFER = "transfer"
 FILES = "files"
-"""Key of a scenario's values below which files of its own are, by name; not part of its text."""
+"""Key of a scenario's values below which its rate traces are, by name; not part of its text.
+
+Each is a list of (seconds, Mbit/s from then on), which ends with its length and 0.
+"""
 PROGRAMS = Path(__file__).with_name("programs")
 """Programs that scenarios start; a text names them as ``PROGRAMS/NAME``."""
 INSIDE = "-inside"
 SNAP_BYTES = 96
+_OPPORTUNITY_BYTES = 1504
 _MOST_JITTER = 0.9
 """Of the delay of the link that has it."""
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -103,6 +108,17 @@ def _milliseconds(value: float) -> str:
 def payload_megabits(network: Network) -> float:
     """What an undisturbed transfer should deliver."""
     return network.expected_megabits * PAYLOAD_BYTES / PACKET_BYTES
+
+
+def rate_trace(steps: Sequence[tuple[float, float]]) -> str:
+    """A rate trace in mahimahi's format: a line per opportunity, in whole milliseconds."""
+    lines: list[int] = []
+    time_ms = 0.0
+    for (_, megabits), (border, _) in itertools.pairwise(steps):
+        while time_ms < border * 1e3:
+            lines.append(int(time_ms))
+            time_ms += _OPPORTUNITY_BYTES * 8 / megabits / 1e3
+    return "\n".join(str(line) for line in lines) + "\n"
 
 
 def toml(values: Mapping[str, Any]) -> str:

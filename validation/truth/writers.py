@@ -133,8 +133,12 @@ def far_outage(values: Values, network: Network, dose: Parameters, random: Rando
 
 
 def rate_step(values: Values, network: Network, dose: Parameters, random: Random) -> None:
-    """The rate of the narrow link changes: shares of it, each from its share of the time on."""
-    seconds = max(network.seconds, _STEPS_SECONDS)
+    """The rate of the narrow link changes: shares of it, each from its share of the time on.
+
+    A trace begins with the emulator, up to two seconds before the transfer on a busy machine, so
+    the transfer lasts long enough to see every change.
+    """
+    seconds = max(network.seconds, _CHANGES_SECONDS)
     values["duration"] = f"{seconds:g}s"
     moved = random.uniform(-0.05, 0.05)
     steps = [
@@ -155,27 +159,18 @@ def cellular(values: Values, network: Network, dose: Parameters, random: Random)
     _traced(values, network, steps)
 
 
-_STEPS_SECONDS, _WALK_SECONDS, _SPARE_SECONDS = 5.0, 0.2, 60.0
-_TRACE_BYTES = 1504
-"""What one opportunity of a rate trace carries."""
+_STEPS_SECONDS, _CHANGES_SECONDS, _WALK_SECONDS, _SPARE_SECONDS = 5.0, 8.0, 0.2, 10.0
 
 
 def _traced(values: Values, network: Network, steps: Sequence[tuple[float, float]]) -> None:
-    """Writes (seconds, Mbit/s) as the narrow link's rate trace; the last rate lasts.
+    """Makes (seconds, Mbit/s) the narrow link's rate trace; the last rate lasts.
 
     The trace goes on after the transfer: it would repeat otherwise.
     """
-    lines: list[int] = []
     end = float(values["duration"].removesuffix("s")) + _SPARE_SECONDS
-    borders = [at for at, _ in steps[1:]] + [end]
-    time_ms = 0.0
-    for (_, megabits), border in zip(steps, borders, strict=True):
-        while time_ms < border * 1e3:
-            lines.append(int(time_ms))
-            time_ms += _TRACE_BYTES * 8 / megabits / 1e3
     link = _wire(values, network)
     rate = link.pop("rate")
-    values[FILES] = {"rate.trace": "\n".join(str(line) for line in lines) + "\n"}
+    values[FILES] = {"rate.trace": [*steps, (end, 0.0)]}
     link["up"], link["down"] = {"rate_trace": "rate.trace"}, {"rate": rate}
 
 

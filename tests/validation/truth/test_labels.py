@@ -11,6 +11,7 @@ from validation.truth.labels import Twins, label
 from validation.truth.networks import Network
 
 NETWORK = Network(
+    family="office",
     rate_megabits=20,
     round_trip_ms=20,
     limit="window",
