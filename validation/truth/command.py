@@ -175,7 +175,12 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         help="write the scored rows, without packets, as Parquet into the repository",
     )
     parser.add_argument(
-        "--document", action="store_true", help="write the result into docs/validation.md"
+        "--document",
+        action="store_true",
+        help=(
+            "write the result into docs/validation.md, once the plan is complete (or with --half "
+            "report, whatever there is)"
+        ),
     )
     parser.add_argument(
         "--table",
@@ -339,7 +344,10 @@ def _fit(result: Result, seen: Sequence[Path]) -> int:
 
 
 def _show(result: Result, options: argparse.Namespace) -> None:
-    half = looks.HALF if options.document else options.half
+    half, is_documented = options.half, options.document
+    if is_documented and half == fit.HALF:
+        half = looks.HALF if result.is_complete else half
+        is_documented = result.is_complete
     sys.stdout.write(text.render(result, half))
     target = options.json or (options.rows or options.directory) / "result.json"
     target.write_text(
@@ -351,7 +359,12 @@ def _show(result: Result, options: argparse.Namespace) -> None:
         options.wrong.write_text(text.wrong_answers(result, half), encoding="utf-8")
     if options.publish:
         published.write(result)
-    if options.document:
+    if options.document and not is_documented:
+        print(
+            "the plan is not complete: the families that are reported are not looked at yet",
+            file=sys.stderr,
+        )
+    if is_documented:
         sections.write(_document(), SECTION, COMMAND, page.render(result, looks.read()))
         pictures.write(
             pictures.pictures(result, page.REPORTED), _document().parent / page.DIRECTORY

@@ -25,7 +25,10 @@ from validation.truth.writers import Parameters, Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
-    """A kind, its doses, its networks, and how many transfers of it a whole run has (even)."""
+    """A kind, its doses, its networks, and how many transfers of it a whole run has.
+
+    ``transfers`` is even: half of them are made on each half of the families.
+    """
 
     kind: str
     transfers: int
@@ -142,7 +145,7 @@ _PATHS = (
     ),
     _row(
         "shaper-burst",
-        24,
+        32,
         _LINK,
         (
             *_doses(share=(0.2, 0.4, 0.6), burst_share=(0.15, 0.3, 0.6)),
@@ -160,7 +163,7 @@ _PATHS = (
     ),
     _row(
         "route-change",
-        24,
+        32,
         _WINDOW,
         _doses(trips=(1.05, 1.5, 2.5, 4.0)),
         writers.route_change,
@@ -259,7 +262,7 @@ _APPLICATIONS = (
     ),
     _row(
         "send-buffer",
-        24,
+        32,
         _BOTH,
         _doses(paths=(0.15, 0.4, 0.8, 2.0)),
         writers.send_buffer,
@@ -267,7 +270,7 @@ _APPLICATIONS = (
     ),
     _row(
         "delayed-ack",
-        16,
+        28,
         _WINDOW,
         _doses(delayed=("always",)),
         writers.delayed_ack,
@@ -354,7 +357,7 @@ _RECEIVERS = (
 _MACHINES = (
     _row(
         "nic-stall",
-        14,
+        28,
         _WINDOW,
         (
             {"stalls": 1, "connections": 3},

@@ -30,6 +30,9 @@ SLIGHT, CLEAR = 0.05, 0.15
 BUILT_SHARE, BUILT_SHARE_OF_GUEST, BUILT_SHARE_OF_DROPS = 0.7, 0.8, 0.4
 """Something else limits an undisturbed transfer below this share of what its network can give; a
 guest's processor is emulated and soon does. A queue that drops early costs of itself."""
+COMPARABLE_SHARE_OF_GUEST = 0.5
+"""A guest whose emulated processor was slow is still what its disturbed twin is compared with, where
+the disturbance cost much of even that."""
 _DROPPING = frozenset({"shallow-queue", "codel", "red"})
 
 _OF_RECEIVER = frozenset({"receiver_limited", "receiver_stalled"})
@@ -76,6 +79,13 @@ class Twins:
             if rate is not None and _is_as_built(network, rate, self._windows.get(network))
             else None
         )
+
+    def comparable_rate(self, network: Network) -> float | None:
+        """The same, also of a guest that was slower than its network."""
+        rate = self._rates.get(network)
+        least = COMPARABLE_SHARE_OF_GUEST * payload_megabits(network) * 1e6
+        is_slow_guest = network.guest is not None and rate is not None and rate >= least
+        return rate if is_slow_guest else self.rate(network)
 
     def window(self, network: Network) -> float | None:
         """The largest window that was offered, in bytes."""
@@ -165,12 +175,14 @@ def label(stored: Stored, twins: Twins) -> Label:
         return Label(
             standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own
         )
-    twin = twins.rate(network)
+    twin = twins.comparable_rate(network)
     if twin is None or rate is None:
         return Label(standing="unclear", made=kind.cause, cost=None, wanted=own)
     cost = 1 - rate / (twin * _window_share(stored, twins))
     if cost >= CLEAR:
         return Label(standing="disturbed", made=kind.cause, cost=cost, wanted=own)
+    if twins.rate(network) is None:
+        return Label(standing="unclear", made=kind.cause, cost=cost, wanted=own)
     base = KINDS[network.kind]
     healthy = cost < SLIGHT
     wanted: dict[Knowledge, Wanted] = {

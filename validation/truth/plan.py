@@ -34,7 +34,7 @@ TWINS = 4
 FIRST_TWINS = 2
 """Those that are made before the first disturbed transfer on a network."""
 LIGHT_MEGABITS = 20
-_AROUND_SECONDS, _AROUND_GUEST_SECONDS = 3.0, 5.5
+_AROUND_SECONDS, _AROUND_GUEST_SECONDS = 3.0, 9.0
 """What a transfer takes beyond its duration on a calm machine.
 
 A look at it, networks, boot, captures read.

@@ -81,7 +81,7 @@ def read(directory: Path) -> Result:
 
 def _transfers(result: Result) -> Iterator[Mapping[str, Any]]:
     judged = {one.stored["name"]: one for one in result.made}
-    plan = _json(result.identity or {})
+    plan = _json(result.identity)
     for stored in result.transfers:
         one = judged.get(stored["name"])
         yield {

@@ -164,6 +164,11 @@ class Result:
         }
         return Judged(stored=stored, label=label(stored, self.twins), answers=answers)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything in its plan was tried."""
+        return self.planned is not None and len(self.transfers) >= self.planned
+
     def chosen(self, half: str) -> list[Judged]:
         """Transfers of one half of the families, or all."""
         return [one for one in self.made if half in ("all", one.half)]

@@ -51,7 +51,7 @@ def test_a_whole_run_is_as_large_as_it_should_be() -> None:
     assert sum(one.disturbance is None for one in transfers) >= 500
     made = Counter(kinds.KINDS[one.kind].cause for one in transfers)
     assert len(made) >= 18
-    assert min(made.values()) >= 14
+    assert min(made.values()) >= 25
     assert len({one.network for one in transfers if one.network.guest is not None}) >= 30
     assert (
         len({one.name for one in transfers})
