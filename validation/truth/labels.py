@@ -31,8 +31,8 @@ BUILT_SHARE, BUILT_SHARE_OF_GUEST, BUILT_SHARE_OF_DROPS = 0.7, 0.8, 0.4
 """Something else limits an undisturbed transfer below this share of what its network can give; a
 guest's processor is emulated and soon does. A queue that drops early costs of itself."""
 COMPARABLE_SHARE_OF_GUEST = 0.5
-"""A guest whose emulated processor was slow is still what its disturbed twin is compared with, where
-the disturbance cost much of even that."""
+"""A guest whose emulated processor was slow is still what its disturbed twin is compared with,
+where the disturbance cost much of even that."""
 _DROPPING = frozenset({"shallow-queue", "codel", "red"})
 
 _OF_RECEIVER = frozenset({"receiver_limited", "receiver_stalled"})

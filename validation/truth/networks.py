@@ -32,6 +32,8 @@ LEAST_QUEUE_PACKETS, LEAST_SHALLOW_PACKETS = 24, 4
 CODEL_TARGET_MS, CODEL_INTERVAL_MS = 5, 100
 RED_LOW_SHARE, RED_HIGH_SHARE = 0.2, 0.6
 """Marks of a RED queue, as shares of what it holds at most."""
+STRETCHES, MOST_SECONDS = (*(1,) * 18, 2, 6), 30.0
+"""Most transfers are as short as they may be; some are long."""
 STARTING_SHARE = 0.15
 """Slow start may take this much of a transfer that is to be limited by its link."""
 FAST_MEGABITS, LONG_TRIP_MS, ROUNDS = (200, 400), 100, (7, 8, 9)
@@ -179,7 +181,7 @@ def _common(random: Random, limit: Limit, family: Family) -> Network:
         round_trip_ms=trip,
         limit=limit,
         congestion_control=random.choice(family.controls),
-        seconds=_seconds(trip),
+        seconds=min(_seconds(trip) * random.choice(STRETCHES), MOST_SECONDS),
         queue_paths=random.choice(family.queues),
         near_share=random.choice(family.near),
         narrow=random.choice(family.narrow),

@@ -22,7 +22,7 @@ from validation.truth.pools import GUEST_NICS
 PLAN = Plan(1)
 
 
-HOURS = 8.0
+HOURS, AROUND_SECONDS = 8.0, 3.0
 BROUGHT = frozenset(
     {
         "peer_limited",
@@ -62,7 +62,7 @@ def test_a_whole_run_is_as_large_as_it_should_be() -> None:
 
 def test_a_whole_run_takes_as_long_as_it_may() -> None:
     assert sum(one.seconds for one in PLAN.transfers) <= HOURS * 3600
-    assert all(one.seconds > one.network.seconds for one in PLAN.transfers)
+    assert all(one.seconds > AROUND_SECONDS for one in PLAN.transfers)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
