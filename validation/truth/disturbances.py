@@ -119,6 +119,14 @@ _PATHS = (
         writers.bursty_loss,
     ),
     _row(
+        "ecn-marks",
+        28,
+        _LINK,
+        _doses(probability=(0.003, 0.01, 0.03)),
+        writers.ecn_marks,
+        most_trip_ms=100,
+    ),
+    _row(
         "cross-greedy",
         24,
         _BOTH,

@@ -200,6 +200,13 @@ _KINDS: tuple[Kind, ...] = (
         "as for random loss",
     ),
     _kind(
+        "ecn-marks",
+        "both ends use ECN; data packets are marked at random as they reach the receiver's host",
+        ("mark_limited", "network_congestion"),
+        (TRUST, REVIEW),
+        "marks slow a sender like losses; a queue's manager sets them, so trust is not wrong",
+    ),
+    _kind(
         "cross-greedy",
         "one to six TCP transfers of another host share the narrow link",
         ("network_congestion",),

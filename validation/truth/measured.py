@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from trustbed import Capture, analyze
 from trustbed.report import columns, schemas
 from validation.truth.scenario import CLIENT, INSIDE, ROUTER, SERVER, TRANSFER
-from validation.truth.writers import HTTP_PORT
+from validation.truth.writers import BULK_PORT, HTTP_PORT
 
 CAPTURE_POINTS = {
     CLIENT: "sender",
@@ -30,8 +30,7 @@ CAPTURE_POINTS = {
 """Capture points by their names in a scenario; that within a guest that receives is not judged."""
 DECLARED = {"inside": "sender"}
 """What a capture is said to be taken at, where that is not its name."""
-PORT = 5001
-"""The port of the first workload."""
+PORT = BULK_PORT
 PORTS = frozenset({PORT, HTTP_PORT})
 _ADDED = frozenset(field.name for field in schemas.VERDICT_FIELDS)
 _TIMES = ("busy_ns", "receive_window_limited_ns", "send_buffer_limited_ns")

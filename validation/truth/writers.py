@@ -18,7 +18,8 @@ from validation.truth.scenario import CLIENT, FILES, OTHER, ROUTER, SERVER, TRAN
 Parameters: TypeAlias = Mapping[str, Any]
 Write: TypeAlias = Callable[[Values, Network, Parameters, Random], None]
 
-HTTP_PORT = 8080
+BULK_PORT, HTTP_PORT = 5001, 8080
+"""The port of the first workload, and that of the server of requests."""
 
 
 # Links.
@@ -49,6 +50,34 @@ def bursty_loss(values: Values, network: Network, dose: Parameters, random: Rand
         "in_bad": "50%",
     }
     _some_wire(values, random)["up"] = {"loss": loss}
+
+
+def ecn_marks(values: Values, network: Network, dose: Parameters, random: Random) -> None:
+    """Both kernels use ECN, and the receiver's marks packets that may be marked (RFC 3168).
+
+    The emulator does not mark. The marks are set behind the receiver's capture, which sees only
+    what the receiver makes of them.
+    """
+    mark = (
+        f"iptables -t mangle -A PREROUTING -p tcp --dport {BULK_PORT} -m ecn --ecn-ip-ect 2 "
+        f"-m statistic --mode random --probability {dose['probability']} -j TOS --or-tos 0x03"
+    )
+    use = "sysctl -qw net.ipv4.tcp_ecn=1"
+    for host, command in ((CLIENT, use), (SERVER, f"{use} && {mark}")):
+        _prepared(values, network, host, command)
+
+
+def _prepared(values: Values, network: Network, host: str, command: str) -> None:
+    """A shell command on a host, done before the transfer begins."""
+    seconds = network.seconds + 1
+    values["duration"] = f"{seconds:g}s"
+    values["workload"][TRANSFER] |= {"start": "500ms", "duration": f"{network.seconds:g}s"}
+    values["workload"][f"prepare-{host}"] = {
+        "kind": "command",
+        "host": host,
+        "command": ["sh", "-c", f"{command} && exec sleep {seconds:g}"],
+        "duration": f"{seconds + 1:g}s",
+    }
 
 
 def policer(values: Values, network: Network, dose: Parameters, random: Random) -> None:
@@ -185,15 +214,7 @@ def own_qdisc(values: Values, network: Network, dose: Parameters, random: Random
             f"tc class add dev eth0 parent 1: classid 1:1 htb {bucket}"
         ),
     }[dose["qdisc"]]
-    seconds = network.seconds + 1
-    values["duration"] = f"{seconds:g}s"
-    values["workload"][TRANSFER] |= {"start": "500ms", "duration": f"{network.seconds:g}s"}
-    values["workload"]["qdisc"] = {
-        "kind": "command",
-        "host": CLIENT,
-        "command": ["sh", "-c", f"{add} && exec sleep {seconds:g}"],
-        "duration": f"{seconds + 1:g}s",
-    }
+    _prepared(values, network, CLIENT, add)
 
 
 _OWN_BURST = "16kb"

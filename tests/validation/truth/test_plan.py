@@ -25,6 +25,7 @@ PLAN = Plan(1)
 HOURS, AROUND_SECONDS = 8.0, 3.0
 BROUGHT = frozenset(
     {
+        "mark_limited",
         "peer_limited",
         "rate_changed",
         "receiver_stalled",
