@@ -26,6 +26,7 @@ class Family:
     """A sort of network.
 
     ``rates`` in Mbit/s, ``trips`` (round trips) in ms, ``queues`` in bandwidth-delay products;
+    ``disciplines`` are drawn evenly, so that one may be named twice;
     ``jitter`` is the largest deviation of the delay as a share of the round trip. ``near`` is the
     share of the delay before the router, ``narrow`` the links that may be the bottleneck.
     """
@@ -64,11 +65,11 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         name="campus",
         half="development",
-        words="a well-kept network whose router runs CoDel",
+        words="a well-kept network whose routers run CoDel or RED",
         rates=(20, 50),
         trips=(10, 20),
         queues=(2, 4),
-        disciplines=("codel",),
+        disciplines=("codel", "codel", "red"),
         near=(0.3, 0.5),
     ),
     Family(
@@ -122,7 +123,7 @@ FAMILIES: tuple[Family, ...] = (
         rates=(8, 30, 60),
         trips=(15, 40),
         queues=(2.5, 3.5),
-        disciplines=("red", "codel"),
+        disciplines=("red", "red", "codel"),
         near=(0.4, 0.6),
     ),
     Family(

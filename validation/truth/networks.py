@@ -28,11 +28,12 @@ CLAMPED_SHARE = 0.3
 LEAST_WINDOW_BYTES = 16_384
 SHALLOW_PATHS = 0.3
 """A queue that holds no more of the bandwidth-delay product than this is shallow."""
+SHALLOW_SECONDS, MOST_SHALLOW_PACKETS = 16.0, 220
 LEAST_QUEUE_PACKETS, LEAST_SHALLOW_PACKETS = 24, 4
 CODEL_TARGET_MS, CODEL_INTERVAL_MS = 5, 100
 RED_LOW_SHARE, RED_HIGH_SHARE = 0.2, 0.6
 """Marks of a RED queue, as shares of what it holds at most."""
-STRETCHES, MOST_SECONDS = (*(1,) * 18, 2, 6), 30.0
+STRETCHES, MOST_SECONDS = (*(1,) * 30, 2, 7), 30.0
 """Most transfers are as short as they may be; some are long."""
 STARTING_SHARE = 0.15
 """Slow start may take this much of a transfer that is to be limited by its link."""
@@ -200,6 +201,12 @@ def _window(random: Random, family: Family) -> Network | None:
 
 def _link(random: Random, family: Family) -> Network | None:
     network = _common(random, "link", family)
+    if network.queue_paths <= SHALLOW_PATHS:
+        # The end of slow start overflows such a queue, and a window grows back slowly.
+        packets = network.path_bytes / PACKET_BYTES
+        if network.congestion_control != "bbr" and packets > MOST_SHALLOW_PACKETS:
+            return None
+        network = replace(network, seconds=max(network.seconds, SHALLOW_SECONDS))
     starting = rounds_to_fill(network) * network.round_trip_ms / 1e3
     return network if starting <= STARTING_SHARE * network.seconds else None
 

@@ -97,7 +97,8 @@ def _families() -> str:
             _list(one.rates),
             _list(one.trips),
             _list(one.queues),
-            ", ".join(one.disciplines) + (f", jitter {one.jitter:.0%}" if one.jitter else ""),
+            ", ".join(dict.fromkeys(one.disciplines))
+            + (f", jitter {one.jitter:.0%}" if one.jitter else ""),
         )
         for one in FAMILIES
     ]
