@@ -67,7 +67,16 @@ def tables(directory: Path, files: dict[str, bytes], workers: int = 1) -> dict[s
     capture.write(directory / "tables")
     return {
         name: (directory / "tables" / f"{name}.parquet").read_bytes()
-        for name in ("connections", "transfers", "skips", "rtt", "spacing", "segments")
+        for name in (
+            "connections",
+            "transfers",
+            "phases",
+            "exchanges",
+            "skips",
+            "rtt",
+            "spacing",
+            "segments",
+        )
     }
 
 

@@ -117,7 +117,8 @@ def about(step: Step) -> Row:
             return row | {
                 "name": one.name,
                 "kind": one.kind,
-                "is_odd": one.is_odd,
+                # Rows of earlier plans were split by the oddness of a seed.
+                "is_odd": one.half == "development",
                 "dose": step.dose,
                 "watched": step.watched,
             }

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, TypeAlias
 
-from validation.truth.kinds import UNDISTURBED
+from validation.truth.families import HALVES, Half
 from validation.truth.networks import Network
 from validation.truth.plan import Plan, Planned
 from validation.truth.scenario import CLIENT, Values, toml
@@ -23,7 +23,8 @@ KINDS = ("freeze", "quota", "spinner")
 FREEZES = ("5ms/50ms", "35ms/50ms", "140ms/200ms", "100ms/1s", "800ms/1s")
 """Of the stops in `make truth` those that differ most; quotas and spinners are all done."""
 UNDISTURBED_TRANSFERS = 4
-"""Of each watcher; half of them with odd seeds."""
+"""Of each watcher; half of them of each half of the families."""
+UNDISTURBED = "undisturbed-window"
 SECONDS = 4
 DISTURBED = {"start": "1s", "duration": "2s"}
 WAKEUP_MS = 5
@@ -150,7 +151,7 @@ def _accuracies(seed: int, number: int) -> list[Accuracy]:
 
 
 def _transfers(seed: int) -> list[Transfer]:
-    """An odd and an even one of every dose, shuffled, each by both watchers.
+    """One of each half of every dose, shuffled, each by both watchers.
 
     Which of the two comes first changes in turn.
     """
@@ -169,10 +170,10 @@ def _chosen(plan: Plan) -> Iterator[Planned]:
 
     Then undisturbed ones on the same networks.
     """
-    found: dict[tuple[str, Any, bool], list[Planned]] = {}
+    found: dict[tuple[str, Any, Half], list[Planned]] = {}
     for one in plan.transfers:
         if one.kind in KINDS and one.network.rate_megabits <= MOST_MEGABITS and _is_wanted(one):
-            found.setdefault((one.kind, one.dose, one.is_odd), []).append(one)
+            found.setdefault((one.kind, one.dose, one.half), []).append(one)
     random = Random(f"{plan.seed} chosen")
     chosen = [random.choice(some) for some in found.values()]
     yield from chosen
@@ -185,12 +186,12 @@ def _is_wanted(one: Planned) -> bool:
 
 
 def _undisturbed(plan: Plan, networks: set[Network]) -> Iterator[Planned]:
-    """Each on a network of its own, odd and even seeds in turn."""
+    """Each on a network of its own, the halves in turn."""
     used: set[Network] = set()
     for one in plan.transfers:
-        is_turn = one.is_odd == (len(used) % 2 == 0)
+        is_turn = one.half == HALVES[len(used) % len(HALVES)]
         if (
-            one.kind == UNDISTURBED["window"]
+            one.kind == UNDISTURBED
             and one.network in networks
             and one.network not in used
             and is_turn

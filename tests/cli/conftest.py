@@ -147,6 +147,14 @@ class Engine:
         ]
         return Stream(pa.Table.from_pylist(rows, schema=SCHEMAS["connections"]), self.batch)
 
+    @property
+    def phases(self) -> Stream:
+        return Stream(SCHEMAS["phases"].empty_table(), self.batch)
+
+    @property
+    def exchanges(self) -> Stream:
+        return Stream(SCHEMAS["exchanges"].empty_table(), self.batch)
+
 
 @dataclass(frozen=True)
 class Ended:

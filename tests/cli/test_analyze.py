@@ -161,7 +161,7 @@ def test_out_writes_every_table_with_units_and_meanings(
 ) -> None:
     out = tmp_path / "tables"
     assert run(mixed, "analyze", "x.pcap", "--out", str(out), "--csv").code == 0
-    names = ["connections", "findings", "skips", "transfers"]
+    names = ["connections", "exchanges", "findings", "phases", "skips", "transfers"]
     assert sorted(path.name for path in out.iterdir()) == sorted(
         [f"{name}.{kind}" for name in names for kind in ("csv", "parquet")] + ["trustbed.json"]
     )
@@ -201,7 +201,9 @@ def test_the_manifest_states_what_made_the_tables(run: Run, mixed: object, tmp_p
     }
     assert manifest["files"] == [
         "connections.parquet",
+        "exchanges.parquet",
         "findings.parquet",
+        "phases.parquet",
         "skips.parquet",
         "transfers.parquet",
     ]

@@ -110,7 +110,9 @@ def test_tables_are_the_same_bytes_for_any_number_of_workers(quota: Path, tmp_pa
     names = sorted(path.name for path in (tmp_path / "1").iterdir())
     assert {name.partition(".")[0] for name in names} == {
         "connections",
+        "exchanges",
         "findings",
+        "phases",
         "rtt",
         "segments",
         "skips",

@@ -239,6 +239,8 @@ def test_a_recording_has_every_table(quota: Capture) -> None:
     assert quota.tables == (
         "connections",
         "transfers",
+        "phases",
+        "exchanges",
         "findings",
         "skips",
         "rtt",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from trustbed.diagnose import Evidence, Finding
+from trustbed.diagnose.time_budget import STATES
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -89,10 +90,9 @@ def row() -> dict[str, Any]:
         "loss_rate_genuine": 0.0,
         "loss_events": 0,
         "app_limited_fraction": 0.0,
-        "share_application": 0.0,
-        "share_receiver_window": 0.9,
-        "share_loss_recovery": 0.0,
-        "share_host": 0.03,
+        **dict.fromkeys((f"share_{state}" for state in STATES), 0.0),
+        "share_window": 0.9,
+        "share_idle_sender": 0.03,
         "share_path": 0.07,
         "slow_start": False,
         "too_short": False,

@@ -22,6 +22,7 @@ from trustbed.diagnose.host import HostEvidence
 from trustbed.diagnose.judge import judge_row
 from trustbed.diagnose.quality import UNTOUCHED
 from trustbed.diagnose.rules import RULES, STAGES
+from trustbed.diagnose.time_budget import Shares
 
 
 @pytest.fixture
@@ -181,12 +182,18 @@ def test_nothing_is_unknown_where_nothing_is_missing(healthy: Evidence) -> None:
 
 
 def test_a_row_is_explained_like_its_evidence(row: dict[str, Any], healthy: Evidence) -> None:
-    assert explain_row(row, {}) == explain(healthy, quality=Quality(at="sender"))
+    assert explain_row(row, {}) == explain(
+        healthy, quality=Quality(at="sender"), shares=Shares.from_transfer(row)
+    )
     bulk = explain_row({**row, "window_estimated": True}, {}, workload="bulk", capacity=20e6)
     capacity = replace(
         healthy, workload="bulk", capacity_bytes_per_second=2.5e6, capacity_source="given"
     )
-    assert bulk == explain(capacity, quality=Quality(window_estimated=True, at="sender"))
+    assert bulk == explain(
+        capacity,
+        quality=Quality(window_estimated=True, at="sender"),
+        shares=Shares.from_transfer(row),
+    )
 
 
 def test_a_row_is_explained_with_what_is_known_of_its_host(row: dict[str, Any]) -> None:

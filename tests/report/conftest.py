@@ -16,6 +16,7 @@ import pytest
 
 from tests.report import burst_reference as reference
 from tests.report import burst_traffic
+from trustbed.diagnose.time_budget import STATES
 from trustbed.report.transfer.model import Capture, Input, Page, Provenance
 from trustbed.report.transfer.overview import Overview
 from trustbed.report.transfer.selection import CHARTED
@@ -135,6 +136,11 @@ def _stretch(
     }
 
 
+def spent(**shares: float) -> dict[str, float]:
+    """The columns of a time budget with these shares, and nothing in every other state."""
+    return {f"share_{state}": shares.get(state, 0.0) for state in STATES}
+
+
 def make_transfer(name: str = "1.0", **given: object) -> dict[str, Any]:
     """A row of the transfers table as JSON carries it, judged ``trust``.
 
@@ -166,7 +172,7 @@ def make_transfer(name: str = "1.0", **given: object) -> dict[str, Any]:
         "throughput_bytes_per_second": 2.7e6,
         "expected_bytes_per_second": 2.8e6,
         "expected_ratio": 2.7 / 2.8,
-        "loss_rate_genuine": 0.0,
+        "loss": 0.0,
         "long_pause_fraction": 0.0,
         "spacing_max_seconds": 0.009,
         "idle_open_window_fraction": 0.05,
@@ -182,11 +188,7 @@ def make_transfer(name: str = "1.0", **given: object) -> dict[str, Any]:
         "pipe_full": 0.9,
         "capacity_bytes_per_second": None,
         "capacity_source": None,
-        "share_path": 0.05,
-        "share_receiver_window": 0.9,
-        "share_loss_recovery": 0.0,
-        "share_application": 0.0,
-        "share_host": 0.05,
+        **spent(path=0.05, window=0.9, idle_sender=0.05),
         "cause": "window_limited",
         "confidence": 0.99,
         "verdict": "trust",
@@ -203,8 +205,7 @@ PAUSED = {
     "throughput_bytes_per_second": 1.2e6,
     "expected_ratio": 1.2 / 2.8,
     "idle_open_window_fraction": 0.8,
-    "share_host": 0.8,
-    "share_receiver_window": 0.15,
+    **spent(path=0.05, window=0.15, idle_sender=0.8),
     "cause": "host_scheduling",
     "confidence": 0.9,
     "verdict": "discard",
@@ -327,7 +328,7 @@ def side_by_side() -> Page:
         "cause": "network_loss",
         "verdict": "review",
         "headline": "slowed by packet loss",
-        "loss_rate_genuine": 0.02,
+        "loss": 0.02,
     }
     lossy = make_capture(
         make_transfer(retransmitted_packets=40, **lost),

@@ -281,8 +281,8 @@ def test_there_is_no_close_up_without_a_stretch_or_a_yardstick(
 
 def test_all_charts_of_a_transfer_come_in_their_order(series: Make, transfer: Make) -> None:
     every = [
-        "close_up",
         "time_sequence",
+        "close_up",
         "throughput",
         "round_trip",
         "outstanding",
@@ -319,13 +319,8 @@ def test_a_small_chart_has_no_titles_and_the_axis_it_is_given(series: Make) -> N
 
 
 def test_shares_leave_out_what_is_unknown(transfer: Make) -> None:
-    spec = charts.shares([transfer("1.0", share_host=None)])
-    assert {row["limit"] for row in spec["datasets"]["shares"]} == {
-        "path",
-        "receiver's window",
-        "loss recovery",
-        "application",
-    }
+    spec = charts.shares([transfer("1.0", share_idle_sender=None)])
+    assert {row["state"] for row in spec["datasets"]["shares"]} == {"path", "receive window full"}
 
 
 @pytest.mark.parametrize("name", OVER_TIME)

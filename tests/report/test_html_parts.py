@@ -33,7 +33,7 @@ def rows_of(transfer: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("term", "column", "limit"),
     [
-        ("Loss", "loss_rate_genuine", "loss_decisive"),
+        ("Loss", "loss", "loss_decisive"),
         ("Idle with open window", "idle_open_window_fraction", "idle_open_window_fraction"),
         ("Pauses longer than the RTT", "long_pause_fraction", "long_pause_fraction"),
         ("Window closed", "window_closed", "window_closed"),
@@ -84,7 +84,7 @@ def test_evidence_rows_are_the_same_whatever_is_known(transfer: Make) -> None:
 def test_scales_stay_within_their_box(transfer: Make) -> None:
     wild = transfer(
         expected_ratio=9.0,
-        loss_rate_genuine=1.0,
+        loss=1.0,
         rtt_path_seconds=9.0,
         idle_open_window_fraction=1.0,
     )
@@ -184,7 +184,7 @@ def test_captions_state_numbers_and_what_they_do_not_know(
 ) -> None:
     row = transfer(expected_ratio=0.1, expected_bytes_per_second=27e6)
     assert {
-        "too steep": captions.time_sequence(row),
+        "too steep": captions.time_sequence(row, {}),
         "no queue": captions.round_trip(transfer(), THRESHOLDS),
         "a queue": captions.round_trip(transfer(rtt_path_seconds=0.03), THRESHOLDS),
         "no round trip": captions.round_trip(transfer(rtt_path_seconds=None), THRESHOLDS),

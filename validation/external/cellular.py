@@ -35,6 +35,7 @@ KIND: Final = "cellular"
 ACCEPTED: Final = ("bandwidth_limited", "network_congestion", "rate_changed")
 VERDICTS: Final = ("trust", "review")
 SEEDS: Final = tuple(range(1, 9))
+FAMILY: Final = "mobile"
 TRANSFER_SECONDS: Final = 15.0
 TRACE_SECONDS: Final = 40
 PACKET_BITS: Final = 1504 * 8
@@ -104,6 +105,7 @@ def trace(cell: Cell, seed: int, seconds: int = TRACE_SECONDS) -> list[int]:
 def scenario(cell: Cell, seed: int, file: str) -> str:
     """The scenario of a bulk transfer over the link, as text."""
     network = Network(
+        family=FAMILY,
         rate_megabits=cell.rate_megabits,
         round_trip_ms=cell.round_trip_ms,
         limit="link",

@@ -4,9 +4,10 @@ Transfers whose limiting cause is known because it was made, judged as anybody's
 
 The parts, in the order in which a transfer meets them:
 
-- `networks`: the undisturbed networks that everything happens on, and what limits a transfer there;
-- `kinds`, `disturbances`, `writers`: the kinds of disturbance and which verdicts are right for each
-  (the table in docs/validation.md), their doses, and how they are written into a
+- `families`, `networks`: the undisturbed networks that everything happens on, in families, and what
+  limits a transfer there;
+- `kinds`, `disturbances`, `writers`, `programs`: the kinds of disturbance and which verdicts are
+  right for each (the table in docs/validation.md), their doses, and how they are written into a
   scenario;
 - `pools`, `plan`: which networks there are and which transfers are made, in which order, all of it
   decided by one seed;
@@ -18,9 +19,10 @@ The parts, in the order in which a transfer meets them:
 - `judged`: the verdicts on the stored rows; computed again whenever the rules have changed;
 - `score`, `intervals`, `calibration`, `kernel`: how often they are right, and how sure of it one
   can be;
+- `looks`, `published`: every look at the half that is reported, and the rows that were scored;
 - `text`, `page`, `pictures`, `command`: the result, shown.
 
 Bias: a disturbance that cannot be made on this machine is reported as not made and counts for
-nothing. Rules may be developed on transfers of odd seeds only; what the page states is of even
-seeds.
+nothing. Rules may be developed on transfers of one half of the families only; what the page states
+is of the other.
 """

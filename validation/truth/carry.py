@@ -26,7 +26,7 @@ from validation.truth.calm import Calm
 from validation.truth.measured import measured
 from validation.truth.networks import Network
 from validation.truth.plan import Planned
-from validation.truth.scenario import ROUTER, toml, undisturbed
+from validation.truth.scenario import PROGRAMS, ROUTER, toml, undisturbed
 
 MADE, NOT_MADE, INVALID, FAILED = "made", "not made", "invalid", "failed"
 ATTEMPTS = 2
@@ -45,7 +45,10 @@ def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None =
     about = description(planned)
     with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as subdirectory:
         file = Path(subdirectory) / "transfer.toml"
-        file.write_text(planned.scenario(middle=captures_in_the_middle()), encoding="utf-8")
+        text = planned.scenario(middle=captures_in_the_middle())
+        file.write_text(text.replace("PROGRAMS/", f"{PROGRAMS}/"), encoding="utf-8")
+        for name, content in planned.files.items():
+            (file.parent / name).write_text(content, encoding="utf-8")
         found: Stored = {}
         for attempt in range(ATTEMPTS):
             before = dict(calm.wait()) if calm else {}
@@ -149,7 +152,12 @@ def _keep(captures: Path, target: Path) -> None:
 def captures_in_the_middle() -> bool:
     """Whether scenarios can name a router as a capture point."""
     network = Network(
-        rate_megabits=10, round_trip_ms=10, limit="link", congestion_control="cubic", seconds=1
+        family="office",
+        rate_megabits=10,
+        round_trip_ms=10,
+        limit="link",
+        congestion_control="cubic",
+        seconds=1,
     )
     with tempfile.TemporaryDirectory(prefix="trustbed-truth-") as subdirectory:
         file = Path(subdirectory) / f"{ROUTER}.toml"

@@ -19,6 +19,7 @@ _BY_KIND = {one.kind: one for one in DISTURBANCES}
 def _network(limit: Limit, **more: Any) -> Network:  # noqa: ANN401 - fields of a network
     """20 Mbit/s and 20 ms: 50 000 bytes fit into the path."""
     values: Mapping[str, Any] = {
+        "family": "wireless",
         "rate_megabits": 20,
         "round_trip_ms": 20,
         "limit": limit,

@@ -1,12 +1,15 @@
 """`python -m validation truth`: transfers of known cause, and how often their verdict is right.
 
-python -m validation truth               all of it, at most three hours; resumes where it stopped
+python -m validation truth               all of it, some eight hours; resumes where it stopped
 python -m validation truth --minutes 10  a part that has all kinds in proportion
 python -m validation truth --retry       repeat what was invalid
 python -m validation truth --only loss   kinds whose name contains this
 python -m validation truth --score-only  no new transfers: judge the stored ones with today's rules
-python -m validation truth --fit         no new transfers: fit the confidence of each score to odd
-                                         seeds and write it into the package
+python -m validation truth --rows        no new transfers: judge the published rows
+python -m validation truth --score-only --half report --document
+                                         a look at the families that are reported: it is logged
+python -m validation truth --fit         no new transfers: fit the confidence of each score to the
+                                         development families and write it into the package
 """
 
 from __future__ import annotations
@@ -18,25 +21,26 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from datetime import UTC, datetime
 from pathlib import Path
 
 from validation import captures, sections
 from validation.ending import ending_in_order
-from validation.truth import fit, page, pictures, text
+from validation.truth import fit, looks, page, pictures, published, text
 from validation.truth.calm import ALLOWANCE_SECONDS, Calm, Senses
 from validation.truth.carry import FAILED, MADE, NOT_MADE, Stored, carry_out
 from validation.truth.kinds import KINDS
 from validation.truth.measured import again
 from validation.truth.plan import ROUNDS, Plan, Planned
 from validation.truth.progress import Progress
-from validation.truth.result import Result
+from validation.truth.result import SELECTIONS, Result
 from validation.truth.store import Store, StoreError
 
 SECTION = "truth"
 COMMAND = "make truth"
 MINUTE = 60.0
-UNSEEN = 2
-"""The rules were made on odd seeds of plan 1, and mistakes on its even ones have been read."""
+SEED = 3
+"""Of every plan so far: no transfer of plans 1 and 2 is made again."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -52,12 +56,12 @@ def main(words: Sequence[str]) -> int:
     try:
         failed = (
             0
-            if options.score_only or options.again or options.fit
+            if options.score_only or options.again or options.fit or options.rows
             else _make(Plan(options.seed), store, options)
         )
         if options.again:
             _measure_again(store)
-        result = Result.of(store)
+        result = published.read(options.rows) if options.rows else Result.of(store)
     except StoreError as error:
         print(f"error: {error}", file=sys.stderr)
         print(f"hint: {error.hint}", file=sys.stderr)
@@ -89,11 +93,14 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--seed",
         type=int,
-        default=UNSEEN,
+        default=SEED,
         help="seed of all transfers; a directory holds those of one seed (default: %(default)s)",
     )
     parser.add_argument(
-        "--seeds", choices=("odd", "even", "all"), default="all", help="which transfers to make"
+        "--make",
+        choices=tuple(SELECTIONS),
+        default="all",
+        help="families of networks on which transfers are made (default: all)",
     )
     parser.add_argument(
         "--only",
@@ -136,7 +143,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--fit",
         action="store_true",
-        help="make nothing: fit the confidence of each score to odd seeds, and write it",
+        help="make nothing: fit the confidence of each score to the development families",
     )
     parser.add_argument(
         "--seen",
@@ -146,13 +153,34 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         help="leave transfers that rules were developed on out of the fit (repeatable)",
     )
     parser.add_argument(
-        "--report",
-        choices=("odd", "even", "all"),
-        default="even",
-        help="which transfers to score (default: even)",
+        "--half",
+        choices=tuple(SELECTIONS),
+        default=fit.HALF,
+        help=(
+            "families to score; every look at those that are reported is logged in "
+            f"{looks.FILE.name} (default: %(default)s)"
+        ),
     )
     parser.add_argument(
-        "--document", action="store_true", help="write the result into docs/validation.md"
+        "--rows",
+        type=Path,
+        nargs="?",
+        const=published.DIRECTORY,
+        metavar="DIRECTORY",
+        help="judge published rows instead of a directory of transfers",
+    )
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="write the scored rows, without packets, as Parquet into the repository",
+    )
+    parser.add_argument(
+        "--document",
+        action="store_true",
+        help=(
+            "write the result into docs/validation.md, once the plan is complete (or with --half "
+            "report, whatever there is)"
+        ),
     )
     parser.add_argument(
         "--table",
@@ -179,7 +207,7 @@ def _chosen(plan: Plan, options: argparse.Namespace) -> Iterator[Planned]:
     chosen = [
         one
         for one in plan.transfers
-        if (options.seeds == "all" or one.is_odd == (options.seeds == "odd"))
+        if options.make in ("all", one.half)
         and (not options.only or any(name in one.kind for name in options.only))
     ]
     return plan.order(chosen)
@@ -233,7 +261,7 @@ def _make(plan: Plan, store: Store, options: argparse.Namespace) -> int:
     progress = Progress(missing, minutes=options.minutes)
     for one in planned:
         if one.name in settled:
-            progress.on_settled(is_odd=one.is_odd, outcome=settled[one.name])
+            progress.on_settled(half=one.half, outcome=settled[one.name])
     making = _Making(store, progress, options)
     with ending_in_order():
         for number in range(ROUNDS):
@@ -298,10 +326,13 @@ def _fit(result: Result, seen: Sequence[Path]) -> int:
     sys.stdout.write(f"{words}\n")
     if not given:
         print(
-            "error: nothing to fit to: no answer about an unseen transfer with an odd seed counts",
+            "error: nothing to fit to: no answer about an unseen transfer of the development "
+            "families counts",
             file=sys.stderr,
         )
-        print("hint: make some first: python -m validation truth --seeds odd", file=sys.stderr)
+        print(
+            "hint: make some first: python -m validation truth --make development", file=sys.stderr
+        )
         return 2
     sys.stdout.write(fit.report(given))
     fit.write(given)
@@ -313,15 +344,28 @@ def _fit(result: Result, seen: Sequence[Path]) -> int:
 
 
 def _show(result: Result, options: argparse.Namespace) -> None:
-    sys.stdout.write(text.render(result, options.report))
-    target = options.json or options.directory / "result.json"
+    half, is_documented = options.half, options.document
+    if is_documented and half == fit.HALF:
+        half = looks.HALF if result.is_complete else half
+        is_documented = result.is_complete
+    sys.stdout.write(text.render(result, half))
+    target = options.json or (options.rows or options.directory) / "result.json"
     target.write_text(
-        json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        json.dumps(result.as_json(half), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
+    if half != fit.HALF:
+        _log(result)
     if options.wrong is not None:
-        options.wrong.write_text(text.wrong_answers(result, options.report), encoding="utf-8")
-    if options.document:
-        sections.write(_document(), SECTION, COMMAND, page.render(result))
+        options.wrong.write_text(text.wrong_answers(result, half), encoding="utf-8")
+    if options.publish:
+        published.write(result)
+    if options.document and not is_documented:
+        print(
+            "the plan is not complete: the families that are reported are not looked at yet",
+            file=sys.stderr,
+        )
+    if is_documented:
+        sections.write(_document(), SECTION, COMMAND, page.render(result, looks.read()))
         pictures.write(
             pictures.pictures(result, page.REPORTED), _document().parent / page.DIRECTORY
         )
@@ -331,6 +375,14 @@ def _show(result: Result, options: argparse.Namespace) -> None:
             f"{not_made} transfers could not be made here; the result gives the reasons",
             file=sys.stderr,
         )
+
+
+def _log(result: Result) -> None:
+    """A look at the report half, unless the last was the same."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    look = looks.Look.of(result, date=now, commit=looks.commit(captures.project()))
+    if looks.record(look):
+        print(f"logged in {looks.FILE.name}: a look at the report half", file=sys.stderr)
 
 
 def _document() -> Path:

@@ -5,7 +5,8 @@ with it. Transfers whose path was disturbed besides, and those that have no twin
 compare with; they are counted and left out.
 
 Does not choose: the conditions under which an estimate is made are those of
-:mod:`trustbed.diagnose.compensation`, which were fixed on odd seeds, as its interval was.
+:mod:`trustbed.diagnose.compensation`, which were fixed on the odd seeds of plan 2, as its interval
+was.
 
 Bias: twins differ by some percent among themselves, so no estimate can be better than that; and
 many transfers share a network, so the intervals of the shares are rather too narrow.
@@ -21,6 +22,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from trustbed.diagnose.compensation_table import NEAR
+from validation.truth.intervals import wilson
 from validation.truth.judged import Answer
 from validation.truth.labels import throughput
 from validation.truth.score import Share
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 ENDS = frozenset(
     {
         *("quota", "spinner", "freeze", "guest-quota", "guest-spinner", "guest-freeze"),
-        *("slow-reader", "bursty-writer", "send-buffer"),
+        *("slow-reader", "bursty-writer", "long-bursts", "send-buffer"),
     }
 )
 """Kinds that leave the path unchanged: their twins show what it would have given."""
@@ -160,7 +162,7 @@ def accuracy(found: Sequence[Guess]) -> Accuracy:
         available=len(errors),
         within=_within(errors),
         median_error=median(errors) if errors else None,
-        covered=Share(hits=sum(guess.is_covered for guess in made), of=len(made)),
+        covered=_independent(sum(guess.is_covered for guess in made), len(made)),
         removed_within=_within(removed),
         central=_central([1 / (1 + error) for error in errors]),
         why_not=_reasons(guess.why_not for guess in comparable if guess.why_not),
@@ -168,7 +170,7 @@ def accuracy(found: Sequence[Guess]) -> Accuracy:
 
 
 def _within(errors: Sequence[float]) -> Share:
-    return Share(hits=sum(abs(error) <= NEAR for error in errors), of=len(errors))
+    return _independent(sum(abs(error) <= NEAR for error in errors), len(errors))
 
 
 def _central(ratios: Sequence[float]) -> tuple[float, float] | None:
@@ -187,3 +189,7 @@ def _reasons(words: Iterable[str]) -> tuple[tuple[str, int], ...]:
     """Each reason without the figure in brackets behind it, the most frequent first."""
     counted = Counter(each.partition(" (")[0] for each in words)
     return tuple(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _independent(hits: int, of: int) -> Share:
+    return Share(hits=hits, of=of, interval=wilson(hits, of))

@@ -15,23 +15,29 @@ at the cost, not at the dose.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from validation.truth import writers
 from validation.truth.networks import Limit
+from validation.truth.scenario import SERVER
 from validation.truth.writers import Parameters, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
-    """A kind, its doses, its networks, and how many transfers of it a whole run has (even)."""
+    """A kind, its doses, its networks, and how many transfers of it a whole run has.
+
+    ``transfers`` is even: half of them are made on each half of the families.
+    """
 
     kind: str
     transfers: int
     limits: tuple[Limit, ...]
     doses: tuple[Parameters, ...]
     write: Write
-    guest: bool = False
+    guest: Literal["sender", "receiver"] | None = None
+    """Which host is to be a guest."""
+    least_rate_megabits: float = 0.0
     least_trip_ms: float = 0.0
     most_trip_ms: float = 1e9
     small_buffer: bool = False
@@ -113,6 +119,14 @@ _PATHS = (
         writers.bursty_loss,
     ),
     _row(
+        "ecn-marks",
+        28,
+        _LINK,
+        _doses(probability=(0.003, 0.01, 0.03)),
+        writers.ecn_marks,
+        most_trip_ms=100,
+    ),
+    _row(
         "cross-greedy",
         24,
         _BOTH,
@@ -139,7 +153,7 @@ _PATHS = (
     ),
     _row(
         "shaper-burst",
-        24,
+        32,
         _LINK,
         (
             *_doses(share=(0.2, 0.4, 0.6), burst_share=(0.15, 0.3, 0.6)),
@@ -157,7 +171,7 @@ _PATHS = (
     ),
     _row(
         "route-change",
-        24,
+        32,
         _WINDOW,
         _doses(trips=(1.05, 1.5, 2.5, 4.0)),
         writers.route_change,
@@ -165,6 +179,38 @@ _PATHS = (
         most_trip_ms=100,
     ),
     _row("outage", 24, _BOTH, _doses(lasts=("100ms", "1s", "2s")), writers.outage),
+    _row("far-outage", 16, _WINDOW, _doses(lasts=(13, 18, 26, 45)), writers.far_outage),
+    _row(
+        "rate-step",
+        48,
+        _LINK,
+        (
+            {"steps": ((0, 1.0), (0.5, 0.5))},
+            {"steps": ((0, 1.0), (0.4, 0.4))},
+            {"steps": ((0, 0.5), (0.5, 1.0))},
+            {"steps": ((0, 1.0), (0.35, 0.3), (0.7, 0.7))},
+        ),
+        writers.rate_step,
+        most_trip_ms=100,
+    ),
+    _row("cellular", 24, _LINK, _doses(spread=(0.15, 0.3, 0.5)), writers.cellular),
+    _row(
+        "second-flow",
+        32,
+        _LINK,
+        _doses(paths=(0.3, 0.6)),
+        writers.second_flow,
+        shared=True,
+        least_trip_ms=5,
+        most_trip_ms=100,
+    ),
+    _row(
+        "parallel-flows",
+        32,
+        _LINK,
+        _doses(flows=(4,), queue_paths=(0.15, 0.25, 0.5)),
+        writers.parallel_flows,
+    ),
     _row(
         "loss-and-queue",
         12,
@@ -186,8 +232,45 @@ _APPLICATIONS = (
         writers.bursty_writer,
     ),
     _row(
+        "long-bursts",
+        48,
+        _BOTH,
+        _doses(share=(0.6, 0.4, 0.9), pause_ms=(300, 800)),
+        writers.long_bursts,
+    ),
+    _row(
+        "small-writes",
+        32,
+        _LINK,
+        _doses(bytes=(1000, 2000, 4000), pause_ms=(5,), jitter=(0.2, 0.4)),
+        writers.small_writes,
+        least_rate_megabits=10,
+        most_trip_ms=20,
+    ),
+    _row(
+        "server-think",
+        32,
+        _BOTH,
+        _doses(server_ms=(50, 120, 300), seconds=(0.05, 0.2)),
+        writers.exchanges,
+    ),
+    _row(
+        "request-response",
+        48,
+        _BOTH,
+        _doses(client_ms=(50, 200, 1000), seconds=(0.05, 0.3)),
+        writers.exchanges,
+    ),
+    _row(
+        "own-qdisc",
+        48,
+        _BOTH,
+        _doses(share=(0.25, 0.6), qdisc=("tbf", "htb")),
+        writers.own_qdisc,
+    ),
+    _row(
         "send-buffer",
-        24,
+        32,
         _BOTH,
         _doses(paths=(0.15, 0.4, 0.8, 2.0)),
         writers.send_buffer,
@@ -195,7 +278,7 @@ _APPLICATIONS = (
     ),
     _row(
         "delayed-ack",
-        16,
+        28,
         _WINDOW,
         _doses(delayed=("always",)),
         writers.delayed_ack,
@@ -207,7 +290,7 @@ _PROCESSES = (
     _row(
         "freeze",
         128,
-        _WINDOW,
+        _BOTH,
         _stops(
             "5ms/50ms",
             "35ms/50ms",
@@ -253,10 +336,36 @@ _PROCESSES = (
     ),
 )
 
+_RECEIVERS = (
+    _row(
+        "receiver-stopped",
+        48,
+        _WINDOW,
+        _stops("80ms/200ms", "140ms/200ms", "300ms/400ms", "500ms/1s"),
+        writers.fault(kind="freeze", host=SERVER),
+    ),
+    _row(
+        "receiver-guest-quota",
+        48,
+        _WINDOW,
+        _shares("10%/10ms", "20%/100ms", "10%/50ms", "15%/20ms"),
+        writers.fault(kind="cpu-quota", host=SERVER),
+        guest="receiver",
+    ),
+    _row(
+        "receiver-guest-freeze",
+        48,
+        _BOTH,
+        _stops("35ms/50ms", "80ms/200ms", "140ms/200ms", "300ms/400ms"),
+        writers.fault(kind="freeze", host=SERVER),
+        guest="receiver",
+    ),
+)
+
 _MACHINES = (
     _row(
         "nic-stall",
-        14,
+        28,
         _WINDOW,
         (
             {"stalls": 1, "connections": 3},
@@ -268,8 +377,8 @@ _MACHINES = (
     ),
     _row(
         "guest-quota",
-        72,
-        _WINDOW,
+        120,
+        _BOTH,
         _shares(
             "10%/10ms",
             "90%/10ms",
@@ -281,20 +390,29 @@ _MACHINES = (
             "30%/20ms",
         ),
         writers.fault(kind="cpu-quota"),
-        guest=True,
+        guest="sender",
     ),
     _row(
         "guest-freeze",
-        72,
-        _WINDOW,
-        _stops("2ms/50ms", "140ms/200ms", "35ms/50ms", "70ms/100ms", "300ms/400ms", "500ms/1s"),
+        160,
+        _BOTH,
+        _stops(
+            "2ms/50ms",
+            "140ms/200ms",
+            "35ms/50ms",
+            "70ms/100ms",
+            "5ms/20ms",
+            "100ms/200ms",
+            "300ms/400ms",
+            "500ms/1s",
+        ),
         writers.fault(kind="freeze"),
-        guest=True,
+        guest="sender",
     ),
     _row(
         "guest-spinner",
-        30,
-        _WINDOW,
+        50,
+        _BOTH,
         _spins(
             "9ms/10ms realtime",
             "7ms/10ms realtime",
@@ -303,7 +421,7 @@ _MACHINES = (
             "90ms/100ms realtime",
         ),
         writers.fault(kind="spinner"),
-        guest=True,
+        guest="sender",
     ),
     _row(
         "guest-quota-and-loss",
@@ -311,8 +429,14 @@ _MACHINES = (
         _WINDOW,
         _doses(share=("10%", "20%"), loss=("0.3%", "1%")),
         writers.quota_and_loss,
-        guest=True,
+        guest="sender",
     ),
 )
 
-DISTURBANCES: tuple[Disturbance, ...] = (*_PATHS, *_APPLICATIONS, *_PROCESSES, *_MACHINES)
+DISTURBANCES: tuple[Disturbance, ...] = (
+    *_PATHS,
+    *_APPLICATIONS,
+    *_PROCESSES,
+    *_RECEIVERS,
+    *_MACHINES,
+)

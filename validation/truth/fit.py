@@ -1,7 +1,7 @@
 """Fits what a score is worth.
 
-From the answers about transfers of odd seeds to the table that the package states its confidence
-by.
+From the answers about transfers of the development families to the table that the package states
+its confidence by.
 
 For each capture point two things are fitted. The *curve*: the share of right answers at each
 score, whatever their kind, drawn towards the score itself and made to rise with it (isotonic
@@ -13,12 +13,12 @@ the capture, were right. `trustbed.diagnose.calibration` makes a confidence of t
 Right is what the score calls right: the cause is among the accepted ones. Left out are answers
 about slight and unclear disturbances, as everywhere in the score.
 
-The rules were developed with transfers of odd seeds in view, and are right about those more often
-than about others. So transfers that were looked at can be left out (`--seen`); what is stated is
-rather too high where they are not.
+The rules were developed with transfers of those families in view, and are right about them more
+often than about others. So transfers that were looked at can be left out (`--seen`); what is stated
+is rather too high where they are not.
 
-Whether the table is better than chance is tested within the odd seeds: a fifth of the networks at a
-time is left out, the table is fitted to the others, and what it states about those left out is
+Whether the table is better than chance is tested within those families: a fifth of the networks at
+a time is left out, the table is fitted to the others, and what it states about those left out is
 compared with what became of them. Transfers of one network stay together, because they are alike.
 This tells chance from knowledge, not how much the rules were made to fit. How many answers the
 prior weighs is not fitted.
@@ -53,7 +53,7 @@ from validation.truth.labels import network_of
 from validation.truth.result import VIEWS, Judged, Result, View
 from validation.truth.score import counted
 
-SEEDS = "odd"
+HALF = "development"
 FOLDS = 5
 TABLE = Path(trustbed.diagnose.__file__).with_name("calibration_table.py")
 _LIMITS = frozenset(limit.code for limit in LIMITS)
@@ -72,10 +72,10 @@ class Sample:
 
 
 def samples(result: Result) -> list[Sample]:
-    """Every answer of the odd seeds that counts, in the order of the store."""
+    """Every answer of the development families that counts, in the order of the store."""
     return [
         sample
-        for one in result.chosen(SEEDS)
+        for one in result.chosen(HALF)
         for view in VIEWS
         if (sample := _sample(one, view)) is not None
     ]
@@ -226,7 +226,7 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
     )
     yield '"""How many answers of each kind were right, and a score\'s worth, by capture point.'
     yield ""
-    yield "Transfers of odd seeds whose cause was made."
+    yield "Transfers for development whose cause was made."
     yield ""
     yield (
         f"Written by `python -m validation truth --fit` from {transfers} transfers. Do not edit. "

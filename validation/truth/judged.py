@@ -1,9 +1,9 @@
 """Judges stored transfers: anew each time, from the same numbers.
 
-Three captures are judged, each alone: at the sender, at the receiver, in the middle. For the
-capture alone nothing is declared. With the knowledge of the run, the sender's capture is judged as
-`trustbed run` judges it, with the declared workload, the sending kernel's counters of the socket
-and samples of the sending host.
+Every capture is judged alone: at the sender, at the receiver, in the middle, and within a guest
+that sends. For the capture alone nothing is declared. With the knowledge of the run, the sender's
+capture is judged as `trustbed run` judges it, with the declared workload, the sending kernel's
+counters of the socket and samples of the sending host.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 from trustbed.diagnose.calibration import CapturePoint
 from trustbed.diagnose.compensation import STALLS, Compensation, estimated
 from trustbed.diagnose.conditions import Case
-from trustbed.diagnose.diagnosis import Diagnosis, Shares, diagnose
+from trustbed.diagnose.diagnosis import Diagnosis, diagnose
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of, with_host
 from trustbed.diagnose.quality import CaptureQuality, Quality
 from trustbed.diagnose.thresholds import THRESHOLDS
+from trustbed.diagnose.time_budget import Shares
+from validation.truth.kinds import KINDS
 
 Stored = Mapping[str, Any]
 
@@ -28,6 +30,9 @@ Stored = Mapping[str, Any]
 class Answer:
     """An answer with its evidence.
 
+    ``causes`` are the names that it gives: one, or those of a set among which the packets do not
+    decide.
+
     ``point`` is the capture point whose validated transfers the confidence is based on.
 
     ``estimate`` exists for every transfer that is discarded for stalls of its host, even if it is
@@ -35,6 +40,7 @@ class Answer:
     """
 
     cause: str
+    causes: tuple[str, ...]
     verdict: str
     score: float
     confidence: float
@@ -65,11 +71,8 @@ def judge(stored: Stored, point: str, *, known: bool = False) -> Answer | None:
 
 
 def _workload(stored: Stored) -> Any:  # noqa: ANN401 - a literal
-    """The declared workload.
-
-    A program with pauses of its own is not declared at all.
-    """
-    return "unknown" if stored["kind"] == "bursty-writer" else "bulk"
+    """The declared workload."""
+    return KINDS[stored["kind"]].workload
 
 
 def _with_host(evidence: Evidence, stored: Stored) -> tuple[Evidence, tuple[str, ...]]:
@@ -91,6 +94,7 @@ def _answer(diagnosis: Diagnosis, evidence: Evidence, quality: Quality) -> Answe
     stalled = diagnosis.verdict == "discard" and diagnosis.cause in STALLS
     return Answer(
         cause=diagnosis.cause,
+        causes=tuple(getattr(diagnosis, "causes", ())) or (diagnosis.cause,),
         verdict=diagnosis.verdict,
         score=diagnosis.score,
         confidence=diagnosis.confidence,

@@ -2,11 +2,13 @@
 
 Accepted causes and wanted verdicts, by what the judgement knows.
 
-A *set* of causes is accepted where the packets allow more than one interpretation. `capture` holds
-for a capture at the sender and nothing else; `known` for the same capture with the knowledge of a
-run (the declared workload, samples of the host, the kernel's counters of the socket); `away` for
-captures at the receiver and in the middle. The first cause of `known` is the injected one: it names
-the row of the confusion matrix. The table in docs/validation.md is printed from this one.
+`capture` holds for a capture at the sender and nothing else; `known` for the same capture with the
+knowledge of a run (the declared workload, samples of the host, the kernel's counters of the
+socket); `away` for captures at the receiver and in the middle; `inside` for one taken within the
+guest that sends. The first cause is the injected one: it names the row of the confusion matrix.
+Further ones are other true names of the same limit. Where the packets allow two readings that are
+not both true, only the injected one is accepted; an answer that names both is scored apart. The
+table in docs/validation.md is printed from this one.
 
 Holds no numbers: doses are in `disturbances`. How a transfer is labelled in the end depends on what
 the disturbance cost: see `labels`.
@@ -24,10 +26,18 @@ TRUST, REVIEW, DISCARD, NOT_JUDGED = "trust", "review", "discard", "not_judged"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Accepted answers, for one amount of knowledge."""
+    """Accepted answers, for one amount of knowledge.
+
+    ``only`` restricts the verdicts of a cause further: (cause, verdicts).
+    """
 
     causes: tuple[str, ...]
     verdicts: tuple[str, ...]
+    only: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def allowed(self, cause: str) -> tuple[str, ...]:
+        """The verdicts that are right beside this cause."""
+        return dict(self.only).get(cause, self.verdicts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +45,8 @@ class Kind:
     """A kind of disturbance of a transfer.
 
     ``costs``: measured against its twin; nothing, if there is no disturbance; or most, if it acts
-    most of the time.
+    most of the time. ``workload`` is what a run declares; a program with pauses of its own is not
+    declared at all.
     """
 
     name: str
@@ -43,8 +54,10 @@ class Kind:
     capture: Wanted
     known: Wanted
     away: Wanted
+    inside: Wanted
     why: str
     costs: Costs = "twin"
+    workload: Literal["bulk", "unknown"] = "bulk"
 
     @property
     def cause(self) -> str:
@@ -61,17 +74,21 @@ def _kind(
     *,
     known: Wanted | None = None,
     away: Wanted | None = None,
+    only: tuple[tuple[str, tuple[str, ...]], ...] = (),
     costs: Costs = "twin",
+    workload: Literal["bulk", "unknown"] = "bulk",
 ) -> Kind:
-    capture = Wanted(causes=causes, verdicts=verdicts)
+    capture = Wanted(causes=causes, verdicts=verdicts, only=only)
     return Kind(
         name=name,
         disturbance=disturbance,
         capture=capture,
         known=known or capture,
         away=away or capture,
+        inside=capture,
         why=why,
         costs=costs,
+        workload=workload,
     )
 
 
@@ -80,21 +97,30 @@ def _host(name: str, disturbance: str, why: str, capture: Wanted) -> Kind:
     known = Wanted(causes=("host_scheduling",), verdicts=(DISCARD,))
     away = Wanted(causes=capture.causes, verdicts=(REVIEW, DISCARD))
     return Kind(
-        name=name, disturbance=disturbance, capture=capture, known=known, away=away, why=why
+        name=name,
+        disturbance=disturbance,
+        capture=capture,
+        known=known,
+        away=away,
+        inside=away,
+        why=why,
     )
 
 
-_PROCESS = Wanted(
-    causes=("host_scheduling", "sender_application_limited"), verdicts=(REVIEW, DISCARD)
-)
+_PROCESS = Wanted(causes=("host_scheduling",), verdicts=(REVIEW, DISCARD))
 _MACHINE = Wanted(causes=("host_scheduling",), verdicts=(DISCARD,))
 _MACHINE_WORDS = (
-    "the whole machine stops, including its responses to ACKs: no application causes that"
+    "the whole machine stops, including its responses to ACKs: no application causes that; a "
+    "capture within it does not see its own pauses and may ask for review"
 )
 _PROCESS_WORDS = (
     "a descheduled process leaves the same packets as one that pauses; the host's samples "
     "distinguish them"
 )
+_RECEIVER = ("receiver_stalled", "receiver_limited")
+_APPLICATION = ("sender_application_limited",)
+_LINK = ("bandwidth_limited", "network_congestion")
+_SHARED = ("network_congestion", "bandwidth_limited")
 
 _KINDS: tuple[Kind, ...] = (
     _kind(
@@ -108,7 +134,7 @@ _KINDS: tuple[Kind, ...] = (
     _kind(
         "undisturbed-link",
         "none; the link is the only limit",
-        ("bandwidth_limited", "network_congestion"),
+        _LINK,
         (TRUST,),
         (
             "a lone transfer that fills its link, and the queue that it builds there, are "
@@ -122,6 +148,38 @@ _KINDS: tuple[Kind, ...] = (
         ("slow_start", "insufficient"),
         (TRUST, NOT_JUDGED),
         "true of this network, though not a steady rate; below ten round trips there is no verdict",
+        costs="nothing",
+    ),
+    _kind(
+        "first-hop",
+        "none; the link right behind the capture is the only limit",
+        _LINK,
+        (TRUST,),
+        "the same limit, in the place where a capture at the sender sees least of its queue",
+        costs="nothing",
+    ),
+    _kind(
+        "shallow-queue",
+        "none; the queue of the link holds 0.05 to 0.3 of the bandwidth-delay product",
+        _SHARED,
+        (TRUST,),
+        "the link drops what it cannot hold, at the same level each time: its queue is the limit",
+        costs="nothing",
+    ),
+    _kind(
+        "codel",
+        "none; the link's queue is managed by CoDel",
+        _SHARED,
+        (TRUST,),
+        "drops by a queue's manager are the network's own limit, not faults of the path",
+        costs="nothing",
+    ),
+    _kind(
+        "red",
+        "none; the link's queue is managed by RED",
+        _SHARED,
+        (TRUST,),
+        "as for CoDel",
         costs="nothing",
     ),
     _kind(
@@ -142,6 +200,13 @@ _KINDS: tuple[Kind, ...] = (
         "as for random loss",
     ),
     _kind(
+        "ecn-marks",
+        "both ends use ECN; data packets are marked at random as they reach the receiver's host",
+        ("mark_limited", "network_congestion"),
+        (TRUST, REVIEW),
+        "marks slow a sender like losses; a queue's manager sets them, so trust is not wrong",
+    ),
+    _kind(
         "cross-greedy",
         "one to six TCP transfers of another host share the narrow link",
         ("network_congestion",),
@@ -151,7 +216,7 @@ _KINDS: tuple[Kind, ...] = (
     _kind(
         "cross-steady",
         "UDP of constant or Poisson rate shares the narrow link",
-        ("network_congestion", "bandwidth_limited"),
+        _SHARED,
         (TRUST,),
         "the capacity that steady traffic leaves is a smaller link: both names are right",
     ),
@@ -179,10 +244,11 @@ _KINDS: tuple[Kind, ...] = (
             "large part of the transfer"
         ),
         ("shaped",),
-        (TRUST,),
+        (TRUST, REVIEW),
         (
             "the network's own limit; the mean over burst and rest depends on the transfer's "
-            "length, which the report must state"
+            "length, which the report must state; one fall of the rate looks like a path that "
+            "changed"
         ),
     ),
     _kind(
@@ -210,7 +276,7 @@ _KINDS: tuple[Kind, ...] = (
         "outage",
         "the link of one host is down for one to three seconds",
         ("outage", "host_stall"),
-        (REVIEW, DISCARD),
+        (REVIEW,),
         (
             "nothing came back for seconds; the packets do not show whether the path or the host "
             "failed"
@@ -269,24 +335,23 @@ _KINDS: tuple[Kind, ...] = (
     _kind(
         "bursty-writer",
         "the sending application writes in bursts, with pauses",
-        ("sender_application_limited", "host_scheduling"),
-        (REVIEW, DISCARD),
+        _APPLICATION,
+        (REVIEW,),
         (
-            "the sender's program was measured; from packets alone it looks like a descheduled "
-            "process"
+            "the sender's program was measured; from packets alone it may look like a descheduled "
+            "process, which is no reason to discard"
         ),
-        known=Wanted(causes=("sender_application_limited",), verdicts=(REVIEW,)),
+        workload="unknown",
     ),
     _kind(
         "send-buffer",
         "the sender's buffer is smaller than the bandwidth-delay product",
-        ("window_limited", "send_buffer_limited", "sender_application_limited"),
+        ("send_buffer_limited", "window_limited"),
         (TRUST, REVIEW),
         (
             "buffer over RTT: the same law as for the receiver's window, set at the other end, "
             "which no packet reports"
         ),
-        known=Wanted(causes=("window_limited", "send_buffer_limited"), verdicts=(TRUST, REVIEW)),
     ),
     _kind(
         "delayed-ack",
@@ -299,6 +364,126 @@ _KINDS: tuple[Kind, ...] = (
         ),
     ),
     _kind(
+        "long-bursts",
+        "the sending application writes at full rate for a long time, then pauses as long",
+        _APPLICATION,
+        (REVIEW,),
+        "the sender's program was measured; while it wrote, the network was",
+        workload="unknown",
+    ),
+    _kind(
+        "small-writes",
+        "the sending application writes 1 to 4 kB every few milliseconds, over jitter",
+        _APPLICATION,
+        (REVIEW,),
+        "a program that writes steadily and little; no queue, no window, no loss limits it",
+        workload="unknown",
+    ),
+    _kind(
+        "server-think",
+        "the sending server takes 50 to 300 ms for every answer",
+        _APPLICATION,
+        (REVIEW,),
+        "the server's own time is part of the number",
+        workload="unknown",
+    ),
+    _kind(
+        "request-response",
+        "the peer waits 50 ms to 1 s between an answer and its next request",
+        ("peer_limited",),
+        (TRUST,),
+        "while it sends, the network is measured; the rest is the peer's time, and stated apart",
+        workload="unknown",
+    ),
+    _kind(
+        "own-qdisc",
+        "a token bucket (tbf or htb) at the sender's own interface, before the capture",
+        ("sender_rate_limited", "bandwidth_limited"),
+        (TRUST, REVIEW),
+        (
+            "packets queue within the sender before they are captured: its own limit, or, by its "
+            "other name, the first link"
+        ),
+        only=(("sender_rate_limited", (REVIEW,)), ("bandwidth_limited", (TRUST,))),
+        away=Wanted(
+            causes=("sender_rate_limited", "bandwidth_limited", "network_congestion"),
+            verdicts=(TRUST, REVIEW),
+            only=(
+                ("sender_rate_limited", (REVIEW,)),
+                ("bandwidth_limited", (TRUST,)),
+                ("network_congestion", (TRUST,)),
+            ),
+        ),
+    ),
+    _kind(
+        "far-outage",
+        "the far link is down for 13 to 45 s while three transfers of one host retransmit",
+        ("outage",),
+        (REVIEW,),
+        "a link that is down far away looks like a hung interface nearby: nothing to discard by",
+        costs="most",
+    ),
+    _kind(
+        "rate-step",
+        "the rate of the narrow link changes once or twice",
+        ("rate_changed",),
+        (REVIEW,),
+        "two paths were measured, one after the other; both rates are stated",
+    ),
+    _kind(
+        "cellular",
+        "the rate of the narrow link follows a random walk, five steps a second",
+        ("bandwidth_limited", "network_congestion", "rate_changed"),
+        (TRUST, REVIEW),
+        "a cell's rate varies all the time: its mean is a true number, its change a true remark",
+        only=(
+            ("bandwidth_limited", (TRUST,)),
+            ("network_congestion", (TRUST,)),
+            ("rate_changed", (REVIEW,)),
+        ),
+        costs="most",
+    ),
+    _kind(
+        "second-flow",
+        "a flow of another host with a fixed window joins midway",
+        ("network_congestion", "bandwidth_limited", "rate_changed"),
+        (TRUST, REVIEW),
+        "the share changed, the path did not",
+        only=(
+            ("network_congestion", (TRUST,)),
+            ("bandwidth_limited", (TRUST,)),
+            ("rate_changed", (REVIEW,)),
+        ),
+    ),
+    _kind(
+        "parallel-flows",
+        "four flows of one host share a queue of a quarter of the bandwidth-delay product",
+        _SHARED,
+        (TRUST,),
+        "each gets its share of the link; their losses are the queue's",
+    ),
+    _kind(
+        "receiver-stopped",
+        "the receiving process is stopped and continued periodically; its window fills",
+        _RECEIVER,
+        (REVIEW, DISCARD),
+        "the receiving machine was measured",
+    ),
+    _kind(
+        "receiver-guest-quota",
+        "the receiving machine is limited to a share of a CPU",
+        _RECEIVER,
+        (REVIEW, DISCARD),
+        "late acknowledgements of a machine that did not run are no queue of the network",
+    ),
+    _kind(
+        "receiver-guest-freeze",
+        "the receiving machine is stopped and continued periodically",
+        _RECEIVER,
+        (REVIEW, DISCARD),
+        "as for the quota",
+    ),
+    _kind(
         "loss-and-queue",
         "random loss and greedy transfers of another host",
         ("network_congestion", "network_loss"),
@@ -308,7 +493,7 @@ _KINDS: tuple[Kind, ...] = (
     _kind(
         "freeze-and-loss",
         "the sending process is stopped periodically and packets are lost",
-        ("host_scheduling", "sender_application_limited", "network_loss"),
+        ("host_scheduling", "network_loss"),
         (REVIEW, DISCARD),
         "either may have cost more; in no case does the number describe the network alone",
     ),
@@ -324,24 +509,29 @@ _KINDS: tuple[Kind, ...] = (
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
 """Every kind by its name, in the order of the table."""
 
-UNDISTURBED = {"window": "undisturbed-window", "link": "undisturbed-link", "short": "short"}
-"""The kind of an undisturbed transfer, by what limits the network."""
+UNDISTURBED = frozenset(kind.name for kind in _KINDS if kind.costs == "nothing")
+"""The kinds of undisturbed transfers; which one it is follows from the network."""
 
 
 def table() -> str:
     """The table as Markdown."""
     head = (
         "| kind | disturbance | sender's capture alone | with host samples | elsewhere | "
-        "why |\n|---|---|---|---|---|---|\n"
+        "within the guest | why |\n|---|---|---|---|---|---|---|\n"
     )
     return head + "".join(
         f"| `{kind.name}` | {kind.disturbance} | {_cell(kind.capture)} | "
-        f"{_or_same(kind, kind.known)} | {_or_same(kind, kind.away)} | {kind.why} |\n"
+        f"{_or_same(kind, kind.known)} | {_or_same(kind, kind.away)} | "
+        f"{_or_same(kind, kind.inside)} | {kind.why} |\n"
         for kind in _KINDS
     )
 
 
 def _cell(wanted: Wanted) -> str:
+    if wanted.only:
+        return "; ".join(
+            f"{cause} → {' or '.join(wanted.allowed(cause))}" for cause in wanted.causes
+        )
     return f"{', '.join(wanted.causes)} → {' or '.join(wanted.verdicts)}"
 
 

@@ -24,12 +24,18 @@ from validation.truth.networks import Network
 from validation.truth.scenario import payload_megabits
 
 Standing: TypeAlias = Literal["healthy", "slight", "disturbed", "unclear"]
-Knowledge: TypeAlias = Literal["capture", "known", "away"]
+Knowledge: TypeAlias = Literal["capture", "known", "away", "inside"]
 
 SLIGHT, CLEAR = 0.05, 0.15
-BUILT_SHARE, BUILT_SHARE_OF_GUEST = 0.7, 0.8
+BUILT_SHARE, BUILT_SHARE_OF_GUEST, BUILT_SHARE_OF_DROPS = 0.7, 0.8, 0.4
 """Something else limits an undisturbed transfer below this share of what its network can give; a
-guest's processor is emulated and soon does."""
+guest's processor is emulated and soon does. A queue that drops early costs of itself."""
+COMPARABLE_SHARE_OF_GUEST = 0.5
+"""A guest whose emulated processor was slow is still what its disturbed twin is compared with,
+where the disturbance cost much of even that."""
+_DROPPING = frozenset({"shallow-queue", "codel", "red"})
+
+_OF_RECEIVER = frozenset({"receiver_limited", "receiver_stalled"})
 
 Stored = Mapping[str, Any]
 
@@ -55,11 +61,7 @@ class Twins:
         windows: dict[Network, list[float]] = {}
         for stored in transfers:
             rate = throughput(stored)
-            if (
-                stored["outcome"] == MADE
-                and KINDS[stored["kind"]].costs == "nothing"
-                and rate is not None
-            ):
+            if stored["outcome"] == MADE and stored["kind"] in UNDISTURBED and rate is not None:
                 found.setdefault(network_of(stored), []).append(rate)
                 if (offered := window(stored)) is not None:
                     windows.setdefault(network_of(stored), []).append(offered)
@@ -77,6 +79,13 @@ class Twins:
             if rate is not None and _is_as_built(network, rate, self._windows.get(network))
             else None
         )
+
+    def comparable_rate(self, network: Network) -> float | None:
+        """The same, also of a guest that was slower than its network."""
+        rate = self._rates.get(network)
+        least = COMPARABLE_SHARE_OF_GUEST * payload_megabits(network) * 1e6
+        is_slow_guest = network.guest is not None and rate is not None and rate >= least
+        return rate if is_slow_guest else self.rate(network)
 
     def window(self, network: Network) -> float | None:
         """The largest window that was offered, in bytes."""
@@ -99,7 +108,13 @@ def _is_as_built(network: Network, rate: float, offered: float | None) -> bool:
     """
     if network.limit == "window" and offered is not None:
         network = replace(network, window_bytes=int(offered))
-    share = BUILT_SHARE_OF_GUEST if network.guest else BUILT_SHARE
+    share = (
+        BUILT_SHARE_OF_DROPS
+        if network.kind in _DROPPING
+        else BUILT_SHARE_OF_GUEST
+        if network.guest
+        else BUILT_SHARE
+    )
     return network.limit == "short" or rate >= share * payload_megabits(network) * 1e6
 
 
@@ -116,7 +131,7 @@ def _window_share(stored: Stored, twins: Twins) -> float:
         own is None
         or theirs is None
         or network_of(stored).limit != "window"
-        or "receiver_limited" in KINDS[stored["kind"]].capture.causes
+        or _OF_RECEIVER & set(KINDS[stored["kind"]].capture.causes)
     ):
         return 1.0
     return min(1.0, own / theirs)
@@ -147,7 +162,12 @@ def network_of(stored: Stored) -> Network:
 def label(stored: Stored, twins: Twins) -> Label:
     """What is true of a transfer that was made."""
     kind, network, rate = KINDS[stored["kind"]], network_of(stored), throughput(stored)
-    own: dict[Knowledge, Wanted] = {"capture": kind.capture, "known": kind.known, "away": kind.away}
+    own: dict[Knowledge, Wanted] = {
+        "capture": kind.capture,
+        "known": kind.known,
+        "away": kind.away,
+        "inside": kind.inside,
+    }
     if kind.costs == "most":
         return Label(standing="disturbed", made=kind.cause, cost=None, wanted=own)
     if kind.costs == "nothing":
@@ -155,18 +175,20 @@ def label(stored: Stored, twins: Twins) -> Label:
         return Label(
             standing="healthy" if clear else "unclear", made=kind.cause, cost=None, wanted=own
         )
-    twin = twins.rate(network)
+    twin = twins.comparable_rate(network)
     if twin is None or rate is None:
         return Label(standing="unclear", made=kind.cause, cost=None, wanted=own)
     cost = 1 - rate / (twin * _window_share(stored, twins))
     if cost >= CLEAR:
         return Label(standing="disturbed", made=kind.cause, cost=cost, wanted=own)
-    base = KINDS[UNDISTURBED[network.limit]]
+    if twins.rate(network) is None:
+        return Label(standing="unclear", made=kind.cause, cost=cost, wanted=own)
+    base = KINDS[network.kind]
     healthy = cost < SLIGHT
     wanted: dict[Knowledge, Wanted] = {
         name: _healthy(theirs, ours) if healthy else _either(theirs, ours)
         for name, theirs, ours in zip(
-            own, (base.capture, base.known, base.away), own.values(), strict=True
+            own, (base.capture, base.known, base.away, base.inside), own.values(), strict=True
         )
     }
     made = base.cause if healthy else kind.cause
@@ -175,7 +197,7 @@ def label(stored: Stored, twins: Twins) -> Label:
 
 def _healthy(undisturbed: Wanted, disturbed: Wanted) -> Wanted:
     """The network's own limit; the disturbance may be named if it is the network's, too."""
-    more = disturbed.causes if disturbed.verdicts == (TRUST,) else ()
+    more = tuple(cause for cause in disturbed.causes if disturbed.allowed(cause) == (TRUST,))
     return Wanted(causes=_union(undisturbed.causes, more), verdicts=undisturbed.verdicts)
 
 

@@ -18,11 +18,20 @@ import pyarrow.parquet as pq
 
 from trustbed import Capture, analyze
 from trustbed.report import columns, schemas
-from validation.truth.scenario import CLIENT, ROUTER, SERVER, TRANSFER
+from validation.truth.scenario import CLIENT, INSIDE, ROUTER, SERVER, TRANSFER
+from validation.truth.writers import BULK_PORT, HTTP_PORT
 
-CAPTURE_POINTS = {CLIENT: "sender", SERVER: "receiver", ROUTER: "middle"}
-PORT = 5001
-"""The port of the first workload."""
+CAPTURE_POINTS = {
+    CLIENT: "sender",
+    SERVER: "receiver",
+    ROUTER: "middle",
+    f"{CLIENT}{INSIDE}": "inside",
+}
+"""Capture points by their names in a scenario; that within a guest that receives is not judged."""
+DECLARED = {"inside": "sender"}
+"""What a capture is said to be taken at, where that is not its name."""
+PORT = BULK_PORT
+PORTS = frozenset({PORT, HTTP_PORT})
 _ADDED = frozenset(field.name for field in schemas.VERDICT_FIELDS)
 _TIMES = ("busy_ns", "receive_window_limited_ns", "send_buffer_limited_ns")
 _FACTS_WITHOUT = frozenset({"first_ns", "last_ns"})
@@ -33,7 +42,7 @@ Values = dict[str, Any]
 def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
     """The data of a complete repetition."""
     workload = next(one for one in record["workloads"] if one["name"] == TRANSFER)
-    transfers = workload["report"]["transfers"]
+    transfers = (workload.get("report") or {}).get("transfers") or []
     return {
         "seconds": record["seconds"],
         "payload_bits_per_second": sum(
@@ -103,8 +112,8 @@ def _capture(file: Path, point: str) -> Values:
 
     ``row`` is ``None`` where there is none.
     """
-    capture = analyze(file, at=point, workers=1)  # type: ignore[arg-type]
-    rows = [row for row in _rows(capture) if PORT in (row["src_port"], row["dst_port"])]
+    capture = analyze(file, at=DECLARED.get(point, point), workers=1)  # type: ignore[arg-type]
+    rows = [row for row in _rows(capture) if {row["src_port"], row["dst_port"]} & PORTS]
     row = max(rows, key=lambda one: one["unique_bytes"] or 0, default=None)
     facts = {key: value for key, value in capture.facts.items() if key not in _FACTS_WITHOUT}
     return {"row": row, "facts": facts, "bytes": file.stat().st_size}

@@ -33,15 +33,15 @@ _CONFIG = {
 }
 
 
-def pictures(result: Result, seeds: str) -> dict[str, Specification]:
+def pictures(result: Result, half: str) -> dict[str, Specification]:
     """Every picture that there is something to draw for, by the name of its file."""
-    views = [view for view in VIEWS if result.cases(view, seeds)]
-    found = {f"truth-confusion-{view.name}": confusion(result, view, seeds) for view in views}
+    views = [view for view in VIEWS if result.cases(view, half)]
+    found = {f"truth-confusion-{view.name}": confusion(result, view, half) for view in views}
     return found | {
-        "truth-confidence": confidence(result, views, seeds),
-        "truth-causes": causes(result, views, seeds),
-        "truth-doses": doses(result, seeds),
-        "truth-kernel": kernel(result, seeds),
+        "truth-confidence": confidence(result, views, half),
+        "truth-causes": causes(result, views, half),
+        "truth-doses": doses(result, half),
+        "truth-kernel": kernel(result, half),
     }
 
 
@@ -65,9 +65,9 @@ def _chart(title: str, rows: list[dict[str, Any]], **more: Any) -> Specification
     return {"$schema": _SCHEMA, "config": _CONFIG, "title": title, "data": {"values": rows}, **more}
 
 
-def confusion(result: Result, view: View, seeds: str) -> Specification:
+def confusion(result: Result, view: View, half: str) -> Specification:
     """Rows: injected causes. Columns: answers. Shade: the share of the row."""
-    found = result.score(view, seeds)
+    found = result.score(view, half)
     made = [each.cause for each in found.causes]
     answered = [*made, *sorted({name for _, name in found.confusion} - set(made))]
     of = {each.cause: each.recall.of for each in found.causes}
@@ -132,11 +132,11 @@ def confusion(result: Result, view: View, seeds: str) -> Specification:
     )
 
 
-def confidence(result: Result, views: list[View], seeds: str) -> Specification:
+def confidence(result: Result, views: list[View], half: str) -> Specification:
     """Stated confidence against the share of right answers, with its interval."""
     rows = []
     for view in views:
-        for each in result.calibration(view, seeds).bins:
+        for each in result.calibration(view, half).bins:
             low, high = each.interval
             judged = {True: "holds", False: "does not hold", None: "fewer than 30 answers"}[
                 each.holds
@@ -203,11 +203,11 @@ def confidence(result: Result, views: list[View], seeds: str) -> Specification:
     )
 
 
-def causes(result: Result, views: list[View], seeds: str) -> Specification:
+def causes(result: Result, views: list[View], half: str) -> Specification:
     """F1 of every cause with its interval, by view."""
     rows = []
     for view in views:
-        for each in result.score(view, seeds).causes:
+        for each in result.score(view, half).causes:
             if each.f1 is not None:
                 low, high = each.f1_interval or (each.f1, each.f1)
                 rows.append(
@@ -247,7 +247,7 @@ def causes(result: Result, views: list[View], seeds: str) -> Specification:
     )
 
 
-def doses(result: Result, seeds: str) -> Specification:
+def doses(result: Result, half: str) -> Specification:
     """Every disturbed transfer by what it cost.
 
     Where a cause stops mattering, and where it stops being recognised.
@@ -263,7 +263,7 @@ def doses(result: Result, seeds: str) -> Specification:
             if case.is_right
             else "wrong cause",
         }
-        for case in result.cases(view, seeds)
+        for case in result.cases(view, half)
         if case.cost is not None
     ]
     colour = {
@@ -295,10 +295,10 @@ def doses(result: Result, seeds: str) -> Specification:
     return _chart(title, rows, layer=[borders, points], width=620, height={"step": 18})
 
 
-def kernel(result: Result, seeds: str) -> Specification:
+def kernel(result: Result, half: str) -> Specification:
     """Shares of time by the capture against those by the sending kernel."""
     rows = []
-    for one in result.chosen(seeds):
+    for one in result.chosen(half):
         row = (one.stored["captures"].get("sender") or {}).get("row") or {}
         counters = one.stored.get("kernel") or {}
         busy, duration = counters.get("busy_ns"), row.get("duration_ns")

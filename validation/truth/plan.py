@@ -1,12 +1,12 @@
 """Which transfers are made, and in which order: all of it follows from one number.
 
-Every transfer has a seed of its own. Odd seeds are for developing rules, even ones for reporting.
-Transfers come in pairs of an odd and an even one with the same dose; each draws its network anew,
-so that the two halves share doses and twins but not transfers.
+Networks come in families, and families in two halves: on one rules may be developed, on the other
+they are reported. Transfers come in pairs with the same dose, one of each half; the halves share
+doses, and neither networks nor rates, round trips and queues.
 
 A run goes in rounds, each on networks of its own and with its share of every kind. Twins come
 before the first transfer that is compared with them, pairs stay together: whenever a run is
-interrupted, it has made all kinds in proportion, with as many odd seeds as even ones.
+interrupted, it has made all kinds in proportion, with as many of one half as of the other.
 
 Bias: at the beginning of a round twins run a little ahead.
 """
@@ -21,18 +21,20 @@ from random import Random
 from typing import Any
 
 from validation.truth.disturbances import DISTURBANCES, Disturbance
-from validation.truth.kinds import UNDISTURBED
-from validation.truth.networks import Network, drawn
+from validation.truth.families import HALVES, Half
+from validation.truth.networks import Network
 from validation.truth.pools import Pools
-from validation.truth.scenario import Values, toml, undisturbed
+from validation.truth.scenario import FILES, Values, rate_trace, toml, undisturbed
 
+NUMBER = 3
+"""Of the plan: it changes when what a seed makes does."""
 ROUNDS = 4
 TWINS = 4
-"""Of each network, half of them with odd seeds."""
-SHORT = 24
+"""Undisturbed transfers of each network."""
+FIRST_TWINS = 2
+"""Those that are made before the first disturbed transfer on a network."""
 LIGHT_MEGABITS = 20
-_ODD_AND_EVEN = 2
-_AROUND_SECONDS, _AROUND_GUEST_SECONDS = 2.0, 3.7
+_AROUND_SECONDS, _AROUND_GUEST_SECONDS = 3.0, 9.0
 """What a transfer takes beyond its duration on a calm machine.
 
 A look at it, networks, boot, captures read.
@@ -56,12 +58,12 @@ class Planned:
     @property
     def kind(self) -> str:
         """The kind of disturbance."""
-        return self.disturbance.kind if self.disturbance else UNDISTURBED[self.network.limit]
+        return self.disturbance.kind if self.disturbance else self.network.kind
 
     @property
-    def is_odd(self) -> bool:
-        """Whether rules may be developed on it."""
-        return self.seed % 2 == 1
+    def half(self) -> Half:
+        """Whether rules may be developed on it or are reported on it."""
+        return self.network.half
 
     @property
     def round(self) -> int:
@@ -91,8 +93,14 @@ class Planned:
         around = _AROUND_SECONDS if self.network.guest is None else _AROUND_GUEST_SECONDS
         return float(self.values(middle=False)["duration"].removesuffix("s")) + around
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that its scenario reads, by name."""
+        traces = self.values(middle=False).get(FILES, {})
+        return {name: rate_trace(steps) for name, steps in traces.items()}
+
     def values(self, *, middle: bool) -> Values:
-        """Its scenario."""
+        """Its scenario, with its files."""
         values = undisturbed(self.network, seed=self.seed, middle=middle)
         if self.disturbance is not None:
             self.disturbance.write(
@@ -116,7 +124,7 @@ class Plan:
     def transfers(self) -> tuple[Planned, ...]:
         """Every transfer, by kind; see :meth:`order`."""
         disturbed = [one for disturbance in DISTURBANCES for one in self._disturbed(disturbance)]
-        return (*self._twins(), *self._shorts(), *disturbed)
+        return (*self._twins(), *disturbed)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -126,11 +134,13 @@ class Plan:
         """
         digest = hashlib.sha256()
         for one in self.transfers:
-            digest.update(f"{one.name}\n{one.scenario(middle=True)}\n".encode())
-        return {"seed": self.seed, "scenarios": digest.hexdigest()[:16]}
+            values = one.values(middle=True)
+            files = sorted(values.get(FILES, {}).items())
+            digest.update(f"{one.name}\n{toml(values)}\n{files}\n".encode())
+        return {"plan": NUMBER, "seed": self.seed, "scenarios": digest.hexdigest()[:16]}
 
     def order(self, chosen: Sequence[Planned] | None = None) -> Iterator[Planned]:
-        """The transfers in order, a pair of twins before what needs it."""
+        """The transfers in order, two twins before what needs them."""
         transfers = self.transfers if chosen is None else chosen
         twins: dict[Network, list[Planned]] = {}
         for one in self.transfers:
@@ -138,55 +148,40 @@ class Plan:
                 twins.setdefault(one.network, []).append(one)
         made: set[str] = set()
         for one in sorted(transfers, key=lambda planned: (planned.position, planned.name)):
-            first = twins[one.network][:_ODD_AND_EVEN] if one.needs_twin else []
+            first = twins[one.network][:FIRST_TWINS] if one.needs_twin else []
             for each in (*first, one):
                 if each.name not in made:
                     made.add(each.name)
                     yield each
 
     def _twins(self) -> Iterator[Planned]:
-        """Of each network; the first pair of every network of a round before the second of any."""
-        pairs = TWINS // _ODD_AND_EVEN
+        """Of each network; the first of every network of a round before the second of any."""
         for at, networks in enumerate(self._pools.rounds):
-            count = len(networks) * pairs
-            for index, network in enumerate(networks):
-                for pair in range(pairs):
-                    position = (at + (pair * len(networks) + index + 0.5) / count) / ROUNDS
-                    for number in _both(pair):
-                        kind = UNDISTURBED[network.limit]
-                        seed = self._seed(kind, network.name, number)
-                        yield Planned(
-                            name=f"{kind}.{network.name}.{number}",
-                            seed=seed,
-                            network=network,
-                            position=position,
-                        )
-
-    def _shorts(self) -> Iterator[Planned]:
-        for pair in range(SHORT // _ODD_AND_EVEN):
-            for number in _both(pair):
-                seed = self._seed("short", "", number)
-                network = drawn(Random(f"network {seed}"), "short")
-                yield Planned(
-                    name=f"short.{number}",
-                    seed=seed,
-                    network=network,
-                    position=self._position("short", pair, SHORT),
-                )
+            count = len(networks) * TWINS
+            for number in range(TWINS):
+                for index, network in enumerate(networks):
+                    # Both networks of a pair of halves have the same position.
+                    place = number * len(networks) + index // len(HALVES) * len(HALVES)
+                    name = f"{network.kind}.{network.name}.{number}"
+                    yield Planned(
+                        name=name,
+                        seed=self._seed(name),
+                        network=network,
+                        position=(at + (place + 0.5) / count) / ROUNDS,
+                    )
 
     def _disturbed(self, disturbance: Disturbance) -> Iterator[Planned]:
-        for pair in range(disturbance.transfers // _ODD_AND_EVEN):
+        for pair in range(disturbance.transfers // len(HALVES)):
             position = self._position(disturbance.kind, pair, disturbance.transfers)
-            pool = self._pools.fit_for(disturbance, int(position * ROUNDS))
             dose = tuple(disturbance.doses[pair % len(disturbance.doses)].items())
-            for number in _both(pair):
-                seed = self._seed(disturbance.kind, "", number)
-                network = Random(f"network {seed}").choice(pool)
-                name = f"{disturbance.kind}.{number}"
+            for half in HALVES:
+                pool = self._pools.fit_for(disturbance, half, int(position * ROUNDS))
+                name = f"{disturbance.kind}.{half}.{pair}"
+                seed = self._seed(name)
                 yield Planned(
                     name=name,
                     seed=seed,
-                    network=network,
+                    network=Random(f"network {seed}").choice(pool),
                     disturbance=disturbance,
                     dose=dose,
                     position=position,
@@ -195,24 +190,10 @@ class Plan:
     def _position(self, kind: str, pair: int, transfers: int) -> float:
         """Somewhere in this pair's part of the run."""
         return (
-            (pair + Random(f"{self.seed} place {kind} {pair}").random()) * _ODD_AND_EVEN / transfers
+            (pair + Random(f"{self.seed} place {kind} {pair}").random()) * len(HALVES) / transfers
         )
 
-    def _seed(self, kind: str, network: str, number: int) -> int:
-        """A seed of 31 bits; it is odd if the transfer is one to develop on.
-
-        The first of each pair is.
-        """
-        return (_hash(self.seed, kind, network, str(number // 2)) % (1 << 30)) * 2 + (
-            number + 1
-        ) % 2
-
-
-def _both(pair: int) -> tuple[int, int]:
-    """The numbers of a pair."""
-    return pair * _ODD_AND_EVEN, pair * _ODD_AND_EVEN + 1
-
-
-def _hash(*parts: object) -> int:
-    digest = hashlib.sha256(" ".join(str(part) for part in parts).encode()).digest()
-    return int.from_bytes(digest[:8], "big")
+    def _seed(self, name: str) -> int:
+        """A seed of 31 bits."""
+        digest = hashlib.sha256(f"{self.seed} {name}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") % (1 << 31)

@@ -1,6 +1,6 @@
 """How far a run is.
 
-A line with the last transfer, what is left, and the outcomes of odd and even seeds.
+A line with the last transfer, what is left, and the outcomes of both halves of the families.
 
 On a terminal the line replaces itself; elsewhere one in twenty is written, and every failure.
 Counts include what earlier runs left in the directory. The time left is that of a calm machine,
@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
+from validation.truth.families import HALVES, Half
+from validation.truth.labels import network_of
 from validation.truth.plan import Planned
 
 _EVERY = 20
@@ -32,20 +34,20 @@ class Progress:
         self._left_seconds = self._whole_seconds = sum(self._expected.values())
         self._made = 0
         self._minutes = minutes
-        self._outcomes: Counter[tuple[bool, str]] = Counter()
+        self._outcomes: Counter[tuple[Half, str]] = Counter()
         self._is_waiting = False
         self._stream = stream or sys.stderr
 
-    def on_settled(self, *, is_odd: bool, outcome: str) -> None:
+    def on_settled(self, *, half: Half, outcome: str) -> None:
         """A transfer that was there before."""
-        self._outcomes[is_odd, outcome] += 1
+        self._outcomes[half, outcome] += 1
 
     def on_made(self, stored: Mapping[str, Any], *, passed: float) -> None:
         """A transfer more, so many seconds after the beginning."""
         self._made += 1
         self._is_waiting = False
         self._left_seconds -= self._expected[stored["name"]]
-        self._outcomes[bool(stored["seed"] % 2), stored["outcome"]] += 1
+        self._outcomes[network_of(stored).half, stored["outcome"]] += 1
         if (
             self._is_terminal
             or self._made % _EVERY == 0
@@ -100,16 +102,14 @@ class Progress:
         )
 
     def _counts(self) -> str:
-        return "  ".join(
-            f"{name}: {self._of(is_odd)}" for name, is_odd in (("even", False), ("odd", True))
-        )
+        return "  ".join(f"{half}: {self._of(half)}" for half in HALVES)
 
-    def _of(self, is_odd: bool) -> str:
+    def _of(self, half: Half) -> str:
         others = sorted(
-            {outcome for odd, outcome in self._outcomes if odd == is_odd} - set(_ALWAYS)
+            {outcome for theirs, outcome in self._outcomes if theirs == half} - set(_ALWAYS)
         )
         return ", ".join(
-            f"{self._outcomes[is_odd, outcome]} {outcome}" for outcome in (*_ALWAYS, *others)
+            f"{self._outcomes[half, outcome]} {outcome}" for outcome in (*_ALWAYS, *others)
         )
 
     @property

@@ -8,7 +8,6 @@ from typing import Any
 
 from trustbed.diagnose.compensation_table import NEAR
 from validation.truth.calibration import Calibration
-from validation.truth.reasons import mistakes
 from validation.truth.result import SELECTIONS, VIEWS, Judged, Result, View
 from validation.truth.score import Score, Share
 
@@ -18,25 +17,25 @@ _SHORT = {
 }
 
 
-def render(result: Result, seeds: str) -> str:
-    """Everything, for the chosen seeds."""
+def render(result: Result, half: str) -> str:
+    """Everything, for the chosen half."""
     lines = [
         (
             f"{len(result.made)} transfers made, {len(result.transfers) - len(result.made)} "
-            f"not; scored: {SELECTIONS[seeds]}"
+            f"not; scored: {SELECTIONS[half]}"
         ),
         "",
     ]
-    lines += summary(result, seeds)
+    lines += summary(result, half)
     for view in VIEWS:
-        lines += ["", *_of_view(result, view, seeds)]
-    lines += ["", *_compensation(result, seeds), "", *_kernel(result, seeds), "", *_missing(result)]
+        lines += ["", *_of_view(result, view, half)]
+    lines += ["", *_compensation(result, half), "", *_kernel(result, half), "", *_missing(result)]
     return "\n".join(lines) + "\n"
 
 
-def summary(result: Result, seeds: str) -> list[str]:
+def summary(result: Result, half: str) -> list[str]:
     """One line per view."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             "",
             "cases",
@@ -46,17 +45,18 @@ def summary(result: Result, seeds: str) -> list[str]:
             "verdicts",
             "false alarms",
             "missed discards",
+            "doomed, trusted",
             "calibration",
         )
     ]
     for view in VIEWS:
-        found, calibrated = result.score(view, seeds), result.calibration(view, seeds)
+        found, calibrated = result.score(view, half), result.calibration(view, half)
         rows.append(
             (
                 view.words,
                 str(found.cases),
                 f1_words(found),
-                f"≥ {view.wanted_f1:.2f}",
+                wanted_words(view),
                 *shares(found),
                 error_words(calibrated),
             )
@@ -72,12 +72,23 @@ def f1_words(found: Score) -> str:
     return f"{found.macro_f1:.3f}" + (f" ({interval[0]:.2f}–{interval[1]:.2f})" if interval else "")
 
 
-def shares(found: Score) -> tuple[str, str, str, str]:
-    """Right causes, right verdicts, false alarms, missed discards."""
+def wanted_words(view: View) -> str:
+    """The macro F1 that is wanted of a view."""
+    return "–" if view.wanted_f1 is None else f"≥ {view.wanted_f1:.2f}"
+
+
+def shares(found: Score) -> tuple[str, ...]:
+    """Right causes, right verdicts, false alarms, missed discards, trusted though doomed."""
     return tuple(
         share_words(one)
-        for one in (found.right, found.verdicts_right, found.false_alarms, found.missed_discards)
-    )  # type: ignore[return-value]
+        for one in (
+            found.right,
+            found.verdicts_right,
+            found.false_alarms,
+            found.missed_discards,
+            found.doomed_trusted,
+        )
+    )
 
 
 def share_words(share: Share) -> str:
@@ -102,8 +113,8 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _of_view(result: Result, view: View, seeds: str) -> Iterator[str]:
-    found = result.score(view, seeds)
+def _of_view(result: Result, view: View, half: str) -> Iterator[str]:
+    found = result.score(view, half)
     yield f"{view.words.upper()}"
     if not found.cases:
         yield "no such capture was taken"
@@ -125,11 +136,24 @@ def _of_view(result: Result, view: View, seeds: str) -> Iterator[str]:
             )
         )
     yield from columns(rows)
-    yield from ("", *matrix(found), "", *reliability(result.calibration(view, seeds)))
+    yield from ("", *transitions(found), "", *matrix(found))
+    yield from ("", *reliability(result.calibration(view, half)))
 
 
 def _percent(share: Share) -> str:
     return "–" if share.value is None else f"{share.value:.0%}"
+
+
+def transitions(found: Score) -> list[str]:
+    """How often a verdict ended where it should not, and what sets and alternatives came to."""
+    rows = [("wanted → given", "share", "at most")]
+    for (wanted, given), share in found.transitions.items():
+        rows.append((f"{wanted} → {given}", share_words(share), f"{share.interval[1]:.1%}"))
+    rows.append(("sets of causes, right", share_words(found.sets), ""))
+    rows.append(("right, one name", share_words(found.right_alone), ""))
+    wrong = found.confidently_wrong
+    rows.append(("wrong with 0.9 and more", share_words(wrong), f"{wrong.interval[1]:.1%}"))
+    return columns(rows)
 
 
 def matrix(found: Score) -> list[str]:
@@ -175,7 +199,7 @@ def reliability(found: Calibration) -> list[str]:
     return columns(rows)
 
 
-def _compensation(result: Result, seeds: str) -> Iterator[str]:
+def _compensation(result: Result, half: str) -> Iterator[str]:
     yield "WHAT THE NETWORK WOULD HAVE GIVEN TRANSFERS DISCARDED FOR STALLS"
     head = (
         "discarded",
@@ -188,7 +212,7 @@ def _compensation(result: Result, seeds: str) -> Iterator[str]:
     )
     rows = [("", *head)]
     for view in VIEWS:
-        found = result.compensation(view, seeds)
+        found = result.compensation(view, half)
         counts = (str(found.discarded), str(found.comparable), str(found.available))
         middle = "–" if found.median_error is None else f"{found.median_error:+.1%}"
         rows.append(
@@ -204,16 +228,16 @@ def _compensation(result: Result, seeds: str) -> Iterator[str]:
     yield from columns(rows)
 
 
-def _kernel(result: Result, seeds: str) -> Iterator[str]:
+def _kernel(result: Result, half: str) -> Iterator[str]:
     yield "SHARES OF TIME: THE SENDER'S CAPTURE AGAINST ITS KERNEL"
     rows = [("", "transfers", "median difference", "within 0.1", "same side of one half")]
-    for each in result.agreements(seeds):
+    for each in result.agreements(half):
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
         rows.append((each.what, str(each.transfers), middle, str(each.near), str(each.same_side)))
     yield from columns(rows)
     yield (
         f"limited by their send buffer for half of their busy time, according to the kernel: "
-        f"{result.buffer_limited(seeds)}"
+        f"{result.buffer_limited(half)}"
     )
 
 
@@ -230,9 +254,15 @@ def _missing(result: Result) -> Iterator[str]:
         yield f"not its designed rate: {name} gave {share:.0%}"
 
 
-def wrong_answers(result: Result, seeds: str) -> str:
+def wrong_answers(result: Result, half: str) -> str:
     """Every wrong cause or verdict, with all its evidence."""
-    return "\n".join(_wrong(each.one, each.view) for each in mistakes(result.chosen(seeds))) + "\n"
+    found = (
+        _wrong(one, view)
+        for one in result.chosen(half)
+        for view in VIEWS
+        if (case := one.case(view)) is not None and case.counts and not case.is_all_right
+    )
+    return "\n".join(found) + "\n"
 
 
 def _wrong(one: Judged, view: View) -> str:
@@ -253,8 +283,8 @@ def _wrong(one: Judged, view: View) -> str:
             ),
             f"wanted {' | '.join(wanted.causes)} → {' | '.join(wanted.verdicts)}",
             (
-                f"got    {answer.cause} {answer.confidence:.2f} → {answer.verdict}, rule "
-                f"{answer.rule}, flags {list(answer.flags)}"
+                f"got    {' | '.join(answer.causes)} {answer.confidence:.2f} → {answer.verdict}, "
+                f"rule {answer.rule}, flags {list(answer.flags)}"
             ),
             f"kernel {json.dumps(one.stored.get('kernel'))}",
             f"{json.dumps(evidence)}",

@@ -1,4 +1,5 @@
 //! Where the time of a synthetic transfer went, beside the sender and by events alone.
+#![expect(clippy::cast_precision_loss, reason = "nanoseconds of a test")]
 
 use proptest::prelude::*;
 use trustbed_analyze::{Account, Arrival, Budget, Departure, STATES, Sending, State, Whole};

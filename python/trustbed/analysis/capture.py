@@ -26,7 +26,7 @@ from trustbed.diagnose.judge import HostOf, Judgement, judge, tally, verdict_col
 from trustbed.diagnose.quality import CAPTURE_POINT_COLUMNS, is_capture_point_contradicted
 from trustbed.report import columns, moments, schemas
 from trustbed.report.records import Json, Row
-from trustbed.report.transfer import rows
+from trustbed.report.transfer import phases, rows
 from trustbed.report.transfer.overview import VERDICTS, Overview
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: A report describes this many transfers one by one; files and tables hold all of them.
 SHOWN = 400
 
-_TABLES = ("connections", "transfers", "findings", "skips")
+_TABLES = ("connections", "transfers", "phases", "exchanges", "findings", "skips")
 _SAMPLES = ("rtt", "spacing", "segments")
 _TOO_SHORT_ROW = {"too_short": True}
 _DAMAGED = frozenset(
@@ -177,6 +177,16 @@ class Capture:
     def transfers(self) -> pa.Table:
         """One row per transfer, with its cause, confidence and verdict."""
         return self.stream("transfers").read_all()
+
+    @cached_property
+    def phases(self) -> pa.Table:
+        """One row per phase of a transfer and state in it: where its time went, in order."""
+        return self.stream("phases").read_all()
+
+    @cached_property
+    def exchanges(self) -> pa.Table:
+        """One row per unit of a transfer's data: an answer to the peer's data before it."""
+        return self.stream("exchanges").read_all()
 
     @cached_property
     def findings(self) -> pa.Table:
@@ -412,7 +422,18 @@ class Capture:
 
         Reads the capture again if it was analysed without them.
         """
-        return self._analysis_with_series.series(transfer) or {}
+        found = self._analysis_with_series.series(transfer)
+        if not found:
+            return {}
+        band = phases.columns(self._rows_of("phases", transfer), found["start_ns"])
+        return {**found, "phases": band}
+
+    def _rows_of(self, table: str, transfer: str) -> Iterator[Json]:
+        """The rows of one transfer in a table, times as integer nanoseconds."""
+        for batch in pa.RecordBatchReader.from_stream(getattr(self._analysis, table)):
+            yield from columns.plain_rows(
+                batch.filter(pc.equal(batch.column("transfer"), transfer))
+            )
 
     @cached_property
     def _analysis_with_series(self) -> _core.Analysis:
@@ -544,6 +565,9 @@ class Capture:
         return html.Capture(
             overview=self.overview,
             series=series,
+            exchanges={
+                transfer: list(self._rows_of("exchanges", transfer)) for transfer in charted
+            },
             name=name,
             story=story,
             beside=beside,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from trustbed.diagnose.diagnosis import Diagnosis
 from trustbed.diagnose.host import HostEvidence
+from trustbed.diagnose.time_budget import Shares
 from trustbed.report import words
 from trustbed.report.records import Json, Row
 
@@ -39,6 +41,12 @@ class Transfer:
         The number of the connection's first packet, and 0 (the initiator's data) or 1.
         """
         return str(self.row["transfer"])
+
+    @property
+    def shares(self) -> Mapping[str, float] | None:
+        """The share of its time in each state, which add up to 1; ``None`` if it is too short."""
+        shares = Shares.from_transfer(self.row)
+        return None if shares is None else shares.by_state
 
     @cached_property
     def series(self) -> Json:

@@ -81,15 +81,22 @@ def transfer_of(capture: Capture, text: str) -> str:
     Raises:
         Complaint: It means none, or several.
     """
-    candidates = list(_candidates(capture))
+    return chosen(list(_candidates(capture)), text, capture.options.name).name
+
+
+def chosen(candidates: list[Candidate], text: str, file: str) -> Candidate:
+    """The candidate that ``text`` means; ``file`` is where they are from.
+
+    Raises:
+        Complaint: It means none, or several.
+    """
     if _NAME.fullmatch(text):
         found = [one for one in candidates if one.name == text]
     else:
         found = [one for one in candidates if _matches(one, text)]
         found = [one for one in found if not one.too_short] or found
     if len(found) == 1:
-        return found[0].name
-    file = capture.options.name
+        return found[0]
     if not found:
         raise arguments.Complaint(f"no transfer {text}, {file}", _listed(candidates))
     raise arguments.Complaint(

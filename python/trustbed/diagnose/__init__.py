@@ -25,7 +25,7 @@ sure it is, :mod:`~trustbed.diagnose.limits` what the capture's quality leaves o
 from trustbed.diagnose.ambiguity import Alternative
 from trustbed.diagnose.catalogue import CATALOGUE
 from trustbed.diagnose.causes import CAUSES, VERDICTS, Cause, CauseEntry, Verdict
-from trustbed.diagnose.diagnosis import FLAGS, TOO_SHORT, Diagnosis, Shares, diagnose
+from trustbed.diagnose.diagnosis import FLAGS, TOO_SHORT, Diagnosis, diagnose
 from trustbed.diagnose.evidence import Evidence, Workload
 from trustbed.diagnose.explain import explain, explain_row
 from trustbed.diagnose.facts import CaptureFacts
@@ -35,6 +35,7 @@ from trustbed.diagnose.kernel import KernelTimes, with_kernel_times
 from trustbed.diagnose.numbers import Numbers
 from trustbed.diagnose.quality import CaptureQuality, Quality
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.diagnose.time_budget import Shares
 from trustbed.diagnose.transfer_findings import host_findings, transfer_findings
 from trustbed.findings import Entry, Finding
 

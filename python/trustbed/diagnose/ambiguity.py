@@ -83,6 +83,11 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "an application that writes whole segments and pauses leaves the same packets",
             _SETTLES_PAUSES,
         ),
+        "sender_half_was_late": Alternative(
+            "sender_application_limited",
+            "an application that writes late leaves the same packets",
+            _SETTLES_PAUSES,
+        ),
         "sender_had_nothing_to_send": Alternative(
             "host_scheduling",
             "a process that did not run leaves the same packets as one that pauses",

@@ -138,6 +138,22 @@ def withheld_share(evidence: Evidence) -> float | None:
     return withheld / duration if withheld is not None and duration else None
 
 
+def late_half(evidence: Evidence) -> float | None:
+    """Away from the sender: by how much of the round trip its half lies above its least.
+
+    Without what its packets queued by its own clock: what is left is a sender that reacts late, or
+    acknowledgements that wait.
+    """
+    median, least, rtt = (
+        evidence.answer_seconds,
+        evidence.answer_least_seconds,
+        evidence.rtt_seconds,
+    )
+    if not evidence.pauses_estimated or median is None or least is None or not rtt:
+        return None
+    return (median - least - (evidence.departure_lag_seconds or 0.0)) / rtt
+
+
 def lag_share(evidence: Evidence) -> float | None:
     """Share of the standing queue that lies between the sender's stack and the capture."""
     lag, queue = evidence.departure_lag_seconds, evidence.queue_seconds

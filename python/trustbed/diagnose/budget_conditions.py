@@ -121,6 +121,7 @@ def _is_limited_at_home(case: Case) -> bool:
         evidence.pauses_estimated is False
         and below(evidence.answer_least_seconds, thresholds.at_home_seconds)
         and at_least(budget.lag_share(evidence), thresholds.lag_share)
+        and at_least(evidence.departure_steadiness, thresholds.departures_steady)
     )
 
 
@@ -251,11 +252,20 @@ RATE_FELL = Condition(
 LIMITED_AT_HOME = Condition(
     "on the sending host itself (its reactions come within {at_home_seconds:g} s), "
     "{lag_share:.0%} or more of the standing queue lies between the sender's stack and the "
-    "capture, by its own clock",
+    "capture, by its own clock, and departures are steady (P10/P90 ≥ {departures_steady:g})",
     _is_limited_at_home,
     lambda c: (
         f"share of the queue before the capture = {percent_words(budget.lag_share(c.evidence))}"
     ),
+)
+SENDER_HALF_LATE = Condition(
+    "away from the sender, neither path nor losses bound most of the time, and its half of the "
+    "round trip lies {late_half:.0%} of it or more above its least, without a queue by its clock",
+    lambda c: (
+        _of(c).limit in ("window", "start", "buffer")
+        and at_least(budget.late_half(c.evidence), c.thresholds.late_half)
+    ),
+    lambda c: f"late half = {percent_words(budget.late_half(c.evidence))} of the RTT",
 )
 BOUND_BY_WINDOW = Condition("the window bound most of the time", _bound_by("window"), _limits)
 BOUND_BY_PATH = Condition("the path bound most of the time", _bound_by("path"), _limits)

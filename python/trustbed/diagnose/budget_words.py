@@ -20,30 +20,12 @@ from trustbed.findings.words import (
     seconds_words,
 )
 
-_SHARE_SHOWN = 0.005
-"""A share below this is left out."""
-
-_STATES = (
-    ("path", "path full"),
-    ("window", "window full"),
-    ("peer", "waiting for the peer"),
-    ("think", "answering"),
-    ("application", "nothing to send"),
-    ("machine", "idle though allowed to send"),
-    ("receiver", "receiver's window closed or shrunk"),
-    ("outage", "no answer"),
-    ("loss", "loss recovery and below the path's rate"),
-    ("start", "growing"),
-    ("buffer", "below the window without queue"),
-)
-
 
 def reasons(cause: Cause, case: Case) -> tuple[str, ...]:
-    """Rate, where the time went, and what decided."""
+    """Rate, what decided, loss and delay; shares are beside them: :mod:`.time_budget`."""
     decided = _DECIDED.get(cause)
     return (
         _rates(case),
-        _shares(case),
         *(() if decided is None else (decided(case),)),
         _losses_and_delay(case),
     )
@@ -57,17 +39,6 @@ def _rates(case: Case) -> str:
     if sending is None or sending < rate * 1.05:
         return rate_words(rate)
     return f"{rate_words(rate)} over its life, {rate_words(sending)} while sending"
-
-
-def _shares(case: Case) -> str:
-    shares = budget.Budget.of(case.evidence)
-    named = sorted(
-        ((getattr(shares, name), words) for name, words in _STATES), key=lambda share: -share[0]
-    )
-    shown = [
-        f"{words} {percent_words(share)}" for share, words in named[:4] if share >= _SHARE_SHOWN
-    ]
-    return f"of {seconds_words(case.evidence.duration_seconds)}: {', '.join(shown)}"
 
 
 def _losses_and_delay(case: Case) -> str:

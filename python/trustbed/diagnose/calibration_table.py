@@ -1,6 +1,6 @@
 """How many answers of each kind were right, and a score's worth, by capture point.
 
-Transfers of odd seeds whose cause was made.
+Transfers for development whose cause was made.
 
 Written by `python -m validation truth --fit` from 141 transfers. Do not edit. How it is used:
 :mod:`trustbed.diagnose.calibration`.

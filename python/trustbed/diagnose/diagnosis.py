@@ -24,12 +24,13 @@ from trustbed.diagnose.causes import Cause, Verdict, headline, next_step_of
 from trustbed.diagnose.compensation import Compensation, compensated
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import CONFIDENCE
-from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence, Row
+from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence
 from trustbed.diagnose.limits import AppliedLimit, capped, held, limits_of
 from trustbed.diagnose.numbers import Numbers
 from trustbed.diagnose.quality import UNTOUCHED, Quality
 from trustbed.diagnose.rules import Rule, first_match
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.diagnose.time_budget import Shares
 from trustbed.diagnose.two_point import SENT_AT_OTHER_END
 from trustbed.diagnose.verdicts import verdict_of
 from trustbed.diagnose.wording import reasons_of
@@ -66,24 +67,6 @@ DOUBTFUL = IMPOSSIBLE | {"mostly_idle"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
-    """Shares of the transfer's time in each limiting state, as the tables give them (sum 1)."""
-
-    application: float
-    receiver_window: float
-    loss_recovery: float
-    host: float
-    path: float
-
-    @classmethod
-    def from_transfer(cls, row: Row) -> Shares | None:
-        """From a row of the transfers table; ``None`` when any share is unknown."""
-        names = ("application", "receiver_window", "loss_recovery", "host", "path")
-        values = {name: row.get(f"share_{name}") for name in names}
-        return None if None in values.values() else cls(**values)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """Why a transfer ran at its speed, and whether the number may be used.
 
@@ -92,7 +75,8 @@ class Diagnosis:
     it rests on, and ``capture_point`` is where the capture was taken. ``numbers`` is ``None`` for a
     transfer that cannot be judged. ``limits`` are the weaknesses of the capture that concern this
     cause; their codes are also among ``flags``. ``compensation`` estimates, for a transfer
-    discarded for stalls of its host, what the network would have given.
+    discarded for stalls of its host, what the network would have given. ``loss`` is the share of
+    data packets lost, wherever they were lost, that was judged.
     """
 
     cause: Cause
@@ -111,6 +95,7 @@ class Diagnosis:
     capture_point: CapturePoint | None = None
     stated: Stated | None = None
     compensation: Compensation | None = None
+    loss: float | None = None
 
 
 def diagnose(
@@ -168,6 +153,7 @@ def diagnose(
         capture_point=capture_point,
         stated=known,
         compensation=compensated(case, rule.cause, verdict, quality),
+        loss=evidence.loss,
     )
 
 

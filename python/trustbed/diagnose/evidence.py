@@ -362,6 +362,7 @@ class Evidence:
     queue_seconds: float | None = _known(
         "mean delay above its floor, before and behind the capture", column="queue_mean_ns"
     )
+    departure_steadiness: float | None = _known("P10/P90 of the rate of departures")
     departure_lag_seconds: float | None = _known(
         "its part between the sender's stack and the capture", column="departure_lag_mean_ns"
     )

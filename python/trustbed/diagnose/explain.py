@@ -23,6 +23,7 @@ from trustbed.diagnose.host import HostEvidence, with_host
 from trustbed.diagnose.quality import UNTOUCHED, CaptureQuality, Quality
 from trustbed.diagnose.rules import STAGES, Rule, Stage
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.diagnose.time_budget import Shares
 from trustbed.findings.words import number_words, percent_words, rate_words, seconds_words
 
 
@@ -47,6 +48,7 @@ def explain_row(
         evidence,
         quality=Quality.of(row, CaptureQuality.of(capture)),
         flags=flags,
+        shares=Shares.from_transfer(row),
         thresholds=thresholds,
     )
 
@@ -56,11 +58,12 @@ def explain(
     *,
     quality: Quality = UNTOUCHED,
     flags: tuple[str, ...] = (),
+    shares: Shares | None = None,
     thresholds: Thresholds = THRESHOLDS,
 ) -> list[str]:
     """Explain the diagnosis of this evidence, as lines of text without markup.
 
-    ``flags`` are those that came with it.
+    ``flags`` are those that came with it, ``shares`` what its time went to.
     """
     case = Case.of(evidence, thresholds)
     diagnosis = diagnose(evidence, quality=quality, flags=flags, thresholds=thresholds)
@@ -72,6 +75,7 @@ def explain(
         *(f"  {reason}" for reason in diagnosis.reasons),
     ]
     for title, part in (
+        ("Where the time went", _spent(evidence, diagnosis, shares)),
         ("Rule that fired", _fired(case)),
         ("Evidence", (*_evidence(case), *_missing(evidence, diagnosis, thresholds, quality))),
         ("Confidence", _confidence(case, diagnosis)),
@@ -87,6 +91,11 @@ def explain(
         if body:
             lines += ["", title, *body]
     return lines
+
+
+def _spent(evidence: Evidence, diagnosis: Diagnosis, shares: Shares | None) -> Iterator[str]:
+    if shares is not None:
+        yield from shares.sentences(evidence.duration_seconds, diagnosis.reasons)
 
 
 def _evidence(case: Case) -> Iterator[str]:

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from trustbed.diagnose.catalogue import finding
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.compensation import NOTHING
-from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, Shares, diagnose
+from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, diagnose
 from trustbed.diagnose.evidence import Evidence, Row, Workload
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.findings import capture_findings
 from trustbed.diagnose.host import HostEvidence, with_host
 from trustbed.diagnose.quality import CaptureQuality, Quality
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
+from trustbed.diagnose.time_budget import Shares
 from trustbed.diagnose.transfer_findings import host_findings, transfer_findings
 from trustbed.findings import Finding
 from trustbed.findings.words import count_words

@@ -107,6 +107,7 @@ STAGES: tuple[Stage, ...] = (
                 (time.ACKS_ALWAYS_WITHHELD,),
             ),
             Rule("receiver_withheld", "receiver_stalled", (time.ACKS_WITHHELD,), most=75),
+            Rule("queue_stood_at_home", "sender_rate_limited", (time.LIMITED_AT_HOME,)),
             Rule(
                 "bulk_sender_was_silent",
                 "host_scheduling",
@@ -146,7 +147,6 @@ STAGES: tuple[Stage, ...] = (
             ),
             Rule("rate_has_two_levels", "rate_changed", (time.RATE_CHANGED,)),
             Rule("marks_slowed", "mark_limited", (time.LOSSY, time.MARKED)),
-            Rule("queue_stood_at_home", "sender_rate_limited", (time.LIMITED_AT_HOME,)),
             Rule(
                 "losses_away_from_queue",
                 "network_loss",
@@ -158,6 +158,12 @@ STAGES: tuple[Stage, ...] = (
                 (time.BOUND_BY_PATH_OR_ITS_LOSSES, time.SHARED),
             ),
             Rule("path_was_full_of_it", "bandwidth_limited", (time.BOUND_BY_PATH_OR_ITS_LOSSES,)),
+            Rule(
+                "sender_half_was_late",
+                "host_scheduling",
+                (time.SENDER_HALF_LATE,),
+                most=75,
+            ),
             Rule("buffer_bound", "send_buffer_limited", (time.BOUND_BY_BUFFER,)),
             Rule("start_bound", "slow_start", (time.BOUND_BY_START,)),
             Rule("losses_bound", "network_loss", (time.BOUND_BY_LOSS,)),

@@ -103,6 +103,16 @@ class Thresholds(PublishedThresholds):
         "share of a standing queue between stack and capture that makes it the sender's own",
         "either side of one half: whose queue is longer",
     )
+    departures_steady: float = value(
+        0.2,
+        "P10 over P90 of the rate of departures that a qdisc, NIC or pacer keeps at least",
+        "development transfers: 0.31 and more for token buckets, 0.04 at most for stopped guests",
+    )
+    late_half: float = value(
+        0.12,
+        "share of the round trip by which the sender's half is late",
+        "development transfers: 0.21 and more for stopped guests, 0.05 at most elsewhere",
+    )
     at_home_seconds: float = value(
         0.001,
         "a capture lies on the sending host when its fastest reaction comes within this time",

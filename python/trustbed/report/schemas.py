@@ -91,6 +91,17 @@ ABOUT: Mapping[str, str] = {
         "One row per transfer: the data that one side of a TCP connection sends. The unit of "
         "diagnosis."
     ),
+    "phases": (
+        "One row per phase of a transfer and state in it, in the order of time: the time budget. "
+        "Transfers that are too short to judge have none. At most 256 phases are kept of a "
+        "transfer; beyond that the shortest neighbours are joined (`mixed`, with a row per state). "
+        "The sum of `time_ns` over a transfer's rows is its whole time, handshake included."
+    ),
+    "exchanges": (
+        "One row per unit of a transfer's data: what its sender sent between two units of its "
+        "peer, for example a response. Transfers that are too short to judge have none, and the "
+        "column `exchanges` of a transfer counts those beyond the ones kept, too."
+    ),
     "findings": "Checked statements: about the capture, then hosts, then single transfers.",
     "skips": "Records that were not measured, by reason. Nothing is skipped without a row here.",
     "two_point": (

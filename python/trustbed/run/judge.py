@@ -42,17 +42,14 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
     record = directory.record(repetition)
     path = directory.repetition(repetition)
     with directory.judging(repetition) as tables:
-        files = {
-            file.name.removesuffix(".pcapng"): file
-            for file in sorted((path / "captures").glob("*.pcapng"))
-        }
+        files = _files(path)
         joined = JoinedCaptures(files, scenario)
         hosts = host_of(record, path, scenario)
         captures = [
             _Judged(point, file, scenario, joined.host_of(point, hosts))
             for point, file in files.items()
         ]
-        _write_transfers(captures, tables / "transfers.parquet")
+        _write_tables(captures, tables)
         _write_burstiness(captures, scenario, tables / "burstiness.parquet")
         joined.write(tables / "two_point.parquet")
         unread = _write_results(record, path, tables)
@@ -80,6 +77,37 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
     return found
 
 
+def capture_of(directory: RunDirectory, repetition: str, scenario: Scenario, point: str) -> Capture:
+    """One capture of a complete repetition, judged as :func:`judge` does; writes nothing.
+
+    Raises:
+        CaptureError: The capture cannot be read.
+        KeyError: There is no capture of that point.
+    """
+    path = directory.repetition(repetition)
+    files = _files(path)
+    hosts = host_of(directory.record(repetition), path, scenario)
+    joined = JoinedCaptures(files, scenario)
+    return _analyzed(point, files[point], scenario, joined.host_of(point, hosts))
+
+
+def _files(path: Path) -> dict[str, Path]:
+    """The captures of a repetition by their points."""
+    captures = sorted((path / "captures").glob("*.pcapng"))
+    return {file.name.removesuffix(".pcapng"): file for file in captures}
+
+
+def _analyzed(point: str, file: Path, scenario: Scenario, hosts: HostOf) -> Capture:
+    return analyze(
+        str(file),
+        at=_capture_point(point, scenario),
+        workload=_judged_as(scenario),
+        capacity=capacity(scenario),
+        workers=1,
+        host_of=hosts,
+    )
+
+
 class _Judged:
     """A capture of a repetition, judged with what the scenario states about it."""
 
@@ -90,14 +118,7 @@ class _Judged:
         self._capture: Capture | None = None
         self._error: str | None = None
         try:
-            self._capture = analyze(
-                str(file),
-                at=_capture_point(self.point, scenario),
-                workload=_judged_as(scenario),
-                capacity=capacity(scenario),
-                workers=1,
-                host_of=hosts,
-            )
+            self._capture = _analyzed(point, file, scenario, hosts)
             self._transfers = self._capture.transfers
         except _core.CaptureError as error:
             self._error = error.message
@@ -113,6 +134,13 @@ class _Judged:
             _field("workload", "name of the workload that it belongs to; null for others"),
             [owners],
         )
+        return self._named(table)
+
+    def part(self, name: str) -> pa.Table | None:
+        """Another table of its transfers, each row with its capture."""
+        return None if self._capture is None else self._named(self._capture.stream(name).read_all())
+
+    def _named(self, table: pa.Table) -> pa.Table:
         points = pa.array([self.point] * len(table), pa.string())
         return table.add_column(
             0, _field("capture", "host beside which it was captured, or router"), [points]
@@ -223,10 +251,22 @@ def capacity(scenario: Scenario) -> int | None:
     return min(rates) * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
 
 
-def _write_transfers(captures: Sequence[_Judged], path: Path) -> None:
-    tables = [table for capture in captures if (table := capture.table) is not None]
-    if tables:
-        pa.parquet.write_table(pa.concat_tables(tables), path, compression="zstd", version="2.6")
+def _write_tables(captures: Sequence[_Judged], directory: Path) -> None:
+    """Writes the transfers of all captures, and what their time went to."""
+    held = {
+        "transfers": [capture.table for capture in captures],
+        "phases": [capture.part("phases") for capture in captures],
+        "exchanges": [capture.part("exchanges") for capture in captures],
+    }
+    for name, parts in held.items():
+        tables = [table for table in parts if table is not None]
+        if tables:
+            pa.parquet.write_table(
+                pa.concat_tables(tables),
+                directory / f"{name}.parquet",
+                compression="zstd",
+                version="2.6",
+            )
 
 
 BURSTINESS = pa.schema(

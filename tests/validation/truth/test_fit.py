@@ -218,8 +218,10 @@ def test_the_report_compares_the_score_the_table_and_tables_without_the_network(
 
 def judged(standing: str = "healthy", **more: Any) -> Any:  # noqa: ANN401 - stands for a judged transfer
     answer = SimpleNamespace(**{"point": "beside", "rule": "a", "score": 0.7, "flags": (), **more})
-    case = SimpleNamespace(name="policer.3", standing=standing, is_right=True)
+    counts = standing in ("healthy", "disturbed")
+    case = SimpleNamespace(name="policer.3", counts=counts, is_right=True)
     network = {
+        "family": "wireless",
         "rate_megabits": 10,
         "round_trip_ms": 20,
         "limit": "link",
@@ -233,17 +235,17 @@ def judged(standing: str = "healthy", **more: Any) -> Any:  # noqa: ANN401 - sta
     )
 
 
-def test_only_odd_answers_that_count_are_fitted_to_and_limits_make_kinds_of_their_own() -> None:
+def test_only_development_answers_are_fitted_to_and_limits_make_kinds_of_their_own() -> None:
     requested: list[str] = []
     weak = ("self_queueing", "echoed_rtt", "capture_loss")
-    odd = [judged(), judged("slight"), judged("unclear"), judged(flags=weak), judged(point=None)]
+    given = [judged(), judged("slight"), judged("unclear"), judged(flags=weak), judged(point=None)]
 
-    def chosen(seeds: str) -> list[Any]:
-        requested.append(seeds)
-        return odd
+    def chosen(half: str) -> list[Any]:
+        requested.append(half)
+        return given
 
     found = samples(SimpleNamespace(chosen=chosen))  # type: ignore[arg-type]
-    assert requested == ["odd"]
+    assert requested == ["development"]
     assert [(one.name, one.point, one.kind, one.score) for one in found] == [
         ("policer.3", "beside", kind, 70) for kind in ("a", "a under echoed_rtt and capture_loss")
     ]

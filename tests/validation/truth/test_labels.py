@@ -11,6 +11,7 @@ from validation.truth.labels import Twins, label
 from validation.truth.networks import Network
 
 NETWORK = Network(
+    family="office",
     rate_megabits=20,
     round_trip_ms=20,
     limit="window",
@@ -111,3 +112,36 @@ def test_the_emulated_processor_of_a_guest_limits_sooner() -> None:
     guest = replace(NETWORK, guest="e1000")
     assert label(stored("undisturbed-window", 0.8 * BUILT, guest), twins()).standing == "unclear"
     assert label(stored("undisturbed-window", 0.8 * BUILT), twins()).standing == "healthy"
+
+
+def test_a_guest_that_was_slow_shows_what_a_disturbance_took_but_not_that_it_took_nothing() -> None:
+    guest = replace(NETWORK, guest="e1000")
+    slow = Twins([stored("undisturbed-window", 0.7 * BUILT, guest)])
+    assert label(stored("guest-quota", 0.3 * BUILT, guest), slow).standing == "disturbed"
+    assert label(stored("guest-quota", 0.69 * BUILT, guest), slow).standing == "unclear"
+
+
+def test_a_queue_that_drops_early_may_cost_more_than_a_deep_one() -> None:
+    link = replace(NETWORK, limit="link", window_bytes=None)
+    rate = 0.5 * 20e6
+    deep = label(stored("undisturbed-link", rate, link), twins())
+    shallow = label(stored("shallow-queue", rate, replace(link, queue_paths=0.1)), twins())
+    assert (deep.standing, shallow.standing) == ("unclear", "healthy")
+    assert shallow.made == "network_congestion"
+
+
+def test_only_the_cause_that_was_made_is_accepted_where_machine_and_application_look_alike() -> (
+    None
+):
+    found = label(stored("freeze", 0.5 * BUILT), twins(BUILT))
+    assert found.wanted["capture"].causes == ("host_scheduling",)
+    writer = label(stored("long-bursts", 0.5 * BUILT), twins(BUILT))
+    assert writer.wanted["capture"].causes == ("sender_application_limited",)
+    assert writer.wanted["capture"].verdicts == ("review",)
+
+
+def test_the_verdict_that_is_right_may_depend_on_the_name() -> None:
+    found = label(stored("own-qdisc", 0.5 * BUILT), twins(BUILT)).wanted["capture"]
+    assert found.allowed("sender_rate_limited") == ("review",)
+    assert found.allowed("bandwidth_limited") == ("trust",)
+    assert found.allowed("host_scheduling") == ("trust", "review")

@@ -5,35 +5,55 @@ from __future__ import annotations
 import tomllib
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.scenario import load
-from validation.truth import kinds, networks
+from validation.truth import kinds
 from validation.truth.disturbances import DISTURBANCES
-from validation.truth.networks import Network
-from validation.truth.plan import ROUNDS, Plan
+from validation.truth.families import BY_NAME, FAMILIES, HALVES, of_half
+from validation.truth.networks import STARTING_SHARE, Network, rounds_to_fill
+from validation.truth.plan import ROUNDS, Plan, Planned
 from validation.truth.pools import GUEST_NICS
 
 PLAN = Plan(1)
 
 
-MUST_BE_DISCARDED = {
-    kind.name for kind in kinds.KINDS.values() if kind.known.verdicts == (kinds.DISCARD,)
-}
-HOURS = 2.0
+HOURS, AROUND_SECONDS = 8.0, 3.0
+BROUGHT = frozenset(
+    {
+        "mark_limited",
+        "peer_limited",
+        "rate_changed",
+        "receiver_stalled",
+        "send_buffer_limited",
+        "sender_rate_limited",
+    }
+)
+"""Causes that rules over phases bring; earlier rules do not know them."""
+
+
+@cache
+def ordered(seed: int) -> tuple[Planned, ...]:
+    return tuple(Plan(seed).order())
+
+
+def _is_doomed(name: str) -> bool:
+    return kinds.TRUST not in kinds.KINDS[name].capture.verdicts
 
 
 def test_a_whole_run_is_as_large_as_it_should_be() -> None:
     transfers = PLAN.transfers
-    assert len(transfers) >= 900
-    assert sum(one.network.guest is not None for one in transfers) >= 120
-    even = [one for one in transfers if not one.is_odd]
-    assert sum(one.disturbance is None for one in even) >= 100
-    assert sum(one.kind in MUST_BE_DISCARDED for one in even) >= 190
-    assert len({kinds.KINDS[one.kind].cause for one in transfers}) >= 12
+    assert len(transfers) >= 2000
+    assert sum(_is_doomed(one.kind) for one in transfers) >= 500
+    assert sum(one.disturbance is None for one in transfers) >= 500
+    made = Counter(kinds.KINDS[one.kind].cause for one in transfers)
+    assert len(made) >= 18
+    assert min(made.values()) >= 25
+    assert len({one.network for one in transfers if one.network.guest is not None}) >= 30
     assert (
         len({one.name for one in transfers})
         == len({one.seed for one in transfers})
@@ -42,31 +62,47 @@ def test_a_whole_run_is_as_large_as_it_should_be() -> None:
 
 
 def test_a_whole_run_takes_as_long_as_it_may() -> None:
-    """Three hours at most, of which one is for waiting and for what has to be made twice."""
     assert sum(one.seconds for one in PLAN.transfers) <= HOURS * 3600
-    assert all(one.seconds > one.network.seconds for one in PLAN.transfers)
+    assert all(one.seconds > AROUND_SECONDS for one in PLAN.transfers)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_networks_are_of_every_sort(seed: int) -> None:
-    drawn = {
-        one.network
-        for one in Plan(seed).transfers
-        if one.network.guest is None and one.network.limit != "short"
-    }
-    assert {network.round_trip_ms for network in drawn} == set(networks.ROUND_TRIPS_MS)
-    assert {network.rate_megabits for network in drawn} == set(networks.RATES_MEGABITS)
-    assert {network.congestion_control for network in drawn} == set(networks.CONTROLS)
-    guests = {one.network for one in Plan(seed).transfers if one.network.guest is not None}
+def test_every_family_has_its_networks(seed: int) -> None:
+    drawn = {one.network for one in Plan(seed).transfers}
+    assert {network.family for network in drawn} == {family.name for family in FAMILIES}
+    for network in drawn:
+        family = BY_NAME[network.family]
+        assert network.half == family.half
+        assert network.round_trip_ms in family.trips
+        if network.limit != "short":
+            assert network.rate_megabits in family.rates
+            assert network.queue_paths in family.queues
+    guests = [network for network in drawn if network.guest is not None]
     assert {network.guest for network in guests} == set(GUEST_NICS)
-    assert len({network.round_trip_ms for network in guests}) >= 3
+    assert {network.guest_end for network in guests} == {"sender", "receiver"}
+    assert {network.limit for network in guests} == {"window", "link"}
 
 
-def test_transfers_come_in_pairs_of_an_odd_and_an_even_seed_with_the_same_dose() -> None:
+def test_the_halves_share_no_round_trip_and_no_queue() -> None:
+    for names in ("trips", "queues"):
+        values = [
+            {value for family in of_half(half) for value in getattr(family, names)}
+            for half in HALVES
+        ]
+        assert not values[0] & values[1], names
+    rates = [{rate for family in of_half(half) for rate in family.rates} for half in HALVES]
+    assert not rates[0] & rates[1]
+
+
+def test_transfers_come_in_pairs_of_both_halves_with_the_same_dose() -> None:
     disturbed = [one for one in PLAN.transfers if one.disturbance is not None]
-    for odd, even in zip(disturbed[::2], disturbed[1::2], strict=True):
-        assert (odd.is_odd, even.is_odd) == (True, False)
-        assert (odd.kind, odd.dose, odd.position) == (even.kind, even.dose, even.position)
+    for first, second in zip(disturbed[::2], disturbed[1::2], strict=True):
+        assert (first.half, second.half) == HALVES
+        assert (first.kind, first.dose, first.position) == (
+            second.kind,
+            second.dose,
+            second.position,
+        )
     for disturbance in DISTURBANCES:
         made = [dict(one.dose) for one in disturbed if one.disturbance == disturbance]
         assert len(made) == disturbance.transfers
@@ -76,23 +112,23 @@ def test_transfers_come_in_pairs_of_an_odd_and_an_even_seed_with_the_same_dose()
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("tenths", range(1, 10))
 def test_a_run_that_is_interrupted_holds_every_kind_in_proportion(seed: int, tenths: int) -> None:
-    order = list(Plan(seed).order())
+    order = ordered(seed)
     whole = Counter(one.kind for one in order)
     part = order[: len(order) * tenths // 10]
-    assert abs(sum(1 if one.is_odd else -1 for one in part)) <= 2
+    assert abs(sum(1 if one.half == HALVES[0] else -1 for one in part)) <= 0.01 * len(order)
     held = Counter(one.kind for one in part)
     for kind, planned in whole.items():
-        ahead = 0.02 * len(order) if kind in kinds.UNDISTURBED.values() else 3 + 0.02 * planned
+        ahead = 0.02 * len(order) if kind in kinds.UNDISTURBED else 3 + 0.02 * planned
         assert abs(held[kind] - planned * tenths / 10) <= ahead, kind
 
 
 def test_every_round_has_networks_of_its_own() -> None:
     rounds: dict[Network, set[int]] = defaultdict(set)
     for one in PLAN.transfers:
-        if one.kind != "short":
+        if one.network.limit != "short":
             rounds[one.network].add(one.round)
     alone = [network for network, found in rounds.items() if len(found) == 1]
-    assert len(alone) >= 0.9 * len(rounds)
+    assert len(alone) >= 0.85 * len(rounds)
 
 
 def test_a_plan_is_known_by_all_that_it_does() -> None:
@@ -126,7 +162,7 @@ def test_the_order_holds_everything_once_and_a_twin_before_what_needs_it() -> No
 
 
 def test_a_part_of_the_plan_brings_the_twins_that_it_needs() -> None:
-    chosen = [one for one in PLAN.transfers if one.kind == "policer" and one.is_odd]
+    chosen = [one for one in PLAN.transfers if one.kind == "policer" and one.half == HALVES[0]]
     ordered = list(PLAN.order(chosen))
     assert {one.name for one in chosen} <= {one.name for one in ordered}
     assert {one.network for one in chosen} == {one.network for one in ordered if not one.needs_twin}
@@ -140,34 +176,46 @@ def test_window_limited_networks_cannot_fill_their_path_and_others_leave_slow_st
             assert network.window_bytes <= 0.75 * network.path_bytes
         if network.limit == "link":
             assert network.window_bytes is None
-            assert network.queue_packets * 1500 >= network.path_bytes
+            starting = rounds_to_fill(network) * network.round_trip_ms / 1e3
+            assert starting <= STARTING_SHARE * network.seconds
 
 
 def test_a_disturbance_changes_nothing_but_what_it_is() -> None:
     for one in PLAN.transfers:
         values = one.values(middle=True)
+        files = values.pop("files", {})
         assert tomllib.loads(one.scenario(middle=True)) == values
+        assert set(files) == set(one.files)
         if one.disturbance is None:
             assert "faults" not in values
+            assert one.files == {}
             assert "background" not in values
             assert set(values["hosts"]) == {"client", "server"}
 
 
 def test_scenarios_of_every_dose_can_be_read(tmp_path: Path) -> None:
-    doses = {(one.kind, one.dose): one for one in PLAN.transfers}
+    doses = {
+        (one.kind, str(one.dose), one.network.discipline, one.network.guest_end): one
+        for one in PLAN.transfers
+    }
     for number, one in enumerate(doses.values()):
         file = tmp_path / f"{number}.toml"
+        for name, content in one.files.items():
+            (tmp_path / name).write_text(content, encoding="utf-8")
         file.write_text(one.scenario(middle=True), encoding="utf-8")
         assert load(file).text == one.scenario(middle=True)
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS.values(), ids=list(kinds.KINDS))
 def test_every_kind_is_made_and_every_wanted_cause_and_verdict_exists(kind: kinds.Kind) -> None:
-    assert kind.name in {*(one.kind for one in DISTURBANCES), *kinds.UNDISTURBED.values()}
-    for wanted in (kind.capture, kind.known, kind.away):
+    assert kind.name in {*(one.kind for one in DISTURBANCES), *kinds.UNDISTURBED}
+    for wanted in (kind.capture, kind.known, kind.away, kind.inside):
         assert wanted.causes
-        assert set(wanted.causes) <= set(CAUSES)
+        assert set(wanted.causes) <= set(CAUSES) | BROUGHT
         assert set(wanted.verdicts) <= set(VERDICTS)
+        for cause, verdicts in wanted.only:
+            assert cause in wanted.causes
+            assert set(verdicts) <= set(wanted.verdicts)
     assert f"| `{kind.name}` |" in kinds.table()
 
 

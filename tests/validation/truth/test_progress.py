@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import asdict
 from typing import Any
 
 from syrupy.assertion import SnapshotAssertion
 
+from validation.truth.families import HALVES
 from validation.truth.plan import Plan, Planned
 from validation.truth.progress import Progress
 
@@ -22,25 +24,24 @@ def stored(planned: Planned, outcome: str = "made") -> dict[str, Any]:
     rate = {"payload_bits_per_second": 12.34e6} if outcome == "made" else {}
     return {
         "name": planned.name,
-        "seed": planned.seed,
+        "network": asdict(planned.network),
         "outcome": outcome,
         "reason": "it was late",
         **rate,
     }
 
 
-def test_a_line_counts_odd_and_even_seeds_apart_and_what_was_there_before(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_a_line_counts_both_halves_apart_and_what_was_there_before() -> None:
     shown, _ = progress()
-    shown.on_settled(is_odd=True, outcome="invalid")
-    shown.on_settled(is_odd=False, outcome="not made")
-    odd, even = (next(one for one in TRANSFERS if one.is_odd == wanted) for wanted in (True, False))
-    shown.on_made(stored(odd), passed=5)
-    shown.on_made(stored(even, "failed"), passed=10)
-    line = shown.line(stored(even, "failed"), passed=10)
+    shown.on_settled(half="development", outcome="invalid")
+    shown.on_settled(half="report", outcome="not made")
+    development, report = (next(one for one in TRANSFERS if one.half == half) for half in HALVES)
+    shown.on_made(stored(development), passed=5)
+    shown.on_made(stored(report, "failed"), passed=10)
+    line = shown.line(stored(report, "failed"), passed=10)
     assert line.startswith("2/40  5.0 s each, about ")
-    assert "even: 0 made, 0 invalid, 1 failed, 1 not made  odd: 1 made, 1 invalid, 0 failed" in line
+    assert "development: 1 made, 1 invalid, 0 failed  " in line
+    assert "report: 0 made, 0 invalid, 1 failed, 1 not made  " in line
     assert line.endswith("failed: it was late")
 
 

@@ -6,7 +6,7 @@ No network is made.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from validation.truth.store import Store, StoreError
 
 RECORDINGS = Path(__file__).resolve().parents[3] / "recordings"
 NETWORK = Network(
+    family="metro",
     rate_megabits=100,
     round_trip_ms=20,
     limit="window",
@@ -40,7 +41,7 @@ def captures(recording: str) -> dict[str, Any]:
     from validation.truth import measured
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measured, "PORT", 5201)
+        patch.setattr(measured, "PORTS", frozenset({5201}))
         return {
             side: _capture(RECORDINGS / f"{recording}.{side}.pcap.gz", side)
             for side in ("sender", "receiver")
@@ -70,7 +71,12 @@ def store(tmp_path: Path) -> Store:
     store = Store(tmp_path)
     store.write(stored("undisturbed-window.0", "undisturbed-window", "guest-free"))
     store.write(
-        stored("undisturbed-window.1", "undisturbed-window", "healthy-window-limited", seed=3)
+        stored(
+            "undisturbed-window.1",
+            "undisturbed-window",
+            "healthy-window-limited",
+            network=asdict(replace(NETWORK, family="office")),
+        )
     )
     store.write(stored("guest-quota.0", "guest-quota", "guest-quota"))
     store.write(
@@ -142,22 +148,22 @@ def test_each_capture_is_judged_alone_and_the_senders_once_more_with_what_the_ru
 def test_a_result_knows_what_was_made_and_what_it_cost(store: Store) -> None:
     result = Result.of(store)
     assert [one.label.standing for one in result.made] == ["disturbed", "healthy", "healthy"]
-    assert len(result.chosen("odd")) == 1
+    assert len(result.chosen("development")) == 1
     assert result.not_made == {("policer", "not made", "no such key"): 1}
-    found = result.score(VIEWS[0], "even")
+    found = result.score(VIEWS[0], "report")
     assert (found.cases, found.macro_f1) == (2, 1.0)
     assert (found.missed_discards.hits, found.missed_discards.of) == (0, 1)
-    assert json.loads(json.dumps(result.as_json()))["made"] == 3
+    assert json.loads(json.dumps(result.as_json("report")))["made"] == 2
 
 
 def test_text_and_page_state_what_is_missing(store: Store) -> None:
     result = Result.of(store)
-    printed = text.render(result, "even")
+    printed = text.render(result, "report")
     assert "policer" in printed
     assert "no such capture was taken" in printed
     section = page.render(result)
     assert "| `policer` | not made | 1 | no such key |" in section
-    assert "### Wrong verdicts" in section
+    assert "### Wrong answers" in section
     assert "Pooled calibration error (bins weighted by their answers): 0." in section
     assert "wanted at most 0.05: met. Of the bins with 30 answers and more 0 of 0 hold." in section
 
@@ -166,7 +172,7 @@ def test_a_wrong_answer_is_listed_with_its_numbers(
     store: Store, snapshot: SnapshotAssertion
 ) -> None:
     store.write(stored("guest-quota.1", "guest-quota", "self-congested"))
-    printed = text.wrong_answers(Result.of(store), "even").splitlines()
+    printed = text.wrong_answers(Result.of(store), "report").splitlines()
     assert [line for line in printed if line.startswith(("##", "wanted", "got"))] == snapshot
     assert sum(line.startswith('{"throughput_bytes_per_second": ') for line in printed) == 4
 

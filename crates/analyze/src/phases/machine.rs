@@ -120,6 +120,9 @@ pub struct Budget {
     recovery: Option<i64>,
     unanswered: u32,
     reaction: i64,
+    /// Running median of the time between departures of new data.
+    spacing: i64,
+    last_new: Option<i64>,
     afar: bool,
     round_end: i64,
     cut: bool,
@@ -220,9 +223,15 @@ impl Budget {
         } else if silent && self.short {
             self.settle(at, Kind::IdleApplication);
         } else {
-            // Where nothing came since the last data left, the sender waited for acknowledgements,
-            // whatever it sends now (a tail-loss probe, a paced packet).
-            let trigger = self.last_receive.map_or(at, |receive| receive.clamp(open, at));
+            // Where nothing came since the last data left, what leaves now could have left before,
+            // unless a pacer or the timer of a tail-loss probe released it.
+            let probe = departure.smoothed.is_some_and(|rtt| at - open >= rtt + rtt / 2);
+            let paced = at - open <= REACTIONS * self.spacing;
+            let trigger = match self.last_receive {
+                Some(receive) => receive.clamp(open, at),
+                None if probe || paced || departure.afar => at,
+                None => open,
+            };
             self.settle(trigger, Kind::Clocked);
             if at - trigger > tolerance && !departure.prompted {
                 self.settle_idle(at, Kind::IdleSender);
@@ -411,14 +420,9 @@ impl Budget {
             .max(if departure.afar { AFAR } else { PROMPT })
     }
 
-    /// The usual reaction, as a running median.
+    /// The usual reaction.
     fn react(&mut self, reaction: i64) {
-        let step = (self.reaction / 16).max(1_000);
-        if reaction > self.reaction {
-            self.reaction += step;
-        } else {
-            self.reaction = (self.reaction - step).max(0);
-        }
+        follow(&mut self.reaction, reaction);
     }
 
     /// The time until `at` was of `kind`.
@@ -468,6 +472,9 @@ impl Budget {
         let mss = i64::from(departure.mss);
         self.lag = (self.lag.0.saturating_add(departure.lag), self.lag.1.saturating_add(1));
         if new {
+            if let Some(last) = self.last_new.replace(at) {
+                follow(&mut self.spacing, at - last);
+            }
             self.judge_silence(at, mss);
             self.short = i64::from(departure.length) % mss != 0;
             self.depart(at, mss);
@@ -551,5 +558,15 @@ impl Budget {
             }
             self.departures = Some((at, self.high));
         }
+    }
+}
+
+/// Moves a running median towards a value.
+fn follow(median: &mut i64, value: i64) {
+    let step = (*median / 16).max(1_000);
+    if value > *median {
+        *median += step;
+    } else {
+        *median = (*median - step).max(0);
     }
 }

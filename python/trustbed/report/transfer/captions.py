@@ -23,16 +23,9 @@ from trustbed.report.transfer.evidence import (
 from trustbed.report.transfer.model import Series
 
 
-def time_sequence(transfer: Row) -> str:
-    """The whole transfer."""
-    again = transfer.get("retransmitted_packets")
-    repaired = (
-        "Nothing was sent again."
-        if again == 0
-        else f"{words.counted(again, 'packet')} sent again (triangles)."
-        if again
-        else ""
-    )
+def time_sequence(transfer: Row, series: Series) -> str:
+    """The whole transfer, and the band of states below it."""
+    repaired = _repaired(transfer)
     sent = (
         f"{words.size(transfer.get('unique_bytes'))} in "
         f"{words.duration(transfer.get('duration_seconds'))}."
@@ -43,7 +36,25 @@ def time_sequence(transfer: Row) -> str:
         where = "Dashed" if ratio * FLATTENED >= 1 else "Too steep to be drawn"
         allowed = f" {where}: what window, RTT, loss and capacity allow, {words.rate(expected)}."
         allowed += f" The transfer reached {words.percent(ratio)} of it."
-    return f"{sent} {repaired}{allowed}".strip()
+    band = (
+        " The band below the graph has the state of each moment, in the colours of the bar above."
+        if (series.get("phases") or {}).get("t")
+        else ""
+    )
+    return f"{sent} {repaired}{allowed}{band}".strip()
+
+
+def _repaired(transfer: Row) -> str:
+    """What was sent again, behind the capture or before it."""
+    again, filled = transfer.get("retransmitted_packets"), transfer.get("filled_lost_upstream")
+    parts = [
+        f"{words.counted(again, 'packet')} sent again" if again else "",
+        f"{words.counted(filled, 'gap')} from before the capture filled later" if filled else "",
+    ]
+    known = [part for part in parts if part]
+    if known:
+        return f"{words.listed(known)} (triangles)."
+    return "Nothing was sent again." if again == 0 else ""
 
 
 def close_up(part: Series) -> str:

@@ -52,7 +52,7 @@ _COMPARED: Sequence[tuple[str, str, str, Shape, Change]] = (
     ("Throughput", "throughput", "throughput_bytes_per_second", words.rate, _relative),
     ("Round-trip time", "rtt", "rtt_path_seconds", words.duration, _relative),
     ("99th percentile of the RTT", "rtt", "rtt_p99_seconds", words.duration, _relative),
-    ("Loss", "loss", "loss_rate_genuine", words.percent, _points),
+    ("Loss", "loss", "loss", words.percent, _points),
     ("Pauses longer than the RTT", "spacing", "long_pause_fraction", words.percent, _points),
     (
         "Idle with open window",
@@ -88,7 +88,7 @@ def in_a_sentence(name: str, here: Row, control: Row) -> str:
             ),
         ),
         ("RTT", _relative(here.get("rtt_path_seconds"), control.get("rtt_path_seconds"))),
-        ("loss", _points(here.get("loss_rate_genuine"), control.get("loss_rate_genuine"))),
+        ("loss", _points(here.get("loss"), control.get("loss"))),
     ]
     message = [f"{what} {change}" for what, change in known if change]
     silent, other = here.get("idle_open_window_fraction"), control.get("idle_open_window_fraction")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from trustbed.diagnose.causes import CAUSES, VERDICTS
+from trustbed.diagnose.time_budget import STATES
 from trustbed.report import columns, schemas
 from trustbed.report.json_schema import (
     COUNT,
@@ -156,6 +157,10 @@ def _words() -> Json:
         "reasons": TEXTS,
         "alternatives": list_of(object_of(dict.fromkeys(("cause", "hint", "settled_by"), TEXT))),
         **dict.fromkeys(("expected_bytes_per_second", "expected_ratio"), NUMBER),
+        "loss": NUMBER,
+        "shares": object_of(
+            {state: {"type": "number", "minimum": 0} for state in STATES}, nullable=True
+        ),
         "without_stalls": {"type": ["string", "null"]},
     }
     return {

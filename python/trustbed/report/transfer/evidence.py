@@ -16,6 +16,7 @@ from trustbed.report.records import Row
 from trustbed.report.transfer.charts.transfer import silences_are_visible
 
 UNSEEN = "unknown from this capture"
+LITTLE, NONE = "too little to count by itself", "none seen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,13 +137,17 @@ def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
 
 
 def _loss(transfer: Row, limits: Thresholds) -> Measured:
-    loss, again = (
-        transfer.get("loss_rate_genuine"),
-        words.count(transfer.get("retransmitted_packets")),
-    )
+    loss = transfer.get("loss")
     crossed = None if loss is None else loss >= limits.loss_decisive
     if not loss:
-        reading = UNSEEN if loss is None else "nothing was lost"
+        needless = loss == 0 and transfer.get("retransmitted_packets")
+        reading = (
+            UNSEEN
+            if loss is None
+            else "nothing was lost: what was sent again had arrived"
+            if needless
+            else "nothing was lost"
+        )
     else:
         reading = (
             "enough to slow the sender down by itself"
@@ -153,13 +158,23 @@ def _loss(transfer: Row, limits: Thresholds) -> Measured:
         term="Loss",
         definition="loss",
         value=words.percent(loss),
-        detail=f"{again} of {words.count(transfer.get('data_packets'))} data packets sent again",
+        detail=_repeated(transfer),
         threshold=f"decisive from {words.percent(limits.loss_decisive)}",
         crossed=crossed,
         reading=reading,
         fill=None if loss is None else min(loss / (2 * limits.loss_decisive), 1.0),
         mark=0.5,
     )
+
+
+def _repeated(transfer: Row) -> str:
+    """What the loss was counted from: packets sent again, and holes left before the capture."""
+    again, sent = (
+        words.count(transfer.get(name)) for name in ("retransmitted_packets", "data_packets")
+    )
+    counted = f"{again} of {sent} data packets sent again"
+    holes = transfer.get("filled_lost_upstream")
+    return f"{counted}, {words.counted(holes, 'hole')} before the capture" if holes else counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +188,7 @@ class _TimeShare:
     term: str
     definition: str
     limit: str
-    above: str
+    above: str | Callable[[Row], str]
     below: str
     detail: Callable[[Row], str] = lambda transfer: ""
 
@@ -187,10 +202,31 @@ class _TimeShare:
             detail=self.detail(transfer),
             threshold=f"counts from {words.percent(threshold)}",
             crossed=crossed,
-            reading=UNSEEN if crossed is None else self.above if crossed else self.below,
+            reading=UNSEEN if crossed is None else self._reading(transfer, crossed),
             fill=value,
             mark=threshold,
         )
+
+    def _reading(self, transfer: Row, crossed: bool) -> str:
+        if not crossed:
+            return NONE if self.below == LITTLE and not transfer[self.column] else self.below
+        return self.above if isinstance(self.above, str) else self.above(transfer)
+
+
+MOSTLY = 0.5
+"""From this share of a silence on, it was the peer's turn and not the sender's."""
+
+
+def _unless_peer(column: str, own: str) -> Callable[[Row], str]:
+    """Whose silence it was: by the time budget it may have been the peer's turn."""
+
+    def reading(transfer: Row) -> str:
+        peer = transfer.get("share_peer") or 0.0
+        if peer >= MOSTLY * (transfer.get(column) or 0.0):
+            return f"it waited for its peer for {words.percent(peer)} of the time"
+        return own
+
+    return reading
 
 
 def _idle_detail(transfer: Row) -> str:
@@ -258,8 +294,11 @@ _ROWS: tuple[Callable[[Row, Thresholds], Measured], ...] = (
         term="Idle with open window",
         definition="idle-open-window",
         limit="idle_open_window_fraction",
-        above="it could have sent and did not: its host or its application",
-        below="it used the window soon after it opened",
+        above=_unless_peer(
+            "idle_open_window_fraction",
+            "it could have sent and did not: its host or its application",
+        ),
+        below=LITTLE,
         detail=_idle_detail,
     ),
     _TimeShare(
@@ -267,8 +306,8 @@ _ROWS: tuple[Callable[[Row, Thresholds], Measured], ...] = (
         term="Pauses longer than the RTT",
         definition="spacing",
         limit="long_pause_fraction",
-        above="the sender missed whole round trips",
-        below="few or no pauses as long as a round trip",
+        above=_unless_peer("long_pause_fraction", "the sender missed whole round trips"),
+        below=LITTLE,
         detail=_longest_spacing,
     ),
     _TimeShare(
@@ -299,7 +338,7 @@ _ROWS: tuple[Callable[[Row, Thresholds], Measured], ...] = (
         definition="application",
         limit="app_limited",
         above="the application had nothing to send",
-        below="few pauses that an application would leave",
+        below=LITTLE,
     ),
     _capacity,
 )

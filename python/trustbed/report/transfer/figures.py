@@ -54,6 +54,9 @@ TITLES = {
     "distributions": "Silences beside the RTT",
 }
 
+WIDE = ("time_sequence", "close_up")
+"""Charts as wide as the page."""
+
 SMALL_TITLES = {"close_up": "packet by packet", "round_trip": "RTT", "throughput": "throughput"}
 
 DEFINITIONS = {
@@ -92,7 +95,7 @@ class Drawer:
             title=title,
             caption=caption,
             definition=definition,
-            wide=name == "close_up",
+            wide=name in WIDE,
         )
 
     def _caption(self, name: str, limits: Thresholds) -> str:
@@ -102,7 +105,7 @@ class Drawer:
                 part = charts.stretch(series, transfer)
                 return captions.close_up(part) if part else ""
             case "time_sequence":
-                return captions.time_sequence(transfer)
+                return captions.time_sequence(transfer, series)
             case "throughput":
                 return captions.throughput(transfer)
             case "round_trip":

@@ -27,8 +27,9 @@ A mapping with these keys, each a mapping of equally long columns.
 ``segments`` t, low, high, kind (new, retransmission, fill) · ``acks`` t, offset · ``rtt`` t,
 seconds · ``rto`` t, raw_seconds, linux_seconds · ``outstanding`` t, bytes, window_bytes ·
 ``spacing`` t, seconds, category · ``response`` t, seconds · ``throughput`` t, bytes_per_second ·
-``rtt_cdf``, ``spacing_cdf``, ``response_cdf`` seconds, share; besides ``start_ns`` and
-``duration_seconds``. Times t are seconds since the first data packet.
+``rtt_cdf``, ``spacing_cdf``, ``response_cdf`` seconds, share ·
+``phases`` t, end, state, low, high (:mod:`trustbed.report.transfer.phases`); besides
+``start_ns`` and ``duration_seconds``. Times t are seconds since the first data packet.
 
 ``closeups`` is a list of short stretches with every packet in them: ``start_seconds``,
 ``duration_seconds``, ``segments`` and ``acks`` as above, ``window`` t, offset (the edge of the
@@ -40,14 +41,16 @@ receiver's window), ``responses`` t, seconds (those that reach beyond the end in
 class Capture:
     """One capture: its overview and the series of the transfers that get charts.
 
-    ``story`` states in a sentence what the capture is of. ``beside`` names another capture of the
-    page that serves as its control: the numbers of both are then shown side by side. ``burst`` is
-    the model that ``trustbed burst --json`` prints, ``without_burst`` the reason why there is none;
-    without both the page omits burstiness.
+    ``exchanges`` are the rows of the table of that name of the same transfers. ``story`` states in
+    a sentence what the capture is of. ``beside`` names another capture of the page that serves as
+    its control: the numbers of both are then shown side by side. ``burst`` is the model that
+    ``trustbed burst --json`` prints, ``without_burst`` the reason why there is none; without both
+    the page omits burstiness.
     """
 
     overview: Overview
     series: Mapping[str, Series] = field(default_factory=dict)
+    exchanges: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     name: str | None = None
     story: str | None = None
     beside: str | None = None

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from trustbed.diagnose.causes import VERDICTS
 from trustbed.diagnose.diagnosis import Diagnosis
+from trustbed.diagnose.time_budget import Shares
 from trustbed.report.records import Json
 
 #: What a row gains beside the columns of the transfers table, with its meaning.
@@ -24,6 +25,10 @@ WORDS: Mapping[str, str] = {
     "next_step": "what to do now",
     "expected_bytes_per_second": "what window, RTT, loss and capacity allow; null if unbounded",
     "expected_ratio": "throughput / expected_bytes_per_second, as far as it may be compared",
+    "loss": "lost / sent data packets as judged: wherever between sender and receiver they were "
+    "lost, as far as the captures show it; null for transfers that were not judged",
+    "shares": "share of the transfer's time in each state of the time budget, as in the columns "
+    "share_*; they add up to 1; null for transfers that are too short",
     "without_stalls": "of a transfer discarded for stalls of its host: an estimate of what the "
     "network would have given, beside what was "
     "measured, or why there is none; null for all others",
@@ -33,6 +38,7 @@ WORDS: Mapping[str, str] = {
 def with_words(row: Json, diagnosis: Diagnosis) -> Json:
     """The row with the words of its diagnosis."""
     numbers, estimate = diagnosis.numbers, diagnosis.compensation
+    shares = Shares.from_transfer(row)
     return {
         **row,
         "headline": diagnosis.headline,
@@ -42,6 +48,8 @@ def with_words(row: Json, diagnosis: Diagnosis) -> Json:
         "next_step": diagnosis.next_step,
         "expected_bytes_per_second": None if numbers is None else numbers.expected_bytes_per_second,
         "expected_ratio": None if numbers is None else numbers.ratio,
+        "loss": diagnosis.loss,
+        "shares": None if shares is None else dict(shares.by_state),
         "without_stalls": None
         if estimate is None
         else estimate.words(row.get("throughput_bytes_per_second")),

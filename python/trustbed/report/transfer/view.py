@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.diagnosis import FLAGS
+from trustbed.diagnose.time_budget import STATES, Shares
 from trustbed.report import words
 from trustbed.report.burst import page as burst
 from trustbed.report.html.elements import Figure
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.thinning import thinned
 from trustbed.report.records import Row
-from trustbed.report.transfer import chapters
-from trustbed.report.transfer.charts.over_time import LIMITS
+from trustbed.report.transfer import chapters, phases
 from trustbed.report.transfer.charts.transfer import silences_are_visible
 from trustbed.report.transfer.comparison import Difference, differences, in_a_sentence
 from trustbed.report.transfer.evidence import Measured, measured
@@ -54,8 +54,8 @@ _SOURCE_SUFFIXES = {
 class Share:
     """A piece of the bar that shows what the time went to."""
 
-    limit: str
-    css: str
+    state: str
+    role: str
     share: float
     percent: str
 
@@ -104,6 +104,9 @@ class Section:
     flags: Sequence[str]
     evidence: Sequence[Measured]
     shares: Sequence[Share]
+    budget: Sequence[str]
+    exchanges: Sequence[phases.Exchange]
+    more_exchanges: int
     findings: Sequence[Row]
     control: str | None
     differences: Sequence[Difference]
@@ -139,13 +142,29 @@ def _alternatives(transfer: Row) -> list[tuple[str, str, str]]:
     ]
 
 
-def _shares(transfer: Row) -> list[Share]:
+def _shares(shares: Shares | None) -> list[Share]:
     """The shares of at least a two-thousandth of the time; a smaller piece is invisible."""
-    known = [(column, word, transfer.get(column)) for column, word in LIMITS.items()]
     return [
-        Share(limit=word, css=column.replace("_", "-"), share=share, percent=words.percent(share))
-        for column, word, share in known
-        if share is not None and share >= 0.0005
+        Share(
+            state=word,
+            role=f"share-{state.replace('_', '-')}",
+            share=shares.by_state[state],
+            percent=words.percent(shares.by_state[state]),
+        )
+        for state, word in STATES.items()
+        if shares is not None and shares.by_state[state] >= 0.0005
+    ]
+
+
+def _budget(transfer: Row, shares: Shares | None) -> list[str]:
+    """What the bar is of, and the rate while sending where it differs."""
+    duration = transfer.get("duration_seconds")
+    if shares is None or not duration:
+        return []
+    whole = words.duration(shares.whole_seconds(duration))
+    return [
+        f"The {whole} from the handshake to the last acknowledgement, by what set the pace.",
+        *(words.sentence(sentence) for sentence in shares.rates(transfer.get("reasons") or ())),
     ]
 
 
@@ -212,6 +231,8 @@ def _section(page: Page, number: int, index: int, transfer: Row, drawing: _Drawi
     capture = page.captures[index]
     several, is_main = len(page.captures) > 1, transfer is capture.main
     control = _control(page, capture, transfer)
+    shares = Shares.from_transfer(transfer)
+    exchanges = phases.listed(capture.exchanges.get(transfer["transfer"]) or ())
     figures, row, without = drawing.figures(
         page, transfer, capture.series.get(transfer["transfer"]), control
     )
@@ -235,7 +256,12 @@ def _section(page: Page, number: int, index: int, transfer: Row, drawing: _Drawi
         next_step=words.sentence(transfer["next_step"]) if transfer.get("next_step") else None,
         flags=_flags(transfer),
         evidence=measured(transfer, page.thresholds),
-        shares=_shares(transfer),
+        shares=_shares(shares),
+        budget=_budget(transfer, shares),
+        exchanges=exchanges,
+        more_exchanges=max(0, (transfer.get("exchanges") or 0) - len(exchanges))
+        if exchanges
+        else 0,
         findings=[
             finding
             for finding in capture.overview.findings

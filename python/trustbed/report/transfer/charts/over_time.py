@@ -1,6 +1,6 @@
 """The charts of a transfer over time: throughput, round-trip times, outstanding data.
 
-Also the shares of its time that each limit took.
+Also the shares of its time that each state took.
 
 The RTO drawn is the raw one (SRTT + 4·RTTVAR of RFC 6298 without a lower bound): the one that shows
 whether a delay was unusual. What Linux would have waited (at least 200 ms more than SRTT) is drawn
@@ -12,9 +12,9 @@ below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 
+from trustbed.diagnose.time_budget import STATES
 from trustbed.report.charts.drawing import (
     BYTES_LABEL,
     RATE_LABEL,
@@ -33,17 +33,6 @@ from trustbed.report.records import Row, Spec
 from trustbed.report.transfer.charts.sequence import ALLOWED, FLATTENED
 
 MEASURED, MEAN = "throughput", "mean"
-
-LIMITS: Mapping[str, str] = MappingProxyType(
-    {
-        "share_path": "path",
-        "share_receiver_window": "receiver's window",
-        "share_loss_recovery": "loss recovery",
-        "share_application": "application",
-        "share_host": "host",
-    }
-)
-"""The five limits in the order in which they are drawn, with their words."""
 
 
 def throughput(
@@ -104,17 +93,19 @@ def throughput(
 def shares(transfers: Iterable[Row]) -> Spec:
     """One bar per transfer.
 
-    The shares of its time in each limiting state, from ``share_*`` of the transfers table.
+    The shares of its time in each state, from ``share_*`` of the transfers table.
     """
     pieces = [
-        {"transfer": transfer["transfer"], "limit": word, "share": transfer[column], "order": index}
+        {"transfer": transfer["transfer"], "state": word, "share": share, "order": index}
         for transfer in transfers
-        for index, (column, word) in enumerate(LIMITS.items())
-        if transfer.get(column) is not None
+        for index, (state, word) in enumerate(STATES.items())
+        if (share := transfer.get(f"share_{state}"))
     ]
+    occurring = {piece["state"] for piece in pieces}
+    roles = {word: f"share_{state}" for state, word in STATES.items() if word in occurring}
     return {
         "$schema": frame(description="", datasets={}, layers=[], params={}, height=0)["$schema"],
-        "description": "Shares of each transfer's time by what limited it",
+        "description": "Shares of each transfer's time by state",
         "width": "container",
         "height": {"step": 26},
         "datasets": {"shares": pieces},
@@ -130,16 +121,16 @@ def shares(transfers: Iterable[Row]) -> Spec:
                 "scale": {"domain": [0, 1]},
             },
             "color": {
-                "field": "limit",
+                "field": "state",
                 "type": "nominal",
                 "scale": {
-                    "domain": list(LIMITS.values()),
-                    "range": [LIGHT[column] for column in LIMITS],
+                    "domain": list(roles),
+                    "range": [LIGHT[role] for role in roles.values()],
                 },
                 "legend": {"title": None, "orient": "top"},
             },
             "order": {"field": "order"},
-            "tooltip": [{"field": "limit"}, {"field": "share", "format": ".1%"}],
+            "tooltip": [{"field": "state"}, {"field": "share", "format": ".1%"}],
         },
     }
 

@@ -9,6 +9,7 @@ and did not. Both draw the columns as given: what was thinned before stays thinn
 
 from __future__ import annotations
 
+from trustbed.diagnose.time_budget import STATES
 from trustbed.report.charts.drawing import (
     BYTES_LABEL,
     coloured_by_word,
@@ -20,6 +21,7 @@ from trustbed.report.charts.drawing import (
     time_axis,
     tooltip,
 )
+from trustbed.report.charts.palette import LIGHT
 from trustbed.report.records import Json, Row, Rows, Spec
 
 SENT, RETRANSMITTED, FILLED = "sent", "sent again", "filled a gap"
@@ -91,10 +93,62 @@ def _packets(colour: Spec, horizontal: Spec, vertical: Spec, *, width: float) ->
     ]
 
 
+BAND_PIXELS = 18
+"""Height of the band of states between the graph and its time axis."""
+_GAP_PIXELS = 5
+
+
+def _band(columns: Row | None, *, height: int, last: float) -> Rows:
+    """The phases as rectangles below the graph: states in words, heights in pixels."""
+    top = height + _GAP_PIXELS
+    return [
+        {
+            "t": row["t"],
+            "end": min(row["end"], last),
+            "state": STATES[row["state"]],
+            "top": round(top + BAND_PIXELS * row["low"], 2),
+            "bottom": round(top + BAND_PIXELS * row["high"], 2),
+        }
+        for row in rows(columns)
+        if row["t"] < last
+    ]
+
+
+def _coloured_by_state(band: Rows) -> Spec:
+    """Colour and legend of the states that occur, in one order everywhere."""
+    occurring = {row["state"] for row in band}
+    states = {word: f"share_{state}" for state, word in STATES.items() if word in occurring}
+    return {
+        "field": "state",
+        "type": "nominal",
+        "scale": {"domain": list(states), "range": [LIGHT[role] for role in states.values()]},
+        "legend": {"title": None, "orient": "bottom", "symbolType": "square", "offset": 10},
+    }
+
+
+def _states(band: Rows, horizontal: Spec) -> Spec:
+    """The layer of the band: positions down the page are pixels, so no axis stretches for it."""
+    tips = [
+        {"field": "state", "type": "nominal", "title": "state"},
+        *tooltip(("t", "from (s)", ".6f"), ("end", "to (s)", ".6f")),
+    ]
+    drawn = layer(
+        "phases",
+        {"type": "rect"},
+        x=horizontal,
+        x2={"field": "end"},
+        y={"field": "top", "type": "quantitative", "scale": None, "axis": None},
+        y2={"field": "bottom"},
+        fill=_coloured_by_state(band),
+        tooltip=tips,
+    )
+    return {**drawn, "mark": {**drawn["mark"], "clip": False}}
+
+
 def time_sequence(
     series: Row, *, allowed_bytes_per_second: float | None = None, height: int = 240
 ) -> Spec:
-    """Offsets sent and acknowledged over the whole transfer.
+    """Offsets sent and acknowledged over the whole transfer, and below them what its time went to.
 
     ``allowed_bytes_per_second`` adds the straight line of a transfer that ran as fast as its model
     allows; none is drawn when it is unknown or more than ``FLATTENED`` times as steep as the data.
@@ -110,19 +164,30 @@ def time_sequence(
         ]
     colour = _colour(again, *([ALLOWED] if line else []))
     vertical = quantity_axis("offset", title="bytes since the start", label=BYTES_LABEL)
-    layers = _packets(colour, time_axis(), vertical, width=1.6)
+    band = _band(series.get("phases"), height=height, last=extent(series))
+    horizontal = time_axis()
+    if band:
+        room = BAND_PIXELS + 2 * _GAP_PIXELS
+        horizontal = {**horizontal, "axis": {**horizontal["axis"], "offset": room}}
+    layers = _packets(colour, horizontal, vertical, width=1.6)
+    if band:
+        layers.append(_states(band, horizontal))
     if line:
         dashed = {"type": "line", "strokeDash": [6, 4], "strokeWidth": 1.6}
         layers.insert(
-            0, layer("allowed", dashed, x=time_axis(), y=vertical, word=ALLOWED, color=colour)
+            0, layer("allowed", dashed, x=horizontal, y=vertical, word=ALLOWED, color=colour)
         )
     return frame(
-        description="Time–sequence graph: bytes sent, acknowledged and sent again over time",
+        description=(
+            "Time–sequence graph: bytes sent, acknowledged and sent again over time; below it the "
+            "state of each moment"
+        ),
         datasets={
             "segments": new,
             "acks": rows(series.get("acks")),
             "again": again,
             "allowed": line,
+            "phases": band,
         },
         layers=layers,
         params={"duration": extent(series)},

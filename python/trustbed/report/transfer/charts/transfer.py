@@ -43,11 +43,11 @@ def of_transfer(
         transfer.get("idle_open_window_threshold_seconds"),
     )
     drawn: dict[str, Spec] = {}
+    if _has(series, "segments"):
+        drawn["time_sequence"] = time_sequence(series, allowed_bytes_per_second=expected)
     part = stretch(series, transfer) if silences_are_visible(transfer) else None
     if part:
         drawn["close_up"] = close_up(part)
-    if _has(series, "segments"):
-        drawn["time_sequence"] = time_sequence(series, allowed_bytes_per_second=expected)
     if _has(series, "throughput"):
         drawn["throughput"] = throughput(
             series, allowed_bytes_per_second=expected, mean_bytes_per_second=mean
