@@ -15,6 +15,7 @@ from trustbed.diagnose.budget import (
     bytes_above_later_rate,
     is_known,
     lag_share,
+    late_half,
     rate_ratio,
     utilisation,
     withheld_share,
@@ -152,6 +153,10 @@ RATES = Evidence(
     duration_seconds=10.0,
     departure_lag_seconds=0.005,
     queue_seconds=0.02,
+    pauses_estimated=True,
+    answer_seconds=0.02,
+    answer_least_seconds=0.005,
+    rtt_seconds=0.04,
 )
 
 
@@ -161,6 +166,7 @@ def test_numbers_of_the_rates_and_the_queue() -> None:
     assert bytes_above_later_rate(RATES) == 3e6
     assert withheld_share(RATES) == 0.25
     assert lag_share(RATES) == 0.25
+    assert late_half(RATES) == pytest.approx(0.25)
 
 
 def test_a_rate_that_rose_is_below_one_and_leaves_no_bucket() -> None:
@@ -190,6 +196,10 @@ def test_nothing_withheld_and_no_lag_are_zero_and_not_unknown() -> None:
         (bytes_above_later_rate, ("path_rate_change_seconds",)),
         (withheld_share, ("acks_withheld_seconds", "duration_seconds")),
         (lag_share, ("departure_lag_seconds", "queue_seconds")),
+        (
+            late_half,
+            ("pauses_estimated", "answer_seconds", "answer_least_seconds", "rtt_seconds"),
+        ),
     ],
 )
 def test_without_a_part_a_number_is_unknown(number: Any, parts: tuple[str, ...]) -> None:  # noqa: ANN401 - any function of the evidence
@@ -200,3 +210,9 @@ def test_without_a_part_a_number_is_unknown(number: Any, parts: tuple[str, ...])
 @pytest.mark.parametrize("nothing", [0.0, -0.001])
 def test_where_no_queue_stood_none_of_it_was_at_home(nothing: float) -> None:
     assert lag_share(replace(RATES, queue_seconds=nothing)) is None
+
+
+def test_what_the_packets_queued_at_home_made_no_half_late() -> None:
+    assert late_half(replace(RATES, departure_lag_seconds=None)) == pytest.approx(0.375)
+    assert late_half(replace(RATES, departure_lag_seconds=0.015)) == pytest.approx(0)
+    assert late_half(replace(RATES, pauses_estimated=False)) is None

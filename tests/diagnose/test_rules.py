@@ -105,6 +105,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"acks_withheld": 2},
         "window_bound",
     ),
+    "queue_stood_at_home": (
+        {
+            **FULL_PATH,
+            "answer_least_seconds": 0.0009,
+            "queue_seconds": 0.01,
+            "departure_lag_seconds": 0.005,
+            "departure_steadiness": 0.2,
+        },
+        {"departure_lag_seconds": 0.0049},
+        "path_was_full_of_it",
+    ),
     "bulk_sender_was_silent": (
         {**TIME, "idle_sender": 0.15, "workload": "bulk"},
         {"workload": "unknown"},
@@ -164,16 +175,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"below_path": 0.4},
         "path_was_full_of_it",
     ),
-    "queue_stood_at_home": (
-        {
-            **FULL_PATH,
-            "answer_least_seconds": 0.0009,
-            "queue_seconds": 0.01,
-            "departure_lag_seconds": 0.005,
-        },
-        {"departure_lag_seconds": 0.0049},
-        "path_was_full_of_it",
-    ),
     "losses_away_from_queue": (
         {**REPAIRING, "loss_delay_rank": 0.89},
         {"loss_delay_rank": 0.9},
@@ -189,6 +190,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "path_was_full_of_it",
     ),
     "path_was_full_of_it": (FULL_PATH, {"window": 0.6}, "window_bound"),
+    "sender_half_was_late": (
+        {
+            **TIME,
+            "pauses_estimated": True,
+            "rtt_seconds": 0.02,
+            "answer_seconds": 0.0045,
+            "answer_least_seconds": 0.002,
+        },
+        {"answer_seconds": 0.0043},
+        "window_bound",
+    ),
     "buffer_bound": ({**TIME, "sender_buffer": 0.6}, {"window": 0.6}, "window_bound"),
     "start_bound": ({**TIME, "growing": 0.6}, {"window": 0.6}, "window_bound"),
     "losses_bound": (
@@ -428,8 +440,24 @@ def test_a_queue_at_home_is_claimed_beside_the_sender_only(healthy: Evidence) ->
         {"pauses_estimated": None},
         {"answer_least_seconds": 0.001},
         {"queue_seconds": 0.0},
+        {"departure_steadiness": 0.19},
     ):
         assert rule_of(replace(at_home, **doubt)) == "path_was_full_of_it"
+
+
+def test_a_late_half_is_the_senders_where_neither_path_nor_losses_bound(
+    healthy: Evidence,
+) -> None:
+    changes, _, _ = CASES["sender_half_was_late"]
+    late = replace(healthy, **changes)
+    assert diagnose(late).verdict == "review"
+    for doubt, instead in (
+        ({"path": 0.6}, "path_was_full_of_it"),
+        ({"departure_lag_seconds": 0.0002}, "window_bound"),
+        ({"pauses_estimated": False}, "window_bound"),
+    ):
+        other: dict[str, Any] = doubt
+        assert rule_of(replace(late, **other)) == instead
 
 
 def test_stalls_count_by_length_and_by_share(healthy: Evidence) -> None:
