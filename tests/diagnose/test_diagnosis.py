@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from trustbed.diagnose import (
     CAUSES,
     FLAGS,
+    THRESHOLDS,
     TOO_SHORT,
     VERDICTS,
     Cause,
@@ -18,10 +19,11 @@ from trustbed.diagnose import (
     Evidence,
     Shares,
     Verdict,
+    budget_words,
     diagnose,
 )
-from trustbed.diagnose.budget_words import _DECIDED
 from trustbed.diagnose.causes import BEFORE_USE, IMPOSSIBLE_RATE, headline, next_step_of
+from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.rules import RULES
 
@@ -175,8 +177,9 @@ def test_a_cause_that_shows_in_the_time_budget_gives_its_number(
     assert diagnosis.reasons[1] == snapshot
 
 
-def test_every_cause_with_words_of_its_own_is_shown() -> None:
-    assert set(SHOWN) == set(_DECIDED)
+def test_every_cause_with_words_of_its_own_is_shown(timed: Evidence) -> None:
+    case = Case.of(timed, THRESHOLDS)
+    assert set(SHOWN) == {cause for cause in CAUSES if len(budget_words.reasons(cause, case)) == 3}
 
 
 def test_what_is_unknown_is_called_so(healthy: Evidence, snapshot: SnapshotAssertion) -> None:
