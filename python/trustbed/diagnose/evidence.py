@@ -345,6 +345,7 @@ class Evidence:
     path_rate_high_bytes_per_second: float | None = _known(
         "90th percentile of the same", column="path_rate_p90_bytes_per_second"
     )
+    path_rate_samples: float | None = _known("number of these rates", unit="count")
     path_rate_changes: float | None = _known(
         "changes between the fewest levels that explain the same", unit="count"
     )
@@ -373,6 +374,7 @@ class Evidence:
         "silences of the receiver after which it acknowledged everything at once", unit="count"
     )
     acks_withheld_seconds: float | None = _known("time in them")
+    idle_periods: float | None = _known("silences of the sender", unit="count")
     congestion_marks: float | None = _known("congestion marks echoed", unit="count")
     unfilled_per_train: float | None = _known(
         "packets' worth missing to full packets, per train of packets",

@@ -87,6 +87,27 @@ class Thresholds(PublishedThresholds):
         "share of the variance of a path's rate that its changes leave at most",
         "development transfers: 0.1 at most where it was changed",
     )
+    rate_change_samples: float = value(
+        50.0,
+        "rates of eight segments that show a path's levels",
+        "development transfers: 80 and more where a rate was changed, 36 in a share of four",
+    )
+    filled_periods: float = value(
+        20.0,
+        "silences that make a pattern of a stopped host",
+        "recordings: 87 and 285 of guests within 6 s",
+    )
+    filled_per_second: float = value(
+        10.0,
+        "such silences in a second that no application makes after full segments alone",
+        "recordings: 15 and 54 of guests; applications of development transfers at most 3",
+    )
+    filled_window: float = value(
+        0.9,
+        "share of the window that a host fills when it runs",
+        "recordings and development transfers: 1.00 of stopped guests, 0.45 and less of senders "
+        "without a backlog",
+    )
     rate_change_apart: float = value(
         4.0,
         "standard deviations by which the levels of a path's rate lie apart",
