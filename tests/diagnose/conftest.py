@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trustbed.diagnose import Evidence, Finding
+from trustbed.diagnose.evidence import SOURCES
 from trustbed.diagnose.time_budget import STATES
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+SPENT = {**dict.fromkeys(STATES, 0.0), "window": 0.9, "idle_sender": 0.03, "path": 0.07}
+"""Where the time of an undisturbed transfer goes."""
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +37,7 @@ def recorded_cases() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def healthy() -> Evidence:
-    """A transfer that its window limits and nothing disturbs."""
+    """A transfer that its window limits and nothing disturbs; where its time went is unknown."""
     return Evidence(
         throughput_bytes_per_second=3.1e6,
         window_bytes=65535,
@@ -56,6 +61,15 @@ def healthy() -> Evidence:
         outage_seconds=0.0,
         pauses_estimated=False,
     )
+
+
+@pytest.fixture
+def timed(healthy: Evidence) -> Evidence:
+    """The same transfer, and where its time went."""
+    named = {source.column: source.field for source in SOURCES}
+    known = {f"share_{state}": share for state, share in SPENT.items()}
+    shares: dict[str, Any] = {named[name]: known[name] for name in known if name in named}
+    return replace(healthy, **shares)
 
 
 @pytest.fixture
@@ -90,10 +104,7 @@ def row() -> dict[str, Any]:
         "loss_rate_genuine": 0.0,
         "loss_events": 0,
         "app_limited_fraction": 0.0,
-        **dict.fromkeys((f"share_{state}" for state in STATES), 0.0),
-        "share_window": 0.9,
-        "share_idle_sender": 0.03,
-        "share_path": 0.07,
+        **{f"share_{state}": share for state, share in SPENT.items()},
         "slow_start": False,
         "too_short": False,
         "outage_ns": 0,

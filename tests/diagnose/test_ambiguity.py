@@ -89,27 +89,28 @@ def test_a_thin_inflation_with_loss(healthy: Evidence) -> None:
     assert others(lossy, rtt_seconds=0.025, loss=0.004) == ()
 
 
+FELL: dict[str, Any] = {
+    "path": 0.5,
+    "path_rate_changes": 1,
+    "path_rate_before_bytes_per_second": 2e6,
+    "path_rate_after_bytes_per_second": 1e6,
+}
+
 # cause: (changes to a healthy transfer that show it, what else would leave the same packets)
 SHAPED: dict[str, tuple[dict[str, Any], str]] = {
     "policed": (
         {
             "loss": 0.02,
-            "loss_events": 99,
-            "loss_level_rank": 0.1,
-            "throughput_bytes_per_second": 1e6,
+            "queued_before_loss": 0.0,
+            "exchanges_lossy": 1,
+            "exchanges_bucket_empty": 1,
         },
         "network_loss",
     ),
-    "shaped": (
-        {
-            "capacity_bytes_per_second": 2.5e6,
-            "capacity_source": "delivery_rate",
-            "rate_high_bytes_per_second": 2.4e6,
-        },
-        "network_congestion",
-    ),
     "route_change": (
         {
+            "path": 0.0,
+            "window": 1.0,
             "floor_before_seconds": 0.02,
             "floor_after_seconds": 0.03,
             "floor_left": 0.01,
@@ -117,16 +118,67 @@ SHAPED: dict[str, tuple[dict[str, Any], str]] = {
         },
         "network_congestion",
     ),
-    "outage": ({"outage_seconds": 2.0}, "host_stall"),
-    "send_buffer_limited": (
+    "outage": ({"path": 0.0, "no_answer": 0.5}, "host_stall"),
+    "send_buffer_limited": ({"path": 0.0, "sender_buffer": 1.0}, "sender_application_limited"),
+}
+
+# rule: (changes to a healthy transfer that make it fire, the cause of the other reading)
+READ_TWICE: dict[str, tuple[dict[str, Any], str]] = {
+    "sender_was_silent_with_data": (
+        {"path": 0.0, "idle_sender": 0.5},
+        "sender_application_limited",
+    ),
+    "sender_had_nothing_to_send": ({"path": 0.0, "idle_application": 0.5}, "host_scheduling"),
+    "sender_half_was_late": (
         {
-            "throughput_bytes_per_second": 1e6,
-            "outstanding_mean_bytes": 19_000.0,
-            "outstanding_max_bytes": 20_000.0,
+            "path": 0.0,
+            "window": 1.0,
+            "pauses_estimated": True,
+            "answer_seconds": 0.01,
+            "answer_least_seconds": 0.001,
         },
         "sender_application_limited",
     ),
+    "receiver_withheld": (
+        {"path": 0.0, "acks_withheld": 9, "acks_withheld_seconds": 5.0},
+        "host_scheduling",
+    ),
+    "rate_fell_once": ({**FELL, "path_rate_change_seconds": 1.0}, "rate_changed"),
+    "rate_fell_late": ({**FELL, "path_rate_change_seconds": 5.0}, "shaped"),
+    "path_was_full_of_it": ({"path": 1.0}, "network_congestion"),
+    "path_was_shared": (
+        {
+            "path": 1.0,
+            "sending_rate_bytes_per_second": 0.5e6,
+            "path_rate_high_bytes_per_second": 1e6,
+        },
+        "bandwidth_limited",
+    ),
+    "losses_away_from_queue": (
+        {"path": 0.0, "recovery": 0.5, "loss_delay_rank": 0.5},
+        "network_congestion",
+    ),
 }
+
+
+@pytest.mark.parametrize("rule", READ_TWICE)
+def test_a_rule_whose_packets_leave_two_readings_names_the_other(
+    rule: str, healthy: Evidence
+) -> None:
+    changes, other = READ_TWICE[rule]
+    assert diagnose(replace(healthy, **changes)).rule == rule
+    (alternative,) = others(healthy, **changes)
+    assert alternative.cause == other
+    assert alternative.hint
+    assert alternative.settled_by
+
+
+def test_a_silent_sender_whose_processor_was_sampled_has_one_reading(healthy: Evidence) -> None:
+    silent = replace(healthy, path=0.0, idle_sender=0.5)
+    assert len(others(silent)) == 1
+    assert others(silent, processor_missed=0.0) == ()
+    assert others(silent, processor_missed=0.5) == ()
+    assert others(silent, workload="bulk") == ()
 
 
 @pytest.mark.parametrize("cause", SHAPED)

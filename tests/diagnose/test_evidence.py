@@ -26,8 +26,15 @@ def test_nothing_is_known_at_first() -> None:
     }
 
 
-def test_from_a_row(row: dict[str, Any], healthy: Evidence) -> None:
-    assert Evidence.from_transfer(row) == healthy
+def test_from_a_row(row: dict[str, Any], timed: Evidence) -> None:
+    assert Evidence.from_transfer(row) == timed
+
+
+def test_without_shares_in_a_row_nothing_is_known_of_its_time(
+    row: dict[str, Any], healthy: Evidence
+) -> None:
+    older = {name: value for name, value in row.items() if not name.startswith("share_")}
+    assert Evidence.from_transfer(older) == healthy
 
 
 def in_a_row(source: Source) -> tuple[Any, Any]:

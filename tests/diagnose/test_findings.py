@@ -147,20 +147,20 @@ ABOUT_TRANSFERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"host_of": lambda _: HostEvidence(ends=TwoPointEvidence(sent_here=False))},
     ),
     "pauses_ambiguous": (
-        {
-            "throughput_bytes_per_second": 1e6,
-            "idle_open_window_fraction": 0.5,
-            "app_limited_fraction": 0.3,
-        },
+        {"throughput_bytes_per_second": 1e6, "share_window": 0.43, "share_idle_sender": 0.5},
         {},
     ),
     "window_estimated": ({"window_estimated": True}, {}),
-    "echoed_rtt": ({"rtt_source": "timestamp_echo", "rtt_path_ns": 30e6}, {}),
+    "echoed_rtt": (
+        {"rtt_source": "timestamp_echo", "rtt_path_ns": 30e6, "share_path": None},
+        {},
+    ),
     "estimated_spacing": (
         {
             "spacing_source": "estimated",
             "throughput_bytes_per_second": 1e6,
-            "idle_open_window_fraction": 0.5,
+            "share_window": 0.43,
+            "share_idle_sender": 0.5,
         },
         {},
     ),

@@ -63,12 +63,7 @@ def test_nothing_sampled_is_nothing_known() -> None:
 
 
 def test_pauses_of_a_program_that_never_missed_the_processor_are_its_own(healthy: Evidence) -> None:
-    pausing = replace(
-        healthy,
-        throughput_bytes_per_second=1e6,
-        long_pause_fraction=0.4,
-        idle_open_window_fraction=0.5,
-    )
+    pausing = replace(healthy, path=0.0, window=0.5, idle_sender=0.5)
     slept, _ = with_host(pausing, processor_of([process(0.01, 0.02)]))
     starved, _ = with_host(pausing, processor_of([process(0.3, 0.6)]))
     assert diagnose(slept).cause == "sender_application_limited"

@@ -16,12 +16,15 @@ from trustbed.diagnose import (
 )
 from trustbed.diagnose.evidence import Evidence
 
+SILENT = {"throughput_bytes_per_second": 1e6, "share_window": 0.33, "share_idle_sender": 0.6}
+"""Instead of a full window, the sender's silences."""
+UNSENT = {"throughput_bytes_per_second": 1e6, "share_window": 0.3, "share_idle_application": 0.6}
+"""The same, with nothing left to send."""
+
 
 def test_one_diagnosis_per_row_in_order(row: dict[str, Any]) -> None:
-    slow = {**row, "throughput_bytes_per_second": 1e6, "idle_open_window_fraction": 0.6}
-    causes = [
-        diagnosis.cause for diagnosis in judge([row, {"too_short": True}, slow], {}).diagnoses
-    ]
+    rows = [row, {"too_short": True}, {**row, **SILENT}]
+    causes = [diagnosis.cause for diagnosis in judge(rows, {}).diagnoses]
     assert causes == ["window_limited", "insufficient", "host_scheduling"]
 
 
@@ -31,29 +34,24 @@ def test_short_transfers_share_one_object() -> None:
     )
 
 
-def test_judge_agrees_with_diagnose(row: dict[str, Any], healthy: Evidence) -> None:
+def test_judge_agrees_with_diagnose(row: dict[str, Any], timed: Evidence) -> None:
     (judged,) = judge([row], {}).diagnoses
     assert (judged.cause, judged.score, judged.verdict) == (
         "window_limited",
-        diagnose(healthy).score,
+        diagnose(timed).score,
         "trust",
     )
     assert judged.shares is not None
 
 
 def test_what_the_person_knows_counts(row: dict[str, Any]) -> None:
-    pausing = {
-        **row,
-        "throughput_bytes_per_second": 1e6,
-        "idle_open_window_fraction": 0.6,
-        "app_limited_fraction": 0.6,
-    }
+    pausing = {**row, **UNSENT}
     (unknown,), (bulk,) = (
         judge([pausing], {}).diagnoses,
         judge([pausing], {}, workload="bulk").diagnoses,
     )
     assert (unknown.cause, bulk.cause) == ("sender_application_limited", "host_scheduling")
-    link = {**row, "throughput_bytes_per_second": 1.18e6}
+    link = {**row, "throughput_bytes_per_second": 1.18e6, "share_path": None}
     (unknown,), (given,) = (
         judge([link], {}).diagnoses,
         judge([link], {}, capacity=10e6).diagnoses,
@@ -75,7 +73,7 @@ def test_columns(row: dict[str, Any]) -> None:
         "cause": ["window_limited", "insufficient"],
         "confidence": [0.7, 0.99],
         "verdict": ["review", "not_judged"],
-        "rule": ["window_explains", "too_short"],
+        "rule": ["window_bound", "too_short"],
         "verdict_flags": [["window_estimated"], ["too_short"]],
         "without_stalls_bytes_per_second": [None, None],
         "without_stalls_low_bytes_per_second": [None, None],
@@ -88,12 +86,12 @@ def test_only_a_discarded_transfer_has_an_estimate_beside_its_throughput(
 ) -> None:
     stalled = {
         **row,
+        **SILENT,
         "at": "sender",
         "throughput_bytes_per_second": 1.3e6,
-        "idle_open_window_fraction": 0.8,
         "outstanding_max_bytes": 65_535,
     }
-    columns = verdict_columns(judge([row, stalled], {}).diagnoses)
+    columns = verdict_columns(judge([row, stalled], {}, workload="bulk").diagnoses)
     assert columns["verdict"] == ["trust", "discard"]
     low, middle, high = (
         columns[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_")
@@ -106,9 +104,9 @@ def test_only_a_discarded_transfer_has_an_estimate_beside_its_throughput(
 
 
 def test_tally(row: dict[str, Any]) -> None:
-    slow = {**row, "throughput_bytes_per_second": 1e6}
-    assert tally(judge([slow, row, {"too_short": True}, row], {}).diagnoses) == {
+    silent = {**row, **SILENT}
+    assert tally(judge([silent, row, {"too_short": True}, row], {}).diagnoses) == {
         "verdicts": {"trust": 2, "review": 1, "not_judged": 1},
-        "causes": {"insufficient": 1, "window_limited": 2, "unexplained": 1},
+        "causes": {"insufficient": 1, "window_limited": 2, "host_scheduling": 1},
     }
     assert tally([]) == {"verdicts": {}, "causes": {}}
