@@ -154,7 +154,7 @@ def _has_met_window(case: Case) -> bool:
         case.evidence.throughput_bytes_per_second,
         case.evidence.sending_rate_bytes_per_second,
     )
-    if allowed is None or _of(case).window >= 0.5:  # noqa: PLR2004 - most of the time
+    if allowed is None or _of(case).window >= 0.5:
         return True
     return any(at_least(rate, least * allowed) for rate in rates)
 
