@@ -88,6 +88,11 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "an application that writes late leaves the same packets",
             _SETTLES_PAUSES,
         ),
+        "long_pauses_remain": Alternative(
+            "sender_application_limited",
+            "an application that pauses leaves the same packets",
+            _SETTLES_PAUSES,
+        ),
         "sender_had_nothing_to_send": Alternative(
             "host_scheduling",
             "a process that did not run leaves the same packets as one that pauses",

@@ -83,6 +83,8 @@ def _has_rate_changed(case: Case) -> bool:
     ratio = budget.rate_ratio(evidence)
     if ratio is None or not at_least(evidence.path, thresholds.path_seen):
         return False
+    if not at_least(evidence.path_rate_samples, thresholds.rate_change_samples):
+        return False
     changed = max(ratio, 1 / ratio) >= thresholds.rate_change
     apart = abs(math.log(ratio))
     return (
@@ -130,6 +132,31 @@ def _is_processor_missing(case: Case) -> bool:
     return at_least(missed, case.thresholds.processor_mostly_missed) or below(
         case.evidence.cpu_share, case.thresholds.cpu_starved
     )
+
+
+def _has_filled(case: Case) -> bool:
+    evidence, thresholds, shares = case.evidence, case.thresholds, _of(case)
+    periods, duration = evidence.idle_periods or 0.0, evidence.duration_seconds or math.inf
+    most, window = evidence.outstanding_max_bytes, evidence.window_bytes
+    return (
+        evidence.pauses_estimated is False
+        and below(evidence.answer_least_seconds, thresholds.at_home_seconds)
+        and shares.machine > 2 * (shares.application + shares.think)
+        and periods >= thresholds.filled_periods
+        and periods >= thresholds.filled_per_second * duration
+        and bool(most and window and most >= thresholds.filled_window * window)
+    )
+
+
+def _has_met_window(case: Case) -> bool:
+    allowed, least = case.numbers.x1_bytes_per_second, case.thresholds.explained_ratio
+    rates = (
+        case.evidence.throughput_bytes_per_second,
+        case.evidence.sending_rate_bytes_per_second,
+    )
+    if allowed is None or _of(case).window >= 0.5:
+        return True
+    return any(at_least(rate, least * allowed) for rate in rates)
 
 
 def _is_machine_cleared(case: Case) -> bool:
@@ -191,6 +218,26 @@ SENDER_PAUSED = Condition(
     lambda c: _of(c).sender >= c.thresholds.host_felt,
     _waits,
 )
+FILLED_WHENEVER_RAN = Condition(
+    "on the sending host itself: {filled_periods:g} silences or more, {filled_per_second:g} a "
+    "second or more, with data outstanding or after a full segment, and outstanding data reached "
+    "{filled_window:.0%} of the window in between: it had more to send whenever it ran",
+    lambda c: _has_filled(c),
+    lambda c: (
+        f"{number_words(c.evidence.idle_periods)} silences, at most "
+        f"{bytes_words(c.evidence.outstanding_max_bytes)} outstanding of "
+        f"{bytes_words(c.evidence.window_bytes)}"
+    ),
+)
+WINDOW_MET = Condition(
+    "the window was full for half of the time or more, or X, or the rate while sending, is "
+    "{explained_ratio:.0%} of X₁ or more, or X₁ is unknown",
+    lambda c: _has_met_window(c),
+    lambda c: (
+        f"{rate_words(c.evidence.sending_rate_bytes_per_second)} while sending, X₁ = "
+        f"{rate_words(c.numbers.x1_bytes_per_second)}"
+    ),
+)
 DECLARED_BULK = Condition(
     "workload declared as bulk",
     lambda c: c.evidence.workload == "bulk",
@@ -209,9 +256,12 @@ PROCESSOR_SEEN_FREE = Condition(
     _is_machine_cleared,
     lambda c: f"processor_missed = {percent_words(c.evidence.processor_missed)}",
 )
-BULK_SENDER_SILENT = Condition(
-    "workload declared as bulk, and silences of its sender cost most",
-    lambda c: DECLARED_BULK.holds(c) and SENDER_WAITED_FOR.holds(c),
+APPLICATION_EXCLUDED = Condition(
+    "silences of the sending host cost most, and its application is excluded: workload declared as "
+    "bulk, or the window filled whenever it ran",
+    lambda c: (
+        SENDER_WAITED_FOR.holds(c) and (DECLARED_BULK.holds(c) or FILLED_WHENEVER_RAN.holds(c))
+    ),
     _waits,
 )
 BUFFER_LIMITED = Condition(
@@ -231,7 +281,8 @@ ACKS_WITHHELD = Condition(
 RATE_CHANGED = Condition(
     "with the path full for {path_seen:.0%} or more, its rate changed by a factor of "
     "{rate_change:g} or more, up to four levels leave at most {rate_change_left:.0%} of its "
-    "variance, and lie {rate_change_apart:g} standard deviations apart",
+    "variance, and lie {rate_change_apart:g} standard deviations apart; "
+    "{rate_change_samples:g} rates at least",
     _has_rate_changed,
     _rates,
 )

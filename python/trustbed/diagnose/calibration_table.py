@@ -1,120 +1,12 @@
-"""How many answers of each kind were right, and a score's worth, by capture point.
+"""How often answers were right where the cause was made.
 
-Transfers for development whose cause was made.
-
-Written by `python -m validation truth --fit` from 141 transfers. Do not edit. How it is used:
-:mod:`trustbed.diagnose.calibration`.
+Written by `python -m validation truth --fit`. Do not edit. How it is used:
+:mod:`trustbed.diagnose.calibration`. Empty: the rules of the time budget have not been fitted yet,
+so that every confidence is its score.
 """
 
 from __future__ import annotations
 
-from trustbed.diagnose.calibration import Calibration, Counted, Fitted
+from trustbed.diagnose.calibration import Calibration
 
-CALIBRATION: Calibration = {
-    "beside": Fitted(
-        curve={
-            30: 0.2,
-            60: 0.657,
-            80: 0.806,
-            90: 0.944,
-            99: 0.965,
-        },
-        answers={
-            "application_paused": Counted(7, 7),
-            "bucket_dropped": Counted(3, 3),
-            "bucket_was_empty": Counted(2, 3),
-            "burst_then_lower_rate": Counted(2, 2),
-            "delay_has_two_levels": Counted(3, 3),
-            "driver_reset": Counted(3, 3),
-            "flight_was_held": Counted(1, 1),
-            "link_was_full": Counted(16, 17),
-            "loss_explains": Counted(3, 3),
-            "loss_slowed": Counted(2, 3),
-            "machine_answered_late": Counted(1, 1),
-            "nothing_came_back": Counted(2, 3),
-            "nothing_explains": Counted(0, 3),
-            "path_was_full": Counted(0, 1),
-            "queue_explains": Counted(4, 4),
-            "queue_slowed": Counted(4, 6),
-            "reader_set_the_pace": Counted(1, 1),
-            "receiver_shrank_its_window": Counted(2, 2),
-            "reordering_slowed": Counted(1, 1),
-            "reordering_took_a_part": Counted(1, 1),
-            "sender_held_back": Counted(25, 25),
-            "still_starting": Counted(2, 2),
-            "window_explains": Counted(43, 46),
-        },
-    ),
-    "beside_with_host": Fitted(
-        curve={
-            60: 0.657,
-            80: 0.674,
-            90: 0.95,
-            99: 0.988,
-        },
-        answers={
-            "bucket_dropped": Counted(3, 3),
-            "bucket_was_empty": Counted(2, 3),
-            "buffer_was_filled": Counted(1, 1),
-            "burst_then_lower_rate": Counted(2, 2),
-            "delay_has_two_levels": Counted(3, 3),
-            "driver_reset": Counted(3, 3),
-            "link_was_full": Counted(16, 17),
-            "loss_explains": Counted(3, 3),
-            "loss_slowed": Counted(2, 3),
-            "machine_was_missing": Counted(33, 33),
-            "nothing_came_back": Counted(2, 3),
-            "path_was_full": Counted(0, 1),
-            "processor_was_missing": Counted(3, 3),
-            "queue_explains": Counted(4, 4),
-            "queue_slowed": Counted(4, 6),
-            "reader_set_the_pace": Counted(1, 1),
-            "receiver_shrank_its_window": Counted(2, 2),
-            "reordering_slowed": Counted(1, 1),
-            "reordering_took_a_part": Counted(1, 1),
-            "still_starting": Counted(2, 2),
-            "window_explains": Counted(43, 44),
-            "idle_open_window_yet_explained": Counted(2, 2),
-        },
-    ),
-    "away": Fitted(
-        curve={
-            30: 0.129,
-            60: 0.787,
-            70: 0.787,
-            80: 0.787,
-            90: 0.933,
-            99: 0.966,
-        },
-        answers={
-            "answered_late_from_afar under estimated_spacing": Counted(2, 2),
-            "answered_late_yet_explained under estimated_spacing": Counted(6, 6),
-            "application_paused under estimated_spacing": Counted(14, 14),
-            "bucket_dropped under estimated_spacing": Counted(4, 4),
-            "bucket_was_empty under estimated_spacing": Counted(2, 2),
-            "burst_then_lower_rate": Counted(4, 4),
-            "delay_has_two_levels": Counted(6, 6),
-            "even_though_lossy": Counted(8, 10),
-            "host_stopped under estimated_spacing": Counted(6, 6),
-            "link_was_full": Counted(23, 24),
-            "loss_explains under estimated_spacing": Counted(5, 6),
-            "loss_slowed under estimated_spacing": Counted(3, 6),
-            "nothing_came_back under estimated_spacing": Counted(4, 8),
-            "nothing_explains under estimated_spacing": Counted(0, 8),
-            "path_was_full": Counted(0, 1),
-            "queue_explains under echoed_rtt and estimated_spacing": Counted(1, 10),
-            "queue_explains under estimated_spacing": Counted(7, 7),
-            "queue_overflowed under estimated_spacing": Counted(0, 2),
-            "queue_slowed under echoed_rtt and estimated_spacing": Counted(0, 3),
-            "queue_slowed under estimated_spacing": Counted(7, 8),
-            "ran_now_and_then under estimated_spacing": Counted(3, 3),
-            "reader_set_the_pace under estimated_spacing": Counted(1, 1),
-            "receiver_shrank_its_window under estimated_spacing": Counted(5, 5),
-            "reordering_slowed under estimated_spacing": Counted(2, 2),
-            "reordering_took_a_part under estimated_spacing": Counted(3, 3),
-            "sender_held_back under estimated_spacing": Counted(36, 38),
-            "window_explains": Counted(84, 88),
-            "writes_set_the_pace under estimated_spacing": Counted(0, 1),
-        },
-    ),
-}
+CALIBRATION: Calibration = {}

@@ -66,7 +66,7 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
             (
                 (20, time.PROCESSOR_SEEN_MISSING),
                 (-20, on.CPU_FREE),
-                (20, time.BULK_SENDER_SILENT),
+                (20, time.APPLICATION_EXCLUDED),
                 (10, on.WINDOW_SATURATED),
                 (10, on.CLEARLY_IDLE_OPEN_WINDOW),
                 (10, on.CLEAN_PATH),

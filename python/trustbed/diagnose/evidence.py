@@ -175,9 +175,6 @@ class Evidence:
         column="rate_p10_bytes_per_second",
         published="rate_p10_Bps",
     )
-    rate_middle_bytes_per_second: float | None = _known(
-        "P50(d): median delivery rate", column="rate_p50_bytes_per_second", published="rate_p50_Bps"
-    )
     rate_high_bytes_per_second: float | None = _known(
         "P90(d): delivery rate that one in ten moments exceeds",
         column="rate_p90_bytes_per_second",
@@ -223,13 +220,8 @@ class Evidence:
         "mean delivery rate until the bend of the delivered bytes over time"
     )
     sustained_rate_bytes_per_second: float | None = _known("mean delivery rate from that bend on")
-    sustained_rtt_min_seconds: float | None = _known("median RTT floor from that bend on")
     window_shrunk: float | None = _known(
         "share of time with the window below nine tenths of what it had been"
-    )
-    window_least_bytes: float | None = _known(
-        "smallest window that the receiver advertised after the handshake",
-        column="window_min_bytes",
     )
     idle_open_window_at_rate_fraction: float | None = _known(
         "h′: as h, with P90(d) instead of X where it is larger",
@@ -238,7 +230,6 @@ class Evidence:
     empty_fraction: float | None = _known(
         "share of time with nothing outstanding and an open window"
     )
-    outage_seconds: float | None = _known("silences of two seconds or more with data outstanding")
     unanswered_seconds: float | None = _known(
         "time in which repeated timeouts went unanswered, in pieces of half a second or more"
     )
@@ -265,7 +256,6 @@ class Evidence:
     delayed_answers: float | None = _known(
         "share of the RTT samples that look delayed by a timer", column="", note="`delack_suspects`"
     )
-    outstanding_mean_bytes: float | None = _known("mean of the outstanding data")
     outstanding_max_bytes: float | None = _known("largest amount of outstanding data")
     pipe_full: float | None = _known(
         "share of time with nine tenths of P90(d)·R₀ or more outstanding"
@@ -301,10 +291,6 @@ class Evidence:
         column="echo_p50_ns",
     )
     answer_least_seconds: float | None = _known("smallest such time", column="echo_min_ns")
-    owd_increase_seconds: float | None = _known(
-        "median one-way delay from the sender above its minimum, by its TCP timestamps",
-        published="way_rise_s",
-    )
     handshake: float | None = _known("share connecting", column="share_handshake")
     peer: float | None = _known("share waiting for the peer", column="share_peer")
     think: float | None = _known(
@@ -345,6 +331,7 @@ class Evidence:
     path_rate_high_bytes_per_second: float | None = _known(
         "90th percentile of the same", column="path_rate_p90_bytes_per_second"
     )
+    path_rate_samples: float | None = _known("number of these rates", unit="count")
     path_rate_changes: float | None = _known(
         "changes between the fewest levels that explain the same", unit="count"
     )
@@ -373,6 +360,7 @@ class Evidence:
         "silences of the receiver after which it acknowledged everything at once", unit="count"
     )
     acks_withheld_seconds: float | None = _known("time in them")
+    idle_periods: float | None = _known("silences of the sender", unit="count")
     congestion_marks: float | None = _known("congestion marks echoed", unit="count")
     unfilled_per_train: float | None = _known(
         "packets' worth missing to full packets, per train of packets",

@@ -101,6 +101,7 @@ STAGES: tuple[Stage, ...] = (
             Rule("kernel_buffer_was_full", "send_buffer_limited", (time.BUFFER_LIMITED,)),
             Rule("peer_was_waited_for", "peer_limited", (time.PEER_WAITED_FOR,)),
             Rule("reader_was_waited_for", "receiver_limited", (time.RECEIVER_WAITED_FOR,)),
+            Rule("floor_has_two_levels", "route_change", (shape.STEPPED, time.FLOOR_FELT)),
             Rule(
                 "receiver_waited_for_a_timer",
                 "acknowledgements_delayed",
@@ -112,6 +113,11 @@ STAGES: tuple[Stage, ...] = (
                 "bulk_sender_was_silent",
                 "host_scheduling",
                 (time.SENDER_WAITED_FOR, time.DECLARED_BULK),
+            ),
+            Rule(
+                "window_was_filled_in_between",
+                "host_scheduling",
+                (time.SENDER_WAITED_FOR, time.FILLED_WHENEVER_RAN),
             ),
             Rule(
                 "free_sender_was_silent",
@@ -132,7 +138,6 @@ STAGES: tuple[Stage, ...] = (
             ),
             Rule("packets_overtook", "reordering", (time.LOSSY, shape.IN_VAIN)),
             Rule("recoveries_were_needless", "reordering", (time.LOSSY, time.MOSTLY_NEEDLESS)),
-            Rule("floor_has_two_levels", "route_change", (shape.STEPPED, time.FLOOR_FELT)),
             Rule(
                 "rate_fell_once",
                 "shaped",
@@ -167,7 +172,9 @@ STAGES: tuple[Stage, ...] = (
             Rule("buffer_bound", "send_buffer_limited", (time.BOUND_BY_BUFFER,)),
             Rule("start_bound", "slow_start", (time.BOUND_BY_START,)),
             Rule("losses_bound", "network_loss", (time.BOUND_BY_LOSS,)),
-            Rule("window_bound", "window_limited"),
+            Rule("window_bound", "window_limited", (time.WINDOW_MET,)),
+            Rule("long_pauses_remain", "host_scheduling", (on.LONG_PAUSES,), most=75),
+            Rule("time_unexplained", "unexplained"),
         ),
     ),
     Stage(

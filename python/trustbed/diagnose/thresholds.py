@@ -87,6 +87,27 @@ class Thresholds(PublishedThresholds):
         "share of the variance of a path's rate that its changes leave at most",
         "development transfers: 0.1 at most where it was changed",
     )
+    rate_change_samples: float = value(
+        50.0,
+        "rates of eight segments that show a path's levels",
+        "development transfers: 80 and more where a rate was changed, 36 in a share of four",
+    )
+    filled_periods: float = value(
+        20.0,
+        "silences that make a pattern of a stopped host",
+        "recordings: 87 and 285 of guests within 6 s",
+    )
+    filled_per_second: float = value(
+        10.0,
+        "such silences in a second that no application makes after full segments alone",
+        "recordings: 15 and 54 of guests; applications of development transfers at most 3",
+    )
+    filled_window: float = value(
+        0.9,
+        "share of the window that a host fills when it runs",
+        "recordings and development transfers: 1.00 of stopped guests, 0.45 and less of senders "
+        "without a backlog",
+    )
     rate_change_apart: float = value(
         4.0,
         "standard deviations by which the levels of a path's rate lie apart",
@@ -129,18 +150,6 @@ class Thresholds(PublishedThresholds):
         "recoveries",
         "development transfers: 0.004 and more where packets overtook, 0.001 at most elsewhere",
     )
-    outage_share: float = value(
-        0.1,
-        "time without an answer decides when it is this share of the transfer",
-        "as stall_share: a tenth of the throughput",
-    )
-    outage_loss_events: float = value(
-        20.0,
-        "beside the sender: with more loss events than this, losses come all the time, and a "
-        "silence is one of them",
-        "validation: at most 5 in outages, 67 where a bursty link lost its retransmissions too "
-        "(odd seeds)",
-    )
     floor_step: float = value(
         0.1,
         "the base RTT changed when its floor stepped by this share of the lower level",
@@ -158,25 +167,6 @@ class Thresholds(PublishedThresholds):
         "start is no change of route",
         "validation: 0.68 and more for changed routes, at most 0.62 where slow start was a part "
         "(odd seeds)",
-    )
-    burst_ratio: float = value(
-        1.3,
-        "a shaper's burst passed when the rate before the bend is this multiple of the rate "
-        "after it",
-        "validation: 1.6 and more for shapers with a burst, at most 1.22 for shared queues (odd "
-        "seeds)",
-    )
-    burst_steadiness: float = value(
-        0.05,
-        "the rate after the bend is a limit when P10 and median of the delivery rate lie this "
-        "near to it",
-        "validation: 0.005 and less behind shapers, 0.09 and more for all others (odd seeds)",
-    )
-    burst_mean_ratio: float = value(
-        1.05,
-        "a transfer whose mean exceeds its own steady delivery rate by this factor began with a "
-        "burst",
-        "validation: 1.12 and more behind shapers, at most 1.00 on plain links (odd seeds)",
     )
     loss_level_rank: float = value(
         0.21,
@@ -220,102 +210,12 @@ class Thresholds(PublishedThresholds):
         "half",
         "one-sided 0.1 % of the normal distribution",
     )
-    rank_sureness: float = value(
-        1.64,
-        "the rank of losses is no chance when it lies this many of its standard deviations below "
-        "one half",
-        "one-sided 5 % of the normal distribution",
-    )
-    loss_policed: float = value(
-        0.1,
-        "as many losses at a steady rate are a policer's",
-        "validation: 0.16 behind policers with small buckets, at most 0.09 elsewhere (odd seeds)",
-    )
-    loss_policed_ranked: float = value(
-        0.07,
-        "as many losses at a steady rate suffice at any rank if they are no chance",
-        "validation: 0.08 and more behind policers, whose rank can be 0.43 seen from afar (odd "
-        "seeds); provisional",
-    )
-    policed_steadiness: float = value(
-        0.65,
-        "with so many losses a rate is steady when P10/P90 of the delivery rate reaches this",
-        "validation: 0.68 and more behind policers with so many losses, at most 0.60 in full "
-        "queues (odd seeds); provisional",
-    )
-    even_link: float = value(
-        0.96,
-        "a rate that is even in spite of losses is a link's when P10/P90 of the delivery rate "
-        "reaches this",
-        "validation: 0.97 and more where a link, a shaper or a policer gives the rate, at most "
-        "0.93 where losses slow (odd seeds)",
-    )
-    loss_policed_even: float = value(
-        0.05,
-        "as many losses at an even rate for half of the time are a policer's",
-        "validation: 0.068 and more behind policers whose first burst lifts P90 (odd seeds); "
-        "provisional",
-    )
-    policed_evenness: float = value(
-        0.95,
-        "with so many losses a rate is even when P10/P50 of the delivery rate reaches this",
-        "validation: 0.98 and more behind such policers, at most 0.82 for independent losses "
-        "(odd seeds); provisional",
-    )
-    buffer_filled: float = value(
-        0.5,
-        "the send buffer set the pace when X·R reaches this share of its size",
-        "Linux counts a packet's bookkeeping as well: 0.5 to 1.0",
-    )
-    buffer_felt: float = value(
-        0.1,
-        "and the kernel found the socket out of buffer for this share of its busy time",
-        "validation: 0.27 behind small buffers (odd seeds)",
-    )
-    silent_round_trips: float = value(
-        4.0,
-        "a silence counts from this many round trips on",
-        "a retransmission timeout lasts one to three of them (RFC 6298)",
-    )
-    pipe_always_full: float = value(
-        0.95,
-        "the path was full when nine tenths of what fits into it were outstanding for this share "
-        "of the time",
-        "at most 0.70 for stopped senders (odd seeds)",
-    )
-    steady_link: float = value(
-        0.95,
-        "a link was full when P10/P90 of the delivery rate reaches this, and the RTT was high at "
-        "times",
-        "as burst_steadiness",
-    )
-    steady_link_inflation: float = value(
-        1.5,
-        "and that RTT is this multiple of what an empty path takes for the transfer's own "
-        "packets in one of a hundred samples",
-        "validation: 1.84 and more for full links, at most 1.37 for all other steady rates "
-        "beside the sender (odd seeds)",
-    )
     queue_at_loss: float = value(
         0.33,
         "losses come from a full queue when the RTT just before them lies this high between its "
         "base and its 99th percentile",
         "validation: 0.36 and more for all but one of the full queues, at most 0.31 for random "
         "loss and policers (odd seeds)",
-    )
-    queue_overflowed: float = value(
-        0.8,
-        "losses are an overflow's, however low the mean RTT, when the RTT just before them lies "
-        "this high between base and 99th percentile",
-        "validation: 0.92 and more for full queues, at most 0.59 for independent losses (odd "
-        "seeds); provisional",
-    )
-    packets_at_loss: float = value(
-        2.0,
-        "and when it exceeds an empty path by this many packets of the transfer: an overflowing "
-        "queue holds some",
-        "validation: 2.0 and more before full queues, at most 1.8 for policers (odd seeds); two "
-        "packets go before an acknowledgement",
     )
     link_queue_inflation: float = value(
         1.1,
@@ -330,23 +230,6 @@ class Thresholds(PublishedThresholds):
         "validation: 3.2 and more for full links, at most 1.5 for stopped processes and programs "
         "(odd seeds)",
     )
-    reordered_segments: float = value(
-        0.001,
-        "share of segments late without loss, or retransmitted in vain, from which reordering "
-        "counts",
-        "provisional",
-    )
-    reordering_clear: float = value(
-        0.005,
-        "share of late segments at which the reordering verdict gains confidence",
-        "provisional",
-    )
-    window_varied: float = value(
-        0.75,
-        "a window that shrank was the reader's when its least was this share of its largest or "
-        "less",
-        "validation: at most 0.72 for slow readers, 1.00 where a window is only small (odd seeds)",
-    )
     window_shrunk: float = value(
         0.15,
         "the receiver limits when its window was smaller than it had been for this share of the "
@@ -354,56 +237,16 @@ class Thresholds(PublishedThresholds):
         "validation: 0.24 and more for slow readers, at most 0.10 for all others but where "
         "reordered segments wait for those before them, up to 0.41 (odd seeds)",
     )
-    window_full: float = value(
-        0.5,
-        "the window set the pace when it was full for this share of the time",
-        "tcp_info: as kernel_time_share",
-    )
     empty_fraction: float = value(
         0.2,
         "pauses are long when nothing was outstanding under an open window for this share of the "
         "transfer",
         "the same share that counts for pauses longer than the RTT",
     )
-    on_and_off: float = value(
-        1.15,
-        "a sender ran only now and then when its fast moments are this multiple of its mean",
-        "validation: 1.18 and more for starved senders, at most 1.1 for undisturbed ones in "
-        "steady state (odd seeds); provisional",
-    )
     delayed_answers: float = value(
         0.5,
         "acknowledgements were delayed when this share of the RTT samples waited for a timer",
         "half of them; provisional",
-    )
-    flight_steady: float = value(
-        0.55,
-        "the flight had a ceiling when its mean is this share of its maximum",
-        "Linux wakes a writer when a third of its buffer is free: the flight moves between two "
-        "thirds of the ceiling and all of it",
-    )
-    flight_held: float = value(
-        0.85,
-        "a flight that is this share of its maximum on average never drained: its sender was "
-        "ready, in spite of apparent pauses",
-        "validation: 0.92 behind small buffers, at most 0.58 for starved machines and 0.70 for "
-        "programs with full packets (odd seeds)",
-    )
-    flight_carried: float = value(
-        0.52,
-        "and X·R reaches this share of that maximum",
-        "validation: 0.53 and more behind small buffers, at most 0.49 for starved machines (odd "
-        "seeds)",
-    )
-    flight_below_window: float = value(
-        0.8, "and that ceiling is not the window's when it is below this share of it", "provisional"
-    )
-    answer_late: float = value(
-        0.05,
-        "a sender reacts late when its median reaction to an acknowledgement takes this share of "
-        "the base RTT",
-        "validation: 0.07 and more for most guests with a quota, at most 0.048 for undisturbed "
-        "senders that fill their window (odd seeds)",
     )
     unfilled_per_train: float = value(
         0.07,
@@ -411,47 +254,11 @@ class Thresholds(PublishedThresholds):
         "validation: at most 0.053 for machines with a quota, 0.089 and more for programs that "
         "write now and then (odd seeds)",
     )
-    writes_end: float = value(
-        0.33,
-        "a program's writes set the pace when this much is missing to full packets, per train",
-        "validation: 0.58 and more for programs that write little at a time, at most 0.30 for "
-        "others without a full window (odd seeds)",
-    )
-    owd_share: float = value(
-        0.4,
-        "the sender's side, not a queue on the forward path, inflates the RTT when the one-way "
-        "delay makes up less than this share of the increase",
-        "validation: 0.82 and more for queues, mostly below 0.35 for starved machines (odd seeds)",
-    )
     late_part: float = value(
         0.2,
         "less than this share of the RTT's increase lies on the sender's side of a capture "
         "elsewhere: the sender did not respond late",
         "validation: 0.06 to 0.09 for queues on the receiver's side (odd seeds); provisional",
-    )
-    window_always_full: float = value(
-        0.65,
-        "a window that is full for this share of the time shows a sender that is ready (its "
-        "acknowledgements wait), unless P10 of the delivery rate exceeds the mean rate by "
-        "on_and_off: it stalls in between",
-        "validation: 0.76 and more behind a congested reverse path, at most 0.61 for stopped "
-        "machines but for three views whose P10 is 2.8 times the mean and more, against 0.97 "
-        "(odd seeds)",
-    )
-    growing_ratio: float = value(
-        1.5,
-        "a rate still grew when its fast moments are this multiple of its mean, and its bytes "
-        "never lay above a straight line",
-        "slow start doubles it every round trip; provisional",
-    )
-    growing_round_trips: float = value(
-        25.0, "slow start is over after so many round trips", "2²⁵ initial windows; provisional"
-    )
-    processor_part: float = value(
-        0.25,
-        "or below this part of the pauses: missed processor time cannot cause four times as long "
-        "pauses",
-        "provisional",
     )
     processor_missed: float = value(
         0.05,
@@ -463,13 +270,6 @@ class Thresholds(PublishedThresholds):
         "share of the time ready without a processor from which the host explains the gap",
         "validation: 0.63 and more where stopped programs cost a fifth, at most 0.46 where they "
         "cost less than five percent (odd seeds)",
-    )
-    idle_open_window_yet_explained: float = value(
-        0.2,
-        "share of the time idle with an open window from which a missing processor took a part "
-        "although the window explains",
-        "validation: 0.22 and more where it cost a fifth, at most 0.15 where it cost less than "
-        "five percent (odd seeds)",
     )
     kernel_time_share: float = value(
         0.5,
