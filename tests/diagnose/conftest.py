@@ -58,7 +58,6 @@ def healthy() -> Evidence:
         duration_seconds=10.0,
         slow_start=False,
         too_short=False,
-        outage_seconds=0.0,
         pauses_estimated=False,
     )
 

@@ -91,6 +91,7 @@ def test_a_thin_inflation_with_loss(healthy: Evidence) -> None:
 
 FELL: dict[str, Any] = {
     "path": 0.5,
+    "path_rate_samples": 100,
     "path_rate_changes": 1,
     "path_rate_before_bytes_per_second": 2e6,
     "path_rate_after_bytes_per_second": 1e6,
@@ -129,6 +130,10 @@ READ_TWICE: dict[str, tuple[dict[str, Any], str]] = {
         "sender_application_limited",
     ),
     "sender_had_nothing_to_send": ({"path": 0.0, "idle_application": 0.5}, "host_scheduling"),
+    "long_pauses_remain": (
+        {"path": 0.0, "throughput_bytes_per_second": 1e6, "long_pause_fraction": 0.5},
+        "sender_application_limited",
+    ),
     "sender_half_was_late": (
         {
             "path": 0.0,

@@ -105,6 +105,7 @@ def test_reasons_carry_the_deciding_numbers(healthy: Evidence, snapshot: Snapsho
 
 FELL: dict[str, Any] = {
     "path": 0.9,
+    "path_rate_samples": 100,
     "path_rate_changes": 1,
     "path_rate_before_bytes_per_second": 4e6,
     "path_rate_after_bytes_per_second": 2e6,

@@ -83,6 +83,15 @@ TIMED: dict[str, dict[str, Any]] = {
         "idle_sender": 0.8,
         "workload": "bulk",
     },
+    "filling its window whenever it runs": {
+        "throughput_bytes_per_second": 1e6,
+        "window": 0.13,
+        "idle_sender": 0.8,
+        "answer_least_seconds": 0.0001,
+        "idle_periods": 300,
+        "outstanding_max_bytes": 65_000,
+    },
+    "slow for no visible reason": {"throughput_bytes_per_second": 1e6, "window": 0.2},
     "waiting for its peer": {
         "throughput_bytes_per_second": 2e6,
         "window": 0.2,
@@ -92,6 +101,7 @@ TIMED: dict[str, dict[str, Any]] = {
     "a path that slowed": {
         "window": 0.2,
         "path": 0.8,
+        "path_rate_samples": 100,
         "path_rate_changes": 1,
         "path_rate_before_bytes_per_second": 4e6,
         "path_rate_after_bytes_per_second": 2e6,

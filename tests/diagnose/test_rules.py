@@ -55,6 +55,7 @@ FULL_PATH: dict[str, Any] = {**TIME, "path": 0.6}
 RATE_FELL: dict[str, Any] = {
     **TIME,
     "path": 0.4,
+    "path_rate_samples": 50,
     "path_rate_changes": 1,
     "path_rate_before_bytes_per_second": 2e6,
     "path_rate_after_bytes_per_second": 1e6,
@@ -62,6 +63,13 @@ RATE_FELL: dict[str, Any] = {
     "path_rate_change_residual": 0.25,
     "path_rate_change_spread": 0.17,
 }
+
+FILLED: dict[str, Any] = {
+    "answer_least_seconds": 0.0009,
+    "idle_periods": 100,
+    "outstanding_max_bytes": 59_000,
+}
+"""Many silences of a sender that fills its window in between, seen on its host."""
 
 # rule: (changes to a healthy transfer that make it fire, one more change, the rule that then fires)
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
@@ -95,6 +103,18 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"receiver_window": 0.04},
         "window_bound",
     ),
+    "floor_has_two_levels": (
+        {
+            **TIME,
+            "window": 0.6,
+            "floor_before_seconds": 0.02,
+            "floor_after_seconds": 0.03,
+            "floor_left": 0.01,
+            "floor_flight_ratio": 0.9,
+        },
+        {"window": 0.5},
+        "window_bound",
+    ),
     "receiver_waited_for_a_timer": (
         {**TIME, "acks_withheld": 3, "acks_withheld_seconds": 9.0},
         {"acks_withheld_seconds": 8.9},
@@ -119,6 +139,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "bulk_sender_was_silent": (
         {**TIME, "idle_sender": 0.15, "workload": "bulk"},
         {"workload": "unknown"},
+        "sender_was_silent_with_data",
+    ),
+    "window_was_filled_in_between": (
+        {**TIME, "idle_sender": 0.5, **FILLED},
+        {"idle_periods": 99},
         "sender_was_silent_with_data",
     ),
     "free_sender_was_silent": (
@@ -146,18 +171,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         },
         {"loss_events": 11},
         "path_was_full_of_it",
-    ),
-    "floor_has_two_levels": (
-        {
-            **TIME,
-            "window": 0.6,
-            "floor_before_seconds": 0.02,
-            "floor_after_seconds": 0.03,
-            "floor_left": 0.01,
-            "floor_flight_ratio": 0.9,
-        },
-        {"window": 0.5},
-        "window_bound",
     ),
     "rate_fell_once": (RATE_FELL, {"path_rate_change_seconds": 3.1}, "rate_fell_late"),
     "rate_fell_late": (
@@ -209,6 +222,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "losses_away_from_queue",
     ),
     "window_bound": (TIME, {"path": None}, "window_explains"),
+    "long_pauses_remain": (
+        {**TIME, **SLOW, "long_pause_fraction": 0.2},
+        {"long_pause_fraction": 0.19},
+        "time_unexplained",
+    ),
+    "time_unexplained": ({**TIME, **SLOW}, {"window": 0.5}, "window_bound"),
     "loss_explains": (
         {**LOSSY, "throughput_bytes_per_second": 0.8e6},
         {"rtt_seconds": 0.025},
@@ -344,7 +363,9 @@ def test_stages_end_with_a_rule_that_always_fires() -> None:
     assert [stage.rules[-1].conditions for stage in (stalled, policed, *others)] == [()] * 6
 
 
-def test_a_silent_sender_is_never_discarded_from_a_capture_alone(healthy: Evidence) -> None:
+def test_a_silent_sender_is_not_discarded_while_its_application_is_possible(
+    healthy: Evidence,
+) -> None:
     for silence in ({"idle_sender": 0.9}, {"idle_application": 0.9}, {"think": 0.9}):
         diagnosis = diagnose(replace(healthy, **{**TIME, **silence}))
         assert diagnosis.score <= 0.75
@@ -359,6 +380,36 @@ def test_a_silent_sender_is_discarded_when_it_is_known_to_have_had_to_send(
     for changes in ({"workload": "bulk"}, {"processor_missed": 0.5}, {"cpu_share": 0.89}):
         diagnosis = diagnose(replace(silent, **changes))
         assert (diagnosis.cause, diagnosis.verdict) == ("host_scheduling", "discard")
+
+
+def test_a_sender_that_fills_its_window_whenever_it_runs_has_more_to_send(
+    healthy: Evidence,
+) -> None:
+    filled = replace(healthy, **TIME | FILLED | {"idle_sender": 0.5, "idle_application": 0.24})
+    assert (diagnose(filled).cause, diagnose(filled).verdict) == ("host_scheduling", "discard")
+    for doubt in (
+        {"pauses_estimated": True},
+        {"answer_least_seconds": 0.001},
+        {"idle_application": 0.25},
+        {"duration_seconds": 10.1},
+        {"duration_seconds": 1.0, "idle_periods": 19},
+        {"outstanding_max_bytes": 58_000},
+        {"window_bytes": None},
+    ):
+        other: dict[str, Any] = doubt
+        assert diagnose(replace(filled, **other)).verdict == "review", doubt
+
+
+def test_a_window_that_was_not_met_bound_nothing(healthy: Evidence) -> None:
+    slow = replace(healthy, **TIME, **SLOW)
+    assert diagnose(slow).cause == "unexplained"
+    assert rule_of(replace(slow, sending_rate_bytes_per_second=2.6e6)) == "window_bound"
+    assert rule_of(replace(slow, window_bytes=None)) == "window_bound"
+
+
+def test_few_rates_of_a_path_show_no_levels(healthy: Evidence) -> None:
+    few = replace(healthy, **RATE_FELL | {"path_rate_samples": 49})
+    assert rule_of(few) == "path_was_full_of_it"
 
 
 def test_a_peer_that_was_waited_for_is_trusted(healthy: Evidence) -> None:
