@@ -22,6 +22,7 @@ from trustbed.diagnose import (
     judge,
 )
 from trustbed.diagnose.conditions import Case
+from trustbed.diagnose.evidence import SOURCES
 from trustbed.diagnose.limits import LIMITS
 from trustbed.diagnose.rules import STAGES, first_match
 from trustbed.diagnose.thresholds import THRESHOLDS
@@ -46,61 +47,33 @@ ABSURD = st.builds(
 SECONDS = st.none() | st.floats(1e-5, 1.0)
 RATE = st.none() | st.floats(1.0, 1e9)
 COUNT = st.none() | st.integers(0, 10_000)
+BYTES = st.none() | st.floats(1000, 1e8)
+OF_UNIT: dict[str, st.SearchStrategy[Any]] = {
+    "bytes/second": RATE,
+    "bytes": BYTES,
+    "seconds": SECONDS,
+    "count": COUNT,
+    "segments": COUNT,
+    "packets": st.none() | st.floats(0, 30),
+    "ratio": SHARE,
+    "": TRUTH,
+}
 SENSIBLE = st.builds(
     Evidence,
     **{
-        **{field.name: SHARE for field in fields(Evidence)},
+        **{source.field: OF_UNIT[source.unit] for source in SOURCES},
         **SPECIAL,
-        "throughput_bytes_per_second": RATE,
-        "window_bytes": st.none() | st.floats(1000, 1e8),
         "payload_bytes": st.just(1448),
         "packet_bytes": st.just(1500),
-        "rtt_base_seconds": SECONDS,
-        "rtt_seconds": SECONDS,
         "loss": st.none() | st.floats(0, 0.2),
-        "capacity_bytes_per_second": st.none() | st.floats(1e3, 1e9),
-        "spacing_mean_seconds": SECONDS,
-        "spacing_max_seconds": SECONDS,
         "loss_events": st.none() | st.integers(0, 100),
-        "duration_seconds": st.none() | st.floats(0.1, 1000),
-        "failed": st.just(None),
-        "too_short": st.just(None),
-        "cpu_utilisation": SHARE,
-        "steal": SHARE,
+        "capacity_bytes_per_second": st.none() | st.floats(1e3, 1e9),
         "data_segments": st.none() | st.integers(1, 1_000_000),
-        "spurious_retransmissions": COUNT,
-        "fast_retransmissions": COUNT,
-        "late_segments": COUNT,
-        **dict.fromkeys(
-            (
-                "rate_low_bytes_per_second",
-                "rate_high_bytes_per_second",
-            ),
-            RATE,
-        ),
-        **dict.fromkeys(("burst_rate_bytes_per_second", "sustained_rate_bytes_per_second"), RATE),
-        **dict.fromkeys(("rtt_high_seconds", "rtt_before_loss_seconds"), SECONDS),
-        **dict.fromkeys(("floor_before_seconds", "floor_after_seconds"), SECONDS),
         "floor_flight_ratio": st.none() | st.floats(0.1, 10),
+        "duration_seconds": st.none() | st.floats(0.1, 1000),
         **dict.fromkeys(
-            ("unanswered_seconds", "interrupted_seconds"),
+            ("unanswered_seconds", "interrupted_seconds", "acks_withheld_seconds"),
             st.none() | st.floats(0, 1000),
-        ),
-        **dict.fromkeys(("outstanding_max_bytes"), st.none() | st.floats(0, 1e8)),
-        "pauses_estimated": TRUTH,
-        **dict.fromkeys(("answer_seconds", "answer_least_seconds"), SECONDS),
-        "unfilled_per_train": st.none() | st.floats(0, 3),
-        **dict.fromkeys(("send_buffer_bytes"), st.none() | st.floats(1000, 1e8)),
-        "send_buffer_declared": TRUTH,
-        **dict.fromkeys(
-            (
-                "sending_rate_bytes_per_second",
-                "path_rate_bytes_per_second",
-                "path_rate_high_bytes_per_second",
-                "path_rate_before_bytes_per_second",
-                "path_rate_after_bytes_per_second",
-            ),
-            RATE,
         ),
         **dict.fromkeys(
             (
@@ -108,22 +81,11 @@ SENSIBLE = st.builds(
                 "path_rate_change_spread",
                 "queue_seconds",
                 "departure_lag_seconds",
-                "acks_withheld_seconds",
             ),
             st.none() | st.floats(0, 10),
         ),
-        **dict.fromkeys(
-            (
-                "path_rate_changes",
-                "path_rate_samples",
-                "idle_periods",
-                "fast_recoveries",
-                "retransmitted_needlessly",
-                "acks_withheld",
-                "congestion_marks",
-            ),
-            COUNT,
-        ),
+        "failed": st.just(None),
+        "too_short": st.just(None),
     },
 )
 QUALITIES = st.builds(
@@ -317,17 +279,11 @@ def test_what_exceeds_its_window_is_never_trusted(evidence: Evidence, factor: fl
     assert diagnosis.verdict != "trust"
 
 
-RATES_AND_FLIGHT = (
-    "rate_low_bytes_per_second",
-    "burst_rate_bytes_per_second",
-    "sustained_rate_bytes_per_second",
-    "outstanding_max_bytes",
-    "send_buffer_bytes",
-    "sending_rate_bytes_per_second",
-    "path_rate_bytes_per_second",
-    "path_rate_high_bytes_per_second",
-    "path_rate_before_bytes_per_second",
-    "path_rate_after_bytes_per_second",
+RATES_AND_FLIGHT = tuple(
+    source.field
+    for source in SOURCES
+    if source.unit in ("bytes/second", "bytes")
+    and source.field not in ("payload_bytes", "packet_bytes")
 )
 
 
@@ -346,6 +302,8 @@ def test_only_the_share_of_the_window_bound_counts_and_not_the_rate(
         rtt_base_seconds=0.02,
         # The time that packets take themselves does depend on the rate.
         rate_high_bytes_per_second=None,
+        # Neither does what a token bucket may hold.
+        path_rate_change_seconds=None,
     )
 
     def judged(times: float) -> tuple[str, str, float]:
@@ -354,14 +312,8 @@ def test_only_the_share_of_the_window_bound_counts_and_not_the_rate(
             name: None if getattr(lone, name) is None else times * getattr(lone, name)
             for name in RATES_AND_FLIGHT
         }
-        diagnosis = diagnose(
-            replace(
-                lone,
-                window_bytes=times * 65535,
-                throughput_bytes_per_second=share * bound,
-                **scaled,
-            )
-        )
+        scaled |= {"window_bytes": times * 65535, "throughput_bytes_per_second": share * bound}
+        diagnosis = diagnose(replace(lone, **scaled))
         return diagnosis.cause, diagnosis.verdict, diagnosis.confidence
 
     assert judged(1.0) == judged(factor)
