@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from trustbed.diagnose import (
     CAUSES,
     FLAGS,
+    THRESHOLDS,
     TOO_SHORT,
     VERDICTS,
     Cause,
@@ -18,12 +19,13 @@ from trustbed.diagnose import (
     Evidence,
     Shares,
     Verdict,
+    budget_words,
     diagnose,
 )
 from trustbed.diagnose.causes import BEFORE_USE, IMPOSSIBLE_RATE, headline, next_step_of
+from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.rules import RULES
-from trustbed.diagnose.shape_words import SHAPES
 
 
 def test_the_lists_are_complete() -> None:
@@ -101,63 +103,102 @@ def test_reasons_carry_the_deciding_numbers(healthy: Evidence, snapshot: Snapsho
     assert {name: reasons(healthy, **changes) for name, changes in REASONS.items()} == snapshot
 
 
-SLOW: dict[str, Any] = {"throughput_bytes_per_second": 1.0e6}
-FLIGHT: dict[str, Any] = {"outstanding_mean_bytes": 19_000.0, "outstanding_max_bytes": 20_000.0}
-BENT: dict[str, Any] = {
-    "burst_rate_bytes_per_second": 3.9e6,
-    "sustained_rate_bytes_per_second": 3.0e6,
-    "rate_low_bytes_per_second": 3.0e6,
-    "rate_middle_bytes_per_second": 3.0e6,
-    "sustained_rtt_min_seconds": 0.025,
+FELL: dict[str, Any] = {
+    "path": 0.9,
+    "path_rate_changes": 1,
+    "path_rate_before_bytes_per_second": 4e6,
+    "path_rate_after_bytes_per_second": 2e6,
 }
-
-# cause: (changes to a healthy transfer that show it, the reason that gives its number)
 SHOWN: dict[Cause, dict[str, Any]] = {
-    "policed": {
-        **SLOW,
-        "loss": 0.02,
-        "loss_events": 99,
-        "loss_level_rank": 0.1,
-        "rtt_before_loss_seconds": 0.021,
+    "network_loss": {
+        "recovery": 0.9,
+        "loss_delay_rank": 0.4,
+        "sending_rate_bytes_per_second": 1e6,
+        "path_rate_bytes_per_second": 3e6,
     },
-    "shaped": BENT,
-    "reordering": {**SLOW, "late_segments": 30, "data_segments": 1000},
+    "network_congestion": {
+        "path": 0.9,
+        "sending_rate_bytes_per_second": 2e6,
+        "path_rate_bytes_per_second": 2.5e6,
+        "path_rate_high_bytes_per_second": 4e6,
+    },
+    "bandwidth_limited": {
+        "path": 0.9,
+        "sending_rate_bytes_per_second": 3e6,
+        "path_rate_bytes_per_second": 3.1e6,
+        "path_rate_high_bytes_per_second": 3.2e6,
+    },
+    "policed": {
+        "loss": 0.02,
+        "queued_before_loss": 0.0,
+        "exchanges_lossy": 1,
+        "exchanges_bucket_empty": 1,
+        "token_rate_bytes_per_second": 1.25e6,
+        "token_burst_bytes": 20_000,
+    },
+    "shaped": {**FELL, "path_rate_change_seconds": 1.0},
+    "rate_changed": {**FELL, "path_rate_change_seconds": 5.0, "path_rate_changes": 3},
+    "reordering": {
+        "recovery": 0.9,
+        "late_segments": 30,
+        "data_segments": 1000,
+        "fast_recoveries": 20,
+        "retransmitted_needlessly": 19,
+    },
     "route_change": {
+        "window": 0.9,
         "floor_before_seconds": 0.02,
         "floor_after_seconds": 0.03,
         "floor_left": 0.01,
         "floor_flight_ratio": 0.9,
     },
-    "outage": {"outage_seconds": 2.0},
-    "send_buffer_limited": {**SLOW, **FLIGHT},
-    "acknowledgements_delayed": {"delayed_answers": 0.6},
-    "receiver_limited": {**SLOW, "window_closed": 0.0, "window_shrunk": 0.9, "rwnd_limited": 0.8},
+    "receiver_stalled": {"acks_withheld": 9, "acks_withheld_seconds": 5.0},
+    "acknowledgements_delayed": {"acks_withheld": 400, "acks_withheld_seconds": 9.6},
+    "sender_rate_limited": {
+        "path": 0.9,
+        "answer_least_seconds": 0.0001,
+        "queue_seconds": 0.02,
+        "departure_lag_seconds": 0.018,
+        "departure_steadiness": 0.8,
+    },
+    "host_scheduling": {"idle_sender": 0.5, "processor_missed": 0.6},
+    "sender_application_limited": {"idle_application": 0.5},
+    "mark_limited": {"path": 0.4, "below_path": 0.5, "congestion_marks": 700},
 }
+"""Changes to a transfer whose time went nowhere yet that show a cause."""
 
 
 @pytest.mark.parametrize("cause", SHOWN)
-def test_a_cause_that_shows_in_the_shape_gives_its_number(
+def test_a_cause_that_shows_in_the_time_budget_gives_its_number(
     cause: Cause, healthy: Evidence, snapshot: SnapshotAssertion
 ) -> None:
-    diagnosis = diagnose(replace(healthy, **SHOWN[cause]))
+    diagnosis = diagnose(replace(healthy, **{"path": 0.0, **SHOWN[cause]}))
     assert diagnosis.cause == cause
     assert diagnosis.reasons[1] == snapshot
 
 
-def test_a_mean_above_the_steady_rate_and_a_full_send_buffer(
-    healthy: Evidence, snapshot: SnapshotAssertion
-) -> None:
-    steady = {
-        "capacity_bytes_per_second": 2.5e6,
-        "capacity_source": "delivery_rate",
-        "rate_high_bytes_per_second": 2.4e6,
+def test_every_cause_with_words_of_its_own_is_shown(timed: Evidence) -> None:
+    case = Case.of(timed, THRESHOLDS)
+    assert set(SHOWN) == {cause for cause in CAUSES if len(budget_words.reasons(cause, case)) == 3}
+
+
+def test_what_is_unknown_is_called_so(healthy: Evidence, snapshot: SnapshotAssertion) -> None:
+    unknown: dict[str, dict[str, Any]] = {
+        "no throughput": {"window": 1.0, "throughput_bytes_per_second": None},
+        "no rate of the path": {"path": 1.0},
+        "losses of unknown number": {"recovery": 0.05, "loss_delay_rank": 0.1, "loss": None},
+        "no sample of the host but a share": {"idle_sender": 0.5, "cpu_share": 0.95},
+        "a queue": {"window": 1.0, "queue_seconds": 0.004, "loss": 0.001},
     }
-    assert reasons(healthy, **steady)[1] == snapshot
-    assert reasons(healthy, **SLOW, send_buffer_limited=0.8)[1] == snapshot
+    assert {
+        name: reasons(healthy, **{"path": 0.0, **changes}) for name, changes in unknown.items()
+    } == snapshot
 
 
-def test_every_cause_that_shows_in_the_shape_has_words() -> None:
-    assert set(SHOWN) == {*SHAPES, "receiver_limited"}
+def test_a_rate_while_sending_is_told_where_it_differs(healthy: Evidence) -> None:
+    waiting = replace(healthy, path=0.0, peer=0.5, sending_rate_bytes_per_second=1.05 * 3.1e6 + 1)
+    assert "while sending" in reasons(waiting)[0]
+    assert "while sending" not in reasons(waiting, sending_rate_bytes_per_second=3.2e6)[0]
 
 
 def test_every_transfer_too_short_shares_one_diagnosis() -> None:

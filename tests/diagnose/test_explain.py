@@ -73,13 +73,43 @@ CHANGED: dict[str, dict[str, Any]] = {
         "throughput_bytes_per_second": 3.1e6,
         "idle_open_window_fraction": 0.0,
     },
+}
+TIMED: dict[str, dict[str, Any]] = {
+    "bound by its window": {},
+    "a silent sender": {"throughput_bytes_per_second": 1e6, "window": 0.13, "idle_sender": 0.8},
+    "declared as bulk": {
+        "throughput_bytes_per_second": 1e6,
+        "window": 0.13,
+        "idle_sender": 0.8,
+        "workload": "bulk",
+    },
+    "waiting for its peer": {
+        "throughput_bytes_per_second": 2e6,
+        "window": 0.2,
+        "peer": 0.7,
+        "sending_rate_bytes_per_second": 6e6,
+    },
+    "a path that slowed": {
+        "window": 0.2,
+        "path": 0.8,
+        "path_rate_changes": 1,
+        "path_rate_before_bytes_per_second": 4e6,
+        "path_rate_after_bytes_per_second": 2e6,
+        "path_rate_change_seconds": 5.0,
+        "path_rate_change_residual": 0.02,
+        "path_rate_change_spread": 0.05,
+    },
     "policed, and without loss nothing of the losses is left": {
         "throughput_bytes_per_second": 1e6,
-        "idle_open_window_fraction": 0.0,
+        "window": 0.2,
+        "recovery": 0.7,
         "loss": 0.02,
         "loss_events": 400,
-        "loss_level_rank": 0.1,
-        "rtt_before_loss_seconds": 0.02,
+        "queued_before_loss": 0.5,
+        "exchanges_lossy": 4,
+        "exchanges_bucket_empty": 4,
+        "token_rate_bytes_per_second": 1e6,
+        "token_burst_bytes": 30_000,
     },
 }
 
@@ -89,6 +119,13 @@ def test_a_starved_sender_is_explained(
     changes: dict[str, Any], starved: Evidence, snapshot: SnapshotAssertion
 ) -> None:
     assert explain(replace(starved, **changes)) == snapshot
+
+
+@pytest.mark.parametrize("changes", TIMED.values(), ids=list(TIMED))
+def test_a_time_budget_is_explained(
+    changes: dict[str, Any], timed: Evidence, snapshot: SnapshotAssertion
+) -> None:
+    assert explain(replace(timed, **changes)) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -113,6 +150,17 @@ def test_the_confidence_lists_every_addition(starved: Evidence) -> None:
     assert float(base.split()[0]) + sum(counted) == pytest.approx(float(total.split()[1]))
 
 
+def test_the_rules_of_the_time_budget_up_to_the_one_that_fired(timed: Evidence) -> None:
+    listed = part(explain(replace(timed, path=0.9, window=0.07)), "Rules, in order")
+    names = [rule.name for rule in STAGES[0].rules]
+    (of_time,) = [stage for stage in STAGES if stage.name == "time"]
+    before = [rule.name for rule in of_time.rules]
+    before = before[: before.index("path_was_full_of_it") + 1]
+    assert [line.split()[1].strip(":") for line in listed if line[0] in "–→"] == names + before
+    (entered,) = [line for line in listed if line.startswith(of_time.title)]
+    assert " Entered: " in entered
+
+
 def unknown(evidence: Evidence, quality: Quality = UNTOUCHED) -> list[str]:
     """The numbers that an explanation calls unknown."""
     names = [
@@ -129,16 +177,14 @@ def test_an_unknown_number_is_listed_where_it_could_change_the_answer_or_its_sco
     assert unknown(starved) == [
         "capacity_bytes_per_second",
         "cpu_share",
-        "window_shrunk",
-        "unanswered_seconds",
         "processor_missed",
+        "path",
     ]
     measured = {
         "capacity_bytes_per_second": 1.3e6,
         "cpu_share": 0.5,
-        "window_shrunk": 1.0,
-        "unanswered_seconds": 5.0,
-        "processor_missed": 0.0,
+        "processor_missed": 1.0,
+        "path": 0.0,
     }
     for name, value in measured.items():
         found, before = diagnose(replace(starved, **{name: value})), diagnose(starved)
@@ -162,32 +208,37 @@ def test_what_would_change_nothing_is_not_listed(starved: Evidence, healthy: Evi
         "the capture leaves no more than a score of 0.70"
     )
     assert unknown(replace(healthy, failed=True)) == []
-    assert unknown(replace(starved, stall_gaps_seconds=(7.0,))) == ["cpu_share", "kernel_reset"]
+    assert unknown(replace(starved, stall_gaps_seconds=(7.0,))) == [
+        "cpu_share",
+        "kernel_reset",
+        "no_answer",
+    ]
 
 
-def test_what_there_is_nothing_to_measure_of_is_not_unknown(healthy: Evidence) -> None:
-    assert "loss_level_rank" not in unknown(healthy)
-    assert "loss_level_rank" in unknown(replace(healthy, loss=0.001, loss_events=10))
+def test_what_decides_about_losses_is_unknown_where_there_are_some(timed: Evidence) -> None:
+    assert "loss_delay_rank" not in unknown(timed)
+    lossy = replace(timed, window=0.4, recovery=0.53, loss=0.001, loss_events=10)
+    assert "loss_delay_rank" in unknown(lossy)
 
 
-def test_nothing_is_unknown_where_nothing_is_missing(healthy: Evidence) -> None:
+def test_nothing_is_unknown_where_nothing_is_missing(timed: Evidence) -> None:
     known = {
         "capacity_bytes_per_second": 9e9,
-        "window_shrunk": 0.0,
         "idle_open_window_at_rate_fraction": 0.0,
         "empty_fraction": 0.0,
+        "send_buffer_limited": 0.0,
     }
-    complete = replace(healthy, **known, unanswered_seconds=0.0, delayed_answers=0.0)
+    complete = replace(timed, **known, acks_withheld=0.0, acks_withheld_seconds=0.0)
     assert part(explain(complete), "Evidence")[-1].startswith("pauses longer than the RTT")
 
 
-def test_a_row_is_explained_like_its_evidence(row: dict[str, Any], healthy: Evidence) -> None:
+def test_a_row_is_explained_like_its_evidence(row: dict[str, Any], timed: Evidence) -> None:
     assert explain_row(row, {}) == explain(
-        healthy, quality=Quality(at="sender"), shares=Shares.from_transfer(row)
+        timed, quality=Quality(at="sender"), shares=Shares.from_transfer(row)
     )
     bulk = explain_row({**row, "window_estimated": True}, {}, workload="bulk", capacity=20e6)
     capacity = replace(
-        healthy, workload="bulk", capacity_bytes_per_second=2.5e6, capacity_source="given"
+        timed, workload="bulk", capacity_bytes_per_second=2.5e6, capacity_source="given"
     )
     assert bulk == explain(
         capacity,
@@ -197,7 +248,7 @@ def test_a_row_is_explained_like_its_evidence(row: dict[str, Any], healthy: Evid
 
 
 def test_a_row_is_explained_with_what_is_known_of_its_host(row: dict[str, Any]) -> None:
-    pausing = {**row, "throughput_bytes_per_second": 1e6, "idle_open_window_fraction": 0.8}
+    pausing = {**row, "share_window": 0.13, "share_idle_sender": 0.8}
     kernel = KernelTimes(busy_seconds=9.0, rwnd_limited_seconds=9.0)
     host = HostEvidence(processor_missed=0.0, processor_share=1.0, kernel=kernel)
     judged, lines = (
@@ -206,7 +257,9 @@ def test_a_row_is_explained_with_what_is_known_of_its_host(row: dict[str, Any]) 
     )
     assert judged.cause == "sender_application_limited"
     assert lines[0] == judged.headline
-    assert any(line.startswith("→ application_slept") for line in part(lines, "Rules, in order"))
+    assert any(
+        line.startswith("→ free_sender_was_silent") for line in part(lines, "Rules, in order")
+    )
     assert part(lines, "Flags")[0].startswith("kernel_rwnd_limited: ")
     assert explain_row(pausing, {}, host=HostEvidence()) == explain_row(pausing, {})
 

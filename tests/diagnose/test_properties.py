@@ -101,6 +101,36 @@ SENSIBLE = st.builds(
             ("window_least_bytes", "send_buffer_bytes"), st.none() | st.floats(1000, 1e8)
         ),
         "send_buffer_declared": TRUTH,
+        **dict.fromkeys(
+            (
+                "sending_rate_bytes_per_second",
+                "path_rate_bytes_per_second",
+                "path_rate_high_bytes_per_second",
+                "path_rate_before_bytes_per_second",
+                "path_rate_after_bytes_per_second",
+            ),
+            RATE,
+        ),
+        **dict.fromkeys(
+            (
+                "path_rate_change_seconds",
+                "path_rate_change_spread",
+                "queue_seconds",
+                "departure_lag_seconds",
+                "acks_withheld_seconds",
+            ),
+            st.none() | st.floats(0, 10),
+        ),
+        **dict.fromkeys(
+            (
+                "path_rate_changes",
+                "fast_recoveries",
+                "retransmitted_needlessly",
+                "acks_withheld",
+                "congestion_marks",
+            ),
+            COUNT,
+        ),
     },
 )
 QUALITIES = st.builds(
@@ -160,8 +190,7 @@ def test_a_worse_capture_never_makes_a_verdict_surer(evidence: Evidence, quality
 
 
 # So slow that no bound explains it, with pauses and nothing before them in the order of the rules:
-# no stall, no silence, no step of the RTT, no burst, a window that neither closed nor shrank, no
-# reordering, no empty token bucket, no full path; measured, not estimated.
+# no stall, no policer, a window that did not close; where its time went is unknown.
 PAUSING = SENSIBLE.map(
     lambda evidence: replace(
         evidence,
@@ -170,63 +199,47 @@ PAUSING = SENSIBLE.map(
         rtt_base_seconds=0.02,
         stall_gaps_seconds=(),
         window_closed=None,
-        outage_seconds=None,
-        unanswered_seconds=None,
-        interrupted_seconds=None,
-        floor_left=None,
-        burst_rate_bytes_per_second=None,
-        window_shrunk=None,
-        late_segments=None,
-        spurious_retransmissions=None,
-        loss_level_rank=None,
         queued_before_loss=None,
-        rate_low_bytes_per_second=None,
-        pipe_full=None,
-        pauses_estimated=False,
+        path=None,
         long_pause_fraction=0.4,
         workload="bulk",
     )
 )
 
-BEFORE_PAUSES: dict[str, dict[str, Any]] = {
-    "host_stall": {"stall_gaps_seconds": (7.0,)},
-    "outage": {"outage_seconds": 4.0, "duration_seconds": 20.0, "loss_events": 1},
-    "route_change": {
-        "floor_before_seconds": 0.02,
-        "floor_after_seconds": 0.03,
-        "floor_left": 0.1,
-        "floor_flight_ratio": 1.0,
-    },
-    "shaped": {
-        "burst_rate_bytes_per_second": 3.0,
-        "sustained_rate_bytes_per_second": 1.0,
-        "rate_low_bytes_per_second": 1.0,
-        "rate_middle_bytes_per_second": 1.0,
-        "rate_high_bytes_per_second": 1e9,
-        "pauses_estimated": False,
-        "sustained_rtt_min_seconds": 0.03,
-        "payload_bytes": 1448,
-    },
-    "receiver_limited": {
-        "window_shrunk": 0.9,
-        "rwnd_limited": 0.9,
-        "window_least_bytes": None,
-        "late_segments": 0,
-        "spurious_retransmissions": 0,
-    },
-    "reordering": {"late_segments": 100, "data_segments": 1000, "loss": 0.0},
+# The same where its time was cut into states: its silences cost most.
+SILENT = SENSIBLE.map(
+    lambda evidence: replace(
+        evidence,
+        stall_gaps_seconds=(),
+        queued_before_loss=None,
+        path=0.1,
+        idle_sender=1.0,
+        peer=0.0,
+        no_answer=0.0,
+        interrupted_seconds=None,
+        zero_window=0.0,
+        receiver_window=0.0,
+        send_buffer_limited=None,
+        acks_withheld_seconds=None,
+        departure_lag_seconds=None,
+        workload="bulk",
+    )
+)
+
+BEFORE_SILENCES: dict[str, dict[str, Any]] = {
+    "host_stall": {"stall_gaps_seconds": (7.0,), "kernel_reset": None},
     "policed": {
-        "loss_level_rank": 0.1,
         "loss": 0.01,
-        "loss_events": 20,
-        "rtt_seconds": 0.02,
-        "rtt_before_loss_seconds": None,
+        "queued_before_loss": 0.0,
+        "loss_delay_rank": None,
+        "exchanges_lossy": 1.0,
+        "exchanges_bucket_empty": 1.0,
     },
 }
-"""Rules that come before pauses, by their cause."""
+"""Stages that come before a sender's silences, by their cause."""
 
 
-@given(PAUSING, st.floats(0, 1), st.floats(0, 1))
+@given(PAUSING | SILENT, st.floats(0, 1), st.floats(0, 1))
 def test_a_starved_cpu_never_lowers_the_confidence_in_a_host_cause(
     evidence: Evidence, one: float, other: float
 ) -> None:
@@ -247,31 +260,51 @@ def test_more_pauses_never_turn_a_host_cause_into_another(
     assert fewer.confidence <= more.confidence
 
 
-@given(PAUSING, st.sampled_from(sorted(BEFORE_PAUSES)), SHARE, SHARE, SHARE)
-def test_rules_before_pauses_do_not_depend_on_them(
+@given(SILENT, st.floats(0.15, 1), st.floats(0.15, 1))
+def test_longer_silences_never_turn_a_host_cause_into_another(
+    evidence: Evidence, one: float, other: float
+) -> None:
+    fewer, more = (diagnose(replace(evidence, idle_sender=share)) for share in sorted((one, other)))
+    assert fewer.cause == more.cause == "host_scheduling"
+    assert fewer.confidence <= more.confidence
+
+
+@given(SENSIBLE, st.sampled_from(sorted(BEFORE_SILENCES)), SHARE, SHARE, SHARE)
+def test_stages_before_silences_do_not_depend_on_them(
     evidence: Evidence,
     cause: str,
-    longer: float | None,
-    withheld: float | None,
+    application: float | None,
+    sender: float | None,
     cpu_share: float | None,
 ) -> None:
-    # Nor on the capture's word for a missing processor; that of the machine's own samples comes
-    # before.
-    shown = replace(
-        evidence, **{**BEFORE_PAUSES[cause], "kernel_reset": None, "processor_missed": None}
-    )
+    # Seen beside the sender: elsewhere a silence that a timeout ended counts as unanswered.
+    beside = replace(evidence, stall_gaps_seconds=(), no_answer=None, pauses_estimated=False)
+    shown = replace(beside, **BEFORE_SILENCES[cause])
     assert diagnose(shown).cause == cause
-    assert (
-        diagnose(
-            replace(
-                shown,
-                long_pause_fraction=longer,
-                idle_open_window_fraction=withheld,
-                cpu_share=cpu_share,
-            )
-        ).cause
-        == cause
+    silent = replace(
+        shown, path=0.0, idle_application=application, idle_sender=sender, cpu_share=cpu_share
     )
+    assert diagnose(silent).cause == cause
+
+
+@given(SENSIBLE)
+def test_a_silent_sender_is_not_discarded_from_a_capture_alone(evidence: Evidence) -> None:
+    alone = replace(
+        evidence,
+        path=0.0,
+        stall_gaps_seconds=(),
+        workload="unknown",
+        cpu_share=None,
+        processor_missed=None,
+    )
+    assert diagnose(alone).verdict != "discard"
+
+
+@given(SENSIBLE)
+def test_a_transfer_whose_time_is_known_is_judged_by_it(evidence: Evidence) -> None:
+    timed = replace(evidence, path=0.0, stall_gaps_seconds=(), queued_before_loss=None)
+    (of_time,) = [stage for stage in STAGES if stage.name == "time"]
+    assert first_match(Case.of(timed, THRESHOLDS)) in of_time.rules
 
 
 @given(SENSIBLE)
@@ -297,6 +330,11 @@ RATES_AND_FLIGHT = (
     "outstanding_max_bytes",
     "window_least_bytes",
     "send_buffer_bytes",
+    "sending_rate_bytes_per_second",
+    "path_rate_bytes_per_second",
+    "path_rate_high_bytes_per_second",
+    "path_rate_before_bytes_per_second",
+    "path_rate_after_bytes_per_second",
 )
 
 
