@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from trustbed.diagnose import budget, shapes
+from trustbed.diagnose.budget_conditions import FILLED_WHENEVER_RAN
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case
 from trustbed.findings.words import (
@@ -144,6 +145,13 @@ def _silent(case: Case) -> str:
         )
     if evidence.cpu_share is not None:
         return f"an always-ready thread obtained {percent_words(evidence.cpu_share)} of a core"
+    if FILLED_WHENEVER_RAN.holds(case):
+        return (
+            f"it was silent {count_words(round(evidence.idle_periods or 0.0), 'time')} and filled "
+            f"its window in between: whenever it ran, it had more to send"
+        )
+    if evidence.workload == "bulk":
+        return "its application always had data to send, as declared"
     return "whether the machine or the application was silent, the packets do not show"
 
 

@@ -41,6 +41,10 @@ CAPTURE_POINTS: Mapping[CapturePoint, str] = {
     "away": "captured away from the sender",
 }
 
+UNCOUNTED = 85
+"""Hundredths that a score of the time budget is worth at most while no answers of its kind were
+counted."""
+
 PRIOR_ANSWERS = 6
 """The number of answers of the same kind that weigh as much as the score's worth."""
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trustbed.diagnose import budget
 from trustbed.diagnose.ambiguity import Alternative, alternatives_of
 from trustbed.diagnose.calibration import (
+    UNCOUNTED,
     Calibration,
     CapturePoint,
     Stated,
@@ -134,7 +136,7 @@ def diagnose(
     return Diagnosis(
         cause=rule.cause,
         score=score / 100,
-        confidence=(score if known is None else known.hundredths) / 100,
+        confidence=_confidence(score, known, case) / 100,
         verdict=verdict,
         flags=all_flags,
         rule=rule.name,
@@ -155,6 +157,13 @@ def diagnose(
         compensation=compensated(case, rule.cause, verdict, quality),
         loss=evidence.loss,
     )
+
+
+def _confidence(score: int, known: Stated | None, case: Case) -> int:
+    """In hundredths: what answers of this kind were worth, else the score, within bounds."""
+    if known is not None:
+        return known.hundredths
+    return min(score, UNCOUNTED) if budget.is_known(case.evidence) else score
 
 
 def _insufficient(rule: Rule, case: Case, shares: Shares | None) -> Diagnosis:

@@ -15,13 +15,13 @@ from dataclasses import replace
 from trustbed.diagnose.calibration import CAPTURE_POINTS, kind_of
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.conditions import Case, Condition
-from trustbed.diagnose.confidence import CONFIDENCE
+from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST
 from trustbed.diagnose.diagnosis import FLAGS, Diagnosis, diagnose
 from trustbed.diagnose.evidence import SOURCES, Evidence, Row, Workload
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.host import HostEvidence, with_host
 from trustbed.diagnose.quality import UNTOUCHED, CaptureQuality, Quality
-from trustbed.diagnose.rules import STAGES, Rule, Stage
+from trustbed.diagnose.rules import RULES, STAGES, Rule, Stage
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
 from trustbed.diagnose.time_budget import Shares
 from trustbed.findings.words import number_words, percent_words, rate_words, seconds_words
@@ -225,6 +225,9 @@ def _confidence(case: Case, diagnosis: Diagnosis) -> Iterator[str]:
     for points, condition in table.additions:
         mark = f"{points / 100:+.2f}" if condition.holds(case) else "–"
         yield f"{mark:5} {_stated(condition, case)}"
+    most = next(rule.most for rule in RULES if rule.name == diagnosis.rule)
+    if most < HIGHEST:
+        yield f"at most {most / 100:.2f}: the packets leave another reading"
     for applied in diagnosis.limits:
         yield f"at most {applied.limit.cap / 100:.2f}: {applied.limit.wording(case.thresholds)}"
     yield f"= {diagnosis.score:.2f}"
@@ -237,7 +240,12 @@ def _as_probability(diagnosis: Diagnosis) -> Iterator[str]:
     kind = kind_of(diagnosis.rule, (applied.limit.code for applied in diagnosis.limits))
     validated = f"validated verdicts of {kind}, {CAPTURE_POINTS[diagnosis.capture_point]}"
     if diagnosis.stated is None:
-        yield f"stated unchanged: there are no {validated}"
+        stated = (
+            f"stated as {diagnosis.confidence:.2f}, the most there is"
+            if diagnosis.confidence < diagnosis.score
+            else "stated unchanged"
+        )
+        yield f"{stated}: there are no {validated}"
         return
     counted = diagnosis.stated.counted
     yield (

@@ -21,7 +21,7 @@ STATES: Mapping[str, str] = MappingProxyType(
     {
         "path": "path",
         "growing": "ramp-up",
-        "below_path": "below the path's rate after loss",
+        "below_path": "below the path's rate",
         "recovery": "loss recovery",
         "timeout": "retransmission timeout",
         "outage": "unanswered retransmissions",
