@@ -145,7 +145,17 @@ def test_a_row_of_the_table_has_an_index(row: dict[str, Any]) -> None:
     (found,) = judge([{**row, "at": "sender"}], {}).diagnoses
     assert found.capture_point == "beside"
     (unknown,) = judge([{**row, "at": "unknown"}], {}).diagnoses
-    assert (unknown.capture_point, unknown.confidence) == (None, unknown.score)
+    assert (unknown.capture_point, unknown.stated) == (None, None)
+
+
+def test_what_was_not_counted_is_capped_where_the_time_is_known(
+    healthy: Evidence, timed: Evidence
+) -> None:
+    counted_for_nothing = diagnose(timed, calibration={})
+    assert (counted_for_nothing.score, counted_for_nothing.confidence) == (0.99, 0.85)
+    assert diagnose(healthy, calibration={}).confidence == 0.99
+    silent = diagnose(replace(timed, window=0.1, idle_sender=0.8), calibration={})
+    assert silent.confidence == silent.score == 0.75
 
 
 def test_an_explanation_states_what_the_confidence_rests_on(
