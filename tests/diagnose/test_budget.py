@@ -204,7 +204,8 @@ def test_nothing_withheld_and_no_lag_are_zero_and_not_unknown() -> None:
 )
 def test_without_a_part_a_number_is_unknown(number: Any, parts: tuple[str, ...]) -> None:  # noqa: ANN401 - any function of the evidence
     for part in parts:
-        assert number(replace(RATES, **{part: None})) is None
+        unknown: dict[str, Any] = {part: None}
+        assert number(replace(RATES, **unknown)) is None
 
 
 @pytest.mark.parametrize("nothing", [0.0, -0.001])

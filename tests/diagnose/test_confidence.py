@@ -185,7 +185,11 @@ def test_every_addition_is_tested(healthy: Evidence) -> None:
 
 
 def test_losses_that_show_a_policer_are_heavy(healthy: Evidence) -> None:
-    policed = {"queued_before_loss": 0.0, "exchanges_lossy": 1, "exchanges_bucket_empty": 1}
+    policed: dict[str, Any] = {
+        "queued_before_loss": 0.0,
+        "exchanges_lossy": 1,
+        "exchanges_bucket_empty": 1,
+    }
     diagnosis = diagnose(replace(healthy, loss=0.01, **policed))
     assert (diagnosis.cause, diagnosis.score) == ("policed", 0.8)
 

@@ -190,16 +190,16 @@ def test_an_unknown_number_is_listed_where_it_could_change_the_answer_or_its_sco
         "processor_missed",
         "path",
     ]
-    measured = {
+    measured: dict[str, Any] = {
         "capacity_bytes_per_second": 1.3e6,
         "cpu_share": 0.5,
         "processor_missed": 1.0,
         "path": 0.0,
     }
     for name, value in measured.items():
-        found, before = diagnose(replace(starved, **{name: value})), diagnose(starved)
+        found, before = diagnose(starved.with_value(name, value)), diagnose(starved)
         assert (found.rule, found.score) != (before.rule, before.score)
-        assert name not in unknown(replace(starved, **{name: value}))
+        assert name not in unknown(starved.with_value(name, value))
 
 
 def test_what_would_change_nothing_is_not_listed(starved: Evidence, healthy: Evidence) -> None:
@@ -232,7 +232,7 @@ def test_what_decides_about_losses_is_unknown_where_there_are_some(timed: Eviden
 
 
 def test_nothing_is_unknown_where_nothing_is_missing(timed: Evidence) -> None:
-    known = {
+    known: dict[str, Any] = {
         "capacity_bytes_per_second": 9e9,
         "idle_open_window_at_rate_fraction": 0.0,
         "empty_fraction": 0.0,

@@ -308,7 +308,7 @@ def test_only_the_share_of_the_window_bound_counts_and_not_the_rate(
 
     def judged(times: float) -> tuple[str, str, float]:
         bound = times * 65535 * 1448 / (1500 * (lone.rtt_seconds or 0.02))
-        scaled = {
+        scaled: dict[str, Any] = {
             name: None if getattr(lone, name) is None else times * getattr(lone, name)
             for name in RATES_AND_FLIGHT
         }
