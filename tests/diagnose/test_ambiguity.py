@@ -144,8 +144,8 @@ READ_TWICE: dict[str, tuple[dict[str, Any], str]] = {
         },
         "sender_application_limited",
     ),
-    "receiver_withheld": (
-        {"path": 0.0, "acks_withheld": 9, "acks_withheld_seconds": 5.0},
+    "receiver_fell_silent": (
+        {"path": 0.0, "ack_silences": 9, "ack_silences_seconds": 5.0},
         "host_scheduling",
     ),
     "rate_fell_once": ({**FELL, "path_rate_change_seconds": 1.0}, "rate_changed"),

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from trustbed.diagnose import Evidence
 from trustbed.diagnose.budget import (
     Budget,
+    ack_silence_share,
     bytes_above_later_rate,
     is_known,
     lag_share,
     late_half,
     rate_ratio,
     utilisation,
-    withheld_share,
 )
 
 # share of the evidence: the part of the budget that it adds to
@@ -149,7 +149,7 @@ RATES = Evidence(
     path_rate_before_bytes_per_second=2e6,
     path_rate_after_bytes_per_second=0.5e6,
     path_rate_change_seconds=2.0,
-    acks_withheld_seconds=2.5,
+    ack_silences_seconds=2.5,
     duration_seconds=10.0,
     departure_lag_seconds=0.005,
     queue_seconds=0.02,
@@ -164,7 +164,7 @@ def test_numbers_of_the_rates_and_the_queue() -> None:
     assert utilisation(RATES) == 0.5
     assert rate_ratio(RATES) == 4
     assert bytes_above_later_rate(RATES) == 3e6
-    assert withheld_share(RATES) == 0.25
+    assert ack_silence_share(RATES) == 0.25
     assert lag_share(RATES) == 0.25
     assert late_half(RATES) == pytest.approx(0.25)
 
@@ -180,7 +180,7 @@ def test_a_change_at_the_start_is_one() -> None:
 
 
 def test_nothing_withheld_and_no_lag_are_zero_and_not_unknown() -> None:
-    assert withheld_share(replace(RATES, acks_withheld_seconds=0.0)) == 0
+    assert ack_silence_share(replace(RATES, ack_silences_seconds=0.0)) == 0
     assert lag_share(replace(RATES, departure_lag_seconds=0.0)) == 0
 
 
@@ -194,7 +194,7 @@ def test_nothing_withheld_and_no_lag_are_zero_and_not_unknown() -> None:
             ("path_rate_before_bytes_per_second", "path_rate_after_bytes_per_second"),
         ),
         (bytes_above_later_rate, ("path_rate_change_seconds",)),
-        (withheld_share, ("acks_withheld_seconds", "duration_seconds")),
+        (ack_silence_share, ("ack_silences_seconds", "duration_seconds")),
         (lag_share, ("departure_lag_seconds", "queue_seconds")),
         (
             late_half,

@@ -153,8 +153,8 @@ SHOWN: dict[Cause, dict[str, Any]] = {
         "floor_left": 0.01,
         "floor_flight_ratio": 0.9,
     },
-    "receiver_stalled": {"acks_withheld": 9, "acks_withheld_seconds": 5.0},
-    "acknowledgements_delayed": {"acks_withheld": 400, "acks_withheld_seconds": 9.6},
+    "receiver_stalled": {"ack_silences": 9, "ack_silences_seconds": 5.0},
+    "acknowledgements_delayed": {"ack_silences": 400, "ack_silences_seconds": 9.6},
     "sender_rate_limited": {
         "path": 0.9,
         "answer_least_seconds": 0.0001,

@@ -72,7 +72,7 @@ SENSIBLE = st.builds(
         "floor_flight_ratio": st.none() | st.floats(0.1, 10),
         "duration_seconds": st.none() | st.floats(0.1, 1000),
         **dict.fromkeys(
-            ("unanswered_seconds", "interrupted_seconds", "acks_withheld_seconds"),
+            ("unanswered_seconds", "interrupted_seconds", "ack_silences_seconds"),
             st.none() | st.floats(0, 1000),
         ),
         **dict.fromkeys(
@@ -175,7 +175,7 @@ SILENT = SENSIBLE.map(
         zero_window=0.0,
         receiver_window=0.0,
         send_buffer_limited=None,
-        acks_withheld_seconds=None,
+        ack_silences_seconds=None,
         departure_lag_seconds=None,
         workload="bulk",
     )

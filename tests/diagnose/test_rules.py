@@ -116,13 +116,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "window_bound",
     ),
     "receiver_waited_for_a_timer": (
-        {**TIME, "acks_withheld": 3, "acks_withheld_seconds": 9.0},
-        {"acks_withheld_seconds": 8.9},
-        "receiver_withheld",
+        {**TIME, "ack_silences": 3, "ack_silences_seconds": 9.0},
+        {"ack_silences_seconds": 8.9},
+        "receiver_fell_silent",
     ),
-    "receiver_withheld": (
-        {**TIME, "acks_withheld": 3, "acks_withheld_seconds": 1.5},
-        {"acks_withheld": 2},
+    "receiver_fell_silent": (
+        {**TIME, "ack_silences": 3, "ack_silences_seconds": 1.5},
+        {"ack_silences": 2},
         "window_bound",
     ),
     "queue_stood_at_home": (

@@ -3,6 +3,7 @@
 //! memory is bounded per transfer.
 
 mod achievable;
+mod ack_silences;
 mod answers;
 mod bins;
 mod bucket;
@@ -29,9 +30,9 @@ mod summary;
 mod transfer;
 mod transfer_row;
 mod window;
-mod withheld;
 
 pub use achievable::{Path, window_bound};
+pub use ack_silences::{AckSilences, Outstanding};
 pub use answers::{Answers, Passing};
 pub use bucket::Bucket;
 pub use capture_point::{At, CapturePoint, CapturePointSource, Location};
@@ -58,4 +59,3 @@ pub use stretch::{Drawn, Step, Stretch, Stretches, Stroke};
 pub use transfer::{Refused, Transfer};
 pub use transfer_row::{Charts, Times, Trail, TransferRow};
 pub use window::WindowTime;
-pub use withheld::{Outstanding, Withheld};

@@ -330,7 +330,7 @@ impl TransferRow {
         };
         self.account = Some(account);
         self.needless = transfer.needless;
-        self.withheld = (transfer.withheld.count, Span(transfer.withheld.time));
+        self.ack_silences = (transfer.ack_silences.count, Span(transfer.ack_silences.time));
         self.exchanges = transfer.exchanges.all().to_vec();
         self.exchanges_more = transfer.exchanges.more;
     }

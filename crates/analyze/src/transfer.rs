@@ -10,9 +10,9 @@ use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferI
 use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
-    Answers, Arrival, At, Bucket, Budget, Category, Delivery, Departure, Distribution, Drawn,
-    Elsewhere, Exchanges, Options, Outstanding, Passing, Policing, Profile, Recent, RoundTrips,
-    Rto, SenderClock, SenderView, Sending, Sent, Step, Stroke, Turn, Withheld,
+    AckSilences, Answers, Arrival, At, Bucket, Budget, Category, Delivery, Departure, Distribution,
+    Drawn, Elsewhere, Exchanges, Options, Outstanding, Passing, Policing, Profile, Recent,
+    RoundTrips, Rto, SenderClock, SenderView, Sending, Sent, Step, Stroke, Turn,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -65,7 +65,7 @@ pub struct Transfer {
     /// Fast recoveries that nothing had been lost for, by the timestamps of the Eifel algorithm, and
     /// all of them.
     pub(crate) needless: (u32, u32),
-    pub(crate) withheld: Withheld,
+    pub(crate) ack_silences: AckSilences,
     /// Times to the sender and back of late.
     recent: Recent,
     /// How long the last data had been under way to the capture beyond the least.
@@ -127,7 +127,7 @@ impl Transfer {
             exchanges: Exchanges::default(),
             repaired: None,
             needless: (0, 0),
-            withheld: Withheld::default(),
+            ack_silences: AckSilences::default(),
             recent: Recent::default(),
             lag: 0,
             profile: Profile::default(),
@@ -243,7 +243,7 @@ impl Transfer {
         }
         self.note_exchange(sight, segment);
         self.exchanges.on_data(since(self.start, segment.now), segment);
-        self.withheld.on_data(now);
+        self.ack_silences.on_data(now);
         self.answers.on_passing(
             now,
             segment.length >= mss,
@@ -473,7 +473,7 @@ impl Transfer {
             Outstanding { before: ack.una - ack.advanced, una: ack.una, high: stream.snd_max, mss };
         let there = self.far.as_ref().and_then(|_| self.echo.min()).unwrap_or(0);
         let base = self.rtt.min().or(self.far.as_ref().map(|_| 0)).map(|here| here + there);
-        self.withheld.on_ack(ack.now, &outstanding, base, in_recovery);
+        self.ack_silences.on_ack(ack.now, &outstanding, base, in_recovery);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
         self.note_arrival(ack, mss);
         self.answers.on_ack(ack.now, (stream.una, stream.snd_max), ack.advanced > 0, ack.duplicate);
@@ -685,7 +685,7 @@ impl Transfer {
         self.bucket.on_clock_step();
         self.policing.on_clock_step();
         self.budget.on_clock_step();
-        self.withheld.on_clock_step();
+        self.ack_silences.on_clock_step();
         self.profile.on_clock_step();
     }
 }

@@ -108,7 +108,7 @@ pub struct TransferRow {
     pub reordering_dupack_series: u32,
     pub app_limited_fraction: Option<f64>,
     pub account: Option<crate::Account>,
-    pub withheld: (u32, Span),
+    pub ack_silences: (u32, Span),
     pub needless: (u32, u32),
     pub exchanges: Vec<crate::Exchange>,
     pub exchanges_more: u64,

@@ -122,7 +122,7 @@ fn the_first_rate_holds_until_times_begin() {
 
 #[test]
 fn an_outage_delays_no_step() {
-    // The sender stands still from 1000 to 3000 ns; the rate falls at 2000 ns.
+    // The sender pauses from 1000 to 3000 ns; the rate falls at 2000 ns.
     let text = r#"{"rate_steps": [{"at_ns": 0, "rate_bits_per_second": 8000000000},
                                   {"at_ns": 2000, "rate_bits_per_second": 4000000000}],
                    "outages": [{"at_ns": 1000, "lasts_ns": 2000, "keeps": true}]}"#;

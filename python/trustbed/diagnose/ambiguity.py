@@ -98,7 +98,7 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "a process that did not run leaves the same packets as one that pauses",
             _SETTLES_PAUSES,
         ),
-        "receiver_withheld": Alternative(
+        "receiver_fell_silent": Alternative(
             "host_scheduling",
             "a capture inside a host that does not always run sees its own pauses as silences of "
             "the other",

@@ -132,10 +132,10 @@ def bytes_above_later_rate(evidence: Evidence) -> float | None:
     return (before - after) * at if before and after and at is not None else None
 
 
-def withheld_share(evidence: Evidence) -> float | None:
-    """Share of the transfer in which the receiver withheld acknowledgements."""
-    withheld, duration = evidence.acks_withheld_seconds, evidence.duration_seconds
-    return withheld / duration if withheld is not None and duration else None
+def ack_silence_share(evidence: Evidence) -> float | None:
+    """Share of the transfer in which the receiver was silent although data were outstanding."""
+    silent, duration = evidence.ack_silences_seconds, evidence.duration_seconds
+    return silent / duration if silent is not None and duration else None
 
 
 def late_half(evidence: Evidence) -> float | None:

@@ -13,9 +13,6 @@ from trustbed.diagnose.conditions import Case, Condition, at_least, below
 from trustbed.diagnose.shown import inflation_shown
 from trustbed.findings.words import bytes_words, number_words, percent_words, rate_words
 
-SURELY_LOSSY = 0.1
-"""Share of the time repairing losses, or below the path's rate after them, that needs a reason."""
-
 
 def _of(case: Case) -> budget.Budget:
     return budget.Budget.of(case.evidence)
@@ -62,7 +59,7 @@ def _losses(case: Case) -> str:
 
 def _is_lossy(case: Case) -> bool:
     shares = _of(case)
-    return shares.limit in ("loss", "path") and shares.loss >= SURELY_LOSSY
+    return shares.limit in ("loss", "path") and shares.loss >= case.thresholds.lossy_felt
 
 
 def _are_losses_of_queue(case: Case) -> bool:
@@ -111,10 +108,10 @@ def _rates(case: Case) -> str:
     )
 
 
-def _is_withheld(case: Case) -> bool:
-    return at_least(budget.withheld_share(case.evidence), case.thresholds.wait_cost) and at_least(
-        case.evidence.acks_withheld, case.thresholds.withheld_least
-    )
+def _is_receiver_silent(case: Case) -> bool:
+    return at_least(
+        budget.ack_silence_share(case.evidence), case.thresholds.wait_cost
+    ) and at_least(case.evidence.ack_silences, case.thresholds.ack_silences_least)
 
 
 def _is_limited_at_home(case: Case) -> bool:
@@ -163,11 +160,11 @@ def _is_machine_cleared(case: Case) -> bool:
     return below(case.evidence.processor_missed, case.thresholds.processor_missed)
 
 
-ACKS_ALWAYS_WITHHELD = Condition(
-    "the receiver withheld acknowledgements for {always_withheld:.0%} of the time or more: each "
-    "waited for a timer",
-    lambda c: at_least(budget.withheld_share(c.evidence), c.thresholds.always_withheld),
-    lambda c: f"{percent_words(budget.withheld_share(c.evidence))} of the time",
+RECEIVER_ALWAYS_SILENT = Condition(
+    "the receiver was silent with data outstanding for {ack_silence_always:.0%} of the time or "
+    "more: each acknowledgement waited for a timer",
+    lambda c: at_least(budget.ack_silence_share(c.evidence), c.thresholds.ack_silence_always),
+    lambda c: f"{percent_words(budget.ack_silence_share(c.evidence))} of the time",
 )
 MOSTLY_NEEDLESS = Condition(
     "{needless_recoveries:.0%} or more of three or more fast recoveries, half of all, had nothing "
@@ -179,8 +176,8 @@ MOSTLY_NEEDLESS = Condition(
         >= c.thresholds.needless_recoveries * (c.evidence.fast_recoveries or 0.0)
     ),
     lambda c: (
-        f"{number_words(c.evidence.retransmitted_needlessly)} of "
-        f"{number_words(c.evidence.fast_recoveries)} fast recoveries"
+        f"{round(c.evidence.retransmitted_needlessly or 0)} of "
+        f"{round(c.evidence.fast_recoveries or 0)} fast recoveries"
     ),
 )
 KNOWN = Condition(
@@ -224,7 +221,7 @@ FILLED_WHENEVER_RAN = Condition(
     "{filled_window:.0%} of the window in between: it had more to send whenever it ran",
     lambda c: _has_filled(c),
     lambda c: (
-        f"{number_words(c.evidence.idle_periods)} silences, at most "
+        f"{round(c.evidence.idle_periods or 0)} silences, at most "
         f"{bytes_words(c.evidence.outstanding_max_bytes)} outstanding of "
         f"{bytes_words(c.evidence.window_bytes)}"
     ),
@@ -269,13 +266,13 @@ BUFFER_LIMITED = Condition(
     lambda c: at_least(c.evidence.send_buffer_limited, c.thresholds.kernel_time_share),
     lambda c: f"send_buffer_limited = {percent_words(c.evidence.send_buffer_limited)}",
 )
-ACKS_WITHHELD = Condition(
-    "the receiver was silent for {wait_cost:.0%} of the time, {withheld_least:g} times or more, "
-    "each time longer than a round trip, and then acknowledged everything at once",
-    _is_withheld,
+RECEIVER_SILENT = Condition(
+    "the receiver was silent for {wait_cost:.0%} of the time, {ack_silences_least:g} times or "
+    "more, each time longer than a round trip, and then acknowledged everything at once",
+    _is_receiver_silent,
     lambda c: (
-        f"{number_words(c.evidence.acks_withheld)} silences, "
-        f"{percent_words(budget.withheld_share(c.evidence))} of the time"
+        f"{round(c.evidence.ack_silences or 0)} silences, "
+        f"{percent_words(budget.ack_silence_share(c.evidence))} of the time"
     ),
 )
 RATE_CHANGED = Condition(
@@ -287,8 +284,8 @@ RATE_CHANGED = Condition(
     _rates,
 )
 BUCKET_PLAUSIBLE = Condition(
-    "it fell once, and what passed above the later rate is at most {bucket_plausible_bytes:g} "
-    "bytes, which a token bucket may hold",
+    "it fell once, and what passed above the later rate is at most "
+    "{bucket_plausible_bytes:,.0f} bytes, which a token bucket may hold",
     _is_bucket_plausible,
     _rates,
 )
@@ -328,14 +325,14 @@ BOUND_BY_START = Condition(
 )
 BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), _limits)
 LOSSY = Condition(
-    "the path or losses bound most of the time, and losses or marks cost 10 % or more",
+    "the path or losses bound most of the time, and losses or marks cost {lossy_felt:.0%} or more",
     _is_lossy,
     _limits,
 )
 MARKED = Condition(
     "congestion marks were echoed, and the path was below its rate after them longer than full",
     lambda c: bool(c.evidence.congestion_marks) and _of(c).loss > _of(c).path,
-    lambda c: f"{number_words(c.evidence.congestion_marks)} marks",
+    lambda c: f"{round(c.evidence.congestion_marks or 0)} marks",
 )
 LOSSES_OF_QUEUE = Condition(
     "losses fell when delays were high (rank ≥ {loss_delay_rank:g}), or rather high (≥ "

@@ -15,7 +15,6 @@ from trustbed.diagnose.conditions import Case
 from trustbed.findings.words import (
     bytes_words,
     count_words,
-    number_words,
     percent_words,
     rate_words,
     seconds_words,
@@ -105,8 +104,8 @@ def _reordered(case: Case) -> str:
     late = percent_words(shapes.late_share(case.evidence))
     return (
         f"{late} of the segments came late or again in vain, and "
-        f"{number_words(case.evidence.retransmitted_needlessly)} of "
-        f"{number_words(case.evidence.fast_recoveries)} fast recoveries had nothing to repair"
+        f"{round(case.evidence.retransmitted_needlessly or 0)} of "
+        f"{round(case.evidence.fast_recoveries or 0)} fast recoveries had nothing to repair"
     )
 
 
@@ -119,11 +118,11 @@ def _route(case: Case) -> str:
     return f"the minimum RTT was {before} at first and {after} afterwards, with little in between"
 
 
-def _withheld(case: Case) -> str:
+def _receiver_silent(case: Case) -> str:
     evidence = case.evidence
     return (
-        f"the receiver was silent {count_words(round(evidence.acks_withheld or 0.0), 'time')}, "
-        f"{percent_words(budget.withheld_share(evidence))} of the time in all, and then "
+        f"the receiver was silent {count_words(round(evidence.ack_silences or 0.0), 'time')}, "
+        f"{percent_words(budget.ack_silence_share(evidence))} of the time in all, and then "
         f"acknowledged everything at once"
     )
 
@@ -170,8 +169,8 @@ _DECIDED: Mapping[Cause, Callable[[Case], str]] = MappingProxyType(
         "rate_changed": _changed,
         "reordering": _reordered,
         "route_change": _route,
-        "receiver_stalled": _withheld,
-        "acknowledgements_delayed": _withheld,
+        "receiver_stalled": _receiver_silent,
+        "acknowledgements_delayed": _receiver_silent,
         "sender_rate_limited": _at_home,
         "host_scheduling": _silent,
         "sender_application_limited": _silent,

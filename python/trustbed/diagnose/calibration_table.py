@@ -1,8 +1,9 @@
-"""How often answers were right where the cause was made.
+"""How many answers of each kind were right, and a score's worth, by capture point.
 
-Written by `python -m validation truth --fit`. Do not edit. How it is used:
-:mod:`trustbed.diagnose.calibration`. Empty: the rules of the time budget have not been fitted yet,
-so that every confidence is its score.
+Transfers for development whose cause was made.
+
+Written by `python -m validation truth --fit` from 0 transfers. Do not edit. How it is used:
+:mod:`trustbed.diagnose.calibration`.
 """
 
 from __future__ import annotations

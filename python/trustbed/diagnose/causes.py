@@ -220,9 +220,9 @@ _TABLE = (
         name="shaped",
         meaning="a token bucket on the path let a burst pass, then delayed packets above its rate",
         verdict="review",
-        headline="a burst, then a lower rate: a shaper, or a path that slowed",
+        headline="a burst, then a lower rate",
         next_step=(
-            "use the number for transfers of this length; the rate after the burst is the path's"
+            "state the rate after the burst as the path's; the mean holds for this length only"
         ),
     ),
     CauseEntry(
@@ -299,7 +299,7 @@ _TABLE = (
         name="sender_rate_limited",
         meaning="a queue, NIC or pacer on the sending host set the rate",
         verdict="review",
-        headline="rate-limited at the sender (qdisc, NIC or pacing)",
+        headline="rate-limited at the sending host",
         next_step="check `tc qdisc` and the NIC of the sending host: the number is theirs",
     ),
     CauseEntry(

@@ -185,7 +185,7 @@ def _is_stalled(case: Case) -> bool:
     stalled, duration = case.numbers.stalled_seconds, case.evidence.duration_seconds
     if not case.evidence.stall_gaps_seconds:
         return False
-    # A host that retransmits does not stand still: nobody answered it.
+    # A host that retransmits is no stalled one: nobody answered it.
     unanswered = Budget.of(case.evidence).outage * (duration or 0.0)
     if not case.evidence.kernel_reset and unanswered >= stalled / 2:
         return False

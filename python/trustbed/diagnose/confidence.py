@@ -76,7 +76,7 @@ CONFIDENCE: Mapping[Cause, Confidence] = MappingProxyType(
             60, ((20, on.APPLICATION_SEEN), (20, time.PROCESSOR_SEEN_FREE))
         ),
         "slow_start": Confidence(70, ((10, on.NO_LONG_PAUSES),)),
-        "policed": Confidence(70, ((10, on.LOSS_HEAVY),)),
+        "policed": Confidence(80),
         "shaped": Confidence(70),
         "reordering": Confidence(70),
         "route_change": Confidence(90),

@@ -356,10 +356,10 @@ class Evidence:
     loss_delay_rank: float | None = _known(
         "share of delays smaller than the one just before a loss"
     )
-    acks_withheld: float | None = _known(
+    ack_silences: float | None = _known(
         "silences of the receiver after which it acknowledged everything at once", unit="count"
     )
-    acks_withheld_seconds: float | None = _known("time in them")
+    ack_silences_seconds: float | None = _known("time in them")
     idle_periods: float | None = _known("silences of the sender", unit="count")
     congestion_marks: float | None = _known("congestion marks echoed", unit="count")
     unfilled_per_train: float | None = _known(

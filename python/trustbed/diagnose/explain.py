@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from trustbed.diagnose.budget import is_known
 from trustbed.diagnose.calibration import CAPTURE_POINTS, kind_of
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.conditions import Case, Condition
@@ -137,7 +138,7 @@ TRIED_FOR_UNKNOWN = (0.0, 1.0, 1e9)
 Where none of these matters, no number does.
 """
 
-OF_LOSSES = frozenset({"rtt_before_loss_seconds", "loss_level_rank"})
+OF_LOSSES = frozenset({"loss_delay_rank", "queued_before_loss"})
 """Not unknown where nothing was lost: then there is nothing to measure."""
 
 
@@ -333,6 +334,7 @@ def _without_pauses(case: Case) -> Evidence:
             "idle_open_window_fraction",
             "idle_open_window_at_rate_fraction",
             "empty_fraction",
+            *(("idle_sender", "idle_application", "think") if is_known(case.evidence) else ()),
         ),
         0.0,
     )
@@ -340,9 +342,10 @@ def _without_pauses(case: Case) -> Evidence:
 
 
 def _without_loss(case: Case) -> Evidence:
-    return replace(
-        case.evidence, loss=0.0, loss_events=0, loss_level_rank=None, rtt_before_loss_seconds=None
-    )
+    evidence = replace(case.evidence, loss=0.0, loss_events=0, loss_delay_rank=None)
+    if not is_known(evidence):
+        return evidence
+    return replace(evidence, timeout=0.0, recovery=0.0, below_path=0.0)
 
 
 WHAT_IFS: tuple[WhatIf, ...] = (
@@ -374,14 +377,9 @@ WHAT_IFS: tuple[WhatIf, ...] = (
         lambda case: replace(case.evidence, loss=0.01, loss_events=1000),
     ),
     (
-        "with losses that do not depend on the data rate",
-        lambda case: replace(case.evidence, loss_level_rank=0.5),
+        "with losses at delays like all others",
+        lambda case: replace(case.evidence, loss_delay_rank=0.5),
     ),
-    (
-        "with losses at the base RTT",
-        lambda case: replace(case.evidence, rtt_before_loss_seconds=case.evidence.rtt_base_seconds),
-    ),
-    ("with a window that never shrank", lambda case: replace(case.evidence, window_shrunk=0.0)),
     (
         "with samples that show a sender that always had its processor",
         lambda case: replace(case.evidence, processor_missed=0.0),

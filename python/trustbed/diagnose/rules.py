@@ -105,9 +105,9 @@ STAGES: tuple[Stage, ...] = (
             Rule(
                 "receiver_waited_for_a_timer",
                 "acknowledgements_delayed",
-                (time.ACKS_ALWAYS_WITHHELD,),
+                (time.RECEIVER_ALWAYS_SILENT,),
             ),
-            Rule("receiver_withheld", "receiver_stalled", (time.ACKS_WITHHELD,), most=75),
+            Rule("receiver_fell_silent", "receiver_stalled", (time.RECEIVER_SILENT,), most=75),
             Rule("queue_stood_at_home", "sender_rate_limited", (time.LIMITED_AT_HOME,)),
             Rule(
                 "bulk_sender_was_silent",

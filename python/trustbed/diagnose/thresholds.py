@@ -36,19 +36,25 @@ class Thresholds(PublishedThresholds):
         "phases.md, section 4; development transfers: 0.21 and more where a wait was made, 0.12 "
         "at most in undisturbed ones",
     )
+    lossy_felt: float = value(
+        0.1,
+        "share of the time repairing losses, or below the path's rate after them, that needs a "
+        "reason",
+        "a lone flow that fills a deep queue spends up to 9 % so",
+    )
     host_felt: float = value(
         0.05,
         "share of silences from which a host whose samples show a missing processor is the cause",
         "a process with large buffers loses at most 8 % of its rate to a stopped processor",
     )
-    withheld_least: float = value(
+    ack_silences_least: float = value(
         3.0,
         "silences of the receiver that make a pattern",
         "one or two may be a route or a link that paused",
     )
-    always_withheld: float = value(
+    ack_silence_always: float = value(
         0.9,
-        "share of withheld acknowledgements from which a timer of the receiver's made them",
+        "share of silences of the receiver from which a timer of its own made them",
         "development transfers: 0.97 and more for timers, 0.75 at most for stopped receivers",
     )
     needless_recoveries: float = value(
@@ -115,7 +121,7 @@ class Thresholds(PublishedThresholds):
         "at most for others' traffic alone",
     )
     bucket_plausible_bytes: float = value(
-        3e6,
+        3_000_000.0,
         "bytes that token buckets hold as a rule",
         "shared policing set: 2 MB at most; access networks advertise bursts of 10 to 20 MB",
     )

@@ -130,14 +130,14 @@ fn clues() -> Vec<Column<Row>> {
             |r| r.account.as_ref()?.queued_at_loss,
         ),
         Column::count(
-            "acks_withheld",
+            "ack_silences",
             "count",
             "silences of the receiver longer than the round trip with data outstanding, outside \
              recovery, after which all of it was acknowledged at once",
-            |r| r.account.as_ref().map(|_| r.withheld.0.into()),
+            |r| r.account.as_ref().map(|_| r.ack_silences.0.into()),
         ),
-        Column::integer("acks_withheld_ns", "nanoseconds", "time in these silences", |r| {
-            r.account.as_ref().map(|_| r.withheld.1.0)
+        Column::integer("ack_silences_ns", "nanoseconds", "time in these silences", |r| {
+            r.account.as_ref().map(|_| r.ack_silences.1.0)
         }),
         Column::count("idle_periods", "count", "silences of the sender", |r| {
             Some(r.account.as_ref()?.idle.0.into())

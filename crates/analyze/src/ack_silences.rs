@@ -1,4 +1,4 @@
-//! Acknowledgements that a receiver withheld: silences longer than the round trip although data
+//! Silences of a receiver: longer than the round trip although data
 //! were outstanding, after which all of them were acknowledged at once.
 //!
 //! A link delivers what waits before it at its own rate, so after other traffic's burst the backlog
@@ -24,7 +24,7 @@ const SOON: i64 = 3_000_000;
 
 /// Silences of a receiver.
 #[derive(Debug, Clone, Default)]
-pub struct Withheld {
+pub struct AckSilences {
     since: Option<Ns>,
     pending: Option<(Ns, i64, i64)>,
     /// How often.
@@ -46,7 +46,7 @@ pub struct Outstanding {
     pub mss: u32,
 }
 
-impl Withheld {
+impl AckSilences {
     /// Data passed: an acknowledgement is due.
     #[inline]
     pub fn on_data(&mut self, now: Ns) {
