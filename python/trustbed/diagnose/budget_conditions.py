@@ -95,7 +95,7 @@ def _is_bucket_plausible(case: Case) -> bool:
     if (case.evidence.path_rate_changes or 0.0) > 1.0:
         return False
     held = budget.bytes_above_later_rate(case.evidence)
-    return held is not None and 0 < held <= case.thresholds.bucket_plausible_bytes
+    return held is not None and 0 < held <= case.thresholds.bucket_plausible_megabytes * 1e6
 
 
 def _rates(case: Case) -> str:
@@ -285,7 +285,7 @@ RATE_CHANGED = Condition(
 )
 BUCKET_PLAUSIBLE = Condition(
     "it fell once, and what passed above the later rate is at most "
-    "{bucket_plausible_bytes:,.0f} bytes, which a token bucket may hold",
+    "{bucket_plausible_megabytes:g} MB, which a token bucket may hold",
     _is_bucket_plausible,
     _rates,
 )

@@ -120,9 +120,9 @@ class Thresholds(PublishedThresholds):
         "development transfers: 4.1 and more where a rate was changed or a bucket ran empty, 3.1 "
         "at most for others' traffic alone",
     )
-    bucket_plausible_bytes: float = value(
-        3_000_000.0,
-        "bytes that token buckets hold as a rule",
+    bucket_plausible_megabytes: float = value(
+        3.0,
+        "megabytes that token buckets hold as a rule",
         "shared policing set: 2 MB at most; access networks advertise bursts of 10 to 20 MB",
     )
     lag_share: float = value(
