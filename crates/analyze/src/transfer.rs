@@ -62,8 +62,8 @@ pub struct Transfer {
     pub(crate) exchanges: Exchanges,
     /// The first retransmission of the present recovery: end of its bytes and its timestamp.
     repaired: Option<(i64, u32)>,
-    /// Fast recoveries that nothing had been lost for, by the timestamps of the Eifel algorithm, and
-    /// all of them.
+    /// Fast recoveries that nothing had been lost for, by the timestamps of the Eifel algorithm,
+    /// and all of them.
     pub(crate) needless: (u32, u32),
     pub(crate) ack_silences: AckSilences,
     /// Times to the sender and back of late.

@@ -8,8 +8,7 @@ const MS: i64 = 1_000_000;
 const MSS: u32 = 1000;
 const RTT: i64 = 20 * MS;
 
-/// A sender whose window holds `segments`, which it sends at once, `rounds` times; before a round it
-/// pauses for `pause(round)`.
+/// A sender and its clock: what it sends, and what it hears.
 struct Paced {
     budget: Budget,
     now: i64,

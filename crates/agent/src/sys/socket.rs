@@ -411,7 +411,8 @@ pub(crate) const fn first_buffer(window: u32) -> u32 {
 }
 
 /// The largest window up to so many bytes that a header can state with the scale that follows from
-/// [`first_buffer`]: 65535 units of it (RFC 7323), of which kernels round a window up to whole ones.
+/// [`first_buffer`]: 65535 units of it (RFC 7323), of which kernels round a window up to whole
+/// ones.
 const fn whole_window(bytes: u32) -> u32 {
     let scale = match bytes.checked_next_power_of_two() {
         Some(power) => power.ilog2().saturating_sub(16),

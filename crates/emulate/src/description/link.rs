@@ -30,8 +30,8 @@ pub struct LinkDescription {
     /// How fast bits are sent, always.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bits_per_second: Option<u64>,
-    /// Instead of `rate_bits_per_second`: a rate that changes, in order of time and the first one at
-    /// 0, from the moment on at which the times of the link begin.
+    /// Instead of `rate_bits_per_second`: a rate that changes, in order of time and the first one
+    /// at 0, from the moment on at which the times of the link begin.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rate_steps: Vec<RateStepDescription>,
     /// When something can be sent, as recorded.
