@@ -2,7 +2,8 @@
 //! and Aruba's IEEE 802.11 frames, VXLAN (RFC 7348), Geneve (RFC 8926).
 //!
 //! Not opened: Aruba's keep-alives (GRE protocol 0x9000), PPTP's GRE version 1, source-routed GRE
-//! (RFC 1701), L2TP, encrypted tunnels, and the later fragments of a fragmented tunnel packet (the first one holds the inner headers).
+//! (RFC 1701), L2TP, encrypted tunnels, and the later fragments of a fragmented tunnel packet (the
+//! first one holds the inner headers).
 
 use crate::frame::Frame;
 use crate::locate::Start;
