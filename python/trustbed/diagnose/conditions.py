@@ -185,9 +185,11 @@ def _is_stalled(case: Case) -> bool:
     stalled, duration = case.numbers.stalled_seconds, case.evidence.duration_seconds
     if not case.evidence.stall_gaps_seconds:
         return False
-    # A host that retransmits is no stalled one: nobody answered it.
-    unanswered = Budget.of(case.evidence).outage * (duration or 0.0)
-    if not case.evidence.kernel_reset and unanswered >= stalled / 2:
+    # A host that retransmits is no stalled one: nobody answered it. Neither is one that waits for
+    # its peer.
+    shares = Budget.of(case.evidence)
+    waited = (shares.outage + shares.peer) * (duration or 0.0)
+    if not case.evidence.kernel_reset and waited >= stalled / 2:
         return False
     return stalled >= case.thresholds.stall_seconds or bool(
         duration and stalled >= case.thresholds.stall_share * duration
