@@ -17,6 +17,8 @@ const PROMPT: i64 = 500_000;
 const AFAR: i64 = 2_000_000;
 /// The sender's clock may be read this late.
 const BURST_PART: i64 = 2;
+/// A window below the smallest segment that every host takes (RFC 9293) is closed.
+const CLOSED: u32 = 536;
 /// A window below this share of the largest so far has shrunk.
 const SHRUNK: f64 = 0.75;
 /// One in this many delays is entered in their distribution.
@@ -109,6 +111,8 @@ pub struct Budget {
     high: i64,
     window: u32,
     largest: u32,
+    /// Smallest window since the last departure that left no room.
+    narrowest: u32,
     /// Time up to here belongs to a piece.
     until: Option<i64>,
     short: bool,
@@ -287,6 +291,11 @@ impl Budget {
             self.lose(departure.mss);
         }
         let until = self.until.unwrap_or(at);
+        if self.last_receive.is_none() && at - until < departure.smoothed.unwrap_or(0) {
+            // More of what one timeout repeats.
+            self.settle(at, Kind::Recovery);
+            return;
+        }
         if self.last_receive.is_none() {
             self.unanswered += 1;
             if self.unanswered >= 2 {
@@ -342,8 +351,12 @@ impl Budget {
         if arrival.data {
             self.peer = Some((self.peer.map_or(at, |peer| peer.0), at));
         }
-        if self.open_since.is_none() && self.room() >= i64::from(mss) {
-            self.open_since = Some(at);
+        if self.open_since.is_none() {
+            if self.room() >= i64::from(mss) {
+                self.open_since = Some(at);
+            } else {
+                self.narrowest = self.narrowest.min(arrival.window);
+            }
         }
         if self.una >= self.high {
             self.all_acknowledged.get_or_insert(at);
@@ -402,9 +415,9 @@ impl Budget {
 
     /// What a full window means.
     fn full(&self) -> Kind {
-        if self.window < 536 {
+        if self.narrowest < CLOSED {
             Kind::ZeroWindow
-        } else if f64::from(self.window) < SHRUNK * f64::from(self.largest) {
+        } else if f64::from(self.narrowest) < SHRUNK * f64::from(self.largest) {
             Kind::ReceiverWindow
         } else {
             Kind::Window
@@ -479,6 +492,7 @@ impl Budget {
             self.short = i64::from(departure.length) % mss != 0;
             self.depart(at, mss);
         }
+        self.narrowest = self.window;
         self.open_since = (self.room() >= mss).then_some(at);
         (self.all_acknowledged, self.first_advance) = (None, None);
         (self.last_receive, self.peer) = (None, None);
