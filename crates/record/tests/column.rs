@@ -14,7 +14,16 @@ fn every_column_has_a_unit_or_is_words_and_a_meaning() {
     let tables = schemas();
     assert_eq!(
         tables.iter().map(|t| t.0).collect::<Vec<_>>(),
-        ["connections", "transfers", "two_point", "rtt", "spacing", "segments"]
+        [
+            "connections",
+            "transfers",
+            "phases",
+            "exchanges",
+            "two_point",
+            "rtt",
+            "spacing",
+            "segments"
+        ]
     );
     for (table, schema) in tables {
         let mut names = BTreeSet::new();
