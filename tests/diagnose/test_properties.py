@@ -232,8 +232,11 @@ def test_stages_before_silences_do_not_depend_on_them(
     sender: float | None,
     cpu_share: float | None,
 ) -> None:
-    # Seen beside the sender: elsewhere a silence that a timeout ended counts as unanswered.
-    beside = replace(evidence, stall_gaps_seconds=(), no_answer=None, pauses_estimated=False)
+    # Seen beside the sender: elsewhere a silence that a timeout ended counts as unanswered. Nor did
+    # it wait for its peer, which is no stall.
+    beside = replace(
+        evidence, stall_gaps_seconds=(), no_answer=None, peer=None, pauses_estimated=False
+    )
     shown = replace(beside, **BEFORE_SILENCES[cause])
     assert diagnose(shown).cause == cause
     silent = replace(
