@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -88,6 +89,19 @@ def test_the_explanation_judges_as_the_run_did(directory: RunDirectory) -> None:
     )
 
 
+def test_connections_that_reuse_their_ports_stay_apart(
+    directory: RunDirectory, tmp_path: Path
+) -> None:
+    copied = RunDirectory(Path(shutil.copytree(directory.path, tmp_path / "reused.run")))
+    table = copied.repetition("rep-000") / "tables" / "transfers.parquet"
+    rows = pyarrow.parquet.read_table(table)
+    pyarrow.parquet.write_table(pa.concat_tables([rows] * 3), table)
+    found = explanation.transfers(copied, 0)
+    assert [(one.verdict.capture, [view.capture for view in one.views]) for one in found] == [
+        ("client", ["server"])
+    ] * 3
+
+
 def test_a_repetition_that_is_not_there_is_an_error(directory: RunDirectory) -> None:
     with pytest.raises(RunDirectoryError, match="no repetition 7"):
         explanation.transfers(directory, 7)
@@ -163,7 +177,6 @@ def test_what_is_to_be_discarded_stands_first() -> None:
     assert lines[2] == "To be discarded: 1 of 1"
     assert lines[3] == f"  repetition 3, 1.0: {one.headline}"
     assert any("server: trust" in line and "(another reading)" in line for line in lines)
-    assert one.disagreeing == one.views
     below = text.other_views(one, {**row, "verdict": "review"})
     assert "hold another verdict, discard" in below
     assert "hold another verdict" not in text.other_views(one, row)

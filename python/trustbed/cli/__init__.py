@@ -21,7 +21,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "CAPTURE…",
         "What limited each transfer, and is its number usable?",
     ),
-    "explain": ("CAPTURE TRANSFER", "Why this verdict, and what would change it?"),
+    "explain": ("CAPTURE TRANSFER|RUN", "Why this verdict, and what would change it?"),
     "burst": ("CAPTURE…", "How bursty is the traffic, which buffer does it need?"),
     "watch": ("INTERFACE", "Live rates and burstiness of an interface"),
     "shell": ("[-- CMD…]", "Run any command behind an emulated link"),

@@ -315,8 +315,6 @@ SENDER_HALF_LATE = Condition(
     ),
     lambda c: f"late half = {percent_words(budget.late_half(c.evidence))} of the RTT",
 )
-BOUND_BY_WINDOW = Condition("the window bound most of the time", _bound_by("window"), _limits)
-BOUND_BY_PATH = Condition("the path bound most of the time", _bound_by("path"), _limits)
 BOUND_BY_BUFFER = Condition(
     "outstanding data stood below the window for most of the time", _bound_by("buffer"), _limits
 )
@@ -333,13 +331,6 @@ MARKED = Condition(
     "congestion marks were echoed, and the path was below its rate after them longer than full",
     lambda c: bool(c.evidence.congestion_marks) and _of(c).loss > _of(c).path,
     lambda c: f"{round(c.evidence.congestion_marks or 0)} marks",
-)
-LOSSES_OF_QUEUE = Condition(
-    "losses fell when delays were high (rank ≥ {loss_delay_rank:g}), or rather high (≥ "
-    "{loss_delay_rank_used:g}; away from the sender: the path full for {path_seen:.0%}) with the "
-    "path used for {path_used:.0%} or more; or no delay is known",
-    _are_losses_of_queue,
-    _losses,
 )
 LOSSES_NOT_OF_QUEUE = Condition(
     "losses fell at delays like all others (rank < {loss_delay_rank:g}, and < "

@@ -9,6 +9,7 @@ Bias: a view that disagrees does not change the verdict; it is shown.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,12 +78,6 @@ class Explained:
         row: Mapping[str, Any] = self.verdict.row
         return headline(row["cause"], row["verdict"])
 
-    @property
-    def disagreeing(self) -> Sequence[View]:
-        """The views with another verdict or cause."""
-        stated = (self.verdict.verdict, self.verdict.cause)
-        return [view for view in self.views if (view.verdict, view.cause) != stated]
-
     def json(self) -> dict[str, Any]:
         """The verdict and the views as JSON carries them."""
         return {
@@ -123,13 +118,15 @@ def repetitions(directory: RunDirectory) -> list[int]:
 
 def transfers(directory: RunDirectory, repetition: int) -> list[Explained]:
     """The judged transfers of a repetition, in the order in which they began."""
-    by_ends: dict[tuple[object, ...], list[View]] = {}
+    by_connection: dict[tuple[object, ...], list[View]] = {}
+    before: Counter[tuple[object, ...]] = Counter()
     for view in _views(directory, repetition):
-        row = view.row
-        seen = sum(other.capture == view.capture for other in by_ends.get((*_ends(row), 0), ()))
-        by_ends.setdefault((*_ends(row), seen), []).append(view)
+        ends = _ends(view.row)
+        incarnation = before[(*ends, view.capture)]
+        before[(*ends, view.capture)] += 1
+        by_connection.setdefault((*ends, incarnation), []).append(view)
     found = []
-    for views in by_ends.values():
+    for views in by_connection.values():
         first, *others = sorted(views, key=lambda view: view.rank)
         found.append(Explained(repetition=repetition, verdict=first, views=others))
     return sorted(found, key=lambda one: str(one.verdict.row.get("start")))

@@ -254,11 +254,6 @@ def _largest_window(transfer: Row) -> str:
     return f"largest window {words.size(transfer.get('window_max_bytes'))}"
 
 
-def _most_outstanding(transfer: Row) -> str:
-    most = transfer.get("outstanding_max_bytes")
-    return "" if most is None else f"outstanding data reached {words.size(most)}"
-
-
 def _capacity(transfer: Row, limits: Thresholds) -> Measured:
     capacity, source = transfer.get("capacity_bytes_per_second"), transfer.get("capacity_source")
     steadiness, full = transfer.get("steadiness"), transfer.get("pipe_full")
