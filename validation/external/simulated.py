@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any, Final
 
 from validation.external.answers import POINTS, about, answers
-from validation.external.ns3.kinds import FAR_SEEDS, KINDS, PLAIN_SEEDS
+from validation.external.ns3.kinds import KINDS
 from validation.external.ns3.make import Maker, write_truth
+from validation.external.ns3.nets import FAR_SEEDS, PLAIN_SEEDS
 from validation.external.score import Case
 
 PART: Final = "ns3"

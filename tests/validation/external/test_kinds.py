@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from validation.external import simulated
-from validation.external.ns3.kinds import FAR_SEEDS, KINDS, net
+from validation.external.ns3.kinds import KINDS
+from validation.external.ns3.nets import FAR_SEEDS, net
 
 QUIET = {
     "ticks": 1000,

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from validation.external.ns3.kinds import KINDS, Draft, Net, net
+from validation.external.ns3.kinds import KINDS
+from validation.external.ns3.nets import Draft, Net, net
 
 Point: TypeAlias = Literal["sender", "middle", "receiver"]
 POINTS: Final[tuple[Point, ...]] = ("sender", "middle", "receiver")
