@@ -257,6 +257,8 @@ impl Spinning {
         let (stop, threshold) = (self.requested.stop, self.requested.threshold);
         let mut passes = 0;
         loop {
+            // Asked before the clock: of a pause that ends with the request nothing is lost.
+            let over = stop.is_requested();
             let now = clock::monotonic();
             passes += 1;
             if now - self.now > threshold {
@@ -264,7 +266,7 @@ impl Spinning {
                 self.notice(now);
             }
             self.now = now;
-            if now >= until || stop.is_requested() {
+            if now >= until || over {
                 break;
             }
         }
