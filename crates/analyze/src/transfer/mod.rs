@@ -1,18 +1,22 @@
 //! One transfer under measurement: everything that is kept between its first data packet and its
 //! end.
 
+mod distance;
+mod drawing;
+
 use trustbed_flow::{Ack, Cause, Class, RttOutcome, Segment, Sight};
 use trustbed_units::{Ns, Span};
 
+use self::distance::{far_is_needed, rtt_to_sender, to_sender};
 use crate::elsewhere::held_by_network;
 use crate::loss::{Losses, Silences};
-use crate::samples::{RttKind, RttRow, Samples, SegmentRow, SpacingRow, TransferId};
+use crate::samples::{RttKind, RttRow, Samples, TransferId};
 use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
-    AckSilences, Answers, Arrival, At, Bucket, Budget, Category, Delivery, Departure, Distribution,
-    Drawn, Elsewhere, Exchanges, Options, Outstanding, Passing, Policing, Profile, Recent,
-    RoundTrips, Rto, SenderClock, SenderView, Sending, Sent, Step, Stroke, Turn,
+    AckSilences, Answers, Arrival, At, Bucket, Budget, Delivery, Departure, Distribution,
+    Elsewhere, Exchanges, Options, Outstanding, Passing, Policing, Profile, Recent, RoundTrips,
+    Rto, SenderClock, SenderView, Sending, Sent, Step,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -582,93 +586,6 @@ impl Transfer {
         }
     }
 
-    fn draw_rtt(&mut self, ack: &Ack, delack_suspect: bool, rows: Rows<'_>) {
-        let values = self.rto.values();
-        let RttOutcome::Sample { rtt, .. } = ack.rtt else { return };
-        if let Some(series) = &mut self.series {
-            let at = since(self.start, ack.now);
-            series.rtt.add(at, rtt.as_secs_f64(), 0.0);
-            series.rto.add(at, values.raw / 1e9, values.linux / 1e9);
-        }
-        if let Some(rows) = rows {
-            let (index, transfer, ts) = (ack.index, self.id, ack.now);
-            rows.rtt.push(RttRow {
-                index,
-                transfer,
-                ts,
-                rtt,
-                kind: RttKind::Ack,
-                delack_suspect,
-                rto: Some(values),
-            });
-        }
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "offsets for a chart")]
-    fn draw_data(
-        &mut self,
-        sight: &Sight<'_>,
-        segment: &Segment,
-        turn: Option<Turn>,
-        rows: Rows<'_>,
-    ) {
-        let window = sight.peer.window;
-        let (index, transfer, ts) = (segment.index, self.id, segment.now);
-        if let Some(series) = &mut self.series {
-            let at = since(self.start, ts);
-            let low = (segment.start - self.start_offset) as f64;
-            let high = (segment.end() - self.start_offset) as f64;
-            match segment.class {
-                Class::Retransmission => series.retransmissions.add(at, low, high),
-                Class::Fill => series.fills.add(at, low, high),
-                _ => series.new.add(at, high, low),
-            }
-            series.outstanding.add(at, segment.outstanding as f64, f64::from(window));
-            series.stretches.on_segment(
-                Drawn {
-                    since: at,
-                    low: segment.start - self.start_offset,
-                    high: segment.end() - self.start_offset,
-                    stroke: match segment.class {
-                        Class::Retransmission => Stroke::Retransmission,
-                        Class::Fill => Stroke::Fill,
-                        _ => Stroke::New,
-                    },
-                    response: turn
-                        .filter(|t| t.category != Category::RecoveryWait)
-                        .and_then(|t| t.response),
-                },
-                self.rto.srtt(),
-            );
-            if let Some(turn) = turn {
-                let category = Series::category(turn.category);
-                if let Some(spacing) = turn.spacing {
-                    series.spacing.add(at, spacing.as_secs_f64(), category);
-                }
-                if let Some(response) = turn.response {
-                    series.response.add(at, response.as_secs_f64(), category);
-                }
-            }
-        }
-        let Some(rows) = rows else { return };
-        rows.segments.push(SegmentRow {
-            index,
-            transfer,
-            ts,
-            offset: segment.start,
-            length: segment.length,
-            overlap: segment.overlap,
-            class: segment.class,
-            cause: segment.cause,
-            outstanding: segment.outstanding,
-            window,
-        });
-        let (spacing, response, category, empty) = turn.map_or((None, None, None, false), |t| {
-            (t.spacing, t.response, Some(t.category), t.empty)
-        });
-        rows.spacing.push(SpacingRow { index, transfer, ts, spacing, response, category, empty });
-    }
-
     pub(crate) fn srtt(&self) -> Option<Span> {
         self.rto.srtt()
     }
@@ -700,44 +617,5 @@ fn bump(counter: &mut u32) -> bool {
     false
 }
 
-/// The handshake's time from the capture point to the sender of the data and back.
-fn to_sender(sight: &Sight<'_>) -> Option<Span> {
-    let handshake = if sight.direction == sight.initiator {
-        sight.handshake.to_initiator()
-    } else {
-        sight.handshake.to_responder()
-    };
-    handshake.filter(|t| *t > Span::ZERO)
-}
-
 /// A capture is beside the receiver when it is this many times nearer than the sender.
 const BESIDE: i64 = 4;
-
-/// The smallest time from the capture point to the sender of the data and back.
-fn rtt_to_sender(sight: &Sight<'_>) -> Option<Span> {
-    [Some(sight.stream.nearest_echo), Some(sight.peer.nearest_answer), to_sender(sight)]
-        .into_iter()
-        .flatten()
-        .filter(|t| *t != Span::MAX)
-        .min()
-}
-
-/// Whether the capture is so far from the sender that the sender's view must be reconstructed.
-fn far_is_needed(sight: &Sight<'_>) -> bool {
-    let Some(rtt) = rtt_to_sender(sight) else { return false };
-    let handshake = if sight.direction == sight.initiator {
-        sight.handshake.to_responder()
-    } else {
-        sight.handshake.to_initiator()
-    };
-    let onward = [Some(sight.stream.nearest_answer), handshake]
-        .into_iter()
-        .flatten()
-        .filter(|t| *t != Span::MAX && *t > Span::ZERO)
-        .min();
-    let Some(onward) = onward else { return false };
-    rtt.0 > FAR_FLOOR.0 && rtt.0.saturating_mul(4) > onward.0
-}
-
-/// A sender that answers faster than this is beside the capture.
-const FAR_FLOOR: Span = Span::from_micros(300);
