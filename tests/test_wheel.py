@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -149,8 +149,7 @@ def test_the_source_distribution_holds_everything_that_a_wheel_is_made_from(tmp_
         env={**os.environ, "PATH": tools},
     )
     (packed,) = tmp_path.glob("trustbed-*.tar.gz")
-    with tarfile.open(packed) as archive:
-        archive.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(packed, tmp_path)
     unpacked = tmp_path / packed.name.removesuffix(".tar.gz")
     held = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
     sources = (
