@@ -106,10 +106,17 @@ impl Bucket {
     }
 
     /// New data at `offset` were sent; `rtt` is the last round-trip time measured, away from the
-    /// sender.
+    /// sender. Returns the beginning of the bytes that they passed over, if they did.
     #[inline]
-    pub fn on_new(&mut self, sent: Span, offset: i64, length: u32, rtt: Option<Span>) {
-        if offset > self.top && self.top > 0 {
+    pub fn on_new(
+        &mut self,
+        sent: Span,
+        offset: i64,
+        length: u32,
+        rtt: Option<Span>,
+    ) -> Option<i64> {
+        let passed_over = (offset > self.top && self.top > 0).then_some(self.top);
+        if passed_over.is_some() {
             if self.gaps.len() >= GAPS {
                 self.gaps.pop_front();
             }
@@ -119,6 +126,7 @@ impl Bucket {
         if let Some(kept) = &mut self.kept {
             kept[1].add(Mark { sent: sent.0, offset, lost: self.lost }, PACKETS);
         }
+        passed_over
     }
 
     /// Share of the packets that met fewer tokens than the median loss; `None` with fewer than five

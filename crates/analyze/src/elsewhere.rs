@@ -16,18 +16,22 @@ use trustbed_units::{Ns, Span};
 
 use crate::{Arrival, Budget, Departure, SenderView, Sent, Turn};
 
-/// The sender's clock as its `TSval` shows it.
+/// A host's clock as its `TSval` shows it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct SenderClock {
+pub struct HostClock {
     first: Option<(u32, Ns)>,
     last: Option<(u32, Ns)>,
     newest: Option<u32>,
-    /// Smallest time of the capture's clock beyond the sender's since the first packet.
+    /// Smallest time of the capture's clock beyond the host's since the first packet.
     least: f64,
+    /// The tick by which that is.
+    by: f64,
 }
 
 /// Capture time needed before a tick can be estimated.
 const SPAN: Span = Span::from_millis(100);
+/// Capture time after which an estimate holds for all but the deepest queues.
+const SETTLED: Span = Span::from_millis(1000);
 /// The coarsest tick by which a delay is measured, in nanoseconds.
 const COARSEST: f64 = 4e6;
 /// How far an estimate may be from a tick in use to be taken for it.
@@ -35,10 +39,10 @@ const NEAR: f64 = 0.35;
 /// Ticks that real stacks use.
 const TICKS: [f64; 5] = [1e3, 1e6, 2e6, 4e6, 10e6];
 
-impl SenderClock {
-    /// A data packet with `tsval` was seen.
+impl HostClock {
+    /// A packet with `tsval` was seen.
     #[inline]
-    pub fn on_data(&mut self, tsval: u32, now: Ns) {
+    pub fn on_packet(&mut self, tsval: u32, now: Ns) {
         self.first.get_or_insert((tsval, now));
         self.last = Some((tsval, now));
         if !self.is_older(tsval) {
@@ -51,15 +55,25 @@ impl SenderClock {
     /// is unknown or too coarse.
     #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]
     pub fn lag(&mut self, tsval: u32, now: Ns) -> i64 {
-        let (Some((first, then)), Some(tick)) = (self.first, self.tick()) else { return 0 };
-        // Only a tick in use is exact enough: a queue that grew stretches the estimate.
-        if tick > COARSEST || !TICKS.contains(&tick) {
-            return 0;
+        let (Some((first, then)), Some(tick)) = (self.first, self.fine_tick()) else { return 0 };
+        if tick.total_cmp(&self.by).is_ne() {
+            (self.by, self.least) = (tick, 0.0);
         }
         let own = f64::from(tsval.wrapping_sub(first).cast_signed()) * tick;
         let beyond = (now - then).as_f64() - own;
         self.least = self.least.min(beyond);
         (beyond - self.least - tick).max(0.0) as i64
+    }
+
+    /// Nanoseconds per tick, where it is one in use and not coarse: a queue that grew stretches the
+    /// estimate of any other.
+    pub fn fine_tick(&self) -> Option<f64> {
+        self.tick().filter(|tick| *tick <= COARSEST && TICKS.contains(tick))
+    }
+
+    /// Whether a queue that grew no longer makes the tick look like another one.
+    pub fn is_settled(&self) -> bool {
+        self.first.zip(self.last).is_some_and(|((_, then), (_, now))| now - then >= SETTLED)
     }
 
     /// Nanoseconds per tick, snapped to the ticks in use when it is near one.

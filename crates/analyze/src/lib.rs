@@ -4,6 +4,7 @@
 
 mod achievable;
 mod ack_silences;
+mod acks_held;
 mod answers;
 mod bins;
 mod bucket;
@@ -33,13 +34,14 @@ mod window;
 
 pub use achievable::{Path, window_bound};
 pub use ack_silences::{AckSilences, Outstanding};
+pub use acks_held::AcksHeld;
 pub use answers::{Answers, Passing};
 pub use bucket::Bucket;
 pub use capture_point::{At, CapturePoint, CapturePointSource, Location};
 pub use connection_row::ConnectionRow;
 pub use delivery::{Delivery, Rates};
 pub use distribution::Distribution;
-pub use elsewhere::{Elsewhere, Recent, SenderClock};
+pub use elsewhere::{Elsewhere, HostClock, Recent};
 pub use engine::{Rows, SHARDS, Shards, shard_of};
 pub use exchanges::{Exchange, Exchanges};
 pub use loss::{Losses, Silence, Silences};

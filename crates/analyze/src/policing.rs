@@ -10,14 +10,18 @@
 //! stood above its base just before losses is kept beside them: a queue holds packets, a policer
 //! none.
 //!
-//! Losses are dated by the first copy of what is retransmitted; only the first of adjacent losses
-//! counts as a burst, because the rest of a burst meets the same bucket.
+//! Beside the sender losses are dated by the first copy of what is retransmitted; away from it by
+//! the packet that passed over them, and a queue shows by how late packets come by their sender's
+//! clock, a tick more included. Only the first of adjacent losses counts as a burst, because the
+//! rest of a burst meets the same bucket.
 //!
 //! Bounded: 2,048 packets from the first loss of an exchange on, then evaluated and begun again;
 //! nothing is kept of exchanges without a loss.
 //!
-//! Bias: RTT samples are needed, so nothing is found where losses happen before the capture. What
-//! other connections take from the bucket is not seen: they leave it emptier than it seems.
+//! Bias: RTT samples are needed beside the sender, and its timestamps away from it. What other
+//! connections take from the bucket is not seen: they leave it emptier than it seems.
+
+use std::ops::Range;
 
 use trustbed_flow::{Class, Records, Segment};
 use trustbed_units::{Ns, Span};
@@ -62,8 +66,35 @@ struct Mark {
     sent: i64,
     offset: i64,
     length: u32,
-    lost: bool,
+    /// Whether it was lost, and where.
+    lost: Option<Lost>,
+    /// How long it took from the capture to the receiver and back.
     rtt: Option<Span>,
+    /// How late it came to the capture at most, by its sender's clock.
+    lag: Option<Span>,
+}
+
+/// Where a packet was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// Before the capture.
+    Before,
+    /// Behind it.
+    Behind,
+}
+
+impl Mark {
+    fn new(sent: Span, offset: i64, length: u32) -> Self {
+        Self { sent: sent.0, offset, length, lost: None, rtt: None, lag: None }
+    }
+
+    /// How long it queued where `lost` was lost, in nanoseconds.
+    fn queued(&self, lost: Lost, times: RoundTrips) -> Option<f64> {
+        match lost {
+            Lost::Before => self.lag.map(|lag| lossy(lag.0)),
+            Lost::Behind => self.rtt.map(|rtt| (lossy(rtt.0) - times.onward).max(0.0)),
+        }
+    }
 }
 
 /// One exchange, from its first loss on.
@@ -84,6 +115,8 @@ struct Found {
     /// Sum of the ranks of losses among passes, and how many.
     ranks: (f64, u32),
     queued: Distribution,
+    /// Losses before the capture with an unknown queue.
+    unknown: u64,
     rates: Vec<(f64, f64)>,
 }
 
@@ -110,7 +143,8 @@ pub struct Policed {
     pub burst_rank: Option<f64>,
     /// Losses behind it.
     pub losses: u32,
-    /// Median of the RTT above its base just before losses, in packets' times at the rate.
+    /// Median of the RTT above its base just before losses, in packets' times at the rate; `None`
+    /// where it is unknown for more than half of those before the capture.
     pub queued: Option<f64>,
     /// Median rate of the exchanges, in bytes per second.
     pub rate: Option<f64>,
@@ -125,6 +159,8 @@ pub struct RoundTrips {
     pub base: f64,
     /// The median.
     pub median: f64,
+    /// Of the smallest, what lies behind the capture.
+    pub onward: f64,
 }
 
 impl Policing {
@@ -152,13 +188,7 @@ impl Policing {
         }
         self.sent += length;
         if let Some(open) = &mut self.open {
-            open.marks.push(Mark {
-                sent: since.0,
-                offset: segment.start,
-                length: segment.length,
-                lost: false,
-                rtt: None,
-            });
+            open.marks.push(Mark::new(since, segment.start, segment.length));
         }
     }
 
@@ -171,20 +201,54 @@ impl Policing {
                 .map(|record| (record, Records::offset(record, offset)))
                 .skip_while(|&(_, start)| start < offset)
                 .take(IN_FLIGHT)
-                .map(|(record, start)| Mark {
-                    sent: since(record.first_sent).0,
-                    offset: start,
-                    length: record.length,
-                    lost: false,
-                    rtt: None,
-                })
+                .map(|(record, start)| Mark::new(since(record.first_sent), start, record.length))
                 .collect();
             marks.sort_by_key(|mark| mark.sent);
             let known: i64 = marks.iter().map(|mark| i64::from(mark.length)).sum();
             Box::new(Exchange { start: self.start, before: (self.sent - known).max(0), marks })
         });
         if let Some(mark) = open.marks.iter_mut().rev().find(|mark| mark.offset == offset) {
-            mark.lost = true;
+            mark.lost = Some(Lost::Behind);
+        }
+    }
+
+    /// Away from the sender: data that came `since` the first data passed over `passed_over`. Called
+    /// before [`Policing::on_data`].
+    ///
+    /// They are dated by the data before them, since what is lost at the end of a burst shows by
+    /// the next one only; but no more than `within`, a round trip, before.
+    pub fn on_gap(&mut self, since: Span, passed_over: Range<i64>, mss: u32, within: Span) {
+        let open = self.open.get_or_insert_with(|| {
+            Box::new(Exchange { start: self.start, before: self.sent, marks: Vec::new() })
+        });
+        let before = open.marks.last().map_or(since.0, |mark| mark.sent);
+        let sent = Span(before.max(since.0.saturating_sub(within.0)));
+        let mut offset = passed_over.start;
+        for _ in 0..IN_FLIGHT {
+            let length = (passed_over.end - offset).min(i64::from(mss.max(1)));
+            if length <= 0 || open.marks.len() >= MOST {
+                break;
+            }
+            let length = u32::try_from(length).unwrap_or(mss);
+            let lost = Some(Lost::Before);
+            open.marks.push(Mark { lost, ..Mark::new(sent, offset, length) });
+            offset += i64::from(length);
+        }
+    }
+
+    /// What had been passed over at `offset` came after all: it was overtaken.
+    pub fn on_overtaken(&mut self, offset: i64) {
+        let Some(open) = &mut self.open else { return };
+        if let Some(mark) = open.marks.iter_mut().rev().find(|mark| mark.offset == offset) {
+            mark.lost = None;
+        }
+    }
+
+    /// Away from the sender: the last data came at most `lag` later than their sender's clock says.
+    #[inline]
+    pub fn on_lag(&mut self, lag: Span) {
+        if let Some(mark) = self.open.as_mut().and_then(|open| open.marks.last_mut()) {
+            mark.lag = Some(lag);
         }
     }
 
@@ -206,12 +270,13 @@ impl Policing {
         }
         let found = self.found.as_mut()?;
         let losses = found.ranks.1;
+        let known = found.queued.count() >= found.unknown;
         Some(Policed {
             tried: found.tried,
             emptied: found.emptied,
             burst_rank: (losses > 0).then(|| found.ranks.0 / f64::from(losses)),
             losses,
-            queued: found.queued.quantile(0.5).map(|queued| queued / GRAIN),
+            queued: found.queued.quantile(0.5).filter(|_| known).map(|queued| queued / GRAIN),
             rate: middle(found.rates.iter().map(|rate| rate.0)),
             burst: middle(found.rates.iter().map(|rate| rate.1)),
         })
@@ -228,7 +293,7 @@ impl Found {
     /// Reads an exchange.
     fn take(&mut self, exchange: &Exchange, times: RoundTrips) {
         let marks = &exchange.marks;
-        let lost: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].lost).collect();
+        let lost: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].lost.is_some()).collect();
         let (Some(&first), Some(&until)) = (lost.first(), lost.last()) else { return };
         if lost.len() >= LEAST {
             self.tried += 1;
@@ -246,32 +311,35 @@ impl Found {
             let passed = lossy(before) - rate * lossy(marks[first].sent - exchange.start) / 1e9;
             self.rates.push((rate, passed.max(0.0)));
         }
-        self.compare(marks, &lost, rate, times.base);
+        self.compare(marks, &lost, rate, times);
     }
 
     /// Bursts and queues before losses that are the first of adjacent ones.
     #[expect(clippy::cast_possible_truncation, reason = "thousandths of a packet's time")]
-    fn compare(&mut self, marks: &[Mark], lost: &[usize], rate: f64, base: f64) {
+    fn compare(&mut self, marks: &[Mark], lost: &[usize], rate: f64, times: RoundTrips) {
+        let base = times.base;
         let (begin, until) = (lost[0], lost[lost.len() - 1]);
         let from = marks[0].sent + base as i64;
         let burst = recent(marks, base as i64);
         let alone: Vec<usize> =
-            lost.iter().copied().filter(|&at| at == 0 || !marks[at - 1].lost).collect();
+            lost.iter().copied().filter(|&at| at == 0 || marks[at - 1].lost.is_none()).collect();
         for &at in &alone {
+            let Some(lost) = marks[at].lost else { continue };
             let before = marks[at.saturating_sub(NEAR)..at].iter().rev();
             let near = before
                 .take_while(|mark| lossy(marks[at].sent - mark.sent) <= base)
-                .filter_map(|mark| mark.rtt)
+                .filter_map(|mark| mark.queued(lost, times))
                 .take(SAMPLES);
-            if let Some(rtt) = near.min() {
+            if let Some(queued) = near.min_by(f64::total_cmp) {
                 let packet = f64::from(marks[at].length.max(1)) / rate * 1e9;
-                let queued = (lossy(rtt.0) - base).max(0.0) / packet;
-                self.queued.add((queued * GRAIN) as i64);
+                self.queued.add((queued / packet * GRAIN) as i64);
+            } else if lost == Lost::Before {
+                self.unknown += 1;
             }
         }
         let counted = |at: usize| at >= begin && at <= until && marks[at].sent >= from;
         let mut passed: Vec<i64> = (0..marks.len())
-            .filter(|&at| counted(at) && !marks[at].lost)
+            .filter(|&at| counted(at) && marks[at].lost.is_none())
             .map(|at| burst[at])
             .collect();
         let alone: Vec<usize> = alone.into_iter().filter(|&at| counted(at)).collect();
@@ -317,7 +385,7 @@ fn holds(exchange: &Exchange, lost: &[usize], times: RoundTrips) -> bool {
     let (Some(&first), Some(&until)) = (lost.first(), lost.last()) else { return false };
     let before = exchange.before + bytes(&marks[..first]);
     let inner = &marks[first..=until];
-    let delivered = inner.iter().filter(|mark| !mark.lost).count();
+    let delivered = inner.iter().filter(|mark| mark.lost.is_none()).count();
     if lost.len() < LEAST || delivered < LEAST || before > FIRST_LOSS {
         return false;
     }
@@ -339,7 +407,7 @@ fn holds(exchange: &Exchange, lost: &[usize], times: RoundTrips) -> bool {
     let mut passed = 0_i64;
     for mark in inner {
         let tokens = rate * lossy(mark.sent - start) / 1e9 - lossy(passed);
-        if mark.lost {
+        if mark.lost.is_some() {
             empty_at.push(tokens);
         } else {
             filled_at.push(tokens);
@@ -364,7 +432,7 @@ fn holds(exchange: &Exchange, lost: &[usize], times: RoundTrips) -> bool {
 fn rate(marks: &[Mark], first: usize, last: usize) -> f64 {
     let passed: i64 = marks[first..=last]
         .iter()
-        .filter(|mark| !mark.lost)
+        .filter(|mark| mark.lost.is_none())
         .map(|mark| i64::from(mark.length))
         .sum();
     lossy(passed) / lossy((marks[last].sent - marks[first].sent).max(1)) * 1e9

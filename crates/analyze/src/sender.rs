@@ -80,6 +80,19 @@ pub struct Pause {
 
 /// Pauses kept at most: the longest ones.
 const PAUSES: usize = 64;
+/// Segments that Linux waits to send at once (`tcp_min_tso_segs`).
+const AT_ONCE: i64 = 2;
+
+/// The state after a send.
+#[derive(Debug, Clone, Copy)]
+struct LastSend {
+    at: Ns,
+    outstanding: u64,
+    /// Less than a segment of room was left.
+    limited: bool,
+    /// Less room was left than the next send waits for.
+    full: bool,
+}
 
 /// What the sender saw and did.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +103,7 @@ pub struct SenderView {
     last_receive: Option<(Ns, i64, bool)>,
     open_since: Option<Ns>,
     last_event: Option<Ns>,
-    last_send: Option<(Ns, u64, bool)>,
+    last_send: Option<LastSend>,
     last_short: bool,
     train: u32,
     /// Turns of category spacing.
@@ -116,6 +129,9 @@ pub struct SenderView {
     most: u64,
     /// Time with less than a segment of room, as it stood after each send.
     pub window_limited: i64,
+    /// Time with less room than Linux waits for, as it stood after each send: it counts as limited
+    /// by the window there.
+    pub window_full: i64,
     /// Time without room for a segment, outside recovery.
     pub blocked: i64,
     /// Time in loss recovery.
@@ -162,14 +178,17 @@ impl SenderView {
         let started = self.last_send.is_some();
         let turn = if started { self.turn(sent) } else { None };
         self.train(sent, turn.is_some() || !started);
-        if let Some((then, outstanding, full)) = self.last_send {
-            let held = sent.now - then;
-            self.outstanding.add(outstanding, held.0);
-            if full {
+        if let Some(last) = self.last_send {
+            let held = sent.now - last.at;
+            self.outstanding.add(last.outstanding, held.0);
+            if last.limited {
                 self.window_limited += held.0.max(0);
             }
+            if last.full {
+                self.window_full += held.0.max(0);
+            }
             if sent.rtt_base.is_some_and(|base| held > base) {
-                self.pause(Pause { from: then, to: sent.now });
+                self.pause(Pause { from: last.at, to: sent.now });
             }
         }
         self.snd_max = self.snd_max.max(sent.end);
@@ -177,9 +196,14 @@ impl SenderView {
         self.open_since = None;
         self.last_short = sent.length < sent.mss;
         let outstanding = (self.snd_max - self.una).max(0);
-        let full = outstanding + i64::from(sent.mss) > i64::from(self.window);
+        let room = i64::from(self.window) - outstanding;
         self.most = self.most.max(outstanding.unsigned_abs());
-        self.last_send = Some((sent.now, outstanding.unsigned_abs(), full));
+        self.last_send = Some(LastSend {
+            at: sent.now,
+            outstanding: outstanding.unsigned_abs(),
+            limited: room < i64::from(sent.mss),
+            full: room < AT_ONCE * i64::from(sent.mss),
+        });
         turn
     }
 
@@ -238,9 +262,9 @@ impl SenderView {
         if begins {
             self.trains.0 += 1;
             self.train = 0;
-        } else if let Some((then, ..)) = self.last_send {
+        } else if let Some(last) = self.last_send {
             self.train_gaps.0 += 1;
-            self.train_gaps.1 += (sent.now - then).0.max(0);
+            self.train_gaps.1 += (sent.now - last.at).0.max(0);
         }
         self.train += 1;
         self.trains.1 += 1;

@@ -248,6 +248,7 @@ impl TransferRow {
         self.outstanding_mean = view.outstanding.mean();
         self.outstanding_max = Some(view.outstanding_most() as f64);
         self.rwnd_limited = Some(share(view.window_limited as f64));
+        self.window_full = Some(share(view.window_full as f64));
         self.large = self.packet_period.map(|t| view.spacing.above(t).0);
         let Some(base) = self.rtt_base else { return };
         let long_pauses = view.spacing.above(base);
@@ -331,6 +332,9 @@ impl TransferRow {
         self.account = Some(account);
         self.needless = transfer.needless;
         self.ack_silences = (transfer.ack_silences.count, Span(transfer.ack_silences.time));
+        transfer.acks_held.on_end();
+        self.acks_held = (transfer.acks_held.count, Span(transfer.acks_held.time));
+        self.data_held = transfer.acks_held.data;
         self.exchanges = transfer.exchanges.all().to_vec();
         self.exchanges_more = transfer.exchanges.more;
     }

@@ -1,17 +1,17 @@
 //! The sender's view from a capture that is not beside it: acknowledgements arrive late, and the
 //! sender's clock ticks.
 
-use trustbed_analyze::{Category, Elsewhere, SenderClock, Sent};
+use trustbed_analyze::{Category, Elsewhere, HostClock, Sent};
 use trustbed_units::{Ns, Span};
 
 const MS: i64 = 1_000_000;
 
 fn clock(tick: i64, spoiled: i64, packets: i64) -> Option<f64> {
-    let mut clock = SenderClock::default();
+    let mut clock = HostClock::default();
     for n in 0..packets {
         let sent = n * 3 * MS;
         let tsval = u32::try_from(sent / tick).unwrap_or(0).wrapping_add(u32::MAX - 3);
-        clock.on_data(tsval, Ns(sent + n % 2 * spoiled));
+        clock.on_packet(tsval, Ns(sent + n % 2 * spoiled));
     }
     clock.tick()
 }
@@ -98,4 +98,26 @@ fn nothing_crosses_a_step_of_the_clock() {
     far.on_ack(Ns(MS), 1000, 10_000, false);
     far.on_clock_step();
     assert_eq!(far.on_data(&sent(5 * MS, 2000), Span(0), false), None);
+}
+
+#[test]
+fn a_queue_that_grew_at_first_does_not_stay_in_the_lag() {
+    // Sent every 3 ms with a tick of 1 ms; a queue grows for 300 ms, so that the tick looks like
+    // 2 ms, stands for a while, and drains.
+    let mut clock = HostClock::default();
+    let mut lags = Vec::new();
+    for n in 0..2000_i64 {
+        let sent = n * 3 * MS;
+        let queue = match n {
+            0..=100 => sent * 9 / 10,
+            101..=400 => 270 * MS,
+            _ => 0,
+        };
+        let (tsval, now) = (u32::try_from(sent / MS).unwrap_or(0), Ns(sent + queue));
+        lags.push((n, clock.lag(tsval, now), queue));
+        clock.on_packet(tsval, now);
+    }
+    for (n, lag, queue) in lags.into_iter().filter(|&(n, ..)| n > 350) {
+        assert!((lag - queue).abs() <= 2 * MS, "packet {n}: {lag} for a queue of {queue}");
+    }
 }

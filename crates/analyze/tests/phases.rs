@@ -169,20 +169,18 @@ fn unanswered_retransmissions_are_an_outage() {
     assert_eq!(account.times[State::IdleSender.index()], 0);
 }
 
-#[test]
-fn a_rate_that_falls_once_is_found() {
+/// 4,000 segments, of which so many queue at once and come back at the link's pace.
+fn paced_by(at_once: i64, each: impl Fn(i64) -> i64) -> Paced {
     let mut paced = Paced::new(1_000_000);
     let mut sent = 0;
-    for round in 0..400 {
-        // Ten segments queue at once and come back at the link's pace: 1 ms, then 2 ms each.
-        let each = if round < 200 { MS } else { 2 * MS };
-        for _ in 0..10 {
+    for round in 0..4000 / at_once {
+        for _ in 0..at_once {
             paced.sends(1000);
         }
         let began = paced.now;
-        for segment in 1..=10 {
+        for segment in 1..=at_once {
             sent += 1000;
-            paced.now = began + RTT + segment * each;
+            paced.now = began + RTT + segment * each(round);
             paced.budget.on_arrival(
                 &Arrival {
                     at: paced.now,
@@ -190,19 +188,31 @@ fn a_rate_that_falls_once_is_found() {
                     window: 1_000_000,
                     data: false,
                     marked: false,
-                    delay: Some(RTT + segment * each),
+                    delay: Some(RTT + segment * each(round)),
                     sent: Some(began),
                 },
                 MSS,
             );
         }
     }
-    let change = paced.account().change;
-    let change = change.as_ref();
-    assert_eq!(change.map(|change| change.count), Some(1));
-    assert!(change.is_some_and(|change| (change.before / 1e6 - 1.0).abs() < 0.05
-        && (change.after / 0.5e6 - 1.0).abs() < 0.05
-        && change.left < 0.05));
+    paced
+}
+
+#[test]
+fn a_rate_that_falls_once_is_found_with_one_change() {
+    // With many at once all rates before it are equal, and so are all behind it.
+    for (at_once, at) in [(10, 20), (10, 200), (10, 360), (200, 3), (200, 10), (200, 18)] {
+        let paced = paced_by(at_once, |round| if round < at { MS } else { 2 * MS });
+        let change = paced.account().change;
+        let change = change.as_ref();
+        assert_eq!(change.map(|change| change.count), Some(1), "at {at}");
+        assert!(
+            change.is_some_and(|change| (change.before / 1e6 - 1.0).abs() < 0.05
+                && (change.after / 0.5e6 - 1.0).abs() < 0.05
+                && change.left < 0.05),
+            "at {at}: {change:?}"
+        );
+    }
 }
 
 proptest! {

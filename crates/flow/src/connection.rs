@@ -506,6 +506,7 @@ fn ack_event(
         rtt_timestamp: answered,
         opening: packet.flags.any(TcpFlags::SYN),
         data: packet.payload > 0,
+        tsval: packet.bits.any(Bits::TIMESTAMP).then_some(packet.tsval),
         tsecr: packet.bits.any(Bits::TIMESTAMP).then_some(packet.tsecr),
         marked: packet.flags.any(TcpFlags::ECE) && !packet.flags.any(TcpFlags::SYN),
     }

@@ -9,6 +9,8 @@ const SIDE: usize = 5;
 const LEVELS: usize = 4;
 /// One level more is taken as long as it leaves at most this share of the variance.
 const BETTER: f64 = 0.4;
+/// What leaves no more than this share needs no further level: of equal rates only rounding is left.
+const ENOUGH: f64 = 0.02;
 
 /// Rates over time.
 #[derive(Debug, Clone, Default)]
@@ -86,7 +88,10 @@ impl Changes {
             }
         }
         let mut level = 1;
-        while level + 1 < LEVELS && costs[level + 1][count].0 <= BETTER * costs[level][count].0 {
+        while level + 1 < LEVELS
+            && costs[level][count].0 > ENOUGH * whole
+            && costs[level + 1][count].0 <= BETTER * costs[level][count].0
+        {
             level += 1;
         }
         let left = costs[level][count].0;

@@ -14,9 +14,9 @@ use crate::samples::{RttKind, RttRow, Samples, TransferId};
 use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
-    AckSilences, Answers, Arrival, At, Bucket, Budget, Delivery, Departure, Distribution,
-    Elsewhere, Exchanges, Options, Outstanding, Passing, Policing, Profile, Recent, RoundTrips,
-    Rto, SenderClock, SenderView, Sending, Sent, Step,
+    AckSilences, AcksHeld, Answers, Arrival, At, Bucket, Budget, Delivery, Departure, Distribution,
+    Elsewhere, Exchanges, HostClock, Options, Outstanding, Passing, Policing, Profile, Recent,
+    RoundTrips, Rto, SenderView, Sending, Sent, Step,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -70,12 +70,13 @@ pub struct Transfer {
     /// and all of them.
     pub(crate) needless: (u32, u32),
     pub(crate) ack_silences: AckSilences,
+    pub(crate) acks_held: AcksHeld,
     /// Times to the sender and back of late.
     recent: Recent,
     /// How long the last data had been under way to the capture beyond the least.
     lag: i64,
     pub(crate) profile: Profile,
-    pub(crate) clock: SenderClock,
+    pub(crate) clock: HostClock,
     pub(crate) far: Option<Box<Elsewhere>>,
     /// Holes filled by what had been sent before the data behind them: overtaken, not lost.
     pub(crate) overtaken: u32,
@@ -132,10 +133,11 @@ impl Transfer {
             repaired: None,
             needless: (0, 0),
             ack_silences: AckSilences::default(),
+            acks_held: AcksHeld::default(),
             recent: Recent::default(),
             lag: 0,
             profile: Profile::default(),
-            clock: SenderClock::default(),
+            clock: HostClock::default(),
             far: None,
             overtaken: 0,
             echo: Distribution::default(),
@@ -243,7 +245,7 @@ impl Transfer {
             let pending = outstanding_before || self.last_length >= mss;
             self.silences.on_new(now, pending, outstanding_before);
             self.last_new = now;
-            self.note_new(segment);
+            self.note_new(segment, mss);
         }
         self.note_exchange(sight, segment);
         self.exchanges.on_data(since(self.start, segment.now), segment);
@@ -276,9 +278,10 @@ impl Transfer {
         self.budget.on_departure(&departure);
         if self.watches_far(sight) {
             self.on_data_far(sight, sent, segment, (in_recovery, departure));
+            self.note_lag(segment);
         }
         if let Some(tsval) = segment.tsval {
-            self.clock.on_data(tsval, now);
+            self.clock.on_packet(tsval, now);
             self.profile.on_timestamp(since(self.start, now), tsval);
         }
         self.last_data = now;
@@ -293,6 +296,7 @@ impl Transfer {
     #[inline]
     fn departure(&mut self, sight: &Sight<'_>, segment: &Segment) -> Departure {
         self.lag = segment.tsval.map_or(0, |tsval| self.clock.lag(tsval, segment.now));
+        self.acks_held.on_data(self.lag);
         let sending = match (segment.class, segment.cause) {
             (Class::Retransmission, Cause::Spurious) if segment.end() <= sight.stream.una => {
                 Sending::Needless
@@ -319,25 +323,32 @@ impl Transfer {
     }
 
     /// What came for the first time was new, or had been lost before it came here.
-    fn note_new(&mut self, segment: &Segment) {
+    fn note_new(&mut self, segment: &Segment, mss: u32) {
         let offset = segment.start - self.start_offset;
+        let at = since(self.start, segment.now);
         match (segment.class, segment.cause) {
             (Class::Fill, Cause::LostUpstream)
                 if segment.tsval.is_some_and(|tsval| self.clock.is_older(tsval)) =>
             {
                 self.overtaken += 1;
+                self.policing.on_overtaken(segment.start);
             }
             (Class::Fill, Cause::LostUpstream) => {
                 let before = self.bucket.on_fill(offset, segment.length);
                 self.answers.on_loss_upstream(before);
             }
             (Class::Fill, _) => {}
-            _ => self.bucket.on_new(
-                since(self.start, segment.now),
-                offset,
-                segment.length,
-                self.answers.last_echo(),
-            ),
+            _ => {
+                let echo = self.answers.last_echo();
+                let passed_over = self.bucket.on_new(at, offset, segment.length, echo);
+                if self.far.is_some()
+                    && let Some(from) = passed_over
+                {
+                    let within = Span(self.echo.min().unwrap_or(0) + self.rtt.min().unwrap_or(0));
+                    let passed_over = from + self.start_offset..segment.start;
+                    self.policing.on_gap(at, passed_over, mss, within);
+                }
+            }
         }
     }
 
@@ -362,13 +373,25 @@ impl Transfer {
             self.policing.on_loss(segment.start, &sight.stream.records, |then| since(first, then));
         }
         let (at, peer) = (since(first, segment.now), sight.peer.snd_max);
-        let rtt = &mut self.rtt;
-        self.policing.on_data(at, segment, peer, || round_trips(rtt));
+        let (rtt, there) = (&mut self.rtt, self.far.as_ref().and_then(|_| self.echo.min()));
+        self.policing.on_data(at, segment, peer, || round_trips(rtt, there));
+    }
+
+    /// How late the data came at most, for what was lost before the capture.
+    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]
+    fn note_lag(&mut self, segment: &Segment) {
+        if segment.tsval.is_some()
+            && self.clock.is_settled()
+            && let Some(tick) = self.clock.fine_tick()
+        {
+            self.policing.on_lag(Span(self.lag + tick as i64));
+        }
     }
 
     /// What the losses show of a policer.
     pub(crate) fn policed(&mut self) -> Option<crate::Policed> {
-        self.policing.result(round_trips(&mut self.rtt))
+        let there = self.far.as_ref().and_then(|_| self.echo.min());
+        self.policing.result(round_trips(&mut self.rtt, there))
     }
 
     /// Counts wire segments (a super-packet is several) and, where the MSS is not known, sizes.
@@ -471,6 +494,9 @@ impl Transfer {
         self.on_rtt(ack, rows);
         if ack.opening {
             return;
+        }
+        if let Some(tsval) = ack.tsval {
+            self.acks_held.on_ack(ack.now, tsval);
         }
         let in_recovery = self.losses.in_recovery(stream.una);
         let outstanding =
@@ -603,13 +629,19 @@ impl Transfer {
         self.policing.on_clock_step();
         self.budget.on_clock_step();
         self.ack_silences.on_clock_step();
+        self.acks_held.on_clock_step();
         self.profile.on_clock_step();
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a round trip")]
-fn round_trips(rtt: &mut Distribution) -> Option<RoundTrips> {
-    Some(RoundTrips { base: rtt.min()? as f64, median: rtt.quantile(0.5)? })
+fn round_trips(rtt: &mut Distribution, there: Option<i64>) -> Option<RoundTrips> {
+    // Beside the receiver an answer may take no time at all, so that there is no sample.
+    let beside = there.map(|_| 0);
+    let onward = rtt.min().or(beside)? as f64;
+    let median = rtt.quantile(0.5).or(there.map(|_| 0.0))?;
+    let there = there.unwrap_or(0) as f64;
+    Some(RoundTrips { base: onward + there, median: median + there, onward })
 }
 
 fn bump(counter: &mut u32) -> bool {

@@ -57,6 +57,8 @@ pub struct Ack {
     pub opening: bool,
     /// It carried data of the receiver's own.
     pub data: bool,
+    /// Its own timestamp.
+    pub tsval: Option<u32>,
     /// Timestamp that it echoes.
     pub tsecr: Option<u32>,
     /// It echoed a congestion mark (ECN, RFC 3168).

@@ -139,6 +139,21 @@ fn clues() -> Vec<Column<Row>> {
         Column::integer("ack_silences_ns", "nanoseconds", "time in these silences", |r| {
             r.account.as_ref().map(|_| r.ack_silences.1.0)
         }),
+        Column::count(
+            "acks_held",
+            "count",
+            "times packets of the receiver came together that it had sent 5 ms or more apart",
+            |r| r.account.as_ref().map(|_| r.acks_held.0.into()),
+        ),
+        Column::integer("acks_held_ns", "nanoseconds", "by how much, in sum", |r| {
+            r.account.as_ref().map(|_| r.acks_held.1.0)
+        }),
+        Column::count(
+            "data_held",
+            "count",
+            "data packets that passed the capture 4 ms or more later than the sender's clock says",
+            |r| r.account.as_ref().map(|_| r.data_held.into()),
+        ),
         Column::count("idle_periods", "count", "silences of the sender", |r| {
             Some(r.account.as_ref()?.idle.0.into())
         }),

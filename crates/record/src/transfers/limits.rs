@@ -180,6 +180,12 @@ pub(super) fn limits() -> Vec<Column<Row>> {
             |r| r.rwnd_limited,
         ),
         Column::float(
+            "window_full",
+            "ratio",
+            "share of D with less than two segments of room in the receiver's window after a send",
+            |r| r.window_full,
+        ),
+        Column::float(
             "app_limited_fraction",
             "ratio",
             "share of D idle for at least R₀ after a short segment with nothing in flight (T-RAT)",

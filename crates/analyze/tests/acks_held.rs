@@ -1,0 +1,71 @@
+//! Packets of the receiver that came together although it had sent them apart.
+
+use trustbed_analyze::AcksHeld;
+use trustbed_units::Ns;
+
+const MILLI: i64 = 1_000_000;
+
+/// Acknowledgements at (arrival, stamp), both in milliseconds, 10 µs apart where arrivals are equal.
+fn held(arrivals: impl IntoIterator<Item = (i64, u32)>) -> AcksHeld {
+    let mut acks = AcksHeld::default();
+    let mut last = (i64::MIN, 0);
+    for (arrival, stamp) in arrivals {
+        last = if arrival == last.0 { (arrival, last.1 + 1) } else { (arrival, 0) };
+        acks.on_ack(Ns(arrival * MILLI + last.1 * 10_000), stamp);
+    }
+    acks.on_end();
+    acks
+}
+
+/// One every 5 ms for a second, as it was sent; what is sent while `stopped` comes at its end.
+fn stopped(tick: u32, stopped: impl Fn(i64) -> Option<i64>) -> AcksHeld {
+    held((0..200_u32).map(|n| {
+        let sent = i64::from(n * 5);
+        (stopped(sent).unwrap_or(sent), n * 5 / tick)
+    }))
+}
+
+#[test]
+fn what_comes_as_it_was_sent_is_not_held() {
+    let acks = stopped(1, |_| None);
+    assert_eq!((acks.count, acks.time), (0, 0));
+}
+
+#[test]
+fn what_was_sent_apart_and_comes_together_was_held() {
+    // 35 of every 50 ms: sent at 0, 5, … 30 of them, they come at 35.
+    let acks = stopped(1, |sent| (sent >= 200 && sent % 50 < 35).then(|| sent / 50 * 50 + 35));
+    assert_eq!(acks.count, 16);
+    // 35 ms apart with the one that came in time, less a tick and what passed while they came.
+    assert!((33..=35).contains(&(acks.time / MILLI / 16)), "{}", acks.time);
+}
+
+#[test]
+fn a_coarse_tick_shows_nothing_and_a_burst_is_none() {
+    let acks = stopped(10, |sent| (sent >= 200 && sent % 50 < 35).then(|| sent / 50 * 50 + 35));
+    assert_eq!(acks.count, 0);
+    // Sent together after a pause, as a receiver does that ran late itself.
+    let acks = held((0..100_u32).map(|n| (i64::from(n / 10 * 50), n / 10 * 50)));
+    assert_eq!(acks.count, 0);
+}
+
+#[test]
+fn nothing_is_held_longer_than_since_the_packet_before() {
+    // A clock that jumps between two packets of one instant.
+    let acks = held((0..200_u32).map(|n| (i64::from(n / 2 * 10), n / 2 * 10 + n % 2 * 50)));
+    assert!(acks.time <= 100 * 10 * MILLI, "{}", acks.time);
+}
+
+#[test]
+fn late_data_are_counted_and_a_step_of_the_clock_forgets() {
+    let mut acks = AcksHeld::default();
+    for lag in [0, 3 * MILLI, 4 * MILLI, 90 * MILLI] {
+        acks.on_data(lag);
+    }
+    assert_eq!(acks.data, 2);
+    acks.on_ack(Ns(0), 0);
+    acks.on_clock_step();
+    acks.on_ack(Ns(10_000), 900);
+    acks.on_end();
+    assert_eq!(acks.count, 0);
+}
