@@ -1,59 +1,100 @@
 """Whether the capture's shares of time agree with those that the sending kernel counted.
 
 Linux counts per connection how long data was outstanding or queued, and how much of that time the
-receive window or the send buffer held it up (``tcp_info``). The capture estimates the same from
-packets. Compared are: idle time (1 − busy / duration) with ``app_limited_fraction``, and time
-limited by the window (of busy time) with ``rwnd_limited``. Limits by the send buffer do not show
-in the capture; reported is how often the kernel saw them. Pure.
+receive window or the send buffer held it up (``tcp_info``). The capture finds the same in packets
+(phases.md, section 6). Compared over the whole transfer are: time with something to send, which is
+all but handshake, waits for the peer, time to answer and an idle application, with the kernel's
+busy time; and the time with a full window with the time that the kernel calls limited by window or
+send buffer, since a bulk sender waits for whichever it notices first. Pure.
+
+Three differences are explained: BBR paces, and while it does the kernel waits for its timer, not
+for the window; a guest hears of an acknowledgement later than a capture outside it; a process that
+was stopped has nothing queued while the window stays as it was.
 
 Bias: the kernel calls a window a limit only when a segment waits for it, and looks when it sends;
-the capture allows a margin of one segment.
+the capture allows a margin of two segments, the least that Linux sends at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-NEAR = 0.1
+NEAR = 0.05
 HALF = 0.5
+_NOTHING_TO_SEND = ("handshake", "peer", "think", "idle_application")
+_PACED = frozenset({"bbr"})
+
+BUSY, FULL = "something to send", "limited by window or send buffer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A share of one transfer's time, by its capture and by its kernel."""
+
+    what: str
+    capture: float
+    kernel: float
+    explanation: str | None
+    """Why the two may differ, if there is a reason."""
+
+    @property
+    def is_near(self) -> bool:
+        """Whether they agree."""
+        return abs(self.capture - self.kernel) <= NEAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Two shares of time of the same transfers, compared."""
+    """Two shares of time of the same transfers, compared.
+
+    ``explained``: how many of those that are not near have a reason.
+    """
 
     what: str
     transfers: int
     median_difference: float | None
     near: int
-    same_side: int
-    """Transfers for which both shares, or neither, are at least one half."""
+    explained: int
+
+
+def pairs(stored: Mapping[str, Any]) -> Iterator[Pair]:
+    """What can be compared of a transfer: nothing where either side is unknown."""
+    row = ((stored.get("captures") or {}).get("sender") or {}).get("row") or {}
+    counters = stored.get("kernel") or {}
+    busy, duration = counters.get("busy_ns"), row.get("duration_ns")
+    if not busy or not duration:
+        return
+    explanation = _explanation(stored)
+    if row.get("share_path") is not None:
+        idle = sum(row.get(f"share_{state}") or 0.0 for state in _NOTHING_TO_SEND)
+        yield Pair(
+            what=BUSY,
+            capture=1.0 - idle,
+            kernel=min(1.0, busy / duration),
+            explanation=explanation,
+        )
+    limited = [
+        counters[name]
+        for name in ("receive_window_limited_ns", "send_buffer_limited_ns")
+        if counters.get(name) is not None
+    ]
+    if row.get("window_full") is not None and limited:
+        yield Pair(
+            what=FULL,
+            capture=row["window_full"],
+            kernel=min(1.0, sum(limited) / duration),
+            explanation=explanation,
+        )
 
 
 def agreements(transfers: Iterable[Mapping[str, Any]]) -> tuple[Agreement, ...]:
     """Over transfers that were made and whose sender's capture and kernel are known."""
-    idle, window = [], []
-    for stored in transfers:
-        row = ((stored.get("captures") or {}).get("sender") or {}).get("row")
-        counters = stored.get("kernel") or {}
-        busy, duration = counters.get("busy_ns"), (row or {}).get("duration_ns")
-        if row is None or not busy or not duration:
-            continue
-        if row.get("app_limited_fraction") is not None:
-            idle.append((row["app_limited_fraction"], min(1.0, max(0.0, 1 - busy / duration))))
-        if (
-            row.get("rwnd_limited") is not None
-            and counters.get("receive_window_limited_ns") is not None
-        ):
-            window.append(
-                (row["rwnd_limited"], min(1.0, counters["receive_window_limited_ns"] / busy))
-            )
-    return (
-        _agreement("idle: nothing to send", idle),
-        _agreement("limited by the receiver's window", window),
+    found = [pair for stored in transfers for pair in pairs(stored)]
+    return tuple(
+        _agreement(what, [pair for pair in found if pair.what == what]) for what in (BUSY, FULL)
     )
 
 
@@ -68,12 +109,22 @@ def buffer_limited(transfers: Iterable[Mapping[str, Any]]) -> int:
     return sum(share >= HALF for share in shares)
 
 
-def _agreement(what: str, pairs: Sequence[tuple[float, float]]) -> Agreement:
-    distances = [abs(ours - theirs) for ours, theirs in pairs]
+def _explanation(stored: Mapping[str, Any]) -> str | None:
+    network = stored.get("network") or {}
+    if network.get("congestion_control") in _PACED:
+        return "paced"
+    if network.get("guest") is not None:
+        return "guest"
+    return "stopped" if stored.get("faults") else None
+
+
+def _agreement(what: str, compared: list[Pair]) -> Agreement:
+    differences = [pair.capture - pair.kernel for pair in compared]
+    apart = [pair for pair in compared if not pair.is_near]
     return Agreement(
         what=what,
-        transfers=len(pairs),
-        median_difference=median(ours - theirs for ours, theirs in pairs) if pairs else None,
-        near=sum(distance <= NEAR for distance in distances),
-        same_side=sum((ours >= HALF) == (theirs >= HALF) for ours, theirs in pairs),
+        transfers=len(compared),
+        median_difference=median(differences) if differences else None,
+        near=len(compared) - len(apart),
+        explained=sum(pair.explanation is not None for pair in apart),
     )

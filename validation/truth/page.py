@@ -390,11 +390,17 @@ def _shown(result: Result, views: Sequence[View]) -> str:
 
 def _kernel(result: Result) -> str:
     rows: list[tuple[object, ...]] = [
-        ("share of time", "transfers", "median difference", "within 0.1", "same side of one half")
+        (
+            "share of time",
+            "transfers",
+            "median difference",
+            "within 0.05",
+            "not within, but BBR, a guest or a stopped process",
+        )
     ]
     for each in result.agreements(REPORTED):
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
-        rows.append((each.what, each.transfers, middle, each.near, each.same_side))
+        rows.append((each.what, each.transfers, middle, each.near, each.explained))
     limited = (
         f"Limited by the send buffer for half of the busy time, according to the kernel: "
         f"{result.buffer_limited(REPORTED)} transfers.\n"

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from validation.truth import kernel as kernel_side
 from validation.truth.result import VIEWS, Result, View
 
 Specification = dict[str, Any]
@@ -297,27 +298,11 @@ def doses(result: Result, half: str) -> Specification:
 
 def kernel(result: Result, half: str) -> Specification:
     """Shares of time by the capture against those by the sending kernel."""
-    rows = []
-    for one in result.chosen(half):
-        row = (one.stored["captures"].get("sender") or {}).get("row") or {}
-        counters = one.stored.get("kernel") or {}
-        busy, duration = counters.get("busy_ns"), row.get("duration_ns")
-        if not busy or not duration:
-            continue
-        window = counters.get("receive_window_limited_ns")
-        if row.get("rwnd_limited") is not None and window is not None:
-            rows.append(
-                {
-                    "what": "limited by the receiver's window",
-                    "kernel": min(1.0, window / busy),
-                    "capture": row["rwnd_limited"],
-                }
-            )
-        if row.get("app_limited_fraction") is not None:
-            idle = min(1.0, max(0.0, 1 - busy / duration))
-            rows.append(
-                {"what": "nothing to send", "kernel": idle, "capture": row["app_limited_fraction"]}
-            )
+    rows = [
+        {"what": pair.what, "kernel": pair.kernel, "capture": pair.capture}
+        for one in result.chosen(half)
+        for pair in kernel_side.pairs(one.stored)
+    ]
     encoding = {
         "x": {
             "field": "kernel",

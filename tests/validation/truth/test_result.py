@@ -201,21 +201,36 @@ def test_the_kernels_account_is_that_of_the_largest_transfer() -> None:
 
 
 def test_shares_of_time_are_compared_where_both_sides_know_them() -> None:
-    def one(capture: float | None, window: int, buffer: int = 0) -> dict[str, Any]:
-        row = {"duration_ns": 100, "app_limited_fraction": capture, "rwnd_limited": capture}
+    def one(share: float | None, window: int, buffer: int = 0, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+        row = {
+            "duration_ns": 100,
+            "share_path": 0.5,
+            "share_idle_application": share,
+            "window_full": share,
+        }
         account = {
             "busy_ns": 80,
             "receive_window_limited_ns": window,
             "send_buffer_limited_ns": buffer,
         }
-        return {"captures": {"sender": {"row": row}}, "kernel": account}
+        return {"captures": {"sender": {"row": row}}, "kernel": account, **more}
 
-    idle, window = agreements(
-        [one(0.25, 20), one(0.9, 72), one(None, 10), {"captures": {}, "kernel": None}]
+    paced = {"network": {"congestion_control": "bbr"}}
+    guest = {"network": {"congestion_control": "cubic", "guest": "e1000"}}
+    busy, full = agreements(
+        [
+            one(0.24, 20),
+            one(0.9, 72, 18, **paced),
+            one(0.9, 72, 10, **guest),
+            one(None, 10),
+            {"captures": {}, "kernel": None},
+        ]
     )
-    assert (idle.transfers, idle.near, idle.same_side) == (2, 1, 1)
-    assert idle.median_difference == pytest.approx((0.05 + 0.7) / 2)
-    assert (window.transfers, window.near, window.same_side) == (2, 2, 2)
+    assert (busy.transfers, busy.near, busy.explained) == (4, 1, 2)
+    assert busy.median_difference == pytest.approx((-0.04 - 0.7) / 2)
+    assert (full.transfers, full.near, full.explained) == (3, 2, 1)
+    assert agreements([one(0.9, 20, faults=[{}])])[1].explained == 1
+    assert agreements([one(0.9, 20, faults=[])])[1].explained == 0
     assert buffer_limited([one(0.1, 0, 40), one(0.1, 0, 39), {"kernel": None}]) == 1
 
 
