@@ -141,8 +141,20 @@ READ_TWICE: dict[str, tuple[dict[str, Any], str]] = {
             "pauses_estimated": True,
             "answer_seconds": 0.01,
             "answer_least_seconds": 0.001,
+            "departure_steadiness": 0.1,
         },
         "sender_application_limited",
+    ),
+    "sender_never_filled_it": ({"path": 0.0, "growing": 0.9}, "host_scheduling"),
+    "machine_released_bursts": (
+        {
+            "path": 0.9,
+            "answer_least_seconds": 0.0001,
+            "queue_seconds": 0.4,
+            "departure_lag_seconds": 0.3,
+            "departure_steadiness": 0.04,
+        },
+        "sender_rate_limited",
     ),
     "receiver_fell_silent": (
         {"path": 0.0, "ack_silences": 9, "ack_silences_seconds": 5.0},
@@ -160,7 +172,7 @@ READ_TWICE: dict[str, tuple[dict[str, Any], str]] = {
         "bandwidth_limited",
     ),
     "losses_away_from_queue": (
-        {"path": 0.0, "recovery": 0.5, "loss_delay_rank": 0.5},
+        {"path": 0.0, "recovery": 0.5, "loss_delay_rank": 0.5, "loss": 0.001},
         "network_congestion",
     ),
 }
@@ -194,6 +206,13 @@ def test_what_shows_in_the_shape_has_another_reading(cause: str, healthy: Eviden
     assert alternative.cause == other
     assert alternative.hint
     assert alternative.settled_by
+
+
+def test_a_silence_among_losses_may_be_one_of_them(healthy: Evidence) -> None:
+    silent = replace(healthy, path=0.0, no_answer=0.5, loss=0.02, loss_events=5)
+    assert [other.cause for other in others(silent)] == ["network_loss"]
+    assert [other.cause for other in others(silent, loss_events=4)] == ["host_stall"]
+    assert [other.cause for other in others(silent, loss=0.001)] == ["host_stall"]
 
 
 def test_the_kernels_send_buffer_counter_is_beyond_doubt(healthy: Evidence) -> None:

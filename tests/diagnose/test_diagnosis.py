@@ -114,6 +114,7 @@ SHOWN: dict[Cause, dict[str, Any]] = {
     "network_loss": {
         "recovery": 0.9,
         "loss_delay_rank": 0.4,
+        "loss": 0.001,
         "sending_rate_bytes_per_second": 1e6,
         "path_rate_bytes_per_second": 3e6,
     },
@@ -154,7 +155,11 @@ SHOWN: dict[Cause, dict[str, Any]] = {
         "floor_flight_ratio": 0.9,
     },
     "receiver_stalled": {"ack_silences": 9, "ack_silences_seconds": 5.0},
-    "acknowledgements_delayed": {"ack_silences": 400, "ack_silences_seconds": 9.6},
+    "acknowledgements_delayed": {
+        "ack_silences": 400,
+        "ack_silences_seconds": 9.6,
+        "data_segments": 1600,
+    },
     "sender_rate_limited": {
         "path": 0.9,
         "answer_least_seconds": 0.0001,

@@ -72,7 +72,12 @@ SENSIBLE = st.builds(
         "floor_flight_ratio": st.none() | st.floats(0.1, 10),
         "duration_seconds": st.none() | st.floats(0.1, 1000),
         **dict.fromkeys(
-            ("unanswered_seconds", "interrupted_seconds", "ack_silences_seconds"),
+            (
+                "unanswered_seconds",
+                "interrupted_seconds",
+                "ack_silences_seconds",
+                "acks_held_seconds",
+            ),
             st.none() | st.floats(0, 1000),
         ),
         **dict.fromkeys(
@@ -168,6 +173,9 @@ SILENT = SENSIBLE.map(
         stall_gaps_seconds=(),
         queued_before_loss=None,
         path=0.1,
+        recovery=0.0,
+        timeout=0.0,
+        below_path=0.0,
         idle_sender=1.0,
         peer=0.0,
         no_answer=0.0,
@@ -176,6 +184,7 @@ SILENT = SENSIBLE.map(
         receiver_window=0.0,
         send_buffer_limited=None,
         ack_silences_seconds=None,
+        acks_held_seconds=None,
         departure_lag_seconds=None,
         workload="bulk",
     )

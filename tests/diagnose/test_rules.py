@@ -23,7 +23,7 @@ FULL_LINK: dict[str, Any] = {
 }
 POLICED: dict[str, Any] = {
     "loss": 0.02,
-    "queued_before_loss": 3.3,
+    "queued_before_loss": 2.8,
     "loss_burst_rank": 0.7,
     "loss_burst_samples": 20,
 }
@@ -50,7 +50,7 @@ TIME: dict[str, Any] = {
     "window": 0.08,
 }
 """A transfer whose time was cut into states; its window bound what else there is to bind."""
-REPAIRING: dict[str, Any] = {**TIME, "recovery": 0.5}
+REPAIRING: dict[str, Any] = {**TIME, "recovery": 0.5, "loss": 0.001, "loss_events": 4}
 FULL_PATH: dict[str, Any] = {**TIME, "path": 0.6}
 RATE_FELL: dict[str, Any] = {
     **TIME,
@@ -64,9 +64,12 @@ RATE_FELL: dict[str, Any] = {
     "path_rate_change_spread": 0.17,
 }
 
+HELD: dict[str, Any] = {"acks_held": 3, "acks_held_seconds": 0.3, "data_held": 3}
+"""Packets of both directions that waited in the machine that captured them."""
 FILLED: dict[str, Any] = {
     "answer_least_seconds": 0.0009,
     "idle_periods": 100,
+    "departure_steadiness": 0.19,
     "outstanding_max_bytes": 59_000,
 }
 """Many silences of a sender that fills its window in between, seen on its host."""
@@ -83,13 +86,18 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "host_stopped": ({"stall_gaps_seconds": (6.0,)}, {"kernel_reset": True}, "driver_reset"),
     "bursts_were_dropped": (
         {**POLICED, "exchanges_lossy": 5, "exchanges_bucket_empty": 1},
-        {"queued_before_loss": 3.4},
+        {"queued_before_loss": 2.9},
         "window_explains",
     ),
     "nobody_answered": ({**TIME, "no_answer": 0.15}, {"no_answer": 0.14}, "window_bound"),
     "processor_was_taken": (
         {**TIME, "idle_sender": 0.05, "processor_missed": 0.5},
         {"idle_sender": 0.04},
+        "window_bound",
+    ),
+    "machine_held_packets": (
+        {**TIME, **HELD, "answer_least_seconds": 0.0009},
+        {"acks_held_seconds": 0.29},
         "window_bound",
     ),
     "kernel_buffer_was_full": (
@@ -116,8 +124,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "window_bound",
     ),
     "receiver_waited_for_a_timer": (
-        {**TIME, "ack_silences": 3, "ack_silences_seconds": 9.0},
-        {"ack_silences_seconds": 8.9},
+        {**TIME, "ack_silences": 3, "ack_silences_seconds": 1.5, "data_segments": 29},
+        {"data_segments": 30},
         "receiver_fell_silent",
     ),
     "receiver_fell_silent": (
@@ -134,6 +142,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "departure_steadiness": 0.2,
         },
         {"departure_lag_seconds": 0.0049},
+        "path_was_full_of_it",
+    ),
+    "machine_released_bursts": (
+        {
+            **FULL_PATH,
+            "answer_least_seconds": 0.0009,
+            "queue_seconds": 0.04,
+            "departure_lag_seconds": 0.02,
+            "departure_steadiness": 0.19,
+        },
+        {"departure_lag_seconds": 0.019},
         "path_was_full_of_it",
     ),
     "bulk_sender_was_silent": (
@@ -210,14 +229,24 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "rtt_seconds": 0.02,
             "answer_seconds": 0.0045,
             "answer_least_seconds": 0.002,
+            "departure_steadiness": 0.19,
         },
         {"answer_seconds": 0.0043},
         "window_bound",
     ),
     "buffer_bound": ({**TIME, "sender_buffer": 0.6}, {"window": 0.6}, "window_bound"),
-    "start_bound": ({**TIME, "growing": 0.6}, {"window": 0.6}, "window_bound"),
+    "sender_never_filled_it": (
+        {**TIME, "growing": 0.6, "duration_seconds": 1.34},
+        {"duration_seconds": 1.33},
+        "start_bound",
+    ),
+    "start_bound": (
+        {**TIME, "growing": 0.6, "duration_seconds": 1.0},
+        {"window": 0.6},
+        "window_bound",
+    ),
     "losses_bound": (
-        {**TIME, "timeout": 0.09, "loss_delay_rank": 0.5},
+        {**TIME, "timeout": 0.09, "loss_delay_rank": 0.5, "loss": 0.001},
         {"timeout": 0.1},
         "losses_away_from_queue",
     ),
@@ -390,6 +419,7 @@ def test_a_sender_that_fills_its_window_whenever_it_runs_has_more_to_send(
     for doubt in (
         {"pauses_estimated": True},
         {"answer_least_seconds": 0.001},
+        {"departure_steadiness": 0.2},
         {"idle_application": 0.25},
         {"duration_seconds": 10.1},
         {"duration_seconds": 1.0, "idle_periods": 19},
@@ -480,7 +510,20 @@ def test_seen_from_elsewhere_a_full_path_stands_for_the_delay_of_losses(
         path_rate_bytes_per_second=1e6,
     )
     assert rule_of(afar) == "path_was_full_of_it"
-    assert rule_of(replace(afar, path=0.39)) == "losses_away_from_queue"
+    little = replace(afar, path=0.39)
+    assert rule_of(little) == "losses_away_from_queue"
+    assert rule_of(replace(little, path=0.15, loss_queue_packets=1.5)) == "path_was_full_of_it"
+    assert rule_of(replace(little, path=0.14, loss_queue_packets=9)) == "losses_away_from_queue"
+    assert rule_of(replace(little, loss_queue_packets=1.4)) == "losses_away_from_queue"
+
+
+def test_without_a_loss_nothing_is_called_slowed_by_losses(healthy: Evidence) -> None:
+    repairing = replace(healthy, **REPAIRING | {"loss_delay_rank": 0.1, "recovery": 0.09})
+    assert diagnose(replace(repairing, recovery=0.5)).cause == "network_loss"
+    assert diagnose(repairing).cause == "network_loss"
+    for recovery in (0.09, 0.5):
+        vain = replace(repairing, recovery=recovery, loss=0.0)
+        assert diagnose(vain).cause != "network_loss"
 
 
 def test_a_queue_at_home_is_claimed_beside_the_sender_only(healthy: Evidence) -> None:
@@ -496,6 +539,50 @@ def test_a_queue_at_home_is_claimed_beside_the_sender_only(healthy: Evidence) ->
         assert rule_of(replace(at_home, **doubt)) == "path_was_full_of_it"
 
 
+def test_a_machine_that_held_packets_is_reviewed_and_has_one_reading(healthy: Evidence) -> None:
+    held = replace(healthy, **TIME, **HELD)
+    diagnosis = diagnose(held)
+    assert (diagnosis.cause, diagnosis.verdict) == ("host_scheduling", "review")
+    assert diagnosis.alternatives == ()
+    for doubt in (
+        {"pauses_estimated": True},
+        {"acks_held": 2},
+        {"data_held": 2},
+        {"data_held": None},
+        {"duration_seconds": None},
+    ):
+        other: dict[str, Any] = doubt
+        assert rule_of(replace(held, **other)) == "window_bound", doubt
+
+
+def test_a_silence_costs_nothing_while_a_queue_keeps_the_path_full(healthy: Evidence) -> None:
+    full = replace(
+        healthy,
+        **FULL_PATH | {"idle_sender": 0.3},
+        throughput_bytes_per_second=0.9e6,
+        path_rate_bytes_per_second=1e6,
+        answer_least_seconds=0.0009,
+    )
+    assert rule_of(full) == "path_was_full_of_it"
+    for doubt in (
+        {"throughput_bytes_per_second": 0.89e6},
+        {"path_rate_bytes_per_second": None},
+        {"path": 0.29},
+    ):
+        other: dict[str, Any] = doubt
+        assert rule_of(replace(full, **other)) == "sender_was_silent_with_data"
+
+
+def test_from_afar_a_silence_costs_nothing_while_the_path_is_full(healthy: Evidence) -> None:
+    full = replace(healthy, **TIME | {"path": 0.4, "recovery": 0.06, "idle_sender": 0.3})
+    afar = replace(full, pauses_estimated=True)
+    assert rule_of(afar) == "sender_was_silent_with_data"
+    assert rule_of(replace(afar, path=0.41)) == "path_was_full_of_it"
+    assert rule_of(replace(afar, path=0.41, idle_application=0.31)) == "sender_had_nothing_to_send"
+    at_home = replace(full, path=0.41, answer_least_seconds=0.0009)
+    assert rule_of(at_home) == "sender_was_silent_with_data"
+
+
 def test_a_late_half_is_the_senders_where_neither_path_nor_losses_bound(
     healthy: Evidence,
 ) -> None:
@@ -505,6 +592,7 @@ def test_a_late_half_is_the_senders_where_neither_path_nor_losses_bound(
     for doubt, instead in (
         ({"path": 0.6}, "path_was_full_of_it"),
         ({"departure_lag_seconds": 0.0002}, "window_bound"),
+        ({"departure_steadiness": 0.2}, "window_bound"),
         ({"pauses_estimated": False}, "window_bound"),
     ):
         other: dict[str, Any] = doubt

@@ -40,8 +40,8 @@ _SETTLES_QUEUE = (
 _SETTLES_DECLARATION = "what the sender ran: a generator that paces or waits is no bulk workload"
 
 
-SURE = frozenset({"processor_was_taken", "free_sender_was_silent"})
-"""Rules whose host samples leave no other reading."""
+SURE = frozenset({"processor_was_taken", "machine_held_packets", "free_sender_was_silent"})
+"""Rules whose host samples, or packets held in the host, leave no other reading."""
 
 _SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
     {
@@ -75,6 +75,13 @@ _SHAPES: Mapping[Cause, Alternative] = MappingProxyType(
 )
 """Causes that show in a transfer's shape over time: one other reading each."""
 
+_LOSSES_OR_OUTAGE = Alternative(
+    "network_loss",
+    "it lost packets before and after, too, and each lost retransmission doubles the wait for the "
+    "next one",
+    "other traffic of the same path during the silence: behind random losses most of it goes on",
+)
+
 
 _RULES: Mapping[str, Alternative] = MappingProxyType(
     {
@@ -82,6 +89,11 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "sender_application_limited",
             "an application that writes whole segments and pauses leaves the same packets",
             _SETTLES_PAUSES,
+        ),
+        "machine_released_bursts": Alternative(
+            "sender_rate_limited",
+            "a queueing discipline or pacer that sends in bursts leaves the same packets",
+            "the CPU share of the sending host, or its qdisc and its counters",
         ),
         "sender_half_was_late": Alternative(
             "sender_application_limited",
@@ -91,6 +103,11 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
         "long_pauses_remain": Alternative(
             "sender_application_limited",
             "an application that pauses leaves the same packets",
+            _SETTLES_PAUSES,
+        ),
+        "sender_never_filled_it": Alternative(
+            "host_scheduling",
+            "a host that seldom runs sends as little as an application that writes little",
             _SETTLES_PAUSES,
         ),
         "sender_had_nothing_to_send": Alternative(
@@ -148,6 +165,8 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
         return _if_the_application_paused(case)
     if cause == "sender_application_limited":
         return _if_the_machine_stopped(case)
+    if cause == "outage" and _was_lossy(case):
+        return (_LOSSES_OR_OUTAGE,)
     if cause in _SHAPES and not (cause == "send_buffer_limited" and BUFFER_LIMITED.holds(case)):
         return (_SHAPES[cause],)
     if cause == "bandwidth_limited" and "self_queueing" in flags:
@@ -168,6 +187,13 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
     if cause == "network_congestion":
         return _if_loss_came_first(case)
     return ()
+
+
+def _was_lossy(case: Case) -> bool:
+    evidence, thresholds = case.evidence, case.thresholds
+    return at_least(evidence.loss, thresholds.loss_decisive) and at_least(
+        evidence.loss_events, thresholds.loss_events_more
+    )
 
 
 def _if_loss_came_first(case: Case) -> tuple[Alternative, ...]:

@@ -138,6 +138,34 @@ def ack_silence_share(evidence: Evidence) -> float | None:
     return silent / duration if silent is not None and duration else None
 
 
+def segments_per_ack_silence(evidence: Evidence) -> float | None:
+    """How many data segments passed for each silence of the receiver; ``None`` without one."""
+    silences, segments = evidence.ack_silences, evidence.data_segments
+    return segments / silences if silences and segments is not None else None
+
+
+def growing_round_trips(evidence: Evidence) -> float | None:
+    """For how many base round trips the transfer was growing."""
+    share, duration, base = (
+        evidence.growing,
+        evidence.duration_seconds,
+        evidence.rtt_base_seconds,
+    )
+    return share * duration / base if share is not None and duration and base else None
+
+
+def use_of_path(evidence: Evidence) -> float | None:
+    """Rate over the transfer's whole life over the path's own; ``None`` where one is unknown."""
+    rate, path = evidence.throughput_bytes_per_second, evidence.path_rate_bytes_per_second
+    return rate / path if rate and path else None
+
+
+def held_share(evidence: Evidence) -> float | None:
+    """Time by which packets of the receiver came later than apart, over the transfer's."""
+    held, duration = evidence.acks_held_seconds, evidence.duration_seconds
+    return held / duration if held is not None and duration else None
+
+
 def late_half(evidence: Evidence) -> float | None:
     """Away from the sender: by how much of the round trip its half lies above its least.
 

@@ -11,7 +11,13 @@ from collections.abc import Callable
 from trustbed.diagnose import budget
 from trustbed.diagnose.conditions import Case, Condition, at_least, below
 from trustbed.diagnose.shown import inflation_shown
-from trustbed.findings.words import bytes_words, number_words, percent_words, rate_words
+from trustbed.findings.words import (
+    bytes_words,
+    number_words,
+    percent_words,
+    rate_words,
+    seconds_words,
+)
 
 
 def _of(case: Case) -> budget.Budget:
@@ -45,6 +51,26 @@ def _waited_for(name: str) -> Callable[[Case], bool]:
     return holds
 
 
+def _is_at_home(case: Case) -> bool:
+    return case.evidence.pauses_estimated is False and below(
+        case.evidence.answer_least_seconds, case.thresholds.at_home_seconds
+    )
+
+
+def _is_sender_waited_for(case: Case) -> bool:
+    if not _waited_for("sender")(case):
+        return False
+    shares = _of(case)
+    saturated = at_least(budget.use_of_path(case.evidence), case.thresholds.path_saturated)
+    if not case.evidence.pauses_estimated and saturated and shares.path >= shares.sender:
+        return False  # The path was never empty: nothing would have been saved.
+    if _is_at_home(case) or shares.machine <= shares.application + shares.think:
+        return True
+    # From afar a late acknowledgement looks like a late sender, and costs nothing while the path
+    # has packets of the transfer waiting.
+    return shares.machine >= case.thresholds.wait_over_path * (shares.path + shares.loss)
+
+
 def _bound_by(limit: str) -> Callable[[Case], bool]:
     return lambda case: _of(case).limit == limit
 
@@ -67,12 +93,14 @@ def _are_losses_of_queue(case: Case) -> bool:
     rank = evidence.loss_delay_rank
     if rank is None or rank >= thresholds.loss_delay_rank:
         return True
-    if not at_least(budget.utilisation(evidence), thresholds.path_used):
-        return False
+    used = at_least(budget.utilisation(evidence), thresholds.path_used)
     # Behind a loss its delay is that of a later packet: away from the sender a full path counts.
     if evidence.pauses_estimated:
-        return at_least(evidence.path, thresholds.path_seen)
-    return rank >= thresholds.loss_delay_rank_used
+        queued = at_least(evidence.loss_queue_packets, thresholds.queued_of_queue)
+        return (used and at_least(evidence.path, thresholds.path_seen)) or (
+            queued and at_least(evidence.path, thresholds.path_felt)
+        )
+    return used and rank >= thresholds.loss_delay_rank_used
 
 
 def _has_rate_changed(case: Case) -> bool:
@@ -114,14 +142,40 @@ def _is_receiver_silent(case: Case) -> bool:
     ) and at_least(case.evidence.ack_silences, case.thresholds.ack_silences_least)
 
 
-def _is_limited_at_home(case: Case) -> bool:
+def _is_held_both_ways(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     return (
         evidence.pauses_estimated is False
-        and below(evidence.answer_least_seconds, thresholds.at_home_seconds)
-        and at_least(budget.lag_share(evidence), thresholds.lag_share)
-        and at_least(evidence.departure_steadiness, thresholds.departures_steady)
+        and at_least(budget.held_share(evidence), thresholds.held_share)
+        and at_least(evidence.acks_held, thresholds.held_least)
+        and at_least(evidence.data_held, thresholds.held_least)
     )
+
+
+def _is_queued_at_home(case: Case) -> bool:
+    return _is_at_home(case) and at_least(
+        budget.lag_share(case.evidence), case.thresholds.lag_share
+    )
+
+
+def _is_limited_at_home(case: Case) -> bool:
+    return _is_queued_at_home(case) and at_least(
+        case.evidence.departure_steadiness, case.thresholds.departures_steady
+    )
+
+
+def _is_released_in_bursts(case: Case) -> bool:
+    evidence = case.evidence
+    return (
+        _is_queued_at_home(case)
+        and below(evidence.departure_steadiness, case.thresholds.departures_steady)
+        and bool(evidence.rtt_base_seconds)
+        and at_least(evidence.departure_lag_seconds, evidence.rtt_base_seconds)
+    )
+
+
+def _has_lost(case: Case) -> bool:
+    return case.evidence.loss is None or case.evidence.loss > 0.0
 
 
 def _is_processor_missing(case: Case) -> bool:
@@ -136,8 +190,8 @@ def _has_filled(case: Case) -> bool:
     periods, duration = evidence.idle_periods or 0.0, evidence.duration_seconds or math.inf
     most, window = evidence.outstanding_max_bytes, evidence.window_bytes
     return (
-        evidence.pauses_estimated is False
-        and below(evidence.answer_least_seconds, thresholds.at_home_seconds)
+        _is_at_home(case)
+        and below(evidence.departure_steadiness, thresholds.departures_steady)
         and shares.machine > 2 * (shares.application + shares.think)
         and periods >= thresholds.filled_periods
         and periods >= thresholds.filled_per_second * duration
@@ -160,11 +214,18 @@ def _is_machine_cleared(case: Case) -> bool:
     return below(case.evidence.processor_missed, case.thresholds.processor_missed)
 
 
-RECEIVER_ALWAYS_SILENT = Condition(
-    "the receiver was silent with data outstanding for {ack_silence_always:.0%} of the time or "
-    "more: each acknowledgement waited for a timer",
-    lambda c: at_least(budget.ack_silence_share(c.evidence), c.thresholds.ack_silence_always),
-    lambda c: f"{percent_words(budget.ack_silence_share(c.evidence))} of the time",
+RECEIVER_TIMED = Condition(
+    "the receiver was silent with data outstanding for {wait_cost:.0%} of the time or more, "
+    "{ack_silences_least:g} times or more, once for at most {ack_silence_segments:g} segments: "
+    "acknowledgements waited for a timer",
+    lambda c: (
+        _is_receiver_silent(c)
+        and below(budget.segments_per_ack_silence(c.evidence), c.thresholds.ack_silence_segments)
+    ),
+    lambda c: (
+        f"{percent_words(budget.ack_silence_share(c.evidence))} of the time, once for "
+        f"{number_words(budget.segments_per_ack_silence(c.evidence))} segments"
+    ),
 )
 MOSTLY_NEEDLESS = Condition(
     "{needless_recoveries:.0%} or more of three or more fast recoveries, half of all, had nothing "
@@ -191,8 +252,11 @@ PEER_WAITED_FOR = Condition(
     _waits,
 )
 SENDER_WAITED_FOR = Condition(
-    "silences of the sending host, which could have sent, cost most, and {wait_cost:.0%} or more",
-    _waited_for("sender"),
+    "silences of the sending host, which could have sent, cost most, and {wait_cost:.0%} or more, "
+    "and the path was not full for longer while {path_saturated:.0%} of its rate passed; "
+    "not on that host itself (no reaction within {at_home_seconds:g} s), those with data "
+    "outstanding cost {wait_over_path:.0%} or more of what the path and its losses cost",
+    _is_sender_waited_for,
     _waits,
 )
 RECEIVER_WAITED_FOR = Condition(
@@ -216,9 +280,11 @@ SENDER_PAUSED = Condition(
     _waits,
 )
 FILLED_WHENEVER_RAN = Condition(
-    "on the sending host itself: {filled_periods:g} silences or more, {filled_per_second:g} a "
-    "second or more, with data outstanding or after a full segment, and outstanding data reached "
-    "{filled_window:.0%} of the window in between: it had more to send whenever it ran",
+    "on the sending host itself, whose departures are not steady (P10/P90 < "
+    "{departures_steady:g}), as a pacer's are: {filled_periods:g} silences or more, "
+    "{filled_per_second:g} a second or more, with data outstanding or after a full segment, and "
+    "outstanding data reached {filled_window:.0%} of the window in between: it had more to send "
+    "whenever it ran",
     lambda c: _has_filled(c),
     lambda c: (
         f"{round(c.evidence.idle_periods or 0)} silences, at most "
@@ -275,6 +341,17 @@ RECEIVER_SILENT = Condition(
         f"{percent_words(budget.ack_silence_share(c.evidence))} of the time"
     ),
 )
+HELD_BOTH_WAYS = Condition(
+    "on the sending host itself: packets of the receiver, sent apart by its own clock, came "
+    "together {held_least:g} times or more, {held_share:.0%} of the time in sum, and "
+    "{held_least:g} or more of the data passed late by the sender's own clock: the machine in "
+    "between did not run",
+    _is_held_both_ways,
+    lambda c: (
+        f"{round(c.evidence.acks_held or 0)} times, {percent_words(budget.held_share(c.evidence))} "
+        f"of the time, and {round(c.evidence.data_held or 0)} of the data"
+    ),
+)
 RATE_CHANGED = Condition(
     "with the path full for {path_seen:.0%} or more, its rate changed by a factor of "
     "{rate_change:g} or more, up to four levels leave at most {rate_change_left:.0%} of its "
@@ -306,11 +383,25 @@ LIMITED_AT_HOME = Condition(
         f"share of the queue before the capture = {percent_words(budget.lag_share(c.evidence))}"
     ),
 )
+RELEASED_IN_BURSTS = Condition(
+    "on the sending host itself (its reactions come within {at_home_seconds:g} s), "
+    "{lag_share:.0%} or more of the standing queue, and a base RTT or more, lies between the "
+    "sender's stack and the capture, by its own clock, and departures are not steady (P10/P90 < "
+    "{departures_steady:g}): no rate drains it",
+    _is_released_in_bursts,
+    lambda c: (
+        f"share of the queue before the capture = {percent_words(budget.lag_share(c.evidence))}, "
+        f"{seconds_words(c.evidence.departure_lag_seconds)}, P10/P90 = "
+        f"{number_words(c.evidence.departure_steadiness)}"
+    ),
+)
 SENDER_HALF_LATE = Condition(
-    "away from the sender, neither path nor losses bound most of the time, and its half of the "
-    "round trip lies {late_half:.0%} of it or more above its least, without a queue by its clock",
+    "away from the sender, neither path nor losses bound most of the time, departures are not "
+    "steady (P10/P90 < {departures_steady:g}), and its half of the round trip lies "
+    "{late_half:.0%} of it or more above its least, without a queue by its clock",
     lambda c: (
         _of(c).limit in ("window", "start", "buffer")
+        and below(c.evidence.departure_steadiness, c.thresholds.departures_steady)
         and at_least(budget.late_half(c.evidence), c.thresholds.late_half)
     ),
     lambda c: f"late half = {percent_words(budget.late_half(c.evidence))} of the RTT",
@@ -320,6 +411,13 @@ BOUND_BY_BUFFER = Condition(
 )
 BOUND_BY_START = Condition(
     "the transfer was growing for most of the time", _bound_by("start"), _limits
+)
+GREW_TOO_LONG = Condition(
+    "it grew for more than {growing_round_trips:g} base round trips",
+    lambda c: (
+        not below(budget.growing_round_trips(c.evidence) or 0.0, c.thresholds.growing_round_trips)
+    ),
+    lambda c: f"{number_words(budget.growing_round_trips(c.evidence))} round trips",
 )
 BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), _limits)
 LOSSY = Condition(
@@ -331,6 +429,11 @@ MARKED = Condition(
     "congestion marks were echoed, and the path was below its rate after them longer than full",
     lambda c: bool(c.evidence.congestion_marks) and _of(c).loss > _of(c).path,
     lambda c: f"{round(c.evidence.congestion_marks or 0)} marks",
+)
+LOST = Condition(
+    "packets were lost",
+    _has_lost,
+    lambda c: f"loss = {percent_words(c.evidence.loss)}",
 )
 LOSSES_NOT_OF_QUEUE = Condition(
     "losses fell at delays like all others (rank < {loss_delay_rank:g}, and < "

@@ -9,7 +9,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from trustbed.diagnose import budget, shapes
-from trustbed.diagnose.budget_conditions import FILLED_WHENEVER_RAN
+from trustbed.diagnose.budget_conditions import (
+    FILLED_WHENEVER_RAN,
+    HELD_BOTH_WAYS,
+    RELEASED_IN_BURSTS,
+)
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case
 from trustbed.findings.words import (
@@ -144,6 +148,15 @@ def _silent(case: Case) -> str:
         )
     if evidence.cpu_share is not None:
         return f"an always-ready thread obtained {percent_words(evidence.cpu_share)} of a core"
+    if HELD_BOTH_WAYS.holds(case):
+        held = count_words(round(evidence.acks_held or 0.0), "time")
+        return (
+            f"acknowledgements sent apart came together {held}, and "
+            f"{count_words(round(evidence.data_held or 0.0), 'data packet')} passed late by the "
+            f"sender's own clock: the machine in between stalled"
+        )
+    if RELEASED_IN_BURSTS.holds(case):
+        return f"{_at_home(case)}, and no steady rate drains it"
     if FILLED_WHENEVER_RAN.holds(case):
         return (
             f"it was silent {count_words(round(evidence.idle_periods or 0.0), 'time')} and filled "

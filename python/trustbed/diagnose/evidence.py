@@ -356,10 +356,20 @@ class Evidence:
     loss_delay_rank: float | None = _known(
         "share of delays smaller than the one just before a loss"
     )
+    loss_queue_packets: float | None = _known(
+        "median delay above its floor just before losses, at the path's rate", unit="packets"
+    )
     ack_silences: float | None = _known(
         "silences of the receiver after which it acknowledged everything at once", unit="count"
     )
     ack_silences_seconds: float | None = _known("time in them")
+    acks_held: float | None = _known(
+        "times packets of the receiver came together that it had sent apart", unit="count"
+    )
+    acks_held_seconds: float | None = _known("by how much, in sum")
+    data_held: float | None = _known(
+        "data packets that passed the capture later than the sender's clock says", unit="count"
+    )
     idle_periods: float | None = _known("silences of the sender", unit="count")
     congestion_marks: float | None = _known("congestion marks echoed", unit="count")
     unfilled_per_train: float | None = _known(

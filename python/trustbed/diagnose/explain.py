@@ -174,7 +174,7 @@ def _fired(case: Case) -> Iterator[str]:
             continue
         for rule in stage.rules:
             if rule.fires(case):
-                yield f"{rule.name}: {rule.cause}{_because(rule, case)}"
+                yield f"{rule.name}: {rule.cause}{_because(rule, stage, case)}"
                 return
 
 
@@ -186,7 +186,7 @@ def _rules(case: Case) -> Iterator[str]:
         yield _entered(stage, case)
         for rule in stage.rules:
             if rule.fires(case):
-                yield f"  → {rule.name}: {rule.cause}{_because(rule, case)}"
+                yield f"  → {rule.name}: {rule.cause}{_because(rule, stage, case)}"
                 return
             yield f"  – {rule.name} ({rule.cause}): {_failing(rule, case)}"
 
@@ -208,10 +208,13 @@ def _stated(condition: Condition, case: Case) -> str:
     return f"{condition.wording(case.thresholds)} [{condition.shown(case)}]"
 
 
-def _because(rule: Rule, case: Case) -> str:
-    if not rule.conditions:
-        return ", because no rule before it matched"
-    return ", because " + " and ".join(_stated(condition, case) for condition in rule.conditions)
+def _because(rule: Rule, stage: Stage, case: Case) -> str:
+    reasons = [_stated(condition, case) for condition in rule.conditions]
+    if not reasons and stage.entered_when is not None:
+        reasons.append(_stated(stage.entered_when, case))
+    if not rule.conditions and len(stage.rules) > 1:
+        reasons.append("no rule before it matched")
+    return ", because " + " and ".join(reasons)
 
 
 def _failing(rule: Rule, case: Case) -> str:

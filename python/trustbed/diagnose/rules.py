@@ -98,6 +98,7 @@ STAGES: tuple[Stage, ...] = (
                 "host_scheduling",
                 (time.PROCESSOR_SEEN_MISSING, time.SENDER_PAUSED),
             ),
+            Rule("machine_held_packets", "host_scheduling", (time.HELD_BOTH_WAYS,), most=75),
             Rule("kernel_buffer_was_full", "send_buffer_limited", (time.BUFFER_LIMITED,)),
             Rule("peer_was_waited_for", "peer_limited", (time.PEER_WAITED_FOR,)),
             Rule("reader_was_waited_for", "receiver_limited", (time.RECEIVER_WAITED_FOR,)),
@@ -105,10 +106,16 @@ STAGES: tuple[Stage, ...] = (
             Rule(
                 "receiver_waited_for_a_timer",
                 "acknowledgements_delayed",
-                (time.RECEIVER_ALWAYS_SILENT,),
+                (time.RECEIVER_TIMED,),
             ),
             Rule("receiver_fell_silent", "receiver_stalled", (time.RECEIVER_SILENT,), most=75),
             Rule("queue_stood_at_home", "sender_rate_limited", (time.LIMITED_AT_HOME,)),
+            Rule(
+                "machine_released_bursts",
+                "host_scheduling",
+                (time.RELEASED_IN_BURSTS,),
+                most=75,
+            ),
             Rule(
                 "bulk_sender_was_silent",
                 "host_scheduling",
@@ -155,7 +162,7 @@ STAGES: tuple[Stage, ...] = (
             Rule(
                 "losses_away_from_queue",
                 "network_loss",
-                (time.LOSSY, time.LOSSES_NOT_OF_QUEUE),
+                (time.LOSSY, time.LOST, time.LOSSES_NOT_OF_QUEUE),
             ),
             Rule(
                 "path_was_shared",
@@ -170,8 +177,14 @@ STAGES: tuple[Stage, ...] = (
                 most=75,
             ),
             Rule("buffer_bound", "send_buffer_limited", (time.BOUND_BY_BUFFER,)),
+            Rule(
+                "sender_never_filled_it",
+                "sender_application_limited",
+                (time.BOUND_BY_START, time.GREW_TOO_LONG),
+                most=75,
+            ),
             Rule("start_bound", "slow_start", (time.BOUND_BY_START,)),
-            Rule("losses_bound", "network_loss", (time.BOUND_BY_LOSS,)),
+            Rule("losses_bound", "network_loss", (time.BOUND_BY_LOSS, time.LOST)),
             Rule("window_bound", "window_limited", (time.WINDOW_MET,)),
             Rule("long_pauses_remain", "host_scheduling", (on.LONG_PAUSES,), most=75),
             Rule("time_unexplained", "unexplained"),

@@ -36,6 +36,18 @@ class Thresholds(PublishedThresholds):
         "phases.md, section 4; development transfers: 0.21 and more where a wait was made, 0.12 "
         "at most in undisturbed ones",
     )
+    wait_over_path: float = value(
+        0.65,
+        "away from the sender: its silences with data outstanding over what path and losses cost",
+        "development transfers: 0.71 and more for stopped hosts; 0.59 at most where "
+        "acknowledgements queued, once 0.70 behind jitter",
+    )
+    path_saturated: float = value(
+        0.9,
+        "rate over the whole life over the path's, from which no silence cost anything",
+        "development transfers: 0.94 and more where a paced or slow sender kept a queue, 0.75 at "
+        "most where a host that stalled let it drain",
+    )
     lossy_felt: float = value(
         0.1,
         "share of the time repairing losses, or below the path's rate after them, that needs a "
@@ -52,10 +64,23 @@ class Thresholds(PublishedThresholds):
         "silences of the receiver that make a pattern",
         "one or two may be a route or a link that paused",
     )
-    ack_silence_always: float = value(
-        0.9,
-        "share of silences of the receiver from which a timer of its own made them",
-        "development transfers: 0.97 and more for timers, 0.75 at most for stopped receivers",
+    held_share: float = value(
+        0.03,
+        "share of the time by which packets of the receiver were held until they came together",
+        "development transfers: 0.038 and more inside guests that are stopped; 0.018 at most "
+        "elsewhere where the sender's own data were held, too",
+    )
+    held_least: float = value(
+        3.0,
+        "packets of either direction that were held, from which the capturing machine did it",
+        "development transfers: 4 and more inside guests that are stopped, 0 of the sender's own "
+        "where only the path held acknowledgements",
+    )
+    ack_silence_segments: float = value(
+        10.0,
+        "segments per silence of the receiver below which a timer of its own made them",
+        "RFC 1122 allows two; development transfers: 6.3 at most for timers behind up to eight "
+        "segments, 17 and more for receivers that stalled",
     )
     needless_recoveries: float = value(
         0.8,
@@ -82,6 +107,23 @@ class Thresholds(PublishedThresholds):
         0.4,
         "share of the time with a full path in which its rate can change",
         "development transfers: 0.55 and more where a rate was changed",
+    )
+    loss_events_more: float = value(
+        5.0,
+        "loss events from which a silence may be a part of them",
+        "an outage alone is one or two",
+    )
+    growing_round_trips: float = value(
+        40.0,
+        "base round trips in which slow start has filled any path or window",
+        "RFC 5681: the window doubles per round trip; development transfers: 43 and more for "
+        "writers and hosts that send little, 23 at most for requests that each start anew",
+    )
+    path_felt: float = value(
+        0.15,
+        "away from the sender: share of the time with a full path from which its queue drops",
+        "development transfers: 0.17 and more behind AQM, 0.13 at most for random loss with more "
+        "than a packet queued",
     )
     rate_change: float = value(
         1.25,
@@ -180,8 +222,14 @@ class Thresholds(PublishedThresholds):
         "emptier one",
         "validation: 0.2 behind policers, about 0.5 for independent loss (odd seeds); provisional",
     )
+    queued_of_queue: float = value(
+        1.5,
+        "away from the sender: packets queued just before losses that make them the queue's",
+        "development transfers whose path was full for a fifth of the time: 2.1 and more where a "
+        "queue dropped, 0.9 at most for random loss",
+    )
     queued_policed: float = value(
-        3.3,
+        2.8,
         "a queue stands before losses when the RTT just before them exceeds its base by more "
         "packets than this",
         "shared policing set: at most 2.6 behind policers alone in them, 3.97 and more in shapers' "
