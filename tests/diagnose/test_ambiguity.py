@@ -145,6 +145,19 @@ READ_TWICE: dict[str, tuple[dict[str, Any], str]] = {
         },
         "sender_application_limited",
     ),
+    "sender_had_nothing_now_and_then": (
+        {"path": 0.0, "idle_application": 0.1, "answer_least_seconds": 0.0001},
+        "host_scheduling",
+    ),
+    "processor_was_taken_between_losses": (
+        {
+            "path": 0.0,
+            "recovery": 0.5,
+            "processor_missed": 0.6,
+            "path_rate_bytes_per_second": 1e8,
+        },
+        "network_congestion",
+    ),
     "sender_never_filled_it": ({"path": 0.0, "growing": 0.9}, "host_scheduling"),
     "machine_released_bursts": (
         {

@@ -176,6 +176,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "sender_had_nothing_to_send",
     ),
     "sender_had_nothing_to_send": ({**TIME, "think": 0.15}, {"think": 0.14}, "window_bound"),
+    "sender_had_nothing_now_and_then": (
+        {
+            **TIME,
+            "answer_least_seconds": 0.0009,
+            "idle_application": 0.08,
+            "idle_sender": 0.039,
+        },
+        {"idle_sender": 0.04},
+        "window_bound",
+    ),
     "packets_overtook": (
         {**REPAIRING, "late_segments": 3, "data_segments": 1000},
         {"late_segments": 2},
@@ -206,6 +216,18 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {**TIME, "path": 0.4, "below_path": 0.41, "congestion_marks": 1},
         {"below_path": 0.4},
         "path_was_full_of_it",
+    ),
+    "processor_was_taken_between_losses": (
+        {
+            **REPAIRING,
+            "path": 0.14,
+            "processor_missed": 0.5,
+            "throughput_bytes_per_second": 0.59e6,
+            "path_rate_bytes_per_second": 1e6,
+            "loss_delay_rank": 0.1,
+        },
+        {"throughput_bytes_per_second": 0.6e6},
+        "losses_away_from_queue",
     ),
     "losses_away_from_queue": (
         {**REPAIRING, "loss_delay_rank": 0.89},
@@ -571,6 +593,32 @@ def test_a_silence_costs_nothing_while_a_queue_keeps_the_path_full(healthy: Evid
     ):
         other: dict[str, Any] = doubt
         assert rule_of(replace(full, **other)) == "sender_was_silent_with_data"
+    missing = replace(full, processor_missed=0.9)
+    assert rule_of(missing) == "path_was_full_of_it"
+    assert rule_of(replace(missing, path=0.29)) == "processor_was_taken"
+
+
+def test_an_application_that_pauses_now_and_then_is_told_beside_it(healthy: Evidence) -> None:
+    changes, _, _ = CASES["sender_had_nothing_now_and_then"]
+    pausing = replace(healthy, **changes)
+    assert diagnose(pausing).verdict == "review"
+    for doubt in (
+        {"idle_application": 0.079},
+        {"answer_least_seconds": 0.001},
+        {"pauses_estimated": True},
+        {"path_rate_bytes_per_second": 3.1e6 / 0.9},
+    ):
+        other: dict[str, Any] = doubt
+        assert rule_of(replace(pausing, **other)) == "window_bound"
+
+
+def test_a_short_queue_at_home_is_no_limit(healthy: Evidence) -> None:
+    changes, _, _ = CASES["queue_stood_at_home"]
+    short = replace(healthy, **changes | {"path": 0.14, "window": 0.5})
+    assert rule_of(short) == "window_bound"
+    assert rule_of(replace(short, path=0.15)) == "queue_stood_at_home"
+    long = replace(short, queue_seconds=0.03, departure_lag_seconds=0.02)
+    assert rule_of(long) == "queue_stood_at_home"
 
 
 def test_from_afar_a_silence_costs_nothing_while_the_path_is_full(healthy: Evidence) -> None:

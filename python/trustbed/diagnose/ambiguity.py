@@ -105,6 +105,16 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "an application that pauses leaves the same packets",
             _SETTLES_PAUSES,
         ),
+        "processor_was_taken_between_losses": Alternative(
+            "network_congestion",
+            "a shallow queue keeps a sender below the path's rate, too",
+            "a repetition on a host that runs all the time",
+        ),
+        "sender_had_nothing_now_and_then": Alternative(
+            "host_scheduling",
+            "a process that did not run leaves the same packets as one that pauses",
+            _SETTLES_PAUSES,
+        ),
         "sender_never_filled_it": Alternative(
             "host_scheduling",
             "a host that seldom runs sends as little as an application that writes little",

@@ -57,18 +57,37 @@ def _is_at_home(case: Case) -> bool:
     )
 
 
+def _is_saturated(case: Case) -> bool:
+    """Whether the path was never empty, so that silences of the sender cost nothing."""
+    shares = _of(case)
+    return (
+        not case.evidence.pauses_estimated
+        and shares.path >= shares.sender
+        and at_least(budget.use_of_path(case.evidence), case.thresholds.path_saturated)
+    )
+
+
 def _is_sender_waited_for(case: Case) -> bool:
     if not _waited_for("sender")(case):
         return False
     shares = _of(case)
-    saturated = at_least(budget.use_of_path(case.evidence), case.thresholds.path_saturated)
-    if not case.evidence.pauses_estimated and saturated and shares.path >= shares.sender:
-        return False  # The path was never empty: nothing would have been saved.
+    if _is_saturated(case):
+        return False
     if _is_at_home(case) or shares.machine <= shares.application + shares.think:
         return True
     # From afar a late acknowledgement looks like a late sender, and costs nothing while the path
     # has packets of the transfer waiting.
     return shares.machine >= case.thresholds.wait_over_path * (shares.path + shares.loss)
+
+
+def _is_idle_now_and_then(case: Case) -> bool:
+    shares, use = _of(case), budget.use_of_path(case.evidence)
+    return (
+        _is_at_home(case)
+        and shares.application >= case.thresholds.application_felt
+        and shares.application > 2 * shares.machine
+        and (use is None or use < case.thresholds.path_saturated)
+    )
 
 
 def _bound_by(limit: str) -> Callable[[Case], bool]:
@@ -158,19 +177,26 @@ def _is_queued_at_home(case: Case) -> bool:
     )
 
 
+def _is_long_at_home(case: Case) -> bool:
+    lag, base = case.evidence.departure_lag_seconds, case.evidence.rtt_base_seconds
+    return lag is not None and base is not None and 0 < base <= lag
+
+
 def _is_limited_at_home(case: Case) -> bool:
-    return _is_queued_at_home(case) and at_least(
-        case.evidence.departure_steadiness, case.thresholds.departures_steady
+    evidence, thresholds = case.evidence, case.thresholds
+    stands = at_least(evidence.path, thresholds.path_felt) or _is_long_at_home(case)
+    return (
+        _is_queued_at_home(case)
+        and stands
+        and at_least(evidence.departure_steadiness, thresholds.departures_steady)
     )
 
 
 def _is_released_in_bursts(case: Case) -> bool:
-    evidence = case.evidence
     return (
         _is_queued_at_home(case)
-        and below(evidence.departure_steadiness, case.thresholds.departures_steady)
-        and bool(evidence.rtt_base_seconds)
-        and at_least(evidence.departure_lag_seconds, evidence.rtt_base_seconds)
+        and _is_long_at_home(case)
+        and below(case.evidence.departure_steadiness, case.thresholds.departures_steady)
     )
 
 
@@ -269,14 +295,22 @@ NOBODY_ANSWERED = Condition(
     _waited_for("outage"),
     _waits,
 )
+IDLE_NOW_AND_THEN = Condition(
+    "on the sending host itself, nothing was left to send for {application_felt:.0%} of the time "
+    "or more, twice as long as it waited with data, and less than {path_saturated:.0%} of the "
+    "path's rate passed",
+    _is_idle_now_and_then,
+    _waits,
+)
 DATA_WAITED = Condition(
     "most of the sender's silences began with data outstanding or after a full segment",
     lambda c: _of(c).machine > _of(c).application + _of(c).think,
     _waits,
 )
 SENDER_PAUSED = Condition(
-    "silences of the sending host cost {host_felt:.0%} or more",
-    lambda c: _of(c).sender >= c.thresholds.host_felt,
+    "silences of the sending host cost {host_felt:.0%} or more, and the path was not full for "
+    "longer while {path_saturated:.0%} of its rate passed",
+    lambda c: _of(c).sender >= c.thresholds.host_felt and not _is_saturated(c),
     _waits,
 )
 FILLED_WHENEVER_RAN = Condition(
@@ -377,7 +411,8 @@ RATE_FELL = Condition(
 LIMITED_AT_HOME = Condition(
     "on the sending host itself (its reactions come within {at_home_seconds:g} s), "
     "{lag_share:.0%} or more of the standing queue lies between the sender's stack and the "
-    "capture, by its own clock, and departures are steady (P10/P90 ≥ {departures_steady:g})",
+    "capture, by its own clock, the path is full for {path_felt:.0%} or that queue as long as a "
+    "base RTT, and departures are steady (P10/P90 ≥ {departures_steady:g})",
     _is_limited_at_home,
     lambda c: (
         f"share of the queue before the capture = {percent_words(budget.lag_share(c.evidence))}"
@@ -420,6 +455,15 @@ GREW_TOO_LONG = Condition(
     lambda c: f"{number_words(budget.growing_round_trips(c.evidence))} round trips",
 )
 BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), _limits)
+PATH_LITTLE_USED = Condition(
+    "the path was full for less than {path_felt:.0%} of the time, and less than {path_used:.0%} of "
+    "its rate passed",
+    lambda c: (
+        below(c.evidence.path, c.thresholds.path_felt)
+        and below(budget.use_of_path(c.evidence), c.thresholds.path_used)
+    ),
+    lambda c: f"{_limits(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
+)
 LOSSY = Condition(
     "the path or losses bound most of the time, and losses or marks cost {lossy_felt:.0%} or more",
     _is_lossy,

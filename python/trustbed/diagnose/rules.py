@@ -143,6 +143,12 @@ STAGES: tuple[Stage, ...] = (
                 (time.SENDER_WAITED_FOR,),
                 most=75,
             ),
+            Rule(
+                "sender_had_nothing_now_and_then",
+                "sender_application_limited",
+                (time.IDLE_NOW_AND_THEN,),
+                most=75,
+            ),
             Rule("packets_overtook", "reordering", (time.LOSSY, shape.IN_VAIN)),
             Rule("recoveries_were_needless", "reordering", (time.LOSSY, time.MOSTLY_NEEDLESS)),
             Rule(
@@ -159,6 +165,12 @@ STAGES: tuple[Stage, ...] = (
             ),
             Rule("rate_has_two_levels", "rate_changed", (time.RATE_CHANGED,)),
             Rule("marks_slowed", "mark_limited", (time.LOSSY, time.MARKED)),
+            Rule(
+                "processor_was_taken_between_losses",
+                "host_scheduling",
+                (time.PROCESSOR_SEEN_MISSING, time.BOUND_BY_LOSS, time.PATH_LITTLE_USED),
+                most=75,
+            ),
             Rule(
                 "losses_away_from_queue",
                 "network_loss",

@@ -42,6 +42,11 @@ class Thresholds(PublishedThresholds):
         "development transfers: 0.71 and more for stopped hosts; 0.59 at most where "
         "acknowledgements queued, once 0.70 behind jitter",
     )
+    application_felt: float = value(
+        0.08,
+        "share of the time with nothing to send, on the sending host, that costs throughput",
+        "development transfers: 0.085 and more for writers that pause",
+    )
     path_saturated: float = value(
         0.9,
         "rate over the whole life over the path's, from which no silence cost anything",
