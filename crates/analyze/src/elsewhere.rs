@@ -26,12 +26,17 @@ pub struct HostClock {
     least: f64,
     /// The tick by which that is.
     by: f64,
+    packets: u32,
+    tick: Option<f64>,
 }
 
 /// Capture time needed before a tick can be estimated.
 const SPAN: Span = Span::from_millis(100);
 /// Capture time after which an estimate holds for all but the deepest queues.
 const SETTLED: Span = Span::from_millis(1000);
+/// The tick is estimated with each of so many packets, and then with every so many.
+const OFTEN: u32 = 256;
+const EVERY: u32 = 16;
 /// The coarsest tick by which a delay is measured, in nanoseconds.
 const COARSEST: f64 = 4e6;
 /// How far an estimate may be from a tick in use to be taken for it.
@@ -47,6 +52,10 @@ impl HostClock {
         self.last = Some((tsval, now));
         if !self.is_older(tsval) {
             self.newest = Some(tsval);
+        }
+        self.packets = self.packets.wrapping_add(1);
+        if self.packets < OFTEN || self.packets.is_multiple_of(EVERY) {
+            self.tick = self.estimate();
         }
     }
 
@@ -77,7 +86,12 @@ impl HostClock {
     }
 
     /// Nanoseconds per tick, snapped to the ticks in use when it is near one.
+    #[inline]
     pub fn tick(&self) -> Option<f64> {
+        self.tick
+    }
+
+    fn estimate(&self) -> Option<f64> {
         let ((first, then), (last, now)) = (self.first?, self.last?);
         let ticks = f64::from(last.wrapping_sub(first));
         let passed = now - then;
@@ -85,7 +99,7 @@ impl HostClock {
             return None;
         }
         let tick = passed.as_f64() / ticks;
-        Some(TICKS.into_iter().find(|t| (tick / t - 1.0).abs() < NEAR).unwrap_or(tick))
+        Some(TICKS.into_iter().find(|t| (tick - t).abs() < NEAR * t).unwrap_or(tick))
     }
 
     /// Whether data stamped so were sent before data that came by already. A retransmission never

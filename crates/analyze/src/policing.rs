@@ -257,7 +257,13 @@ impl Policing {
     pub fn on_rtt(&mut self, since: Span, rtt: Span) {
         let Some(open) = &mut self.open else { return };
         let sent = since.0 - rtt.0;
-        let at = open.marks.partition_point(|mark| mark.sent < sent);
+        // What is acknowledged was sent of late: the search widens from the end.
+        let (mut from, mut step) = (open.marks.len(), NEAR);
+        while from > 0 && open.marks[from - 1].sent >= sent {
+            from = from.saturating_sub(step);
+            step *= 2;
+        }
+        let at = from + open.marks[from..].partition_point(|mark| mark.sent < sent);
         for mark in open.marks[at..].iter_mut().take_while(|mark| mark.sent == sent) {
             mark.rtt = Some(rtt);
         }

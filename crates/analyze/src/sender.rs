@@ -138,6 +138,8 @@ pub struct SenderView {
     pub recovering: i64,
     /// Time with nothing outstanding and an open window.
     pub empty: i64,
+    /// The shortest of the pauses, once no more of them are kept.
+    shortest: Span,
     /// The longest silences between data packets that exceed the round-trip time.
     pub pauses: Vec<Pause>,
 }
@@ -290,15 +292,16 @@ impl SenderView {
     }
 
     fn pause(&mut self, pause: Pause) {
+        let length = |p: &Pause| p.to - p.from;
         if self.pauses.len() < PAUSES {
             self.pauses.push(pause);
+        } else if length(&pause) <= self.shortest {
             return;
-        }
-        let length = |p: &Pause| p.to - p.from;
-        if let Some(shortest) = self.pauses.iter_mut().min_by_key(|p| length(p))
-            && length(shortest) < length(&pause)
-        {
+        } else if let Some(shortest) = self.pauses.iter_mut().min_by_key(|p| length(p)) {
             *shortest = pause;
+        }
+        if self.pauses.len() == PAUSES {
+            self.shortest = self.pauses.iter().map(length).min().unwrap_or(Span::ZERO);
         }
     }
 }
