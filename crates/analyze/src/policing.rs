@@ -54,6 +54,8 @@ const BURSTS: usize = 3;
 const SAMPLES: usize = 2;
 /// Packets before a loss among which they are looked for.
 const NEAR: usize = 6;
+/// The first step back when an acknowledged packet is searched.
+const STEP: usize = 8;
 /// Rates kept.
 const RATES: usize = 64;
 /// Thousandths of a packet's time, in which queued packets are kept.
@@ -258,7 +260,7 @@ impl Policing {
         let Some(open) = &mut self.open else { return };
         let sent = since.0 - rtt.0;
         // What is acknowledged was sent of late: the search widens from the end.
-        let (mut from, mut step) = (open.marks.len(), NEAR);
+        let (mut from, mut step) = (open.marks.len(), STEP);
         while from > 0 && open.marks[from - 1].sent >= sent {
             from = from.saturating_sub(step);
             step *= 2;

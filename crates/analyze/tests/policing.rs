@@ -55,18 +55,33 @@ fn sawtooth(round: i64) -> i64 {
     8 + 3 * (round % 8) / 2
 }
 
-#[test]
-fn a_policer_drops_behind_bursts_and_without_a_queue() {
+/// A token bucket of 120 kB/s that holds 12 kB.
+fn policer() -> impl FnMut(i64) -> (bool, i64) {
     let (mut tokens, mut then) = (12_000.0_f64, 0);
-    let found = exchange(sawtooth, |sent, _| {
+    move |sent| {
         tokens = (tokens + 120_000.0 * (sent - then) as f64 / 1e9).min(12_000.0);
         then = sent;
-        if tokens < 1000.0 {
-            return (true, 0);
-        }
-        tokens -= 1000.0;
-        (false, 0)
-    });
+        let lost = tokens < 1000.0;
+        tokens -= if lost { 0.0 } else { 1000.0 };
+        (lost, 0)
+    }
+}
+
+/// Ten packets at 8 ms each.
+fn queue() -> impl FnMut(i64) -> (bool, i64) {
+    let (mut free, each) = (0_i64, 8_000_000);
+    move |sent| {
+        let waits = (free - sent).max(0);
+        let lost = waits > 9 * each;
+        free = if lost { free } else { sent + waits + each };
+        (lost, if lost { 0 } else { waits })
+    }
+}
+
+#[test]
+fn a_policer_drops_behind_bursts_and_without_a_queue() {
+    let mut fate = policer();
+    let found = exchange(sawtooth, |sent, _| fate(sent));
     assert_eq!((found.tried, found.emptied), (1, 1), "{found:?}");
     assert!(found.burst_rank.is_some_and(|rank| rank > 0.6), "{found:?}");
     assert!(found.queued.is_some_and(|queued| queued < 0.1), "{found:?}");
@@ -86,15 +101,8 @@ fn random_losses_do_not_follow_bursts() {
 
 #[test]
 fn a_full_queue_stands_before_its_losses() {
-    let (mut free, each) = (0_i64, 8_000_000);
-    let found = exchange(sawtooth, |sent, _| {
-        let waits = (free - sent).max(0);
-        if waits > 9 * each {
-            return (true, 0);
-        }
-        free = sent + waits + each;
-        (false, waits)
-    });
+    let mut fate = queue();
+    let found = exchange(sawtooth, |sent, _| fate(sent));
     assert!(found.queued.is_some_and(|queued| queued > 5.0), "{found:?}");
 }
 
@@ -131,19 +139,6 @@ fn behind(known: i64, mut fate: impl FnMut(i64) -> (bool, i64)) -> (Policing, Op
     (policing, times)
 }
 
-fn policer() -> impl FnMut(i64) -> (bool, i64) {
-    let (mut tokens, mut then) = (12_000.0_f64, 0);
-    move |sent| {
-        tokens = (tokens + 120_000.0 * (sent - then) as f64 / 1e9).min(12_000.0);
-        then = sent;
-        if tokens < 1000.0 {
-            return (true, 0);
-        }
-        tokens -= 1000.0;
-        (false, 1_000_000)
-    }
-}
-
 #[test]
 fn behind_a_policer_gaps_are_its_losses_and_nothing_came_late() {
     let (mut policing, times) = behind(1, policer());
@@ -155,15 +150,7 @@ fn behind_a_policer_gaps_are_its_losses_and_nothing_came_late() {
 
 #[test]
 fn behind_a_full_queue_what_came_was_late() {
-    let (mut free, each) = (0_i64, 8_000_000);
-    let (mut policing, times) = behind(1, |sent| {
-        let waits = (free - sent).max(0);
-        if waits > 9 * each {
-            return (true, 0);
-        }
-        free = sent + waits + each;
-        (false, waits)
-    });
+    let (mut policing, times) = behind(1, queue());
     let found = policing.result(times).unwrap();
     assert!(found.queued.is_some_and(|queued| queued > 5.0), "{found:?}");
 }
