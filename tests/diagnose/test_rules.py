@@ -593,6 +593,9 @@ def test_a_silence_costs_nothing_while_a_queue_keeps_the_path_full(healthy: Evid
     ):
         other: dict[str, Any] = doubt
         assert rule_of(replace(full, **other)) == "sender_was_silent_with_data"
+    inside = replace(full, **HELD)
+    assert rule_of(inside) == "machine_held_packets"
+    assert rule_of(replace(inside, processor_missed=0.9)) == "processor_was_taken"
     missing = replace(full, processor_missed=0.9)
     assert rule_of(missing) == "path_was_full_of_it"
     assert rule_of(replace(missing, path=0.29)) == "processor_was_taken"

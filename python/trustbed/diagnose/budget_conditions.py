@@ -58,10 +58,14 @@ def _is_at_home(case: Case) -> bool:
 
 
 def _is_saturated(case: Case) -> bool:
-    """Whether the path was never empty, so that silences of the sender cost nothing."""
+    """Whether the path was never empty, so that silences of the sender cost nothing.
+
+    Where the capturing machine held packets, the rate seen is the machine's.
+    """
     shares = _of(case)
     return (
         not case.evidence.pauses_estimated
+        and not _is_held_both_ways(case)
         and shares.path >= shares.sender
         and at_least(budget.use_of_path(case.evidence), case.thresholds.path_saturated)
     )
@@ -279,9 +283,10 @@ PEER_WAITED_FOR = Condition(
 )
 SENDER_WAITED_FOR = Condition(
     "silences of the sending host, which could have sent, cost most, and {wait_cost:.0%} or more, "
-    "and the path was not full for longer while {path_saturated:.0%} of its rate passed; "
-    "not on that host itself (no reaction within {at_home_seconds:g} s), those with data "
-    "outstanding cost {wait_over_path:.0%} or more of what the path and its losses cost",
+    "and beside it the path was not full for longer while {path_saturated:.0%} of its rate passed, "
+    "or packets were held in both directions; not on that host itself (no reaction within "
+    "{at_home_seconds:g} s), those with data outstanding cost {wait_over_path:.0%} or more of "
+    "what the path and its losses cost",
     _is_sender_waited_for,
     _waits,
 )
@@ -308,8 +313,9 @@ DATA_WAITED = Condition(
     _waits,
 )
 SENDER_PAUSED = Condition(
-    "silences of the sending host cost {host_felt:.0%} or more, and the path was not full for "
-    "longer while {path_saturated:.0%} of its rate passed",
+    "silences of the sending host cost {host_felt:.0%} or more, and beside it the path was not "
+    "full for longer while {path_saturated:.0%} of its rate passed, or packets were held in both "
+    "directions",
     lambda c: _of(c).sender >= c.thresholds.host_felt and not _is_saturated(c),
     _waits,
 )
@@ -448,10 +454,8 @@ BOUND_BY_START = Condition(
     "the transfer was growing for most of the time", _bound_by("start"), _limits
 )
 GREW_TOO_LONG = Condition(
-    "it grew for more than {growing_round_trips:g} base round trips",
-    lambda c: (
-        not below(budget.growing_round_trips(c.evidence) or 0.0, c.thresholds.growing_round_trips)
-    ),
+    "it grew for {growing_round_trips:g} base round trips or more",
+    lambda c: at_least(budget.growing_round_trips(c.evidence), c.thresholds.growing_round_trips),
     lambda c: f"{number_words(budget.growing_round_trips(c.evidence))} round trips",
 )
 BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), _limits)
