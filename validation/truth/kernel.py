@@ -7,9 +7,10 @@ all but handshake, waits for the peer, time to answer and an idle application, w
 busy time; and the time with a full window with the time that the kernel calls limited by window or
 send buffer, since a bulk sender waits for whichever it notices first. Pure.
 
-Three differences are explained: BBR paces, and while it does the kernel waits for its timer, not
-for the window; a guest hears of an acknowledgement later than a capture outside it; a process that
-was stopped has nothing queued while the window stays as it was.
+Three sorts of transfers may differ for a known reason and are counted apart: BBR paces, and while
+it does the kernel waits for its timer, not for the window; a guest hears of an acknowledgement
+later than a capture outside it; a process that was stopped has nothing queued while the window
+stays as it was.
 
 Bias: the kernel calls a window a limit only when a segment waits for it, and looks when it sends;
 the capture allows a margin of two segments, the least that Linux sends at once.
@@ -37,8 +38,8 @@ class Pair:
     what: str
     capture: float
     kernel: float
-    explanation: str | None
-    """Why the two may differ, if there is a reason."""
+    may_differ: bool
+    """Whether there is a known reason for a difference."""
 
     @property
     def is_near(self) -> bool:
@@ -50,14 +51,16 @@ class Pair:
 class Agreement:
     """Two shares of time of the same transfers, compared.
 
-    ``explained``: how many of those that are not near have a reason.
+    ``plain``: transfers without a known reason for a difference; ``plain_near``: those of them that
+    agree.
     """
 
     what: str
     transfers: int
     median_difference: float | None
     near: int
-    explained: int
+    plain: int
+    plain_near: int
 
 
 def pairs(stored: Mapping[str, Any]) -> Iterator[Pair]:
@@ -67,14 +70,14 @@ def pairs(stored: Mapping[str, Any]) -> Iterator[Pair]:
     busy, duration = counters.get("busy_ns"), row.get("duration_ns")
     if not busy or not duration:
         return
-    explanation = _explanation(stored)
+    may_differ = _may_differ(stored)
     if row.get("share_path") is not None:
         idle = sum(row.get(f"share_{state}") or 0.0 for state in _NOTHING_TO_SEND)
         yield Pair(
             what=BUSY,
             capture=1.0 - idle,
             kernel=min(1.0, busy / duration),
-            explanation=explanation,
+            may_differ=may_differ,
         )
     limited = [
         counters[name]
@@ -86,7 +89,7 @@ def pairs(stored: Mapping[str, Any]) -> Iterator[Pair]:
             what=FULL,
             capture=row["window_full"],
             kernel=min(1.0, sum(limited) / duration),
-            explanation=explanation,
+            may_differ=may_differ,
         )
 
 
@@ -109,22 +112,20 @@ def buffer_limited(transfers: Iterable[Mapping[str, Any]]) -> int:
     return sum(share >= HALF for share in shares)
 
 
-def _explanation(stored: Mapping[str, Any]) -> str | None:
+def _may_differ(stored: Mapping[str, Any]) -> bool:
     network = stored.get("network") or {}
-    if network.get("congestion_control") in _PACED:
-        return "paced"
-    if network.get("guest") is not None:
-        return "guest"
-    return "stopped" if stored.get("faults") else None
+    is_paced = network.get("congestion_control") in _PACED
+    return is_paced or network.get("guest") is not None or bool(stored.get("faults"))
 
 
 def _agreement(what: str, compared: list[Pair]) -> Agreement:
     differences = [pair.capture - pair.kernel for pair in compared]
-    apart = [pair for pair in compared if not pair.is_near]
+    plain = [pair for pair in compared if not pair.may_differ]
     return Agreement(
         what=what,
         transfers=len(compared),
         median_difference=median(differences) if differences else None,
-        near=len(compared) - len(apart),
-        explained=sum(pair.explanation is not None for pair in apart),
+        near=sum(pair.is_near for pair in compared),
+        plain=len(plain),
+        plain_near=sum(pair.is_near for pair in plain),
     )

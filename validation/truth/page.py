@@ -395,12 +395,14 @@ def _kernel(result: Result) -> str:
             "transfers",
             "median difference",
             "within 0.05",
-            "not within, but BBR, a guest or a stopped process",
+            "without BBR, guests and stopped processes",
         )
     ]
     for each in result.agreements(REPORTED):
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
-        rows.append((each.what, each.transfers, middle, each.near, each.explained))
+        rows.append(
+            (each.what, each.transfers, middle, each.near, f"{each.plain_near} of {each.plain}")
+        )
     limited = (
         f"Limited by the send buffer for half of the busy time, according to the kernel: "
         f"{result.buffer_limited(REPORTED)} transfers.\n"

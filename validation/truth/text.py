@@ -230,12 +230,20 @@ def _compensation(result: Result, half: str) -> Iterator[str]:
 
 def _kernel(result: Result, half: str) -> Iterator[str]:
     yield "SHARES OF TIME: THE SENDER'S CAPTURE AGAINST ITS KERNEL"
-    rows = [("", "transfers", "median difference", "within 0.05", "explained")]
+    rows = [("", "transfers", "median difference", "within 0.05", "of the plain")]
     for each in result.agreements(half):
         middle = "–" if each.median_difference is None else f"{each.median_difference:+.3f}"
-        rows.append((each.what, str(each.transfers), middle, str(each.near), str(each.explained)))
+        rows.append(
+            (
+                each.what,
+                str(each.transfers),
+                middle,
+                str(each.near),
+                f"{each.plain_near} of {each.plain}",
+            )
+        )
     yield from columns(rows)
-    yield "explained: not within, but paced by BBR, from a guest, or from a stopped process"
+    yield "plain: not paced by BBR, not from a guest, not from a stopped process"
     yield (
         f"limited by their send buffer for half of their busy time, according to the kernel: "
         f"{result.buffer_limited(half)}"

@@ -226,11 +226,11 @@ def test_shares_of_time_are_compared_where_both_sides_know_them() -> None:
             {"captures": {}, "kernel": None},
         ]
     )
-    assert (busy.transfers, busy.near, busy.explained) == (4, 1, 2)
+    assert (busy.transfers, busy.near, busy.plain, busy.plain_near) == (4, 1, 2, 1)
     assert busy.median_difference == pytest.approx((-0.04 - 0.7) / 2)
-    assert (full.transfers, full.near, full.explained) == (3, 2, 1)
-    assert agreements([one(0.9, 20, faults=[{}])])[1].explained == 1
-    assert agreements([one(0.9, 20, faults=[])])[1].explained == 0
+    assert (full.transfers, full.near, full.plain, full.plain_near) == (3, 2, 1, 1)
+    assert agreements([one(0.9, 20, faults=[{}])])[1].plain == 0
+    assert agreements([one(0.9, 20, faults=[])])[1].plain == 1
     assert buffer_limited([one(0.1, 0, 40), one(0.1, 0, 39), {"kernel": None}]) == 1
 
 
