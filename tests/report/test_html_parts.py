@@ -15,12 +15,13 @@ import hypothesis.strategies as some
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from trustbed.diagnose.rules import RULES
 from trustbed.diagnose.thresholds import THRESHOLDS
 from trustbed.report.html.payload import Payload, columns
 from trustbed.report.html.thinning import thinned
 from trustbed.report.transfer import captions, charts
 from trustbed.report.transfer.comparison import differences, in_a_sentence
-from trustbed.report.transfer.evidence import measured
+from trustbed.report.transfer.evidence import _WAITED, measured
 from trustbed.report.transfer.selection import BUDGET, CHARTED, LINES, POINT, charted, points
 
 Make = Callable[..., Any]
@@ -49,6 +50,21 @@ def test_a_row_is_crossed_from_its_threshold_on(
     assert rows_of(transfer(**{column: math.nextafter(threshold, 0)}))[term].crossed is False
     assert rows_of(transfer(**{column: None}))[term].crossed is None
     assert rows_of(transfer(**{column: None}))[term].reading == "unknown from this capture"
+
+
+@pytest.mark.parametrize(
+    ("rule", "waited"),
+    [
+        ("path_was_shared", "in a queue on the path"),
+        ("machine_held_packets", "in the machine that captured them"),
+        ("queue_stood_at_home", "in the sending host"),
+        ("receiver_fell_silent", "for a receiver that stalled"),
+    ],
+)
+def test_a_delay_is_where_the_verdict_found_it(rule: str, waited: str, transfer: Make) -> None:
+    delayed = transfer(rtt_path_seconds=0.05, rtt_base_seconds=0.02, rule=rule)
+    assert rows_of(delayed)["Round-trip time"].reading.endswith(f"waited {waited}")
+    assert set(_WAITED) <= {rule.name for rule in RULES}
 
 
 def test_throughput_is_crossed_below_its_threshold_and_unknown_without_an_expectation(

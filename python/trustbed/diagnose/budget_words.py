@@ -153,7 +153,8 @@ def _silent(case: Case) -> str:
         return (
             f"acknowledgements sent apart came together {held}, and "
             f"{count_words(round(evidence.data_held or 0.0), 'data packet')} passed late by the "
-            f"sender's own clock: the machine in between stalled"
+            f"sender's own clock: the machine in between stalled, and that wait counts as the "
+            f"path's in the shares of time"
         )
     if RELEASED_IN_BURSTS.holds(case):
         return f"{_at_home(case)}, and no steady rate drains it"

@@ -106,7 +106,20 @@ def times_words(times: float) -> str:
     return f"{times:.2f}" if times < 9.995 else f"{times:,.0f}" if times >= 99.5 else f"{times:.1f}"
 
 
+_WAITED = {
+    "machine_held_packets": "acknowledgements waited in the machine that captured them",
+    "machine_released_bursts": "packets waited in the sending host",
+    "queue_stood_at_home": "packets waited in the sending host",
+    "receiver_fell_silent": "data waited for a receiver that stalled",
+    "receiver_waited_for_a_timer": "data waited for the receiver's timer",
+}
+"""Where an RTT above its base came from, by the rules that found it elsewhere than on the path."""
+
+
 def _delay(transfer: Row) -> str:
+    found = _WAITED.get(transfer.get("rule") or "")
+    if found is not None:
+        return found
     if transfer.get("rtt_source") == "timestamp_echo":
         return "packets waited, in a queue on the path or in a sender that answers late"
     return "packets waited in a queue on the path"
