@@ -152,6 +152,9 @@ def test_the_former_key_is_read(tmp_path: Path) -> None:
         ('wakeups = "1ms"\nhosts = ["clint"]', "no host named clint"),
         ('hosts = ["client"]', "no monitor is enabled for them"),
         ('enabled = false\nwakeups = "1ms"', "are samples too"),
+        ('enabled = false\nsockets = "10ms"', "are samples too"),
+        ('sockets = "5ms"', "10 ms to 1 s"),
+        ('sockets = "2s"', "10 ms to 1 s"),
     ],
 )
 def test_what_cannot_be_watched_is_refused(tmp_path: Path, keys: str, message: str) -> None:

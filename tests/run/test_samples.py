@@ -109,6 +109,22 @@ def test_lines_become_tables(tmp_path: Path) -> None:
     assert read(tmp_path / "client.interfaces.parquet")[0]["sent_bytes"] == 20
 
 
+def test_sockets_between_two_lines_are_rows_of_their_table_only(tmp_path: Path) -> None:
+    between = {
+        "at_ns": 500_001_000,
+        "after_ns": 500_000_000,
+        "sockets": [{"local": "10.77.0.1:5", "peer": "10.77.0.2:6", "tcp": {"busy_ns": 7}}],
+        "sockets_left_out": 2,
+    }
+    write(tmp_path / "client.jsonl", [between, line(1)])
+    converted = samples.convert(tmp_path, ["client"])
+    assert (converted.malformed, converted.machine["samples"]) == ({}, 1)
+    assert len(read(tmp_path / "machine.parquet")) == 1
+    assert [
+        (row["at_ns"], row["busy_ns"]) for row in read(tmp_path / "client.sockets.parquet")
+    ] == [(500_001_000, 7), (1_000_001_000, None)]
+
+
 def test_the_machine_in_a_few_numbers(tmp_path: Path) -> None:
     write(
         tmp_path / "client.jsonl", [line(1, steal=0.1, throttled=500_000_000), line(2, steal=0.3)]

@@ -23,7 +23,7 @@ from trustbed.run.execution.execute import RunError
 from trustbed.run.execution.session import Session
 from trustbed.scenario import Scenario, ScenarioError, load
 from validation.truth.calm import Calm
-from validation.truth.measured import measured
+from validation.truth.measured import SOCKET_SAMPLES, measured
 from validation.truth.networks import Network
 from validation.truth.plan import Planned
 from validation.truth.scenario import PROGRAMS, ROUTER, toml, undisturbed
@@ -91,7 +91,7 @@ def _attempt(file: Path, run: Path, keep: Path | None) -> Stored:
     def judge(where: RunDirectory, subdirectory: str, scenario: Scenario) -> Mapping[str, Any]:
         found.update(_stored_data(where, subdirectory, faults=len(scenario_faults)))
         if keep is not None and found["outcome"] == MADE:
-            _keep(where.repetition(subdirectory) / "captures", keep)
+            _keep(where.repetition(subdirectory), keep)
         where.write_findings(subdirectory, {})
         return {"use": "trust", "why": ""}
 
@@ -138,9 +138,13 @@ def _stored_data(directory: RunDirectory, subdirectory: str, *, faults: int) -> 
     }
 
 
-def _keep(captures: Path, target: Path) -> None:
+def _keep(repetition: Path, target: Path) -> None:
+    """Stores what a transfer is measured from: its captures and the samples of its socket."""
     target.mkdir(parents=True, exist_ok=True)
-    for file in captures.glob("*.pcapng"):
+    samples = repetition / "samples" / SOCKET_SAMPLES
+    if samples.is_file():
+        shutil.copy(samples, target)
+    for file in (repetition / "captures").glob("*.pcapng"):
         with (
             file.open("rb") as source,
             gzip.open(target / f"{file.name}.gz", "wb", compresslevel=1) as copy,

@@ -193,6 +193,19 @@ _PATHS = (
         writers.rate_step,
         most_trip_ms=100,
     ),
+    _row(
+        "fair-share",
+        32,
+        _LINK,
+        (
+            {"steps": ((0, 1.0), (0.4, 0.5))},
+            {"steps": ((0, 1.0), (0.3, 0.5), (0.7, 1.0))},
+            {"steps": ((0, 0.5), (0.3, 0.333), (0.6, 0.5))},
+            {"steps": ((0, 0.25), (0.5, 0.333))},
+        ),
+        writers.rate_step,
+        most_trip_ms=100,
+    ),
     _row("cellular", 24, _LINK, _doses(spread=(0.15, 0.3, 0.5)), writers.cellular),
     _row(
         "second-flow",
@@ -289,7 +302,7 @@ _APPLICATIONS = (
 _PROCESSES = (
     _row(
         "freeze",
-        128,
+        64,
         _BOTH,
         _stops(
             "5ms/50ms",
@@ -346,7 +359,7 @@ _RECEIVERS = (
     ),
     _row(
         "receiver-guest-quota",
-        48,
+        40,
         _WINDOW,
         _shares("10%/10ms", "20%/100ms", "10%/50ms", "15%/20ms"),
         writers.fault(kind="cpu-quota", host=SERVER),
@@ -354,7 +367,7 @@ _RECEIVERS = (
     ),
     _row(
         "receiver-guest-freeze",
-        48,
+        40,
         _BOTH,
         _stops("35ms/50ms", "80ms/200ms", "140ms/200ms", "300ms/400ms"),
         writers.fault(kind="freeze", host=SERVER),
@@ -377,7 +390,7 @@ _MACHINES = (
     ),
     _row(
         "guest-quota",
-        120,
+        64,
         _BOTH,
         _shares(
             "10%/10ms",
@@ -394,7 +407,7 @@ _MACHINES = (
     ),
     _row(
         "guest-freeze",
-        160,
+        80,
         _BOTH,
         _stops(
             "2ms/50ms",
@@ -411,7 +424,7 @@ _MACHINES = (
     ),
     _row(
         "guest-spinner",
-        50,
+        40,
         _BOTH,
         _spins(
             "9ms/10ms realtime",

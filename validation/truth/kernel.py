@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from validation.truth.kernel_steps import HALF, NOTHING_TO_SEND
+
 NEAR = 0.05
-HALF = 0.5
-_NOTHING_TO_SEND = ("handshake", "peer", "think", "idle_application")
 _PACED = frozenset({"bbr"})
 
 BUSY, FULL = "something to send", "limited by window or send buffer"
@@ -66,16 +66,18 @@ class Agreement:
 def pairs(stored: Mapping[str, Any]) -> Iterator[Pair]:
     """What can be compared of a transfer: nothing where either side is unknown."""
     row = ((stored.get("captures") or {}).get("sender") or {}).get("row") or {}
-    counters = stored.get("kernel") or {}
-    busy, duration = counters.get("busy_ns"), row.get("duration_ns")
+    steps = stored.get("kernel_steps")
+    counters = steps or stored.get("kernel") or {}
+    busy, duration = counters.get("busy_ns"), (steps or {}).get("lasted_ns")
+    duration = duration or row.get("duration_ns")
     if not busy or not duration:
         return
     may_differ = _may_differ(stored)
     if row.get("share_path") is not None:
-        idle = sum(row.get(f"share_{state}") or 0.0 for state in _NOTHING_TO_SEND)
+        idle = sum(row.get(f"share_{state}") or 0.0 for state in NOTHING_TO_SEND)
         yield Pair(
             what=BUSY,
-            capture=1.0 - idle,
+            capture=steps["capture_busy_share"] if steps else 1.0 - idle,
             kernel=min(1.0, busy / duration),
             may_differ=may_differ,
         )
@@ -99,6 +101,23 @@ def agreements(transfers: Iterable[Mapping[str, Any]]) -> tuple[Agreement, ...]:
     return tuple(
         _agreement(what, [pair for pair in found if pair.what == what]) for what in (BUSY, FULL)
     )
+
+
+def equal_steps(transfers: Iterable[Mapping[str, Any]]) -> tuple[int, int, float] | None:
+    """Transfers and steps of 10 ms that were compared, and the share of steps found equal.
+
+    ``None`` if no transfer has samples.
+    """
+    found = [
+        steps
+        for stored in transfers
+        if (steps := stored.get("kernel_steps")) and steps["equal_share"] is not None
+    ]
+    count = sum(steps["steps"] for steps in found)
+    if not count:
+        return None
+    equal = sum(steps["equal_share"] * steps["steps"] for steps in found)
+    return len(found), count, equal / count
 
 
 def buffer_limited(transfers: Iterable[Mapping[str, Any]]) -> int:

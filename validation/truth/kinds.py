@@ -444,6 +444,21 @@ _KINDS: tuple[Kind, ...] = (
         costs="most",
     ),
     _kind(
+        "fair-share",
+        "the rate of a flow's own queue changes as flows in other queues come and go",
+        ("rate_changed", "network_congestion", "bandwidth_limited"),
+        (TRUST, REVIEW),
+        (
+            "a fair queue gives each flow that waits the same share: to a flow it is a link whose "
+            "rate changes, and whether flows or the link changed, its packets do not show"
+        ),
+        only=(
+            ("network_congestion", (TRUST,)),
+            ("bandwidth_limited", (TRUST,)),
+            ("rate_changed", (REVIEW,)),
+        ),
+    ),
+    _kind(
         "second-flow",
         "a flow of another host with a fixed window joins midway",
         ("network_congestion", "bandwidth_limited", "rate_changed"),

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from trustbed import Capture, analyze
 from trustbed.report import columns, schemas
+from validation.truth import kernel_steps
 from validation.truth.scenario import CLIENT, INSIDE, ROUTER, SERVER, TRANSFER
 from validation.truth.writers import BULK_PORT, HTTP_PORT
 
@@ -32,6 +33,7 @@ DECLARED = {"inside": "sender"}
 """What a capture is said to be taken at, where that is not its name."""
 PORT = BULK_PORT
 PORTS = frozenset({PORT, HTTP_PORT})
+SOCKET_SAMPLES = f"{CLIENT}.sockets.parquet"
 _ADDED = frozenset(field.name for field in schemas.VERDICT_FIELDS)
 _TIMES = ("busy_ns", "receive_window_limited_ns", "send_buffer_limited_ns")
 _FACTS_WITHOUT = frozenset({"first_ns", "last_ns"})
@@ -43,6 +45,7 @@ def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
     """The data of a complete repetition."""
     workload = next(one for one in record["workloads"] if one["name"] == TRANSFER)
     transfers = (workload.get("report") or {}).get("transfers") or []
+    captures = dict(_captures(repetition / "captures"))
     return {
         "seconds": record["seconds"],
         "payload_bits_per_second": sum(
@@ -54,7 +57,10 @@ def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
         "faults": [_without_moments(fault) for fault in record.get("faults") or ()],
         "departure_error": (record.get("emulator") or {}).get("departure_error"),
         "samples": _samples(repetition / "samples"),
-        "captures": dict(_captures(repetition / "captures")),
+        "captures": captures,
+        "kernel_steps": kernel_steps_of(
+            repetition / "captures", repetition / "samples" / SOCKET_SAMPLES, captures
+        ),
     }
 
 
@@ -72,6 +78,19 @@ def kernel(transfers: list[Mapping[str, Any]]) -> Values | None:
         "reordering_seen": tcp.get("reordering_seen"),
         "rtt_min_ns": tcp.get("rtt_min_ns"),
     }
+
+
+def kernel_steps_of(
+    directory: Path, samples: Path, captures: Mapping[str, Values]
+) -> Values | None:
+    """The samples of the sending kernel beside the phases of the sender's capture, if there are."""
+    file = next(directory.glob(f"{CLIENT}.pcapng*"), None)
+    row = (captures.get("sender") or {}).get("row")
+    if row is None or file is None or not samples.is_file():
+        return None
+    capture = analyze(file, at="sender", workers=1)
+    phases = [each for batch in capture.stream("phases") for each in columns.plain_rows(batch)]
+    return kernel_steps.compare(phases, pq.read_table(samples).to_pylist(), row)
 
 
 def _without_moments(fault: Mapping[str, Any]) -> Values:
@@ -126,6 +145,10 @@ def _rows(capture: Capture) -> Iterator[Values]:
             yield {key: value for key, value in row.items() if key not in _ADDED}
 
 
-def again(captures: Path) -> Values:
-    """The stored captures of a transfer, measured again."""
-    return dict(_captures(captures))
+def again(directory: Path) -> Values:
+    """What is stored of a transfer's captures, measured again from the directory of those kept."""
+    captures = dict(_captures(directory))
+    return {
+        "captures": captures,
+        "kernel_steps": kernel_steps_of(directory, directory / SOCKET_SAMPLES, captures),
+    }

@@ -40,7 +40,8 @@ sender, at the receiver, at the router between them, and within a guest that sen
 judged alone, the sender's once more with the host's samples.
 
 A transfer is labelled by its disturbance *and* by what that cost against undisturbed transfers on
-the same network (its twins, of which each network has four): less than {SLIGHT:.0%} of the
+the same network (its twins, of which each network has
+four, or three with a guest): less than {SLIGHT:.0%} of the
 throughput counts as healthy, {SLIGHT:.0%} to {CLEAR:.0%} is scored separately. The rate of a
 network is calculated with the window that the receiver really offered, and a twin counts in
 proportion to it: a window that stayed small by chance is not a cost of the disturbance. Undisturbed
@@ -407,6 +408,12 @@ def _kernel(result: Result) -> str:
         f"Limited by the send buffer for half of the busy time, according to the kernel: "
         f"{result.buffer_limited(REPORTED)} transfers.\n"
     )
+    if (steps := result.equal_steps(REPORTED)) is not None:
+        transfers, count, share = steps
+        limited += (
+            f"Step by step, {count} steps of 10 ms of {transfers} transfers: both say alike "
+            f"whether there was something to send in {share:.1%}.\n"
+        )
     return f"\n#### The sender's capture against its kernel\n\n{_table(rows)}\n{limited}"
 
 

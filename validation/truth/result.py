@@ -14,7 +14,7 @@ from validation.truth.carry import MADE
 from validation.truth.compensation import Accuracy, accuracy, guesses
 from validation.truth.families import Half
 from validation.truth.judged import Answer, judge
-from validation.truth.kernel import Agreement, agreements, buffer_limited
+from validation.truth.kernel import Agreement, agreements, buffer_limited, equal_steps
 from validation.truth.labels import Knowledge, Label, Twins, label, network_of, throughput
 from validation.truth.networks import Network
 from validation.truth.plan import NUMBER, Plan
@@ -199,6 +199,10 @@ class Result:
     def buffer_limited(self, half: str) -> int:
         """Transfers that the kernel calls limited by their send buffer."""
         return buffer_limited(one.stored for one in self.chosen(half))
+
+    def equal_steps(self, half: str) -> tuple[int, int, float] | None:
+        """Transfers and steps in which capture and kernel were compared, and the equal share."""
+        return equal_steps(one.stored for one in self.chosen(half))
 
     @cached_property
     def not_made(self) -> dict[tuple[str, str, str], int]:

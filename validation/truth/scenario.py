@@ -75,6 +75,7 @@ def undisturbed(network: Network, *, seed: int, middle: bool) -> Values:
             "points": [CLIENT, SERVER, *([ROUTER] if middle else []), *inside],
             "snap": SNAP_BYTES,
         },
+        "samples": {"sockets": "10ms"},
         "emulator": {"ledger": "summary"},
     }
 

@@ -248,6 +248,12 @@ def _kernel(result: Result, half: str) -> Iterator[str]:
         f"limited by their send buffer for half of their busy time, according to the kernel: "
         f"{result.buffer_limited(half)}"
     )
+    if (steps := result.equal_steps(half)) is not None:
+        transfers, count, share = steps
+        yield (
+            f"step by step: capture and kernel alike in {share:.1%} of {count} steps of 10 ms, "
+            f"{transfers} transfers"
+        )
 
 
 def _missing(result: Result) -> Iterator[str]:

@@ -162,6 +162,50 @@ fn samples_cover_host_processes_and_connections() {
 }
 
 #[test]
+fn connections_alone_are_sampled_between_the_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("samples");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let configuration = json!({"path": path, "interval_ns": 500_000_000,
+        "sockets_interval_ns": 20_000_000});
+    let mut sampler = Agent::begin("sample", &configuration);
+    if sampler.ready["unavailable"].as_array().unwrap().iter().any(|one| one["what"] == "sockets") {
+        assert!(std::env::var_os("CI").is_none(), "this kernel has no socket diagnosis");
+        return;
+    }
+    sampler.start();
+    let own = stream.local_addr().unwrap().to_string();
+    let between = || -> Vec<Value> {
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|line| line["sockets"].is_array() && line["interval_ns"].is_null())
+            .collect()
+    };
+    let begun = Instant::now();
+    while between().len() < 5 {
+        assert!(begun.elapsed() < PATIENCE, "no lines between");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    sampler.stop();
+    let between = between();
+    assert!(between.iter().all(|line| {
+        line["sockets"].as_array().unwrap().iter().any(|one| one["local"] == json!(own))
+    }));
+    let after: Vec<i64> = between.iter().map(|line| line["after_ns"].as_i64().unwrap()).collect();
+    assert!(after.windows(2).all(|two| two[1] - two[0] >= 20_000_000), "{after:?}");
+    let (event, code) =
+        Agent::refused("sample", &json!({"path": "x", "sockets_interval_ns": 9_999_999}));
+    assert!(
+        event["message"].as_str().unwrap().contains("sockets_interval_ns: 9999999 is too short")
+            && code == 2,
+        "{event}"
+    );
+}
+
+#[test]
 fn wakeups_report_their_latency_and_their_cost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("samples");

@@ -1,8 +1,8 @@
 """Converts the samples of every second from JSON lines to Parquet.
 
-The samples are of the machine, its CPU quotas, and the interfaces and sockets of each host. All
-namespaces share one machine, so its rows are taken from the first host. What a kernel does not
-report is null.
+The samples are of the machine, its CPU quotas, and the interfaces and sockets of each host; sockets
+may be sampled more often. All namespaces share one machine, so its rows are taken from the first
+host. What a kernel does not report is null.
 """
 
 from __future__ import annotations
@@ -133,6 +133,9 @@ SOCKETS = pa.schema(
     ]
 )
 
+_OF_SOCKETS = frozenset({"at_ns", "after_ns", "sockets", "sockets_left_out"})
+"""Keys of a line between two intervals."""
+
 Row = Mapping[str, Any]
 
 
@@ -162,7 +165,8 @@ def convert(directory: Path, hosts: Sequence[str], guests: Collection[str] = ())
         if not source.is_file():
             continue
         read = read_lines(source)
-        lines = read.rows
+        # Lines between those of every interval hold the connections only.
+        lines = [line for line in read.rows if line.keys() - _OF_SOCKETS]
         if read.malformed:
             malformed[source.name] = read.malformed
         if index == 0:
@@ -181,7 +185,7 @@ def convert(directory: Path, hosts: Sequence[str], guests: Collection[str] = ())
                 directory / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines)
             )
         _write(directory / f"{host}.interfaces.parquet", INTERFACES, below(lines, "interfaces"))
-        _write(directory / f"{host}.sockets.parquet", SOCKETS, _sockets(lines))
+        _write(directory / f"{host}.sockets.parquet", SOCKETS, _sockets(read.rows))
         source.unlink()
     return Converted(machine, malformed)
 

@@ -412,9 +412,10 @@ class CapturePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Who looks, as a process on a host, how much of a processor such a process has.
+    """What is sampled beyond what every run samples.
 
-    Wake-up latency, and the spin monitor.
+    How much of a processor a process has, by one on each of ``hosts`` (wake-up latency, and the
+    spin monitor), and the TCP sockets of the ends of workloads, more often than every second.
     """
 
     hosts: tuple[str, ...] = ()
@@ -422,6 +423,8 @@ class Watch:
     """How far apart the moments are for which a thread wakes up."""
     spin_ns: int | None = None
     """So much of every second a thread spins."""
+    sockets_ns: int | None = None
+    """How far apart samples of sockets are; every second by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ from trustbed.scenario.topology import read as read_network
 from trustbed.scenario.workloads import Around, read_services, read_workloads
 
 _MOST_REPETITIONS = 100_000
-_SHORTEST_WAKEUP_INTERVAL = 1_000_000
+_SHORTEST_WAKEUP_INTERVAL, _SHORTEST_SOCKET_INTERVAL = 1_000_000, 10_000_000
 """More frequent wake-ups would use more CPU time than an indicator may."""
 
 
@@ -144,6 +144,11 @@ def _samples(
     for name in named:
         if name not in hosts:
             raise table.error("hosts", f"no host named {name}", nearest(name, hosts))
+    sockets = table.span_above_zero("sockets", None)
+    if sockets is not None and not _SHORTEST_SOCKET_INTERVAL <= sockets <= SECOND:
+        raise table.error("sockets", "sockets are sampled every 10 ms to 1 s", 'give "10ms"')
+    if sockets is not None and not enabled:
+        raise table.error("enabled", "sockets are samples too", "leave out enabled, or sockets")
     if wakeups is None and spin is None:
         if named:
             raise table.error(
@@ -151,7 +156,7 @@ def _samples(
                 "no monitor is enabled for them",
                 'give wakeups = "5ms", spin = "100ms", or both',
             )
-        watch = Watch()
+        watch = Watch(sockets_ns=sockets)
     elif not enabled:
         raise table.error(
             "enabled", f"{key} and spin are samples too", "leave out enabled, or both of them"
@@ -161,6 +166,7 @@ def _samples(
             hosts=tuple(dict.fromkeys(named)) or _at_the_senders(workloads),
             wakeups_ns=wakeups,
             spin_ns=spin,
+            sockets_ns=sockets,
         )
     table.close()
     return enabled, watch

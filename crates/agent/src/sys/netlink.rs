@@ -1,6 +1,7 @@
-//! Netlink dumps (netlink(7)): a request, and the messages and attributes of its answer.
+//! Netlink dumps and single objects (netlink(7)): a request, and the messages and attributes of its
+//! answer.
 //!
-//! The caller knows what they mean. Dumps change nothing. A malformed message ends its datagram;
+//! The caller knows what they mean. Requests change nothing. A malformed message ends its datagram;
 //! what precedes it counts.
 
 use std::io::{self, Read};
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// `NLM_F_REQUEST | NLM_F_DUMP`.
+/// `NLM_F_REQUEST`, and with `NLM_F_DUMP`.
+const REQUEST: u16 = 0x1;
 const REQUEST_DUMP: u16 = 0x301;
 /// Messages that end an answer; those below 16 are netlink's own.
 const ERROR: u16 = 2;
@@ -45,7 +47,7 @@ impl Netlink {
         mut see: impl FnMut(&[u8]),
     ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
-        self.socket.send(&request(kind, self.sequence, body))?;
+        self.socket.send(&request(kind, REQUEST_DUMP, self.sequence, body))?;
         loop {
             let length = (&self.socket).read(&mut self.buffer)?;
             if read(self.buffer.get(..length).unwrap_or_default(), self.sequence, &mut see)? {
@@ -53,13 +55,33 @@ impl Netlink {
             }
         }
     }
+
+    /// Requests a single object, and passes its message without its header.
+    pub(crate) fn get(
+        &mut self,
+        kind: u16,
+        body: &[u8],
+        mut see: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.socket.send(&request(kind, REQUEST, self.sequence, body))?;
+        let mut seen = false;
+        while !seen {
+            let length = (&self.socket).read(&mut self.buffer)?;
+            read(self.buffer.get(..length).unwrap_or_default(), self.sequence, &mut |message| {
+                seen = true;
+                see(message);
+            })?;
+        }
+        Ok(())
+    }
 }
 
-fn request(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+fn request(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(HEADER + body.len()).unwrap_or(u32::MAX);
     let mut bytes = length.to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
-    bytes.extend(REQUEST_DUMP.to_ne_bytes());
+    bytes.extend(flags.to_ne_bytes());
     bytes.extend(sequence.to_ne_bytes());
     bytes.extend([0; 4]);
     bytes.extend(body);
@@ -135,7 +157,7 @@ pub(crate) mod tests {
     }
 
     fn message(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
-        let mut bytes = request(kind, sequence, body);
+        let mut bytes = request(kind, REQUEST_DUMP, sequence, body);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes
     }

@@ -332,11 +332,18 @@ def sampled(scenario: Scenario) -> tuple[str, ...]:
     return (*(on_machine or [SWITCH]), *in_guests) if in_guests else tuple(on_machine)
 
 
-def sample(host: str, directory: Path, processes: Sequence[int] = ()) -> Configuration:
-    """The sampler of a host, of this machine, and of ``processes`` of this machine."""
+def sample(
+    scenario: Scenario, host: str, directory: Path, processes: Sequence[int] = ()
+) -> Configuration:
+    """The sampler of a host, of this machine, and of ``processes`` of this machine.
+
+    A guest would spend its own processor on frequent samples of sockets.
+    """
+    is_guest = any(guest.name == host for guest in scenario.guests)
     return {
         "path": str(directory / f"{host}.jsonl"),
         **({"processes": list(processes)} if processes else {}),
+        **_set(sockets_interval_ns=None if is_guest else scenario.watch.sockets_ns),
     }
 
 

@@ -181,7 +181,7 @@ class Infrastructure:
         pids += [pid for host, pid in processes if host not in guests]
         for number, host in enumerate(configurations.sampled(self._scenario)):
             configuration = configurations.sample(
-                host, self._directory / "samples", pids if number == 0 else ()
+                self._scenario, host, self._directory / "samples", pids if number == 0 else ()
             )
             self._start("sample", host, configuration).agent.begin()
 

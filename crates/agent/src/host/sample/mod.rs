@@ -3,8 +3,8 @@
 //!
 //! The first line describes the others and lists what is unavailable, with the reason. Counters are
 //! differences from the line before; a line is `late_ns` late and covers `interval_ns`. A sample
-//! changes nothing but costs CPU time: about a microsecond a socket, and some hundred for all the
-//! rest. [`wakeups`] are optional, and cost as much with each wake-up as they report.
+//! changes nothing but costs CPU time: about a microsecond a socket, some hundred for all the rest,
+//! and up to milliseconds for the kernel's search of its table of connections. [`wakeups`] are optional, and cost as much with each wake-up as they report.
 
 pub(crate) mod cgroups;
 mod drivers;
@@ -31,6 +31,8 @@ use crate::session::{Failure, Session, Stop};
 use crate::sys::clock;
 
 const SHORTEST: u64 = 10_000_000;
+/// How far apart searches for new connections are.
+const SEARCH: Span = Span(200_000_000);
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,6 +52,9 @@ struct Configuration {
     /// Whether the TCP connections of the namespace are reported.
     #[serde(default = "yes")]
     sockets: bool,
+    /// How far apart the moments are for which the connections alone are reported, between the
+    /// lines. None by default.
+    sockets_interval_ns: Option<u64>,
     /// Connections in a line; those beyond are counted.
     #[serde(default = "most_sockets")]
     most_sockets: usize,
@@ -141,12 +146,33 @@ struct Line {
     sockets_left_out: Option<u64>,
 }
 
+/// The connections between two lines, and nothing else: counters are not differences here.
+#[derive(Debug, Serialize)]
+struct SocketsLine {
+    at_ns: i64,
+    after_ns: i64,
+    sockets: Vec<sockets::Connection>,
+    #[serde(skip_serializing_if = "is_zero")]
+    sockets_left_out: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Runs the verb.
 pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let configuration: Configuration = session.configuration()?;
     if configuration.interval_ns < SHORTEST {
         return Err(Failure::configuration(
             format!("interval_ns: {} is too short", configuration.interval_ns),
+            format!("give {SHORTEST} or more"),
+        ));
+    }
+    if let Some(every) = configuration.sockets_interval_ns.filter(|every| *every < SHORTEST) {
+        return Err(Failure::configuration(
+            format!("sockets_interval_ns: {every} is too short"),
             format!("give {SHORTEST} or more"),
         ));
     }
@@ -275,7 +301,7 @@ impl Sampler {
             let missed;
             (due, missed) = after(due, clock::monotonic(), interval);
             self.missed += missed;
-            if !stop.wait_until(due) {
+            if !self.watch_sockets(start, due, stop) || !stop.wait_until(due) {
                 break;
             }
             let now = clock::monotonic();
@@ -286,6 +312,38 @@ impl Sampler {
             before = now;
             let written = self.lines.write(&line);
             self.count.fetch_add(written.into(), Ordering::Relaxed);
+        }
+    }
+
+    /// Reports connections at moments of their own until a line is due; false once stopped.
+    fn watch_sockets(&mut self, start: &Start, due: Ns, stop: Stop) -> bool {
+        let Some(every) = self.configuration.sockets_interval_ns.map(span) else { return true };
+        let Some(diagnosis) = self.sockets.as_mut() else { return true };
+        let mut next = clock::monotonic();
+        let mut all = next + SEARCH;
+        loop {
+            // As far from the last reading, however long that took: what is busy is asked less.
+            next = next.max(clock::monotonic()) + every;
+            if next + every > due {
+                return true;
+            }
+            if !stop.wait_until(next) {
+                return false;
+            }
+            let now = clock::monotonic();
+            let found = if now >= all {
+                all = now + SEARCH;
+                or_note(diagnosis.look(), "sockets", &mut self.unavailable)
+            } else {
+                Some(diagnosis.look_again())
+            };
+            let Some(found) = found.filter(|found| !found.connections.is_empty()) else { continue };
+            self.lines.write(&SocketsLine {
+                at_ns: start.offset.to_realtime(now).0,
+                after_ns: (now - start.monotonic).0,
+                sockets: found.connections,
+                sockets_left_out: found.left_out,
+            });
         }
     }
 

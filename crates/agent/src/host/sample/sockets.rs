@@ -15,9 +15,11 @@ const BY_FAMILY: u16 = 20;
 /// Attributes: `TCP_INFO`, and the name of the congestion control.
 const INFO: u16 = 2;
 const CONGESTION: u16 = 4;
-/// Lengths: of a request, of a socket in its answer.
+/// Lengths: of a request, of a socket in its answer; and where a socket's identity (ports,
+/// addresses, interface, cookie) is in the answer.
 const REQUEST: usize = 56;
 const SOCKET: usize = 72;
+const IDENTITY: std::ops::Range<usize> = 4..52;
 /// Connections: not those that listen, wait after the end, or are closed.
 const STATES: u32 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 
@@ -38,30 +40,49 @@ pub(super) struct Connection {
 pub(super) struct Found {
     pub(super) connections: Vec<Connection>,
     pub(super) left_out: u64,
+    /// What asks for each of them again.
+    requests: Vec<[u8; REQUEST]>,
 }
 
 /// The socket that answers the queries.
 pub(super) struct Diagnosis {
     netlink: Netlink,
     most: usize,
+    /// What asks for each connection of the last reading.
+    requests: Vec<[u8; REQUEST]>,
 }
 
 impl Diagnosis {
     /// Opens it, and dumps once, so that an unsupported kernel fails now.
     pub(super) fn open(most: usize) -> io::Result<Self> {
-        let mut diagnosis = Self { netlink: Netlink::open(DIAGNOSIS)?, most };
+        let netlink = Netlink::open(DIAGNOSIS)?;
+        let mut diagnosis = Self { netlink, most, requests: Vec::new() };
         diagnosis.look()?;
         Ok(diagnosis)
     }
 
     /// The connections that there are, over IPv4 and IPv6.
+    ///
+    /// The kernel goes through the connections of all namespaces, and through the empty places of
+    /// its table: milliseconds on a machine with much memory.
     pub(super) fn look(&mut self) -> io::Result<Found> {
         let mut found = Found::default();
         for family in [libc::AF_INET, libc::AF_INET6] {
             self.netlink
                 .dump(BY_FAMILY, &request(family), |message| found.take(message, self.most))?;
         }
+        self.requests.clone_from(&found.requests);
         Ok(found)
+    }
+
+    /// The connections of the last [`look`](Self::look) that still exist: some microseconds each.
+    pub(super) fn look_again(&mut self) -> Found {
+        let mut found = Found::default();
+        for request in &self.requests {
+            // One that has ended meanwhile is no error.
+            let _ = self.netlink.get(BY_FAMILY, request, |message| found.take(message, self.most));
+        }
+        found
     }
 }
 
@@ -69,8 +90,9 @@ impl Found {
     fn take(&mut self, message: &[u8], most: usize) {
         if self.connections.len() >= most {
             self.left_out += 1;
-        } else {
-            self.connections.extend(connection(message));
+        } else if let Some(connection) = connection(message) {
+            self.connections.push(connection);
+            self.requests.extend(request_of(message));
         }
     }
 }
@@ -82,6 +104,13 @@ fn request(family: i32) -> [u8; REQUEST] {
     bytes[..4].copy_from_slice(&[u8::try_from(family).unwrap_or(0), 6, wanted, 0]);
     bytes[4..8].copy_from_slice(&STATES.to_ne_bytes());
     bytes
+}
+
+/// Asks for the connection of an answer.
+fn request_of(message: &[u8]) -> Option<[u8; REQUEST]> {
+    let mut bytes = request(i32::from(*message.first()?));
+    bytes[8..].copy_from_slice(message.get(IDENTITY)?);
+    Some(bytes)
 }
 
 fn connection(message: &[u8]) -> Option<Connection> {
@@ -180,5 +209,23 @@ mod tests {
             .expect("the connection");
         assert_eq!(own.peer, stream.peer_addr().unwrap());
         assert_eq!(own.tcp.and_then(|tcp| tcp.state), Some(1));
+    }
+
+    #[test]
+    fn a_known_connection_is_asked_for_again_until_it_has_ended() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let own = stream.local_addr().unwrap();
+        let Ok(mut diagnosis) = Diagnosis::open(10_000) else {
+            assert!(std::env::var_os("CI").is_none(), "this kernel has no socket diagnosis");
+            return;
+        };
+        let mut is_found = || {
+            let found = diagnosis.look_again();
+            found.connections.iter().any(|one| one.local == own && one.tcp.is_some())
+        };
+        assert!(is_found());
+        drop((stream, listener));
+        assert!(!is_found());
     }
 }
