@@ -46,13 +46,13 @@ impl AcksHeld {
     /// A packet of the receiver came, stamped `tsval`.
     #[inline]
     pub fn on_ack(&mut self, now: Ns, tsval: u32) {
-        self.clock.on_packet(tsval, now);
         match &mut self.group {
             Some(group) if (now - group.last).0 <= TOGETHER => {
                 group.last = now;
                 group.stamps.1 = tsval;
             }
             group => {
+                self.clock.on_packet(tsval, now);
                 let before = group.map_or(now, |group| group.last);
                 let closed =
                     group.replace(Group { before, began: now, last: now, stamps: (tsval, tsval) });

@@ -36,6 +36,13 @@ pub enum At {
     Unknown,
 }
 
+impl At {
+    /// Whether the sender is known to be elsewhere.
+    pub const fn is_away(self) -> bool {
+        matches!(self, Self::Receiver | Self::Middle)
+    }
+}
+
 /// Source of the capture point.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum CapturePointSource {

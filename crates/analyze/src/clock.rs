@@ -20,6 +20,8 @@ pub struct HostClock {
     by: f64,
     packets: u32,
     tick: Option<f64>,
+    /// The same where it is fine.
+    fine: Option<f64>,
 }
 
 /// Capture time needed before a tick can be estimated.
@@ -48,12 +50,14 @@ impl HostClock {
         self.packets = self.packets.wrapping_add(1);
         if self.packets < OFTEN || self.packets.is_multiple_of(EVERY) {
             self.tick = self.estimate();
+            self.fine = self.tick.filter(|tick| *tick <= COARSEST && TICKS.contains(tick));
         }
     }
 
     /// How long data stamped `tsval` have been under way to the capture beyond the least, in
     /// nanoseconds, less one tick, since that is how exactly the stamp is known. 0 while the tick
     /// is unknown or too coarse.
+    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]
     pub fn lag(&mut self, tsval: u32, now: Ns) -> i64 {
         let (Some((first, then)), Some(tick)) = (self.first, self.fine_tick()) else { return 0 };
@@ -68,8 +72,9 @@ impl HostClock {
 
     /// Nanoseconds per tick, where it is one in use and not coarse: a queue that grew stretches the
     /// estimate of any other.
+    #[inline]
     pub fn fine_tick(&self) -> Option<f64> {
-        self.tick().filter(|tick| *tick <= COARSEST && TICKS.contains(tick))
+        self.fine
     }
 
     /// Whether a queue that grew no longer makes the tick look like another one.

@@ -43,8 +43,12 @@ impl Recent {
     }
 
     /// The smallest.
+    #[inline]
     pub fn least(&self) -> Option<i64> {
-        [self.now, self.before].into_iter().flatten().min()
+        match (self.now, self.before) {
+            (Some(now), Some(before)) => Some(now.min(before)),
+            (now, before) => now.or(before),
+        }
     }
 }
 
@@ -57,6 +61,8 @@ pub struct Elsewhere {
     pub budget: Budget,
     waiting: VecDeque<(Ns, i64, u32, bool)>,
     arriving: VecDeque<Arrival>,
+    /// Those of them with data.
+    asking: usize,
 }
 
 /// How much sooner than by the smallest time to the sender and back an answer may seem to come …
@@ -74,15 +80,23 @@ impl Elsewhere {
             budget: Budget::new(una, window, snd_max),
             waiting: VecDeque::new(),
             arriving: VecDeque::new(),
+            asking: 0,
         }
     }
 
     /// A packet of the receiver passed the capture at `arrival.at`, for the budget of time.
     pub fn on_arrival(&mut self, arrival: Arrival) {
         if self.arriving.len() >= MOST {
-            self.arriving.pop_front();
+            let _ = self.next_arrival();
         }
+        self.asking += usize::from(arrival.data);
         self.arriving.push_back(arrival);
+    }
+
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        let arrival = self.arriving.pop_front()?;
+        self.asking -= usize::from(arrival.data);
+        Some(arrival)
     }
 
     /// Data left the sender; `rtt` is the time from the capture to the sender and back of late,
@@ -91,22 +105,24 @@ impl Elsewhere {
     pub fn on_departure(&mut self, departure: &Departure, rtt: Span, least: Span) {
         // As exactly as the sender's clock and a jittery path are known.
         let slack = SLACK.max(least.0 / SLACK_PART);
-        let asked = self
-            .arriving
-            .iter()
-            .enumerate()
-            .take_while(|(_, arrival)| arrival.at + least.0 - slack <= departure.at)
-            .filter(|(_, arrival)| arrival.data)
-            .map(|(at, _)| at)
-            .last();
-        for arrival in self.arriving.drain(..asked.map_or(0, |asked| asked + 1)) {
+        let asked = if self.asking == 0 {
+            None
+        } else {
+            self.arriving
+                .iter()
+                .enumerate()
+                .take_while(|(_, arrival)| arrival.at + least.0 - slack <= departure.at)
+                .filter(|(_, arrival)| arrival.data)
+                .map(|(at, _)| at)
+                .last()
+        };
+        for _ in 0..asked.map_or(0, |asked| asked + 1) {
+            let Some(arrival) = self.next_arrival() else { break };
             let at = (arrival.at + rtt.0).min(departure.at);
             self.budget.on_arrival(&Arrival { at, ..arrival }, departure.mss);
         }
-        while let Some(&arrival) = self.arriving.front()
-            && arrival.at + rtt.0 <= departure.at
-        {
-            self.arriving.pop_front();
+        while self.arriving.front().is_some_and(|next| next.at + rtt.0 <= departure.at) {
+            let Some(arrival) = self.next_arrival() else { break };
             self.budget.on_arrival(&Arrival { at: arrival.at + rtt.0, ..arrival }, departure.mss);
         }
         let next = self.arriving.front().map(|arrival| arrival.at + rtt.0 - slack);
@@ -116,7 +132,7 @@ impl Elsewhere {
 
     /// The transfer is over: what is still under way arrives.
     pub fn on_end(&mut self, mss: u32, rtt: Span) {
-        while let Some(arrival) = self.arriving.pop_front() {
+        while let Some(arrival) = self.next_arrival() {
             self.budget.on_arrival(&Arrival { at: arrival.at + rtt.0, ..arrival }, mss);
         }
     }
@@ -144,6 +160,7 @@ impl Elsewhere {
     pub fn on_clock_step(&mut self) {
         self.waiting.clear();
         self.arriving.clear();
+        self.asking = 0;
         self.view.on_clock_step();
         self.budget.on_clock_step();
     }

@@ -60,6 +60,8 @@ pub enum Floor {
 pub struct Profile {
     width: i64,
     slots: Vec<Slot>,
+    /// The slot of the last call and where it begins: most calls fall into the same.
+    last: (usize, i64),
 }
 
 /// Where the curve of delivered bytes bends down.
@@ -116,7 +118,16 @@ impl Profile {
         slot.timestamp.get_or_insert((since_start.0, tsval));
     }
 
+    #[inline]
     fn slot(&mut self, since_start: Span) -> &mut Slot {
+        let (at, begin) = self.last;
+        if since_start.0 < begin || since_start.0 - begin >= self.width {
+            return self.other_slot(since_start);
+        }
+        &mut self.slots[at]
+    }
+
+    fn other_slot(&mut self, since_start: Span) -> &mut Slot {
         self.width = self.width.max(NARROWEST);
         while since_start.0 / self.width >= WIDTHS {
             self.width = self.width.saturating_mul(2);
@@ -127,6 +138,7 @@ impl Profile {
         if at >= self.slots.len() {
             self.slots.resize(at + 1, EMPTY);
         }
+        self.last = (at, i64::try_from(at).unwrap_or(0).saturating_mul(self.width));
         &mut self.slots[at]
     }
 

@@ -321,13 +321,14 @@ impl TransferRow {
             mss: f64::from(self.mss),
             known: !matches!(self.at, At::Unknown),
         };
-        let account = match (self.at, transfer.far.as_deref_mut()) {
-            (At::Receiver | At::Middle, Some(far)) => {
-                far.on_end(self.mss, nearest(&transfer.echo, transfer.opening));
-                far.budget.account(&whole)
-            }
-            (At::Receiver | At::Middle, None) => return,
-            _ => transfer.budget.account(&whole),
+        let here = transfer.budget.as_mut().filter(|_| !self.at.is_away());
+        let account = if let Some(budget) = here {
+            budget.account(&whole)
+        } else if let Some(far) = transfer.far.as_deref_mut() {
+            far.on_end(self.mss, nearest(&transfer.echo, transfer.opening));
+            far.budget.account(&whole)
+        } else {
+            return;
         };
         self.account = Some(account);
         self.needless = transfer.needless;

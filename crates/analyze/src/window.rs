@@ -49,9 +49,12 @@ impl WindowTime {
     #[inline]
     pub fn settle(&mut self, now: Ns, mss: u32) {
         if !self.idle.is_empty() {
-            for (window, time) in std::mem::take(&mut self.idle) {
+            let mut idle = std::mem::take(&mut self.idle);
+            for (window, time) in idle.drain(..) {
                 self.count(window, time, mss);
             }
+            // Its memory is good for the next idle time.
+            self.idle = idle;
         }
         if let Some(since) = self.since {
             self.count(self.window, (now - since).0, mss);

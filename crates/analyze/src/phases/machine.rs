@@ -236,10 +236,14 @@ impl Budget {
                 None if probe || paced || departure.afar => at,
                 None => open,
             };
-            self.settle(trigger, Kind::Clocked);
             if at - trigger > tolerance && !departure.prompted {
+                self.settle(trigger, Kind::Clocked);
                 self.settle_idle(at, Kind::IdleSender);
             } else {
+                if self.until == Some(trigger) && self.measured.is_empty() {
+                    // Nothing came in no time: the round goes on.
+                    self.cut = false;
+                }
                 self.settle(at, Kind::Clocked);
                 self.held = None;
                 if let Some(first) = self.first_advance.map(|first| first.max(open))
@@ -445,6 +449,10 @@ impl Budget {
         if at < until {
             return;
         }
+        if at == until && self.measured.is_empty() {
+            (self.cut, self.until) = (false, Some(at));
+            return;
+        }
         let flight = self.high - self.una;
         let cut = std::mem::take(&mut self.cut);
         self.pieces.add((until, at), kind, cut, (flight, self.window), &mut self.measured);
@@ -466,6 +474,7 @@ impl Budget {
     }
 
     /// Whether the departures after a silence show that it was the sender's.
+    #[inline]
     fn judge_silence(&mut self, at: i64, mss: i64) {
         let Some(silence) = self.silence else { return };
         let length = silence.until - silence.since;

@@ -92,6 +92,14 @@ pub(crate) struct Measured {
     pub losses: u32,
 }
 
+impl Measured {
+    /// Whether nothing arrived.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.delivered == 0 && self.delays.1 == 0
+    }
+}
+
 impl Default for Measured {
     fn default() -> Self {
         Self { delivered: 0, delays: (0, 0, i64::MAX), losses: 0 }
@@ -117,7 +125,7 @@ impl Pieces {
         (flight, window): (i64, u32),
         measured: &mut Measured,
     ) {
-        if end < start || (end == start && measured.delivered == 0 && measured.delays.1 == 0) {
+        if end < start || (end == start && measured.is_empty()) {
             return;
         }
         let fits = !cut && self.all.last().is_some_and(|last| last.1 == kind);

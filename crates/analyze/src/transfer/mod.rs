@@ -63,7 +63,8 @@ pub struct Transfer {
     pub(crate) answers: Answers,
     pub(crate) bucket: Bucket,
     pub(crate) policing: Policing,
-    pub(crate) budget: Budget,
+    /// Where the time went, seen from here; none once it is known that the sender is elsewhere.
+    pub(crate) budget: Option<Budget>,
     pub(crate) exchanges: Exchanges,
     /// The first retransmission of the present recovery: end of its bytes and its timestamp.
     repaired: Option<(i64, u32)>,
@@ -129,7 +130,8 @@ impl Transfer {
             answers: Answers::default(),
             bucket: Bucket::default(),
             policing: Policing::default(),
-            budget: Budget::new(stream.una, peer.window, segment.start),
+            budget: (!options.at.is_some_and(At::is_away))
+                .then(|| Budget::new(stream.una, peer.window, segment.start)),
             exchanges: Exchanges::default(),
             repaired: None,
             needless: (0, 0),
@@ -151,7 +153,7 @@ impl Transfer {
             spurious_wire: 0,
             sizes: Vec::new(),
             last_length: 0,
-            far_given: matches!(options.at, Some(At::Receiver | At::Middle)),
+            far_given: options.at.is_some_and(At::is_away),
             series: options.series.then(Box::default),
         };
         transfer.take_handshake(sight, segment.index, rows);
@@ -276,7 +278,9 @@ impl Transfer {
         let in_recovery = self.losses.in_recovery(stream.una);
         let turn = self.near.on_send(&sent, in_recovery);
         let departure = self.departure(sight, segment);
-        self.budget.on_departure(&departure);
+        if let Some(budget) = &mut self.budget {
+            budget.on_departure(&departure);
+        }
         if self.watches_far(sight) {
             self.on_data_far(sight, sent, segment, (in_recovery, departure));
             self.note_lag(segment);
@@ -374,14 +378,17 @@ impl Transfer {
     fn watches_far(&mut self, sight: &Sight<'_>) -> bool {
         const ASKED_AGAIN: u32 = 32;
         let packets = sight.stream.counters.data_packets;
-        if packets <= 8 || packets.is_multiple_of(ASKED_AGAIN) {
+        if self.budget.is_some() && (packets <= 8 || packets.is_multiple_of(ASKED_AGAIN)) {
             let needed = self.far_given || far_is_needed(sight);
             if !needed {
                 self.far = None;
             }
             return needed;
         }
-        self.far.is_some()
+        if packets >= SETTLED && self.far.is_some() {
+            self.budget = None;
+        }
+        self.budget.is_none() || self.far.is_some()
     }
 
     /// The same through the eyes of a sender that is elsewhere.
@@ -482,7 +489,9 @@ impl Transfer {
             delay,
             sent: delay.map(|delay| at.0 - delay),
         };
-        self.budget.on_arrival(&arrival, mss);
+        if let Some(budget) = &mut self.budget {
+            budget.on_arrival(&arrival, mss);
+        }
         if let Some(far) = &mut self.far {
             // Beside the receiver its own delay is no queue.
             let beside = self.rtt.min().unwrap_or(0) < self.echo.min().unwrap_or(0) / BESIDE;
@@ -556,7 +565,9 @@ impl Transfer {
         self.answers.on_clock_step();
         self.bucket.on_clock_step();
         self.policing.on_clock_step();
-        self.budget.on_clock_step();
+        if let Some(budget) = &mut self.budget {
+            budget.on_clock_step();
+        }
         self.ack_silences.on_clock_step();
         self.acks_held.on_clock_step();
         self.profile.on_clock_step();
@@ -568,5 +579,7 @@ fn bump(counter: &mut u32) -> bool {
     false
 }
 
+/// A sender that was elsewhere for so many packets stays there.
+const SETTLED: u32 = 1024;
 /// A capture is beside the receiver when it is this many times nearer than the sender.
 const BESIDE: i64 = 4;
