@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from trustbed import Capture, analyze
 from trustbed.report import columns, schemas
+from trustbed.run.host_evidence import process_owners
 from validation.truth import kernel_steps
 from validation.truth.scenario import CLIENT, INSIDE, ROUTER, SERVER, TRANSFER
 from validation.truth.writers import BULK_PORT, HTTP_PORT
@@ -56,7 +57,7 @@ def measured(repetition: Path, record: Mapping[str, Any]) -> Values:
         "machine": record.get("machine"),
         "faults": [_without_moments(fault) for fault in record.get("faults") or ()],
         "departure_error": (record.get("emulator") or {}).get("departure_error"),
-        "samples": _samples(repetition / "samples"),
+        "samples": _samples(repetition / "samples", process_owners(record)),
         "captures": captures,
         "kernel_steps": kernel_steps_of(
             repetition / "captures", repetition / "samples" / SOCKET_SAMPLES, captures
@@ -106,16 +107,17 @@ def _without_moments(fault: Mapping[str, Any]) -> Values:
     return {**fault, "reports": reports}
 
 
-def _samples(directory: Path) -> Values:
+def _samples(directory: Path, owners: Mapping[int, str]) -> Values:
     """Samples of the machine, and of the sending host's quotas and processes."""
     found: Values = {}
     for file in sorted(directory.glob("*.parquet")):
-        if file.stem.split(".")[-1] in (
-            "machine",
-            "cgroups",
-            "processes",
-        ) and not file.stem.startswith(SERVER):
-            found[file.stem] = json.loads(json.dumps(pq.read_table(file).to_pylist(), default=str))
+        kind = file.stem.split(".")[-1]
+        if kind not in ("machine", "cgroups", "processes") or file.stem.startswith(SERVER):
+            continue
+        rows = json.loads(json.dumps(pq.read_table(file).to_pylist(), default=str))
+        if kind == "processes":
+            rows = [row for row in rows if owners.get(row["process"]) == CLIENT]
+        found[file.stem] = rows
     return found
 
 

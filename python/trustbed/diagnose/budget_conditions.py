@@ -208,11 +208,23 @@ def _has_lost(case: Case) -> bool:
     return case.evidence.loss is None or case.evidence.loss > 0.0
 
 
-def _is_processor_missing(case: Case) -> bool:
-    missed = case.evidence.processor_missed
-    return at_least(missed, case.thresholds.processor_mostly_missed) or below(
-        case.evidence.cpu_share, case.thresholds.cpu_starved
+def _is_path_left(case: Case) -> bool:
+    """Whether queueing is what a window's own bursts and jitter make on a path that is not full."""
+    shares, thresholds = _of(case), case.thresholds
+    return (
+        shares.window >= thresholds.window_beside_path
+        and not case.evidence.loss_events
+        and below(budget.use_of_path(case.evidence), thresholds.path_left_by_window)
     )
+
+
+def _is_processor_missing(case: Case) -> bool:
+    """A processor that is missing for a tenth of a host's silences does not explain them."""
+    missed, thresholds = case.evidence.processor_missed, case.thresholds
+    if at_least(missed, thresholds.processor_mostly_missed):
+        return True
+    explained = missed is None or missed >= thresholds.silences_missed * _of(case).sender
+    return explained and below(case.evidence.cpu_share, thresholds.cpu_starved)
 
 
 def _has_filled(case: Case) -> bool:
@@ -347,7 +359,8 @@ DECLARED_BULK = Condition(
     lambda c: f"workload = {c.evidence.workload}",
 )
 PROCESSOR_SEEN_MISSING = Condition(
-    "processor_missed ≥ {processor_mostly_missed:.0%} or cpu_share < {cpu_starved:g}",
+    "processor_missed ≥ {processor_mostly_missed:.0%}, or cpu_share < {cpu_starved:g} and "
+    "processor_missed ≥ {silences_missed:.0%} of the sender's silences",
     _is_processor_missing,
     lambda c: (
         f"processor_missed = {percent_words(c.evidence.processor_missed)}, cpu_share = "
@@ -357,6 +370,11 @@ PROCESSOR_SEEN_MISSING = Condition(
 PROCESSOR_SEEN_FREE = Condition(
     "processor_missed < {processor_missed:.0%}",
     _is_machine_cleared,
+    lambda c: f"processor_missed = {percent_words(c.evidence.processor_missed)}",
+)
+PROCESSOR_NOT_SEEN_FREE = Condition(
+    "no samples, or processor_missed ≥ {processor_missed:.0%}",
+    lambda c: not _is_machine_cleared(c),
     lambda c: f"processor_missed = {percent_words(c.evidence.processor_missed)}",
 )
 APPLICATION_EXCLUDED = Condition(
@@ -491,9 +509,14 @@ LOSSES_NOT_OF_QUEUE = Condition(
     _losses,
 )
 BOUND_BY_PATH_OR_ITS_LOSSES = Condition(
-    "the path bound most of the time, or losses that its queue made",
-    lambda c: _of(c).limit == "path" or (_of(c).limit == "loss" and _are_losses_of_queue(c)),
-    _limits,
+    "the path bound most of the time, or losses that its queue made; not where the window was full "
+    "for {window_beside_path:.0%} or more of it, nothing was lost, and less than "
+    "{path_left_by_window:.0%} of the path's rate passed",
+    lambda c: (
+        (_of(c).limit == "path" and not _is_path_left(c))
+        or (_of(c).limit == "loss" and _are_losses_of_queue(c))
+    ),
+    lambda c: f"{_limits(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
 )
 FLOOR_FELT = Condition(
     "window or path bound more than half of the time",

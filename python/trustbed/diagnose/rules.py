@@ -119,7 +119,7 @@ STAGES: tuple[Stage, ...] = (
             Rule(
                 "bulk_sender_was_silent",
                 "host_scheduling",
-                (time.SENDER_WAITED_FOR, time.DECLARED_BULK),
+                (time.SENDER_WAITED_FOR, time.DECLARED_BULK, time.PROCESSOR_NOT_SEEN_FREE),
             ),
             Rule(
                 "window_was_filled_in_between",

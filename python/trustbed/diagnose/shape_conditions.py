@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from trustbed.diagnose import shapes
-from trustbed.diagnose.conditions import Case, Condition, at_least
+from trustbed.diagnose.conditions import Case, Condition, at_least, below
 from trustbed.diagnose.shown import share_shown
 from trustbed.findings.words import number_words, percent_words, seconds_words
 
@@ -41,7 +41,11 @@ def _is_policed(case: Case) -> bool:
         return False
     tried, emptied = evidence.exchanges_lossy or 0.0, evidence.exchanges_bucket_empty or 0.0
     if emptied and emptied >= thresholds.exchanges_bucket_empty * tried:
-        return True
+        # In a single exchange a full queue empties the bucket that fits its rate, too.
+        return emptied > 1 or not (
+            at_least(evidence.loss_queue_packets, thresholds.queue_clear)
+            and below(evidence.loss_burst_rank, thresholds.loss_burst_rank_empty)
+        )
     rank, samples = evidence.loss_burst_rank, evidence.loss_burst_samples or 0.0
     # The mean of independent ranks scatters by 1/√(12·n) around one half.
     return (
@@ -71,8 +75,9 @@ STEPPED = Condition(
 POLICED = Condition(
     "loss ≥ {loss_policed_exchanges:.0%} with at most {queued_policed:g} packets queued before "
     "losses, and either the token bucket empty at the losses of {exchanges_bucket_empty:.0%} of "
-    "the lossy exchanges, or losses after bursts (burst rank of {loss_burst_samples:g} or "
-    "more ≥ {loss_burst_rank:g}, not by chance: "
+    "the lossy exchanges (of one alone not where {queue_clear:g} packets or more were queued by "
+    "the delay of all data and the burst rank is below {loss_burst_rank_empty:g}), or losses after "
+    "bursts (burst rank of {loss_burst_samples:g} or more ≥ {loss_burst_rank:g}, not by chance: "
     "{loss_burst_sureness:g} standard deviations above 0.5)",
     _is_policed,
     lambda c: (

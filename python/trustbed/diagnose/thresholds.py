@@ -326,6 +326,35 @@ class Thresholds(PublishedThresholds):
         "share of the time ready without a processor below which the host is cleared",
         "a cost below five percent; provisional",
     )
+    queue_clear: float = value(
+        20.0,
+        "packets of delay before losses from which a queue dropped, if losses followed no bursts",
+        "development transfers: 12.7 at most behind policers, 31 and more behind queues; others' "
+        "traffic behind a carrier's policer queues more, so it does not decide alone",
+    )
+    loss_burst_rank_empty: float = value(
+        0.62,
+        "burst rank below which losses at an empty bucket fell by chance",
+        "development transfers: 0.67 and more behind policers, 0.41 to 0.59 for random loss and "
+        "queues whose losses met the published conditions; some shared policers lower",
+    )
+    silences_missed: float = value(
+        0.5,
+        "share of a sender's silences for which its processor was missing, from which that "
+        "explains them",
+        "the larger part; development transfers: 0.07 to 0.4 for writers on a busy machine",
+    )
+    window_beside_path: float = value(
+        0.3,
+        "share of the time with a full window from which a path that leaves rate unused is not "
+        "the limit",
+        "development transfers: 0.35 to 0.46 for windows of three quarters of the path",
+    )
+    path_left_by_window: float = value(
+        0.85,
+        "rate over the path's rate below which a window leaves it unused",
+        "development transfers: 0.69 to 0.78 for windows of three quarters of the path",
+    )
     processor_mostly_missed: float = value(
         0.5,
         "share of the time ready without a processor from which the host explains the gap",

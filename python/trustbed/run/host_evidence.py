@@ -54,11 +54,25 @@ def host_of(record: Mapping[str, Any], repetition: Path, scenario: Scenario) -> 
     return of
 
 
+def process_owners(record: Mapping[str, Any]) -> dict[int, str]:
+    """The host of every process that this machine sampled.
+
+    Of a guest that is the process of its virtual machine; those within have numbers of their own.
+    """
+    guests = record.get("guests") or {}
+    owners = {
+        one["process"]: one["host"]
+        for one in record.get("processes") or ()
+        if one["host"] not in guests
+    }
+    return owners | {facts["pid"]: name for name, facts in guests.items() if facts.get("pid")}
+
+
 def _processors(
     record: Mapping[str, Any], repetition: Path
 ) -> Callable[[str | None], HostEvidence]:
     """The CPU evidence of each host, computed once per host from samples that are read once."""
-    owners = {one.get("process"): one.get("host") for one in record.get("processes") or ()}
+    owners = process_owners(record)
     cgroups = _samples(repetition, "cgroups")
     by_host: dict[str | None, list[Row]] = {}
     for one in _samples(repetition, "processes"):

@@ -13,6 +13,9 @@ const ROUND_TRIP_PART: i64 = 4;
 const CLEARLY_IDLE: i64 = 5_000_000;
 /// Shorter silences are nobody's: a kernel's own work.
 const PROMPT: i64 = 500_000;
+/// Segments that are outstanding where an acknowledgement releases more: a writer of little has
+/// fewer.
+const RELEASED: i64 = 3;
 /// The same from elsewhere: the sender's clock ticks in milliseconds.
 const AFAR: i64 = 2_000_000;
 /// The sender's clock may be read this late.
@@ -172,7 +175,8 @@ struct Silence {
 impl Budget {
     /// What was known when the first data left.
     pub fn new(una: i64, window: u32, high: i64) -> Self {
-        Self { una, high, window, largest: window, round_end: high, ..Self::default() }
+        // The handshake's window is offered before the receiver knows what it will take.
+        Self { una, high, window, round_end: high, ..Self::default() }
     }
 
     /// Data left the sender.
@@ -225,7 +229,8 @@ impl Budget {
         if let Some(all) = self.all_acknowledged.filter(|all| *all <= at) {
             self.after_all(at, all, if departure.prompted { i64::MAX } else { tolerance });
         } else if silent && self.short {
-            self.settle(at, Kind::IdleApplication);
+            let released = self.was_released(at, departure.mss);
+            self.settle(at, if released { Kind::Clocked } else { Kind::IdleApplication });
         } else {
             // Where nothing came since the last data left, what leaves now could have left before,
             // unless a pacer or the timer of a tail-loss probe released it.
@@ -263,6 +268,13 @@ impl Budget {
         if let Some(receive) = self.last_receive.filter(|_| !self.short) {
             self.react(at - receive.max(open));
         }
+    }
+
+    /// Whether an acknowledgement released data: they left as it came, and several segments had been
+    /// outstanding. A full send buffer ends in a short segment, too.
+    fn was_released(&self, at: i64, mss: u32) -> bool {
+        self.last_receive.is_some_and(|receive| at - receive <= PROMPT)
+            && self.high - self.una >= RELEASED * i64::from(mss)
     }
 
     /// Everything was acknowledged before these data left.
@@ -331,7 +343,6 @@ impl Budget {
     pub fn on_arrival(&mut self, arrival: &Arrival, mss: u32) {
         let Some(until) = self.until else {
             (self.una, self.window) = (self.una.max(arrival.una), arrival.window);
-            self.largest = self.largest.max(arrival.window);
             return;
         };
         let at = arrival.at.max(until);
