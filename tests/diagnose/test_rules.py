@@ -160,6 +160,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"workload": "unknown"},
         "sender_was_silent_with_data",
     ),
+    "bulk_sender_was_silent_though_free": (
+        {**TIME, "idle_sender": 0.15, "workload": "bulk", "processor_missed": 0.049},
+        {"workload": "unknown"},
+        "free_sender_was_silent",
+    ),
     "window_was_filled_in_between": (
         {**TIME, "idle_sender": 0.5, **FILLED},
         {"idle_periods": 99},
@@ -751,3 +756,61 @@ def test_nothing_unusual_is_trusted_only_when_everything_is_known(healthy: Evide
         unknown, long_pause_fraction=None, idle_open_window_fraction=None, spacing_mean_seconds=None
     )
     assert diagnose(blind).verdict == "review"
+
+
+def test_a_processor_missing_for_a_part_of_the_silences_does_not_explain_them(
+    healthy: Evidence,
+) -> None:
+    silent = replace(healthy, **{**TIME, "idle_application": 0.6}, cpu_share=0.1)
+    assert rule_of(replace(silent, processor_missed=0.3)) == "processor_was_taken"
+    assert rule_of(replace(silent, processor_missed=0.29)) == "sender_had_nothing_to_send"
+    assert rule_of(silent) == "processor_was_taken"
+
+
+def test_a_bulk_sender_with_a_free_processor_is_not_discarded(healthy: Evidence) -> None:
+    silent = replace(healthy, **{**TIME, "idle_sender": 0.5}, workload="bulk")
+    assert diagnose(silent).verdict == "discard"
+    free = diagnose(replace(silent, processor_missed=0.0))
+    assert (free.cause, free.verdict) == ("host_scheduling", "review")
+
+
+def test_a_window_that_leaves_the_path_unused_is_the_limit(healthy: Evidence) -> None:
+    beside = {
+        **TIME,
+        "window": 0.4,
+        "path": 0.5,
+        "throughput_bytes_per_second": 0.8e6,
+        "sending_rate_bytes_per_second": 2.8e6,
+        "path_rate_bytes_per_second": 1.0e6,
+        "loss_events": 0.0,
+    }
+    found = replace(healthy, **beside)
+    assert rule_of(found) == "window_bound"
+    for other in (
+        {"throughput_bytes_per_second": 0.85e6},
+        {"window": 0.29},
+        {"loss_events": 1.0},
+        {"path_rate_bytes_per_second": None},
+    ):
+        assert rule_of(replace(found, **other)) in ("path_was_full_of_it", "path_was_shared")
+
+
+def test_a_full_queue_in_a_single_exchange_is_no_policer(healthy: Evidence) -> None:
+    emptied = replace(
+        healthy,
+        loss=0.02,
+        queued_before_loss=1.0,
+        exchanges_lossy=1.0,
+        exchanges_bucket_empty=1.0,
+        loss_burst_rank=0.6,
+        loss_burst_samples=20,
+        loss_queue_packets=20.0,
+    )
+    assert rule_of(emptied) != "bursts_were_dropped"
+    for other in (
+        {"loss_queue_packets": 19.9},
+        {"loss_queue_packets": None},
+        {"loss_burst_rank": 0.62},
+        {"exchanges_lossy": 2.0, "exchanges_bucket_empty": 2.0},
+    ):
+        assert rule_of(replace(emptied, **other)) == "bursts_were_dropped"

@@ -137,6 +137,52 @@ fn a_closed_window_is_the_receivers() {
 }
 
 #[test]
+fn a_window_smaller_than_the_handshake_s_has_not_shrunk() {
+    let mut paced = Paced::new(64_000);
+    paced.sends(1000);
+    for _ in 0..100 {
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 2000, false);
+        paced.sends(1000);
+        paced.sends(1000);
+    }
+    paced.now += RTT;
+    paced.acknowledged(paced.high, 2000, false);
+    let account = paced.account();
+    assert!(share(&account, State::Window) > 0.9, "{:?}", account.times);
+    assert_eq!(account.times[State::ReceiverWindow.index()], 0, "{:?}", account.times);
+}
+
+/// Bursts that end in a short segment, the next one `late` after an acknowledgement of the first
+/// part of the last.
+fn short_bursts(late: i64) -> Account {
+    let mut paced = Paced::new(100_000);
+    let burst = |paced: &mut Paced| {
+        for bytes in [1000, 1000, 1000, 1000, 1000, 1000, 300] {
+            paced.sends(bytes);
+        }
+    };
+    burst(&mut paced);
+    for _ in 0..50 {
+        paced.now += RTT;
+        paced.acknowledged(paced.high - 4300, 100_000, false);
+        paced.now += late;
+        burst(&mut paced);
+    }
+    paced.now += RTT;
+    paced.acknowledged(paced.high, 100_000, false);
+    paced.account()
+}
+
+#[test]
+fn data_that_an_acknowledgement_released_had_been_written() {
+    let buffered = short_bursts(MS / 10);
+    assert_eq!(buffered.times[State::IdleApplication.index()], 0, "{:?}", buffered.times);
+    let written = short_bursts(5 * MS);
+    assert!(share(&written, State::IdleApplication) > 0.9, "{:?}", written.times);
+}
+
+#[test]
 fn unanswered_retransmissions_are_an_outage() {
     let mut paced = Paced::new(100_000);
     for _ in 0..20 {

@@ -122,6 +122,12 @@ STAGES: tuple[Stage, ...] = (
                 (time.SENDER_WAITED_FOR, time.DECLARED_BULK, time.PROCESSOR_NOT_SEEN_FREE),
             ),
             Rule(
+                "bulk_sender_was_silent_though_free",
+                "host_scheduling",
+                (time.SENDER_WAITED_FOR, time.DECLARED_BULK),
+                most=75,
+            ),
+            Rule(
                 "window_was_filled_in_between",
                 "host_scheduling",
                 (time.SENDER_WAITED_FOR, time.FILLED_WHENEVER_RAN),

@@ -76,7 +76,7 @@ def _processors(
     cgroups = _samples(repetition, "cgroups")
     by_host: dict[str | None, list[Row]] = {}
     for one in _samples(repetition, "processes"):
-        by_host.setdefault(owners.get(one.get("process")), []).append(one)
+        by_host.setdefault(owners.get(one["process"]), []).append(one)
 
     @cache
     def of(host: str | None) -> HostEvidence:

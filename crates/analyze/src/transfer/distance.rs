@@ -27,7 +27,18 @@ pub(super) fn rtt_to_sender(sight: &Sight<'_>) -> Option<Span> {
 
 /// Whether the capture is so far from the sender that the sender's view must be reconstructed.
 pub(super) fn far_is_needed(sight: &Sight<'_>) -> bool {
-    let Some(rtt) = rtt_to_sender(sight) else { return false };
+    let Some((rtt, onward)) = both_ways(sight) else { return false };
+    rtt.0 > FAR_FLOOR.0 && rtt.0.saturating_mul(4) > onward.0
+}
+
+/// Whether the sender is further from the capture than the receiver.
+pub(super) fn is_further_than_receiver(sight: &Sight<'_>) -> bool {
+    both_ways(sight).is_some_and(|(rtt, onward)| rtt.0 > FAR_FLOOR.0 && rtt > onward)
+}
+
+/// The smallest times from the capture point to the sender and back, and to the receiver.
+fn both_ways(sight: &Sight<'_>) -> Option<(Span, Span)> {
+    let rtt = rtt_to_sender(sight)?;
     let handshake = if sight.direction == sight.initiator {
         sight.handshake.to_responder()
     } else {
@@ -38,6 +49,5 @@ pub(super) fn far_is_needed(sight: &Sight<'_>) -> bool {
         .flatten()
         .filter(|t| *t != Span::MAX && *t > Span::ZERO)
         .min();
-    let Some(onward) = onward else { return false };
-    rtt.0 > FAR_FLOOR.0 && rtt.0.saturating_mul(4) > onward.0
+    Some((rtt, onward?))
 }

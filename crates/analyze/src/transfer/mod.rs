@@ -8,7 +8,7 @@ mod losses;
 use trustbed_flow::{Ack, Cause, Class, RttOutcome, Segment, Sight};
 use trustbed_units::{Ns, Span};
 
-use self::distance::{far_is_needed, rtt_to_sender, to_sender};
+use self::distance::{far_is_needed, is_further_than_receiver, rtt_to_sender, to_sender};
 use crate::clock::held_by_network;
 use crate::loss::{Losses, Silences};
 use crate::samples::{RttKind, RttRow, Samples, TransferId};
@@ -94,6 +94,7 @@ pub struct Transfer {
     sizes: Vec<(u32, u32)>,
     last_length: u32,
     far_given: bool,
+    here_given: bool,
     pub(crate) series: Option<Box<Series>>,
 }
 
@@ -154,6 +155,7 @@ impl Transfer {
             sizes: Vec::new(),
             last_length: 0,
             far_given: options.at.is_some_and(At::is_away),
+            here_given: options.at == Some(At::Sender),
             series: options.series.then(Box::default),
         };
         transfer.take_handshake(sight, segment.index, rows);
@@ -382,11 +384,10 @@ impl Transfer {
             let needed = self.far_given || far_is_needed(sight);
             if !needed {
                 self.far = None;
+            } else if packets >= SETTLED && !self.here_given && is_further_than_receiver(sight) {
+                self.budget = None;
             }
             return needed;
-        }
-        if packets >= SETTLED && self.far.is_some() {
-            self.budget = None;
         }
         self.budget.is_none() || self.far.is_some()
     }
@@ -579,7 +580,7 @@ fn bump(counter: &mut u32) -> bool {
     false
 }
 
-/// A sender that was elsewhere for so many packets stays there.
+/// A sender that is nearer to the receiver than to the capture after so many packets stays there.
 const SETTLED: u32 = 1024;
 /// A capture is beside the receiver when it is this many times nearer than the sender.
 const BESIDE: i64 = 4;
