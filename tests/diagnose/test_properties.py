@@ -6,6 +6,7 @@ import math
 from dataclasses import fields, replace
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -337,6 +338,13 @@ def test_any_diagnosis_can_be_explained(evidence: Evidence, quality: Quality) ->
     lines = explain(evidence, quality=quality)
     assert lines[0] == diagnose(evidence, quality=quality).headline
     assert any(line.lstrip().startswith("→ ") for line in lines)
+
+
+@pytest.mark.parametrize("count", [float("inf"), float("nan")])
+def test_a_count_that_is_no_number_can_be_explained(timed: Evidence, count: float) -> None:
+    counts = ("acks_held", "ack_silences", "data_held", "idle_periods", "congestion_marks")
+    repairs = ("fast_recoveries", "retransmitted_needlessly")
+    assert explain(replace(timed, **dict.fromkeys((*counts, *repairs), count)))
 
 
 COLUMNS = st.sampled_from(

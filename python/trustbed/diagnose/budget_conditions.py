@@ -17,6 +17,7 @@ from trustbed.findings.words import (
     percent_words,
     rate_words,
     seconds_words,
+    whole,
 )
 
 
@@ -279,8 +280,8 @@ MOSTLY_NEEDLESS = Condition(
         >= c.thresholds.needless_recoveries * (c.evidence.fast_recoveries or 0.0)
     ),
     lambda c: (
-        f"{round(c.evidence.retransmitted_needlessly or 0)} of "
-        f"{round(c.evidence.fast_recoveries or 0)} fast recoveries"
+        f"{whole(c.evidence.retransmitted_needlessly)} of "
+        f"{whole(c.evidence.fast_recoveries)} fast recoveries"
     ),
 )
 KNOWN = Condition(
@@ -339,7 +340,7 @@ FILLED_WHENEVER_RAN = Condition(
     "whenever it ran",
     lambda c: _has_filled(c),
     lambda c: (
-        f"{round(c.evidence.idle_periods or 0)} silences, at most "
+        f"{whole(c.evidence.idle_periods)} silences, at most "
         f"{bytes_words(c.evidence.outstanding_max_bytes)} outstanding of "
         f"{bytes_words(c.evidence.window_bytes)}"
     ),
@@ -395,7 +396,7 @@ RECEIVER_SILENT = Condition(
     "more, each time longer than a round trip, and then acknowledged everything at once",
     _is_receiver_silent,
     lambda c: (
-        f"{round(c.evidence.ack_silences or 0)} silences, "
+        f"{whole(c.evidence.ack_silences)} silences, "
         f"{percent_words(budget.ack_silence_share(c.evidence))} of the time"
     ),
 )
@@ -406,8 +407,8 @@ HELD_BOTH_WAYS = Condition(
     "between did not run",
     _is_held_both_ways,
     lambda c: (
-        f"{round(c.evidence.acks_held or 0)} times, {percent_words(budget.held_share(c.evidence))} "
-        f"of the time, and {round(c.evidence.data_held or 0)} of the data"
+        f"{whole(c.evidence.acks_held)} times, {percent_words(budget.held_share(c.evidence))} "
+        f"of the time, and {whole(c.evidence.data_held)} of the data"
     ),
 )
 RATE_CHANGED = Condition(
@@ -494,7 +495,7 @@ LOSSY = Condition(
 MARKED = Condition(
     "congestion marks were echoed, and the path was below its rate after them longer than full",
     lambda c: bool(c.evidence.congestion_marks) and _of(c).loss > _of(c).path,
-    lambda c: f"{round(c.evidence.congestion_marks or 0)} marks",
+    lambda c: f"{whole(c.evidence.congestion_marks)} marks",
 )
 LOST = Condition(
     "packets were lost",

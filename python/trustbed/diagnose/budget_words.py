@@ -22,6 +22,7 @@ from trustbed.findings.words import (
     percent_words,
     rate_words,
     seconds_words,
+    whole,
 )
 
 
@@ -100,7 +101,7 @@ def _changed(case: Case) -> str:
         seconds_words(evidence.path_rate_change_seconds),
     )
     more = (evidence.path_rate_changes or 1.0) - 1.0
-    further = "" if more < 1 else f", and {count_words(round(more), 'more change')}"
+    further = "" if more < 1 else f", and {count_words(whole(more), 'more change')}"
     return f"the path delivered {before} until {at}, then {after}{further}"
 
 
@@ -108,8 +109,8 @@ def _reordered(case: Case) -> str:
     late = percent_words(shapes.late_share(case.evidence))
     return (
         f"{late} of the segments came late or again in vain, and "
-        f"{round(case.evidence.retransmitted_needlessly or 0)} of "
-        f"{round(case.evidence.fast_recoveries or 0)} fast recoveries had nothing to repair"
+        f"{whole(case.evidence.retransmitted_needlessly)} of "
+        f"{whole(case.evidence.fast_recoveries)} fast recoveries had nothing to repair"
     )
 
 
@@ -125,7 +126,7 @@ def _route(case: Case) -> str:
 def _receiver_silent(case: Case) -> str:
     evidence = case.evidence
     return (
-        f"the receiver was silent {count_words(round(evidence.ack_silences or 0.0), 'time')}, "
+        f"the receiver was silent {count_words(whole(evidence.ack_silences), 'time')}, "
         f"{percent_words(budget.ack_silence_share(evidence))} of the time in all, and then "
         f"acknowledged everything at once"
     )
@@ -149,10 +150,10 @@ def _silent(case: Case) -> str:
     if evidence.cpu_share is not None:
         return f"an always-ready thread obtained {percent_words(evidence.cpu_share)} of a core"
     if HELD_BOTH_WAYS.holds(case):
-        held = count_words(round(evidence.acks_held or 0.0), "time")
+        held = count_words(whole(evidence.acks_held), "time")
         return (
             f"acknowledgements sent apart came together {held}, and "
-            f"{count_words(round(evidence.data_held or 0.0), 'data packet')} passed late by the "
+            f"{count_words(whole(evidence.data_held), 'data packet')} passed late by the "
             f"sender's own clock: the machine in between stalled, and that wait counts as the "
             f"path's in the shares of time"
         )
@@ -160,7 +161,7 @@ def _silent(case: Case) -> str:
         return f"{_at_home(case)}, and no steady rate drains it"
     if FILLED_WHENEVER_RAN.holds(case):
         return (
-            f"it was silent {count_words(round(evidence.idle_periods or 0.0), 'time')} and filled "
+            f"it was silent {count_words(whole(evidence.idle_periods), 'time')} and filled "
             f"its window in between: whenever it ran, it had more to send"
         )
     if evidence.workload == "bulk":
@@ -169,7 +170,7 @@ def _silent(case: Case) -> str:
 
 
 def _marked(case: Case) -> str:
-    marks = round(case.evidence.congestion_marks or 0.0)
+    marks = whole(case.evidence.congestion_marks)
     return f"{count_words(marks, 'acknowledgement')} echoed congestion marks"
 
 

@@ -53,6 +53,11 @@ def percent_words(share: float | None) -> str:
     return f"{percent:.2g} %"
 
 
+def whole(value: float | None) -> int:
+    """A number of things that is kept as a float; 0 where it is unknown or no number."""
+    return 0 if value is None or not math.isfinite(value) else round(value)
+
+
 def number_words(value: float | None) -> str:
     """A ratio with two decimals."""
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.2f}"
