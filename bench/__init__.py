@@ -2,5 +2,6 @@
 
 Builds large captures out of real ones (`templates`, `block`, `captures`, `flood`), runs programs
 and measures what they cost (`process`), and compares costs of one run with each other (`speed`,
-`memory`, `burst`), never with figures of another day or machine.
+`memory`, `burst`), never with figures of another day or machine. `before` compares the analysis
+with that of an earlier commit, in one run as well.
 """

@@ -1,6 +1,6 @@
 """`python -m bench.before COMMIT [FILE…]`: CPU of the analysis now against that of a commit.
 
-Builds the engine of the commit in a working tree of its own, beside bench-data, and lets both sides
+Builds the engine of the commit in a working tree of its own, below bench-data, and lets both sides
 analyse the same captures in turns, in one process each with one worker: the recordings by default.
 Prints the median of the ratios of neighbouring turns for each capture, and over all.
 
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import IO
@@ -86,8 +85,7 @@ def ratios(before: Side, now: Side, file: Path, rounds: int) -> list[float]:
     return [now.seconds(file, count) / before.seconds(file, count) for _ in range(rounds)]
 
 
-@contextmanager
-def built(commit: str) -> Iterator[Path]:
+def built(commit: str) -> Path:
     """The tree of a commit with its engine, built once for each commit."""
     name = _git("rev-parse", "--short=12", f"{commit}^{{commit}}")
     tree = DIRECTORY / "before" / name
@@ -104,7 +102,7 @@ def built(commit: str) -> Iterator[Path]:
             check=True,
         )
         shutil.copy(DIRECTORY / "before" / "target" / "release" / "lib_core.so", engine)
-    yield tree
+    return tree
 
 
 def _git(*words: str) -> str:
@@ -134,7 +132,14 @@ def main() -> int:
     options = parser.parse_args()
     files = options.files or sorted((ROOT / "recordings").glob("*.pcap.gz"))
     everything: list[float] = []
-    with tempfile.TemporaryDirectory(dir=DIRECTORY) as directory, built(options.commit) as tree:
+    DIRECTORY.mkdir(exist_ok=True)
+    try:
+        tree = built(options.commit)
+    except subprocess.CalledProcessError as error:
+        print(f"error: cannot build {options.commit}: {error.stderr or error}", file=sys.stderr)
+        print("hint: name a commit of this repository that builds here", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(dir=DIRECTORY) as directory:
         before, now = Side(tree), Side(ROOT)
         for file in _plain(files, Path(directory)):
             found = ratios(before, now, file, options.rounds)

@@ -17,6 +17,7 @@ The parts, in the order in which a transfer meets them:
 - `labels`: the true cause of a transfer, given its disturbance and what that cost against its
   undisturbed twin;
 - `judged`: the verdicts on the stored rows; computed again whenever the rules have changed;
+- `kernel_steps`: the sending kernel's counters every 10 ms beside the phases of its capture;
 - `score`, `intervals`, `calibration`, `kernel`: how often they are right, and how sure of it one
   can be;
 - `looks`, `published`: every look at the half that is reported, and the rows that were scored;

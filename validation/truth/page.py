@@ -40,14 +40,13 @@ sender, at the receiver, at the router between them, and within a guest that sen
 judged alone, the sender's once more with the host's samples.
 
 A transfer is labelled by its disturbance *and* by what that cost against undisturbed transfers on
-the same network (its twins, of which each network has
-four, or three with a guest): less than {SLIGHT:.0%} of the
-throughput counts as healthy, {SLIGHT:.0%} to {CLEAR:.0%} is scored separately. The rate of a
-network is calculated with the window that the receiver really offered, and a twin counts in
-proportion to it: a window that stayed small by chance is not a cost of the disturbance. Undisturbed
-transfers that stay below {BUILT_SHARE:.0%} of that (guests below {BUILT_SHARE_OF_GUEST:.0%},
-because their processor is emulated; queues that drop early below {BUILT_SHARE_OF_DROPS:.0%}), and
-transfers without a twin, are unclear and are not counted.
+the same network (its twins, of which each network has four, or three with a guest): less than
+{SLIGHT:.0%} of the throughput counts as healthy, {SLIGHT:.0%} to {CLEAR:.0%} is scored separately.
+The rate of a network is calculated with the window that the receiver really offered, and a twin
+counts in proportion to it: a window that stayed small by chance is not a cost of the disturbance.
+Undisturbed transfers that stay below {BUILT_SHARE:.0%} of that (guests below
+{BUILT_SHARE_OF_GUEST:.0%}, because their processor is emulated; queues that drop early below
+{BUILT_SHARE_OF_DROPS:.0%}), and transfers without a twin, are unclear and are not counted.
 
 Networks come in families, and no rate, round trip or queue belongs to families of both halves.
 Rules are developed and their confidence is fitted on one half; the results here are of the other.

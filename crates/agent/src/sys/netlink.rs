@@ -46,14 +46,9 @@ impl Netlink {
         body: &[u8],
         mut see: impl FnMut(&[u8]),
     ) -> io::Result<()> {
-        self.sequence = self.sequence.wrapping_add(1);
-        self.socket.send(&request(kind, REQUEST_DUMP, self.sequence, body))?;
-        loop {
-            let length = (&self.socket).read(&mut self.buffer)?;
-            if read(self.buffer.get(..length).unwrap_or_default(), self.sequence, &mut see)? {
-                return Ok(());
-            }
-        }
+        self.ask(kind, REQUEST_DUMP, body)?;
+        while !self.receive(&mut see)? {}
+        Ok(())
     }
 
     /// Requests a single object, and passes its message without its header.
@@ -63,17 +58,26 @@ impl Netlink {
         body: &[u8],
         mut see: impl FnMut(&[u8]),
     ) -> io::Result<()> {
-        self.sequence = self.sequence.wrapping_add(1);
-        self.socket.send(&request(kind, REQUEST, self.sequence, body))?;
+        self.ask(kind, REQUEST, body)?;
         let mut seen = false;
         while !seen {
-            let length = (&self.socket).read(&mut self.buffer)?;
-            read(self.buffer.get(..length).unwrap_or_default(), self.sequence, &mut |message| {
+            self.receive(&mut |message: &[u8]| {
                 seen = true;
                 see(message);
             })?;
         }
         Ok(())
+    }
+
+    fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.socket.send(&request(kind, flags, self.sequence, body)).map(|_| ())
+    }
+
+    /// Passes the messages of the next datagram; true when it ends the answer.
+    fn receive(&mut self, see: &mut impl FnMut(&[u8])) -> io::Result<bool> {
+        let length = (&self.socket).read(&mut self.buffer)?;
+        read(self.buffer.get(..length).unwrap_or_default(), self.sequence, see)
     }
 }
 

@@ -93,6 +93,7 @@ pub struct Transfer {
     pub(crate) spurious_wire: u64,
     sizes: Vec<(u32, u32)>,
     last_length: u32,
+    /// The caller says that the sender is elsewhere, or that it is here.
     far_given: bool,
     here_given: bool,
     pub(crate) series: Option<Box<Series>>,

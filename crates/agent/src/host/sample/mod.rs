@@ -4,7 +4,8 @@
 //! The first line describes the others and lists what is unavailable, with the reason. Counters are
 //! differences from the line before; a line is `late_ns` late and covers `interval_ns`. A sample
 //! changes nothing but costs CPU time: about a microsecond a socket, some hundred for all the rest,
-//! and up to milliseconds for the kernel's search of its table of connections. [`wakeups`] are optional, and cost as much with each wake-up as they report.
+//! and up to milliseconds for the kernel's search of its table of connections. [`wakeups`] are
+//! optional, and cost as much with each wake-up as they report.
 
 pub(crate) mod cgroups;
 mod drivers;
