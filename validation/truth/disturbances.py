@@ -182,7 +182,7 @@ _PATHS = (
     _row("far-outage", 16, _WINDOW, _doses(lasts=(13, 18, 26, 45)), writers.far_outage),
     _row(
         "rate-step",
-        48,
+        40,
         _LINK,
         (
             {"steps": ((0, 1.0), (0.5, 0.5))},
@@ -246,7 +246,7 @@ _APPLICATIONS = (
     ),
     _row(
         "long-bursts",
-        48,
+        36,
         _BOTH,
         _doses(share=(0.6, 0.4, 0.9), pause_ms=(300, 800)),
         writers.long_bursts,
@@ -269,14 +269,14 @@ _APPLICATIONS = (
     ),
     _row(
         "request-response",
-        48,
+        36,
         _BOTH,
         _doses(client_ms=(50, 200, 1000), seconds=(0.05, 0.3)),
         writers.exchanges,
     ),
     _row(
         "own-qdisc",
-        48,
+        40,
         _BOTH,
         _doses(share=(0.25, 0.6), qdisc=("tbf", "htb")),
         writers.own_qdisc,
@@ -302,7 +302,7 @@ _APPLICATIONS = (
 _PROCESSES = (
     _row(
         "freeze",
-        64,
+        40,
         _BOTH,
         _stops(
             "5ms/50ms",
@@ -319,7 +319,7 @@ _PROCESSES = (
     ),
     _row(
         "quota",
-        40,
+        30,
         _WINDOW,
         _shares("10%/10ms", "0.2%/500ms", "1%/100ms", "0.1%/1s", "0.3%/400ms"),
         writers.fault(kind="cpu-quota"),
@@ -327,7 +327,7 @@ _PROCESSES = (
     ),
     _row(
         "spinner",
-        40,
+        30,
         _WINDOW,
         _spins(
             "8ms/10ms normal",
@@ -341,7 +341,7 @@ _PROCESSES = (
     ),
     _row(
         "freeze-and-loss",
-        12,
+        8,
         _WINDOW,
         _doses(loss=("0.3%", "1%"), stopped=("140ms",), every=("200ms",)),
         writers.freeze_and_loss,
@@ -352,14 +352,14 @@ _PROCESSES = (
 _RECEIVERS = (
     _row(
         "receiver-stopped",
-        48,
+        32,
         _WINDOW,
         _stops("80ms/200ms", "140ms/200ms", "300ms/400ms", "500ms/1s"),
         writers.fault(kind="freeze", host=SERVER),
     ),
     _row(
         "receiver-guest-quota",
-        40,
+        24,
         _WINDOW,
         _shares("10%/10ms", "20%/100ms", "10%/50ms", "15%/20ms"),
         writers.fault(kind="cpu-quota", host=SERVER),
@@ -367,7 +367,7 @@ _RECEIVERS = (
     ),
     _row(
         "receiver-guest-freeze",
-        40,
+        24,
         _BOTH,
         _stops("35ms/50ms", "80ms/200ms", "140ms/200ms", "300ms/400ms"),
         writers.fault(kind="freeze", host=SERVER),
@@ -378,7 +378,7 @@ _RECEIVERS = (
 _MACHINES = (
     _row(
         "nic-stall",
-        28,
+        48,
         _WINDOW,
         (
             {"stalls": 1, "connections": 3},
@@ -390,7 +390,7 @@ _MACHINES = (
     ),
     _row(
         "guest-quota",
-        64,
+        48,
         _BOTH,
         _shares(
             "10%/10ms",
@@ -407,7 +407,7 @@ _MACHINES = (
     ),
     _row(
         "guest-freeze",
-        80,
+        48,
         _BOTH,
         _stops(
             "2ms/50ms",
@@ -424,7 +424,7 @@ _MACHINES = (
     ),
     _row(
         "guest-spinner",
-        40,
+        30,
         _BOTH,
         _spins(
             "9ms/10ms realtime",

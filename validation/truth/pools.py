@@ -22,7 +22,7 @@ from validation.truth.networks import PACKET_BYTES, WINDOW_SHARES, Limit, Networ
 
 WINDOW_NETWORKS, LINK_NETWORKS, SHORT_NETWORKS = 12, 24, 4
 SMALL_BUFFER_NETWORKS, TINY_WINDOW_NETWORKS = 10, 4
-SENDER_GUEST_NETWORKS, RECEIVER_GUEST_NETWORKS = 16, 8
+SENDER_GUEST_NETWORKS, RECEIVER_GUEST_NETWORKS = 11, 5
 """Numbers of networks in each half."""
 DRAWS = 64
 """Draws from one family before the next has its turn."""
