@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 
-from trustbed.diagnose.calibration import PRIOR_ANSWERS
+from trustbed.diagnose.calibration import LEAST_FOR_DISCARD, UNCOUNTED
 from trustbed.diagnose.catalogue import CATALOGUE as DIAGNOSIS_CATALOGUE
 from trustbed.diagnose.causes import CAUSES, VERDICT_RULES, VERDICTS
 from trustbed.diagnose.compensation_table import HIGH, LOW, NEAR, WANTED_SHARE, WITHIN
 from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST, LOWEST
 from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.diagnose.evidence import SOURCES
+from trustbed.diagnose.features import FEATURES, QUANTITIES
 from trustbed.diagnose.limits import JUDGED, LIMITS
 from trustbed.diagnose.rules import STAGES
 from trustbed.diagnose.thresholds import THRESHOLDS, Thresholds
@@ -66,15 +67,22 @@ idles by choice."""
 
 _STATED = """\
 The confidence is a probability: of all verdicts with a confidence of 0.90, nine in ten should be
-right. It is the share of right verdicts of the same rule on validated transfers, whose causes were
-injected ([validation.md](validation.md)), under the same limits of the capture and at the same
-capture point: at the sender, at the sender with something known of its host, or elsewhere. With k
-right of n it is (k + {prior}·g) / (n + {prior}), in hundredths, clamped to {lowest}…{highest}; g is
-what the score is worth there for any rule, so that few transfers weigh little. Only transfers with
-odd seeds count; those with even seeds test it. Where the capture point is unknown or no such
-transfer exists, the score itself is stated. `trustbed explain` prints score, k and n. The
-transfers were emulated and their causes chosen: a rule whose cause is rarer elsewhere is right less
-often there."""
+right. A logistic model gives it, fitted to answers about transfers whose causes were made
+([validation.md](validation.md)): from the score, from {features}, and from what is particular to
+the cause, to the cause at that capture point (at the sender, at the sender with something known of
+its host, or elsewhere), and to the rule under the same limits of the capture. The particulars are
+drawn towards nothing, so that few answers weigh little. In hundredths, clamped to
+{lowest}…{highest}.
+
+Nothing is stated where nothing was tried: where the cause was never answered from that capture
+point, or where {quantities} lies outside what was tried. Then, and where the capture point is
+unknown, the score itself is stated; at most {uncounted:.2f} where the transfer's time was cut into
+states. With fewer than {least} validated answers of a cause from a capture point, `discard` becomes
+`review`.
+
+`trustbed explain` prints the score, the answers that the confidence rests on, how many of the
+validated transfers had the cause, and what the confidence becomes where it is rarer or more common:
+the transfers were emulated and their causes chosen."""
 
 
 _COMPENSATION = """\
@@ -142,7 +150,14 @@ def diagnosis_page() -> str:
         f"{LOWEST}…{HIGHEST}. The unknown adds nothing "
         "unless the words say so. The verdict follows from the score.",
         _table(("cause", "base", "additions"), _confidence()),
-        _STATED.format(prior=PRIOR_ANSWERS, lowest=LOWEST, highest=HIGHEST),
+        _STATED.format(
+            lowest=LOWEST,
+            highest=HIGHEST,
+            features=", ".join(FEATURES),
+            quantities=" or ".join(QUANTITIES),
+            uncounted=UNCOUNTED / 100,
+            least=LEAST_FOR_DISCARD,
+        ),
         "## What the network would have given",
         _compensation(),
         "## Flags",

@@ -1,4 +1,4 @@
-"""A score becomes a probability where validated transfers exist, and stays a score elsewhere."""
+"""A score becomes a probability where like transfers were validated, else it stays a score."""
 
 from __future__ import annotations
 
@@ -9,89 +9,143 @@ import pytest
 
 from trustbed.diagnose import Evidence, Quality, diagnose, explain, judge
 from trustbed.diagnose.calibration import (
-    PRIOR_ANSWERS,
-    Calibration,
+    LEAST_FOR_DISCARD,
+    Answered,
     Counted,
-    Fitted,
+    Model,
+    at_prevalence,
     capture_point_of,
+    groups_of,
+    inputs_of,
     kind_of,
+    probability,
+    standardised,
     stated,
-    worth,
 )
-from trustbed.diagnose.calibration_table import CALIBRATION
+from trustbed.diagnose.calibration_table import MODEL
+from trustbed.diagnose.causes import CAUSES
+from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import HIGHEST, LOWEST
+from trustbed.diagnose.features import FEATURES, MOST_FEATURE, QUANTITIES, features_of
 from trustbed.diagnose.limits import LIMITS
 from trustbed.diagnose.rules import RULES
+from trustbed.diagnose.thresholds import THRESHOLDS
 
-CURVE = {40: 0.3, 60: 0.7, 90: 0.9}
-MADE: Calibration = {
-    "beside": Fitted(
-        CURVE,
-        {
-            "window_explains": Counted(30, 40),
-            "always": Counted(10_000, 10_000),
-            "never": Counted(0, 10_000),
-            "seldom": Counted(0, 0),
-        },
-    ),
-    "away": Fitted(
-        {70: 0.95},
-        {
-            "window_explains": Counted(194, 200),
-            "sender_held_back under estimated_spacing": Counted(18, 18),
-        },
-    ),
-}
+NOTHING = (0.0,) * (1 + len(FEATURES))
+ONES = (1.0,) * (1 + len(FEATURES))
+MADE = Model(
+    intercept=1.0,
+    weights=(0.5, *NOTHING[1:]),
+    means=NOTHING,
+    scales=ONES,
+    causes={"window_limited": 0.25},
+    at_point={"window_limited beside": 0.25, "host_scheduling beside": 2.0},
+    kinds={"window_bound beside": 0.5},
+    answers={
+        "window_limited beside": Counted(40, 50),
+        "host_scheduling beside": Counted(LEAST_FOR_DISCARD - 1, LEAST_FOR_DISCARD - 1),
+    },
+    kind_answers={"window_bound beside": Counted(9, 10), "window_explains beside": Counted(30, 40)},
+    made={"window_limited": 0.2},
+    seen={"RTT": (0.001, 0.2)},
+)
 
 
-def test_the_share_of_right_answers_is_drawn_towards_what_the_score_is_worth() -> None:
-    found = stated(MADE, "beside", "window_explains", 90)
+def answered(**more: Any) -> Answered:  # noqa: ANN401 - any field
+    values: dict[str, Any] = {
+        "point": "beside",
+        "cause": "window_limited",
+        "kind": "window_bound",
+        "score": 50,
+        "features": (None,) * len(FEATURES),
+        "quantities": {},
+    }
+    return Answered(**{**values, **more})
+
+
+def test_what_is_particular_adds_to_the_log_odds() -> None:
+    assert probability(MADE, answered()) == pytest.approx(1 / (1 + 2.718281828459045**-2.0))
+    unlike = answered(point="away", cause="shaped", kind="rate_fell_once")
+    assert probability(MADE, unlike) == pytest.approx(1 / (1 + 2.718281828459045**-1.0))
+
+
+def test_a_higher_score_raises_it() -> None:
+    found = [probability(MADE, answered(score=score)) for score in range(LOWEST, HIGHEST + 1)]
+    assert found == sorted(found)
+    assert found[0] < found[-1]
+
+
+def test_the_unknown_is_the_mean_and_the_far_is_bounded() -> None:
+    assert standardised([None, 3.0, 1e9, -1e9], (1.0, 1.0, 1.0, 1.0), (1.0, 2.0, 1.0, 1.0)) == [
+        0.0,
+        1.0,
+        MOST_FEATURE,
+        -MOST_FEATURE,
+    ]
+    assert len(inputs_of(answered())) == len(NOTHING)
+
+
+def test_an_answer_is_stated_with_what_it_rests_on() -> None:
+    found = stated(MADE, answered())
     assert found is not None
-    assert found.counted == Counted(30, 40)
-    assert found.hundredths == round(100 * (30 + PRIOR_ANSWERS * 0.9) / (40 + PRIOR_ANSWERS))
-
-
-def test_without_answers_of_its_own_a_rule_is_worth_its_score_and_with_many_its_share() -> None:
-    none, many = stated(MADE, "beside", "seldom", 60), stated(MADE, "away", "window_explains", 70)
-    assert none is not None
-    assert many is not None
-    assert (none.hundredths, many.hundredths) == (70, 97)
+    assert (found.hundredths, found.counted, found.kind, found.made) == (
+        88,
+        Counted(40, 50),
+        Counted(9, 10),
+        0.2,
+    )
+    assert found.carries_a_discard
 
 
 def test_a_confidence_is_neither_certain_nor_impossible() -> None:
-    found = [stated(MADE, "beside", rule, 60) for rule in ("always", "never")]
-    assert [one.hundredths for one in found if one is not None] == [HIGHEST, LOWEST]
+    for intercept, hundredths in ((60.0, HIGHEST), (-60.0, LOWEST)):
+        found = stated(replace(MADE, intercept=intercept), answered())
+        assert found is not None
+        assert found.hundredths == hundredths
 
 
-def test_nothing_is_stated_of_a_rule_or_a_capture_point_that_was_never_validated() -> None:
-    assert stated(MADE, "beside", "driver_reset", 90) is None
-    assert stated(MADE, "beside_with_host", "window_explains", 90) is None
-    assert stated(MADE, None, "window_explains", 90) is None
-
-
-def test_a_higher_score_never_lowers_the_confidence() -> None:
-    found = [
-        stated(MADE, "beside", "window_explains", score) for score in range(LOWEST, HIGHEST + 1)
-    ]
-    hundredths = [one.hundredths for one in found if one is not None]
-    assert len(hundredths) == len(found)
-    assert hundredths == sorted(hundredths)
+def test_a_kind_that_was_never_validated_is_worth_no_more_than_its_score() -> None:
+    found = stated(MADE, answered(kind="window_bound under clock_steps", score=60))
+    assert found is not None
+    assert (found.hundredths, found.kind) == (60, Counted(0, 0))
 
 
 @pytest.mark.parametrize(
-    ("score", "share"), [(10, 0.1), (39, 0.3), (40, 0.3), (59, 0.3), (60, 0.7), (99, 0.9)]
+    ("more", "outside"),
+    [
+        ({"quantities": {"RTT": 0.6}}, "RTT 600 ms"),
+        ({"quantities": {"RTT": 0.0001}}, "RTT 100 µs"),
+        ({"cause": "driver_stall"}, "driver_stall captured beside the sender"),
+        ({"point": "away"}, "window_limited captured away from the sender"),
+    ],
 )
-def test_between_scores_the_lower_one_counts(score: int, share: float) -> None:
-    assert worth(CURVE, score) == share
+def test_outside_what_was_tried_nothing_is_stated(more: dict[str, Any], outside: str) -> None:
+    found = stated(MADE, answered(**more))
+    assert found is not None
+    assert (found.hundredths, found.outside) == (None, outside)
 
 
-def test_a_curve_of_nothing_is_the_score_itself() -> None:
-    assert worth({}, 80) == 0.8
+def test_within_what_was_tried_and_where_it_is_unknown_a_probability_is_stated() -> None:
+    for quantities in ({"RTT": 0.001}, {"RTT": 0.2}, {"throughput": 1e12}, {}):
+        found = stated(MADE, answered(quantities=quantities))
+        assert found is not None
+        assert found.hundredths is not None
 
 
-def test_the_capture_point_includes_what_is_known_of_the_host(
-    healthy: Evidence,
-) -> None:
+def test_without_a_model_or_a_capture_point_nothing_is_known() -> None:
+    assert stated(None, answered()) is None
+    assert stated(MADE, None) is None
+
+
+def test_where_a_cause_is_rare_an_answer_is_right_less_often() -> None:
+    assert at_prevalence(0.9, 0.2, 0.2) == pytest.approx(0.9)
+    # Odds of 9 at a prior of 1:4 are a likelihood ratio of 36; at 1:99 they are 36:99.
+    assert at_prevalence(0.9, 0.2, 0.01) == pytest.approx(36 / 135)
+    found = [at_prevalence(0.9, 0.2, share) for share in (0.01, 0.05, 0.3)]
+    assert found == sorted(found)
+
+
+def test_the_capture_point_includes_what_is_known_of_the_host(healthy: Evidence) -> None:
     assert capture_point_of("sender", healthy) == "beside"
     for known in ({"processor_missed": 0.0}, {"cpu_share": 0.9}, {"send_buffer_limited": 0.0}):
         assert capture_point_of("sender", replace(healthy, **known)) == "beside_with_host"
@@ -103,35 +157,49 @@ def test_the_capture_point_includes_what_is_known_of_the_host(
     ]
 
 
-def test_the_confidence_is_stated_and_the_score_decides(healthy: Evidence) -> None:
-    paused = replace(healthy, throughput_bytes_per_second=1e6, idle_open_window_fraction=0.6)
-    afar = Quality(at="receiver", spacing_estimated=True)
-    raw, found = (
-        diagnose(paused, quality=afar, calibration={}),
-        diagnose(paused, quality=afar, calibration=MADE),
-    )
-    assert (raw.score, raw.confidence, raw.stated) == (0.7, 0.7, None)
-    assert (found.score, found.confidence) == (0.7, 0.99)
-    assert found.capture_point == "away"
-    assert (raw.verdict, found.verdict) == ("review", "review"), "a discard needs a score of 0.80"
-
-
-def test_a_weakness_that_no_validated_capture_had_lowers_what_is_stated_as_ever(
-    healthy: Evidence,
-) -> None:
-    for quality, confidence in (
-        (Quality(at="sender"), 0.77),
-        (Quality(at="sender", window_estimated=True), 0.7),
-    ):
-        assert diagnose(healthy, quality=quality, calibration=MADE).confidence == confidence
-
-
 def test_answers_are_of_one_kind_by_rule_and_limits() -> None:
     assert kind_of("queue_slowed", ()) == "queue_slowed"
     assert (
         kind_of("queue_slowed", ("echoed_rtt", "estimated_spacing"))
         == "queue_slowed under echoed_rtt and estimated_spacing"
     )
+
+
+def test_the_features_of_a_case_are_in_the_order_of_the_weights(timed: Evidence) -> None:
+    found = dict(zip(FEATURES, features_of(Case.of(timed, THRESHOLDS)), strict=True))
+    assert found["largest share"] == max(value for value in (timed.window, timed.path) if value)
+    assert found["RTT"] is not None
+    assert found["processor missed"] is None
+    assert not any(features_of(Case.of(Evidence(), THRESHOLDS))[:5])
+
+
+def test_the_confidence_is_stated_and_the_score_decides(timed: Evidence) -> None:
+    beside = Quality(at="sender")
+    raw, found = (
+        diagnose(timed, quality=beside, model=None),
+        diagnose(timed, quality=beside, model=MADE),
+    )
+    assert (raw.stated, raw.confidence) == (None, 0.85)
+    assert found.rule == "window_bound"
+    assert found.score == raw.score
+    assert found.verdict == raw.verdict
+    assert found.stated is not None
+    assert found.confidence == (found.stated.hundredths or 0) / 100
+
+
+def test_few_validated_answers_carry_no_discard(timed: Evidence) -> None:
+    starved = replace(
+        timed, window=0.1, idle_sender=0.8, processor_missed=0.6, workload="bulk", cpu_share=0.2
+    )
+    beside = Quality(at="sender")
+    point = "host_scheduling beside_with_host"
+    few = replace(MADE, answers={point: Counted(LEAST_FOR_DISCARD - 1, LEAST_FOR_DISCARD - 1)})
+    many = replace(MADE, answers={point: Counted(LEAST_FOR_DISCARD, LEAST_FOR_DISCARD)})
+    assert diagnose(starved, quality=beside, model=many).verdict == "discard"
+    held = diagnose(starved, quality=beside, model=few)
+    assert (held.cause, held.verdict) == ("host_scheduling", "review")
+    assert "little_validated" in held.flags
+    assert diagnose(starved, model=few).verdict == "discard", "a published case is no capture"
 
 
 def test_published_cases_state_their_score(published_cases: list[dict[str, Any]]) -> None:
@@ -148,53 +216,56 @@ def test_a_row_of_the_table_has_an_index(row: dict[str, Any]) -> None:
     assert (unknown.capture_point, unknown.stated) == (None, None)
 
 
-def test_what_was_not_counted_is_capped_where_the_time_is_known(
+def test_what_was_not_validated_is_capped_where_the_time_is_known(
     healthy: Evidence, timed: Evidence
 ) -> None:
-    counted_for_nothing = diagnose(timed, calibration={})
+    counted_for_nothing = diagnose(timed, model=None)
     assert (counted_for_nothing.score, counted_for_nothing.confidence) == (0.99, 0.85)
-    assert diagnose(healthy, calibration={}).confidence == 0.99
-    silent = diagnose(replace(timed, window=0.1, idle_sender=0.8), calibration={})
+    assert diagnose(healthy, model=None).confidence == 0.99
+    silent = diagnose(replace(timed, window=0.1, idle_sender=0.8), model=None)
     assert silent.confidence == silent.score == 0.75
 
 
 def test_an_explanation_states_what_the_confidence_rests_on(
-    healthy: Evidence, monkeypatch: pytest.MonkeyPatch
+    timed: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert diagnose.__kwdefaults__ is not None
-    monkeypatch.setitem(diagnose.__kwdefaults__, "calibration", MADE)
-    lines = [line.strip() for line in explain(healthy, quality=Quality(at="sender"))]
+    monkeypatch.setitem(diagnose.__kwdefaults__, "model", MADE)
+    beside = Quality(at="sender")
+    confidence = diagnose(timed, quality=beside).confidence
+    lines = [line.strip() for line in explain(timed, quality=beside)]
     assert (
-        "stated as 0.77: of 40 validated verdicts of window_explains, captured beside the "
-        "sender, 30 were right"
+        f"stated as {confidence:.2f}: of 50 validated answers of window_limited, captured beside "
+        "the sender, 40 were right; of them 10 by window_bound on captures with the same limits, 9 "
+        "right"
     ) in lines
-    weak = [
-        line.strip()
-        for line in explain(healthy, quality=Quality(at="sender", window_estimated=True))
-    ]
-    listed = (
-        "there are no validated verdicts of window_explains under window_estimated, captured "
-        "beside the sender"
+    elsewhere = ", ".join(
+        f"{at_prevalence(confidence, 0.2, share):.2f} among {words}"
+        for share, words in ((0.01, "1 %"), (0.05, "5 %"), (0.3, "30 %"))
     )
-    assert f"stated unchanged: {listed}" in weak
-    assert not any("validated" in line for line in explain(healthy))
+    assert (
+        f"20 % of the validated transfers had this cause; where fewer or more have it: {elsewhere}"
+    ) in lines
+    far = [line.strip() for line in explain(replace(timed, rtt_base_seconds=0.6), quality=beside)]
+    assert any("outside what was tried: RTT 600 ms" in line for line in far)
+    assert not any("validated" in line for line in explain(timed))
 
 
-def test_the_table_in_force_is_one_of_these_rules() -> None:
-    rules, limits = (
-        {rule.name for rule in RULES if rule.cause != "insufficient"},
-        {limit.code for limit in LIMITS},
-    )
-    for fitted in CALIBRATION.values():
-        assert list(fitted.curve) == sorted(fitted.curve)
-        assert list(fitted.curve.values()) == sorted(fitted.curve.values())
-        assert all(
-            LOWEST <= score <= HIGHEST and 0 < share < 1 for score, share in fitted.curve.items()
+def test_the_model_in_force_is_one_of_these_rules() -> None:
+    if MODEL is None:
+        pytest.fail("run: python -m validation truth --fit")
+    rules = {rule.name for rule in RULES if rule.cause != "insufficient"}
+    limits = {limit.code for limit in LIMITS}
+    assert len(MODEL.weights) == len(MODEL.means) == len(MODEL.scales) == 1 + len(FEATURES)
+    assert all(scale > 0 for scale in MODEL.scales)
+    assert set(MODEL.seen) == set(QUANTITIES)
+    assert set(MODEL.causes) <= set(CAUSES)
+    for kind, counted in MODEL.kind_answers.items():
+        rule, _, under = kind.rpartition(" ")[0].partition(" under ")
+        assert rule in rules, "run: python -m validation truth --fit"
+        assert set(filter(None, under.split(" and "))) <= limits, (
+            "run: python -m validation truth --fit"
         )
-        for kind, counted in fitted.answers.items():
-            rule, _, under = kind.partition(" under ")
-            assert rule in rules, "run: python -m validation truth --fit"
-            assert set(filter(None, under.split(" and "))) <= limits, (
-                "run: python -m validation truth --fit"
-            )
-            assert 0 <= counted.right <= counted.of
+        assert 0 <= counted.right <= counted.of
+    assert set(MODEL.kinds) == set(MODEL.kind_answers)
+    assert groups_of(answered())[2] in MODEL.answers

@@ -8,6 +8,9 @@ between what was stated and what was observed in their bin (expected calibration
 Cooper, Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*, AAAI 2015).
 Pure.
 
+The Brier skill compares the mean squared error with that of one confidence for all, the share of
+right answers: 0 is no better than that, 1 is never wrong.
+
 Bias: inside a bin mistakes of opposite sign cancel out; the error of few answers is rather too
 large, because chance alone makes one.
 """
@@ -24,6 +27,7 @@ BINS = 10
 LEAST = 30
 """A bin with fewer answers is shown and not held against anybody."""
 WANTED_ERROR = 0.05
+WANTED_SKILL = 0.3
 
 
 class Answered(Protocol):
@@ -75,10 +79,11 @@ class Bin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """The table, and its pooled error (``None`` of nothing)."""
+    """The table, its pooled error (``None`` of nothing), and the Brier skill of all answers."""
 
     bins: tuple[Bin, ...]
     error: float | None
+    skill: float | None = None
 
 
 def calibrate(answers: Iterable[Answered]) -> Calibration:
@@ -93,7 +98,24 @@ def calibrate(answers: Iterable[Answered]) -> Calibration:
         if given
         else None
     )
-    return Calibration(bins=bins, error=error)
+    return Calibration(bins=bins, error=error, skill=skill(given))
+
+
+def brier(answers: Sequence[Answered]) -> float:
+    """Mean squared error of the confidence (Brier, *Verification of Forecasts*, 1950)."""
+    return sum((answer.confidence - answer.is_right) ** 2 for answer in answers) / len(answers)
+
+
+def skill(answers: Sequence[Answered]) -> float | None:
+    """By how much the Brier score is below that of the share of right answers, stated for each.
+
+    ``None`` where all were right or none, or nothing was answered.
+    """
+    if not answers:
+        return None
+    share = sum(answer.is_right for answer in answers) / len(answers)
+    base = share * (1 - share)
+    return 1 - brier(answers) / base if base else None
 
 
 def _index(confidence: float) -> int:

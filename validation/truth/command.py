@@ -76,7 +76,7 @@ def main(words: Sequence[str]) -> int:
         print("hint: make transfers first: python -m validation truth", file=sys.stderr)
         return 2
     if options.fit:
-        return _fit(result, options.seen or ())
+        return _fit(result)
     _show(result, options)
     return 1 if failed else 0
 
@@ -152,13 +152,6 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         "--fit",
         action="store_true",
         help="make nothing: fit the confidence of each score to the development families",
-    )
-    parser.add_argument(
-        "--seen",
-        action="append",
-        type=Path,
-        metavar="DIRECTORY",
-        help="leave transfers that rules were developed on out of the fit (repeatable)",
     )
     parser.add_argument(
         "--half",
@@ -333,15 +326,12 @@ def _measure_again(store: Store) -> None:
             store.write({**stored, **again(directory)})
 
 
-def _fit(result: Result, seen: Sequence[Path]) -> int:
-    given, words = fit.unseen(
-        fit.samples(result), {stored["name"] for directory in seen for stored in Store(directory)}
-    )
-    sys.stdout.write(f"{words}\n")
+def _fit(result: Result) -> int:
+    given = fit.samples(result)
     if not given:
         print(
-            "error: nothing to fit to: no answer about an unseen transfer of the development "
-            "families counts",
+            "error: nothing to fit to: no answer about a transfer of the development families "
+            "counts",
             file=sys.stderr,
         )
         print(

@@ -1,27 +1,18 @@
-"""Fits what a score is worth.
+"""Fits the model that the package states its confidence by.
 
-From the answers about transfers of the development families to the table that the package states
-its confidence by.
+To the answers about transfers of the development families. Right is what the score calls right: the
+cause is among the accepted ones. Left out are answers about slight and unclear disturbances, as
+everywhere in the score.
 
-For each capture point two things are fitted. The *curve*: the share of right answers at each
-score, whatever their kind, drawn towards the score itself and made to rise with it (isotonic
-regression by pooling adjacent violators: Ayer, Brunk, Ewing, Reid, Silverman, *An Empirical
-Distribution Function for Sampling with Incomplete Information*, Annals of Mathematical Statistics
-26, 1955). The *counts*: how many answers of each kind, that is of one rule under the same limits of
-the capture, were right. `trustbed.diagnose.calibration` makes a confidence of the two.
+The fit maximises the likelihood less half the sum of the squared coefficients, each times its
+penalty, by Newton's method. Features are standardised first; what is particular to a capture point,
+a cause, a cause at a capture point and a kind of answer there are coefficients, too, so that a kind
+with few answers stays near its cause, and a cause with few near the rest.
 
-Right is what the score calls right: the cause is among the accepted ones. Left out are answers
-about slight and unclear disturbances, as everywhere in the score.
-
-The rules were developed with transfers of those families in view, and are right about them more
-often than about others. So transfers that were looked at can be left out (`--seen`); what is stated
-is rather too high where they are not.
-
-Whether the table is better than chance is tested within those families: a fifth of the networks at
-a time is left out, the table is fitted to the others, and what it states about those left out is
-compared with what became of them. Transfers of one network stay together, because they are alike.
-This tells chance from knowledge, not how much the rules were made to fit. How many answers the
-prior weighs is not fitted.
+The rules were developed with transfers of the same families in view. Whether the model knows more
+than chance is tried on families: one at a time is left out, with all its networks, the model is
+fitted to the others, and what it states about those left out is compared with what became of them.
+This tells chance from knowledge, not how much the rules were made to fit. Penalties are not fitted.
 
 Bias: two captures of one transfer that are both away from the sender count as two answers, and are
 not independent.
@@ -29,45 +20,57 @@ not independent.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
+import numpy.typing as npt
+
 import trustbed.diagnose
 from trustbed.diagnose.calibration import (
-    PRIOR_ANSWERS,
-    Calibration,
+    UNCOUNTED,
+    Answered,
     CapturePoint,
     Counted,
-    Fitted,
-    kind_of,
+    Model,
+    groups_of,
+    inputs_of,
+    standardised,
     stated,
 )
-from trustbed.diagnose.confidence import HIGHEST, LOWEST
-from trustbed.diagnose.limits import LIMITS
+from trustbed.diagnose.features import QUANTITIES
 from validation.truth import text
-from validation.truth.calibration import calibrate
-from validation.truth.labels import network_of
+from validation.truth.calibration import brier, calibrate, skill
 from validation.truth.result import VIEWS, Judged, Result, View
 from validation.truth.score import counted
 
 HALF = "development"
-FOLDS = 5
 TABLE = Path(trustbed.diagnose.__file__).with_name("calibration_table.py")
-_LIMITS = frozenset(limit.code for limit in LIMITS)
+
+WEIGHT_PENALTY = 3.0
+"""Of the coefficients of score and features, in standard deviations."""
+PENALTIES = (0.3, 1.0, 1.0, 2.0)
+"""Of what is particular: to a capture point, a cause, a cause there, a kind there."""
+GROUPS = ("points", "causes", "at_point", "kinds")
+DIGITS = 3
+_STEPS, _NEAR = 100, 1e-9
+_LEAST_SCALE = 1e-6
+
+Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """An answer to fit to. ``score`` is in hundredths."""
+    """An answer to fit to. ``made`` is the injected cause."""
 
     name: str
-    network: str
-    point: CapturePoint
-    kind: str
-    score: int
+    family: str
+    made: str
+    answered: Answered
     is_right: bool
 
 
@@ -83,82 +86,117 @@ def samples(result: Result) -> list[Sample]:
 
 def _sample(one: Judged, view: View) -> Sample | None:
     case, answer = one.case(view), one.answers.get(view.name)
-    if case is None or answer is None or answer.point is None or not counted([case]):
+    if case is None or answer is None or answer.answered is None or not counted([case]):
         return None
     return Sample(
         name=case.name,
-        network=network_of(one.stored).name,
-        point=answer.point,
-        kind=kind_of(answer.rule, (flag for flag in answer.flags if flag in _LIMITS)),
-        score=round(100 * answer.score),
+        family=one.network.family,
+        made=case.made,
+        answered=answer.answered,
         is_right=case.is_right,
     )
 
 
-def unseen(given: Sequence[Sample], seen: Collection[str]) -> tuple[list[Sample], str]:
-    """Verdicts on transfers that the rules were not developed on, in words."""
-    new = [sample for sample in given if sample.name not in seen]
-    if not seen:
-        return new, "no transfer is left out as known: the rules may fit these better than others\n"
-    parts = {"known, left out": [sample for sample in given if sample.name in seen], "new": new}
-    rows = [("", "transfers", "answers", "right")]
-    for words, part in parts.items():
-        right = f"{sum(sample.is_right for sample in part) / len(part):.1%}" if part else "–"
-        rows.append((words, str(len({sample.name for sample in part})), str(len(part)), right))
-    return new, "\n".join(text.columns(rows)) + "\n"
+def fit(given: Iterable[Sample]) -> Model:
+    """The model; the same answers give the same model, whatever their order."""
+    known = sorted(given, key=lambda sample: (sample.name, repr(sample.answered)))
+    inputs = [inputs_of(sample.answered) for sample in known]
+    means, scales = _moments(inputs)
+    names = _names(known)
+    columns = {own: 1 + len(means) + at for at, own in enumerate(names)}
+    matrix = np.zeros((len(known), 1 + len(means) + len(names)))
+    for row, (sample, values) in enumerate(zip(known, inputs, strict=True)):
+        matrix[row, 0] = 1.0
+        matrix[row, 1 : 1 + len(means)] = standardised(values, means, scales)
+        for own in enumerate(groups_of(sample.answered)):
+            matrix[row, columns[own]] = 1.0
+    penalties = np.array(
+        [0.0, *(WEIGHT_PENALTY for _ in means), *(PENALTIES[group] for group, _ in names)]
+    )
+    right = np.array([float(sample.is_right) for sample in known])
+    found = [round(float(value), DIGITS) for value in _maximum(matrix, right, penalties)]
+    particular: dict[str, dict[str, float]] = {name: {} for name in GROUPS}
+    for group, name in names:
+        particular[GROUPS[group]][name] = found[columns[group, name]]
+    return Model(
+        intercept=found[0],
+        weights=tuple(found[1 : 1 + len(means)]),
+        means=means,
+        scales=scales,
+        **particular,
+        answers=_answers(known, 2),
+        kind_answers=_answers(known, 3),
+        made=_made(known),
+        seen=_seen(known),
+    )
 
 
-def fit(given: Iterable[Sample]) -> Calibration:
-    """The table; capture points without an answer are left out."""
-    by_capture_point: dict[CapturePoint, list[Sample]] = defaultdict(list)
-    for sample in given:
-        by_capture_point[sample.point].append(sample)
-    return {
-        point: Fitted(curve=_curve(found), answers=_answers(found))
-        for point in get_args(CapturePoint)
-        if (found := by_capture_point.get(point))
-    }
+def _moments(
+    inputs: Sequence[Sequence[float | None]],
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of each input where it is known."""
+    means, scales = [], []
+    for column in zip(*inputs, strict=True):
+        known = [value for value in column if value is not None]
+        mean = math.fsum(known) / len(known) if known else 0.0
+        variance = math.fsum((value - mean) ** 2 for value in known) / len(known) if known else 0.0
+        means.append(round(mean, DIGITS))
+        scales.append(round(math.sqrt(variance), DIGITS) if variance > _LEAST_SCALE else 1.0)
+    return tuple(means), tuple(scales)
 
 
-def _curve(given: Sequence[Sample]) -> dict[int, float]:
-    of = Counter(sample.score for sample in given)
-    right = Counter(sample.score for sample in given if sample.is_right)
-    scores = sorted(of)
-    drawn = [
-        (
-            (right[score] + PRIOR_ANSWERS * score / 100) / (of[score] + PRIOR_ANSWERS),
-            of[score] + PRIOR_ANSWERS,
-        )
-        for score in scores
-    ]
-    # No confidence is higher than that, and a rounded 1 would be.
-    return {
-        score: min(HIGHEST / 100, max(LOWEST / 100, round(share, 3)))
-        for score, share in zip(scores, isotonic(drawn), strict=True)
-    }
+def _names(known: Sequence[Sample]) -> list[tuple[int, str]]:
+    """Everything that is particular, as (place in :data:`GROUPS`, name)."""
+    return sorted({name for sample in known for name in enumerate(groups_of(sample.answered))})
 
 
-def _answers(given: Sequence[Sample]) -> dict[str, Counted]:
-    of = Counter(sample.kind for sample in given)
-    right = Counter(sample.kind for sample in given if sample.is_right)
-    return {kind: Counted(right[kind], of[kind]) for kind in sorted(of)}
+def _maximum(matrix: Vector, right: Vector, penalties: Vector) -> Vector:
+    """The coefficients of the largest penalised likelihood, by Newton's method."""
+    found = np.zeros(matrix.shape[1])
+    for _ in range(_STEPS):
+        share = 1 / (1 + np.exp(-(matrix @ found)))
+        slope = matrix.T @ (right - share) - penalties * found
+        bend = (matrix * (share * (1 - share))[:, None]).T @ matrix + np.diag(penalties)
+        # An intercept without a penalty has no bend left where every answer is sure.
+        step = np.linalg.solve(bend + _NEAR * np.eye(len(found)), slope)
+        found += step / max(1.0, float(np.abs(step).max()))
+        if np.abs(step).max() < _NEAR:
+            break
+    return found
 
 
-def isotonic(points: Sequence[tuple[float, float]]) -> list[float]:
-    """Of values with weights, the nearest values (least squares) that never fall."""
-    blocks: list[tuple[float, float, int]] = []
-    for value, weight in points:
-        block = (value, weight, 1)
-        while blocks and blocks[-1][0] > block[0]:
-            before = blocks.pop()
-            both = before[1] + block[1]
-            block = (
-                (before[0] * before[1] + block[0] * block[1]) / both,
-                both,
-                before[2] + block[2],
-            )
-        blocks.append(block)
-    return [value for value, _, length in blocks for _ in range(length)]
+def _answers(known: Sequence[Sample], group: int) -> dict[str, Counted]:
+    names = [groups_of(sample.answered)[group] for sample in known]
+    of = Counter(names)
+    right = Counter(name for name, sample in zip(names, known, strict=True) if sample.is_right)
+    return {name: Counted(right[name], of[name]) for name in sorted(of)}
+
+
+def _made(known: Sequence[Sample]) -> dict[str, float]:
+    """The share of the transfers with each cause."""
+    causes = {sample.name: sample.made for sample in known}
+    of = Counter(causes.values())
+    return {cause: round(of[cause] / len(causes), DIGITS) for cause in sorted(of)}
+
+
+def _seen(known: Sequence[Sample]) -> dict[str, tuple[float, float]]:
+    """The range of every quantity."""
+    found = {}
+    for name in QUANTITIES:
+        values = [
+            value for sample in known if (value := sample.answered.quantities.get(name)) is not None
+        ]
+        if values:
+            found[name] = (_rounded(min(values), math.floor), _rounded(max(values), math.ceil))
+    return found
+
+
+def _rounded(value: float, towards: object) -> float:
+    """To two digits, outwards."""
+    if value <= 0:
+        return value
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{towards(value / unit) * unit:.3g}")  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,37 +207,31 @@ class StatedConfidence:
     is_right: bool
 
 
-def confidences(calibration: Calibration, given: Iterable[Sample]) -> list[StatedConfidence]:
-    """What a table states about answers; the score where it knows nothing."""
+def confidences(model: Model | None, given: Iterable[Sample]) -> list[StatedConfidence]:
+    """What a model states about answers; the score, as far as it may, where it knows nothing."""
     answers = []
     for sample in given:
-        known = stated(calibration, sample.point, sample.kind, sample.score)
-        answers.append(
-            StatedConfidence((known.hundredths if known else sample.score) / 100, sample.is_right)
-        )
+        known = stated(model, sample.answered)
+        score = sample.answered.score if model is None else min(sample.answered.score, UNCOUNTED)
+        hundredths = score if known is None or known.hundredths is None else known.hundredths
+        answers.append(StatedConfidence(hundredths / 100, sample.is_right))
     return answers
 
 
 def held_out(given: Sequence[Sample]) -> list[tuple[Sample, StatedConfidence]]:
-    """Each answer with what a table states about it that was fitted without its network."""
-    networks = sorted({sample.network for sample in given})
-    fold_of = {network: number % FOLDS for number, network in enumerate(networks)}
+    """Each answer with what a model states about it that was fitted without its family."""
     found: list[tuple[Sample, StatedConfidence]] = []
-    for fold in range(FOLDS):
-        left_out = [sample for sample in given if fold_of[sample.network] == fold]
-        table = fit(sample for sample in given if fold_of[sample.network] != fold)
-        found += zip(left_out, confidences(table, left_out), strict=True)
+    for family in sorted({sample.family for sample in given}):
+        left_out = [sample for sample in given if sample.family == family]
+        others = [sample for sample in given if sample.family != family]
+        model = fit(others) if others else None
+        found += zip(left_out, confidences(model, left_out), strict=True)
     return found
 
 
-def brier(answers: Sequence[StatedConfidence]) -> float:
-    """Mean squared error of the confidence (Brier, *Verification of Forecasts*, 1950)."""
-    return sum((answer.confidence - answer.is_right) ** 2 for answer in answers) / len(answers)
-
-
-def written(calibration: Calibration, transfers: int) -> str:
-    """The table as a module, formatted as the linter wants it."""
-    return "\n".join(_lines(calibration, transfers)) + "\n"
+def written(model: Model | None, transfers: int) -> str:
+    """The model as a module, formatted as the linter wants it."""
+    return "\n".join(_lines(model, transfers)) + "\n"
 
 
 def write(given: Sequence[Sample]) -> None:
@@ -214,17 +246,8 @@ def write(given: Sequence[Sample]) -> None:
     partial.replace(TABLE)
 
 
-def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
-    used = ", ".join(
-        name
-        for name, is_used in (
-            ("Calibration", True),
-            ("Counted", calibration),
-            ("Fitted", calibration),
-        )
-        if is_used
-    )
-    yield '"""How many answers of each kind were right, and a score\'s worth, by capture point.'
+def _lines(model: Model | None, transfers: int) -> Iterator[str]:
+    yield '"""The model that the stated confidence follows.'
     yield ""
     yield "Transfers for development whose cause was made."
     yield ""
@@ -234,64 +257,65 @@ def _lines(calibration: Calibration, transfers: int) -> Iterator[str]:
     )
     yield ":mod:`trustbed.diagnose.calibration`."
     yield '"""'
+    names = "Model" if model is None else "Counted, Model"
     yield from (
         "",
         "from __future__ import annotations",
         "",
-        f"from trustbed.diagnose.calibration import {used}",
+        f"from trustbed.diagnose.calibration import {names}",
         "",
     )
-    if not calibration:
-        yield "CALIBRATION: Calibration = {}"
+    if model is None:
+        yield "MODEL: Model | None = None"
         return
-    yield "CALIBRATION: Calibration = {"
-    for point, fitted in calibration.items():
-        yield f'    "{point}": Fitted('
-        yield "        curve={"
-        yield from (f"            {score}: {share!r}," for score, share in fitted.curve.items())
-        yield "        },"
-        yield "        answers={"
-        yield from (
-            f'            "{kind}": Counted({number.right}, {number.of}),'
-            for kind, number in fitted.answers.items()
-        )
-        yield "        },"
-        yield "    ),"
-    yield "}"
+    yield "MODEL: Model | None = Model("
+    for each in fields(Model):
+        value = getattr(model, each.name)
+        if isinstance(value, Mapping):
+            yield from _mapping(each.name, value)
+        elif isinstance(value, tuple):
+            yield f"    {each.name}=("
+            yield from (f"        {number!r}," for number in value)
+            yield "    ),"
+        else:
+            yield f"    {each.name}={value!r},"
+    yield ")"
+
+
+def _mapping(name: str, values: Mapping[str, object]) -> Iterator[str]:
+    if not values:
+        yield f"    {name}={{}},"
+        return
+    yield f"    {name}={{"
+    for key, value in values.items():
+        shown = f"Counted({value.right}, {value.of})" if isinstance(value, Counted) else repr(value)
+        yield f'        "{key}": {shown},'
+    yield "    },"
 
 
 def report(given: Sequence[Sample]) -> str:
-    """How well score, table, and tables fitted without the network predict being right."""
-    table, crossed = fit(given), held_out(given)
+    """How well score, model, and models fitted without the family predict being right."""
+    model, crossed = fit(given), held_out(given)
     rows: list[tuple[str, ...]] = [
-        ("", "answers", "right", "stated", "calibration error", "Brier score", "bins that hold")
+        ("", "answers", "right", "stated", "calibration error", "Brier score", "skill", "bins hold")
     ]
-    for point in table:
-        here = [sample for sample in given if sample.point == point]
-        rows.append(
-            (
-                point.replace("_", " "),
-                str(len(here)),
-                f"{sum(sample.is_right for sample in here) / len(here):.3f}",
-                "",
-                "",
-                "",
-                "",
-            )
-        )
-        rows.append(_row("  the score itself", confidences({}, here)))
-        rows.append(_row("  fitted", confidences(table, here)))
+    for point in get_args(CapturePoint):
+        here = [sample for sample in given if sample.answered.point == point]
+        if not here:
+            continue
+        right = sum(sample.is_right for sample in here) / len(here)
+        rows.append((point.replace("_", " "), str(len(here)), f"{right:.3f}", *[""] * 5))
+        rows.append(_row("  the score itself", confidences(None, here)))
+        rows.append(_row("  fitted", confidences(model, here)))
         rows.append(
             _row(
-                "  fitted without the network",
-                [answer for sample, answer in crossed if sample.point == point],
+                "  fitted without the family",
+                [answer for sample, answer in crossed if sample.answered.point == point],
             )
         )
     bins = text.reliability(calibrate(answer for _, answer in crossed))
     return (
-        "\n".join(
-            [*text.columns(rows), "", "ALL CAPTURE POINTS, FITTED WITHOUT THE NETWORK", *bins]
-        )
+        "\n".join([*text.columns(rows), "", "ALL CAPTURE POINTS, FITTED WITHOUT THE FAMILY", *bins])
         + "\n"
     )
 
@@ -300,6 +324,7 @@ def _row(words: str, answers: Sequence[StatedConfidence]) -> tuple[str, ...]:
     found = calibrate(answers)
     held = [each.holds for each in found.bins if each.holds is not None]
     mean = sum(answer.confidence for answer in answers) / len(answers)
+    gained = skill(answers)
     return (
         words,
         "",
@@ -307,5 +332,6 @@ def _row(words: str, answers: Sequence[StatedConfidence]) -> tuple[str, ...]:
         f"{mean:.3f}",
         text.error_words(found),
         f"{brier(answers):.4f}",
+        "–" if gained is None else f"{gained:.1%}",
         f"{sum(held)} of {len(held)}",
     )

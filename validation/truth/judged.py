@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from trustbed.diagnose.calibration import CapturePoint
+from trustbed.diagnose.calibration import Answered, kind_of
 from trustbed.diagnose.compensation import STALLS, Compensation, estimated
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.diagnosis import Diagnosis, diagnose
@@ -33,7 +33,8 @@ class Answer:
     ``causes`` are the names that it gives: one, or those of a set among which the packets do not
     decide.
 
-    ``point`` is the capture point whose validated transfers the confidence is based on.
+    ``answered`` is what its confidence follows from; ``None`` where the capture point is unknown
+    or nothing could be judged.
 
     ``estimate`` exists for every transfer that is discarded for stalls of its host, even if it is
     not good enough to be shown.
@@ -48,7 +49,7 @@ class Answer:
     flags: tuple[str, ...]
     evidence: Mapping[str, Any]
     alternatives: tuple[str, ...]
-    point: CapturePoint | None
+    answered: Answered | None
     estimate: Compensation | None = None
 
 
@@ -102,8 +103,20 @@ def _answer(diagnosis: Diagnosis, evidence: Evidence, quality: Quality) -> Answe
         flags=diagnosis.flags,
         evidence=asdict(evidence),
         alternatives=tuple(other.cause for other in diagnosis.alternatives),
-        point=diagnosis.capture_point,
+        answered=_answered(diagnosis, evidence),
         estimate=estimated(Case.of(evidence, THRESHOLDS), diagnosis.cause, quality)
         if stalled
         else None,
+    )
+
+
+def _answered(diagnosis: Diagnosis, evidence: Evidence) -> Answered | None:
+    if diagnosis.capture_point is None:
+        return None
+    return Answered.of(
+        Case.of(evidence, THRESHOLDS),
+        diagnosis.capture_point,
+        cause=diagnosis.cause,
+        kind=kind_of(diagnosis.rule, (applied.limit.code for applied in diagnosis.limits)),
+        score=round(100 * diagnosis.score),
     )

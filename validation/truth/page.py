@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from trustbed.diagnose.compensation_table import HIGH, LOW, NEAR, WANTED_SHARE
 from validation.truth import pictures
 from validation.truth import text as text_of
-from validation.truth.calibration import LEAST, WANTED_ERROR, Calibration
+from validation.truth.calibration import LEAST, WANTED_ERROR, WANTED_SKILL, Calibration
 from validation.truth.families import FAMILIES
 from validation.truth.kinds import KINDS, table
 from validation.truth.labels import (
@@ -153,13 +153,14 @@ def _result(result: Result) -> str:
             "missed discards",
             "doomed, trusted",
             "calibration error",
+            "Brier skill",
         )
     ]
     for half in (REPORTED, OTHER):
         for view in VIEWS:
             found = result.score(view, half)
             words = view.words if half == REPORTED else f"*development: {view.words}*"
-            error = text_of.error_words(result.calibration(view, half))
+            calibrated = result.calibration(view, half)
             rows.append(
                 (
                     words,
@@ -167,7 +168,8 @@ def _result(result: Result) -> str:
                     text_of.f1_words(found),
                     _wanted(found, view),
                     *_shares(found),
-                    error,
+                    text_of.error_words(calibrated),
+                    text_of.skill_words(calibrated).replace("%", " %"),
                 )
             )
     return f"{text}{_table(rows)}{_short_of(result)}"
@@ -320,7 +322,9 @@ def _pooled(found: Calibration) -> str:
     return (
         f"Pooled calibration error (bins weighted by their answers): "
         f"{text_of.error_words(found)}, wanted at most {WANTED_ERROR:.2f}"
-        f"{met}. Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold.\n"
+        f"{met}. Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold. Brier "
+        f"skill over the share of right answers: {text_of.skill_words(found).replace('%', ' %')}, "
+        f"wanted at least {100 * WANTED_SKILL:.0f} %.\n"
     )
 
 

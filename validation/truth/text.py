@@ -47,6 +47,7 @@ def summary(result: Result, half: str) -> list[str]:
             "missed discards",
             "doomed, trusted",
             "calibration",
+            "Brier skill",
         )
     ]
     for view in VIEWS:
@@ -59,6 +60,7 @@ def summary(result: Result, half: str) -> list[str]:
                 wanted_words(view),
                 *shares(found),
                 error_words(calibrated),
+                skill_words(calibrated),
             )
         )
     return columns(rows)
@@ -99,6 +101,11 @@ def share_words(share: Share) -> str:
 def error_words(found: Calibration) -> str:
     """The pooled error."""
     return "–" if found.error is None else f"{found.error:.3f}"
+
+
+def skill_words(found: Calibration) -> str:
+    """By how much the stated confidence is better than the share of right answers."""
+    return "–" if found.skill is None else f"{found.skill:.0%}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:

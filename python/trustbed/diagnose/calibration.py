@@ -1,33 +1,42 @@
-"""From a score to a probability.
-
-How often the rule that decided was right where the truth is known.
+"""From a score to a probability: how sure a diagnosis may be, by transfers whose cause was made.
 
 The score of a diagnosis is counted from what supports it; it orders cases and decides on the
 verdict. The confidence that is stated is a probability: of all answers stated with 0.90, nine in
-ten should be right. It is the share of right answers among the validated ones of the same rule,
-under the same limits of the capture at the same capture point, drawn towards what that score was
-worth there whatever the rule: the fewer answers, the nearer to it. Where there is no such answer,
-the score itself is stated: a weakness that no validated capture had lowers it as much as ever. Fits
-nothing and holds no counts; those are in :mod:`trustbed.diagnose.calibration_table`.
+ten should be right. One logistic model gives it, for every capture point: from the score, the
+features of the case (margins, costs, the path; see :mod:`trustbed.diagnose.features`), and what is
+particular to the cause, to the cause at this capture point, and to the rule under the same limits
+of the capture there. The particulars are drawn towards nothing, the more so the fewer answers there
+were: a rule with few answers states what its cause is worth.
 
-Bias: the validated transfers are emulated, and their mix of causes was chosen, not found; where a
-cause is rarer than among them, its rule is right less often. The rules were made with the same
-transfers in view, so the shares are rather too high than too low. The counts hold for the package's
-own thresholds.
+Nothing is stated where nothing was tried: of a cause that was never answered from this capture
+point, or of a transfer whose RTT, throughput or duration lies outside the range of the validated
+ones. The score itself is stated then, as far as :data:`UNCOUNTED` allows. A weakness of the capture
+that no validated answer of the rule had lowers it as much as ever.
 
-Sources: estimate drawn towards a prior: Cestnik, *Estimating Probabilities: A Crucial Task in
-Machine Learning*, ECAI 1990; scores into probabilities: Zadrozny and Elkan, *Transforming
-Classifier Scores into Accurate Multiclass Probability Estimates*, KDD 2002.
+Holds no numbers; those are in :mod:`trustbed.diagnose.calibration_table`, written by
+`python -m validation truth --fit`.
+
+Bias: the validated transfers are emulated, and their mix of causes was chosen, not found. Where a
+cause is rarer than among them its answers are right less often: :func:`at_prevalence` says how
+much. The rules were made with the same transfers in view, so the probabilities are rather too high
+than too low. The model holds for the package's own thresholds.
+
+Sources: scores into probabilities by logistic regression: Platt, *Probabilistic Outputs for Support
+Vector Machines*, 1999; coefficients drawn towards nothing: le Cessie and van Houwelingen, *Ridge
+Estimators in Logistic Regression*, Applied Statistics 41, 1992.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import HIGHEST, LOWEST
 from trustbed.diagnose.evidence import Evidence
+from trustbed.diagnose.features import MOST_FEATURE, QUANTITIES, features_of, quantities_of
 
 CapturePoint: TypeAlias = Literal["beside", "beside_with_host", "away"]
 """The capture point, and whether there is host evidence.
@@ -42,42 +51,95 @@ CAPTURE_POINTS: Mapping[CapturePoint, str] = {
 }
 
 UNCOUNTED = 85
-"""Hundredths that a score of the time budget is worth at most while no answers of its kind were
-counted."""
+"""Hundredths that a score of the time budget is worth at most where nothing was validated."""
 
-PRIOR_ANSWERS = 6
-"""The number of answers of the same kind that weigh as much as the score's worth."""
+LEAST_FOR_DISCARD = 20
+"""Validated answers of a cause from a capture point, below which none of them carries a discard."""
+
+PREVALENCES = (0.01, 0.05, 0.3)
+"""Shares of transfers with a cause, for which an explanation states the probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Answers of one kind: how many were right, of how many."""
+    """Answers: how many were right, of how many."""
 
     right: int
     of: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """The calibration of one capture point.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """The fitted model. Everything but the counts is in units of log odds.
 
-    ``curve``: scores in hundredths, rising, each with the share of right answers, which never
-    falls. ``answers``: by kind, see :func:`kind_of`.
+    ``weights``: of the score's log odds and of every feature, each after ``means`` were subtracted
+    and the rest was divided by ``scales``. ``causes``, ``at_point`` and ``kinds`` are particulars
+    of a cause, of a cause at a capture point and of a kind of answer there, by the names that
+    :func:`groups_of` gives. ``answers`` and ``kind_answers`` count what the last two rest on.
+    ``made`` is the share of the validated transfers that had a cause, ``seen`` the range of each
+    quantity.
     """
 
-    curve: Mapping[int, float]
-    answers: Mapping[str, Counted]
+    intercept: float
+    weights: tuple[float, ...]
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+    points: Mapping[str, float] = field(default_factory=dict)
+    causes: Mapping[str, float] = field(default_factory=dict)
+    at_point: Mapping[str, float] = field(default_factory=dict)
+    kinds: Mapping[str, float] = field(default_factory=dict)
+    answers: Mapping[str, Counted] = field(default_factory=dict)
+    kind_answers: Mapping[str, Counted] = field(default_factory=dict)
+    made: Mapping[str, float] = field(default_factory=dict)
+    seen: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
-Calibration: TypeAlias = Mapping[CapturePoint, Fitted]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What a diagnosis is stated about: its capture point, cause, kind, score and case.
+
+    ``kind`` is that of :func:`kind_of`, ``score`` is in hundredths.
+    """
+
+    point: CapturePoint
+    cause: str
+    kind: str
+    score: int
+    features: tuple[float | None, ...]
+    quantities: Mapping[str, float]
+
+    @classmethod
+    def of(cls, case: Case, point: CapturePoint, *, cause: str, kind: str, score: int) -> Answered:
+        """With the features and quantities of a case."""
+        return cls(
+            point=point,
+            cause=cause,
+            kind=kind,
+            score=score,
+            features=features_of(case),
+            quantities=quantities_of(case),
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """A confidence in hundredths, and the answers that it rests on."""
+    """What is known of answers like this one.
 
-    hundredths: int
+    ``hundredths`` is the probability; ``None`` where nothing like it was tried, for the reason in
+    ``outside``. ``counted`` are the validated answers of its cause from its capture point, ``kind``
+    those of its kind among them, ``made`` is the share of the transfers that had the cause.
+    """
+
+    hundredths: int | None
     counted: Counted
+    kind: Counted
+    made: float
+    outside: str = ""
+
+    @property
+    def carries_a_discard(self) -> bool:
+        """Whether enough answers were validated."""
+        return self.counted.of >= LEAST_FOR_DISCARD
 
 
 def capture_point_of(at: str | None, evidence: Evidence) -> CapturePoint | None:
@@ -94,28 +156,96 @@ def kind_of(rule: str, limits: Iterable[str]) -> str:
     return f"{rule} under {under}" if under else rule
 
 
-def stated(
-    calibration: Calibration, point: CapturePoint | None, kind: str, score: int
-) -> Stated | None:
-    """The confidence that answers a score (hundredths).
-
-    ``None`` where there are no answers of this kind from this capture point.
-    """
-    fitted = calibration.get(point) if point is not None else None
-    counted = fitted.answers.get(kind) if fitted is not None else None
-    if fitted is None or counted is None:
-        return None
-    share = (counted.right + PRIOR_ANSWERS * worth(fitted.curve, score)) / (
-        counted.of + PRIOR_ANSWERS
+def groups_of(answered: Answered) -> tuple[str, str, str, str]:
+    """Names of what is particular to an answer: point, cause, cause at the point, kind there."""
+    return (
+        answered.point,
+        answered.cause,
+        f"{answered.cause} {answered.point}",
+        f"{answered.kind} {answered.point}",
     )
-    return Stated(min(HIGHEST, max(LOWEST, round(100 * share))), counted)
 
 
-def worth(curve: Mapping[int, float], score: int) -> float:
-    """Share of right answers at a score, whatever their kind.
+def inputs_of(answered: Answered) -> tuple[float | None, ...]:
+    """What the weights of a model apply to: the score's log odds, then every feature."""
+    share = answered.score / 100
+    return (math.log(share / (1 - share)), *answered.features)
 
-    Between two scores that occurred the lower one counts, and below the lowest no more than the
-    score itself: a score never gains by what a higher one was worth.
+
+def standardised(
+    inputs: Sequence[float | None], means: Sequence[float], scales: Sequence[float]
+) -> list[float]:
+    """In standard deviations from the mean, within bounds; what is unknown is the mean."""
+    return [
+        0.0 if value is None else max(-MOST_FEATURE, min(MOST_FEATURE, (value - mean) / scale))
+        for value, mean, scale in zip(inputs, means, scales, strict=True)
+    ]
+
+
+def stated(model: Model | None, answered: Answered | None) -> Stated | None:
+    """What a model says about an answer; ``None`` without a model or a known capture point."""
+    if model is None or answered is None:
+        return None
+    _, cause, at_point, kind = groups_of(answered)
+    counted = model.answers.get(at_point, Counted(0, 0))
+    kinds = model.kind_answers.get(kind, Counted(0, 0))
+    outside = "" if counted.of else f"{cause} {CAPTURE_POINTS[answered.point]}"
+    outside = outside or _outside(model, answered)
+    return Stated(
+        hundredths=None if outside else _hundredths(model, answered, kinds),
+        counted=counted,
+        kind=kinds,
+        made=model.made.get(cause, 0.0),
+        outside=outside,
+    )
+
+
+def probability(model: Model, answered: Answered) -> float:
+    """That an answer is right, 0…1, wherever it lies."""
+    point, cause, at_point, kind = groups_of(answered)
+    odds = (
+        model.intercept
+        + model.points.get(point, 0.0)
+        + model.causes.get(cause, 0.0)
+        + model.at_point.get(at_point, 0.0)
+        + model.kinds.get(kind, 0.0)
+        + sum(
+            weight * value
+            for weight, value in zip(
+                model.weights,
+                standardised(inputs_of(answered), model.means, model.scales),
+                strict=True,
+            )
+        )
+    )
+    return 1 / (1 + math.exp(-odds))
+
+
+def at_prevalence(share: float, made: float, prevalence: float) -> float:
+    """The probability ``share`` where the cause has another prevalence than among the validated.
+
+    Bayes' rule: how far the evidence moved the odds stays the same.
+
+    Args:
+        share: The probability among the validated transfers, 0…1, exclusive.
+        made: The share of them that had the cause, 0…1, exclusive.
+        prevalence: The share of transfers that have it elsewhere.
     """
-    below = [share for at, share in curve.items() if at <= score]
-    return max(below) if below else min([score / 100, *curve.values()])
+    moved = share / (1 - share) / (made / (1 - made))
+    odds = moved * prevalence / (1 - prevalence)
+    return odds / (1 + odds)
+
+
+def _hundredths(model: Model, answered: Answered, kinds: Counted) -> int:
+    found = round(100 * probability(model, answered))
+    if not kinds.of:
+        found = min(found, answered.score)
+    return min(HIGHEST, max(LOWEST, found))
+
+
+def _outside(model: Model, answered: Answered) -> str:
+    for name, (least, most) in model.seen.items():
+        value = answered.quantities.get(name)
+        if value is not None and not least <= value <= most:
+            return f"{name} {QUANTITIES[name][1](value)}"
+    return ""

@@ -1,4 +1,4 @@
-"""How many answers of each kind were right, and a score's worth, by capture point.
+"""The model that the stated confidence follows.
 
 Transfers for development whose cause was made.
 
@@ -8,6 +8,6 @@ Written by `python -m validation truth --fit` from 0 transfers. Do not edit. How
 
 from __future__ import annotations
 
-from trustbed.diagnose.calibration import Calibration
+from trustbed.diagnose.calibration import Model
 
-CALIBRATION: Calibration = {}
+MODEL: Model | None = None

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from trustbed.diagnose import budget
 from trustbed.diagnose.ambiguity import Alternative, alternatives_of
 from trustbed.diagnose.calibration import (
+    LEAST_FOR_DISCARD,
     UNCOUNTED,
-    Calibration,
+    Answered,
     CapturePoint,
+    Model,
     Stated,
     capture_point_of,
     kind_of,
     stated,
 )
-from trustbed.diagnose.calibration_table import CALIBRATION
+from trustbed.diagnose.calibration_table import MODEL
 from trustbed.diagnose.causes import Cause, Verdict, headline, next_step_of
 from trustbed.diagnose.compensation import Compensation, compensated
 from trustbed.diagnose.conditions import Case
@@ -54,6 +56,10 @@ FLAGS: dict[str, str] = {
     SENT_AT_OTHER_END: (
         "the other capture was taken at its sender: judged at the wrong end, so review"
     ),
+    "little_validated": (
+        f"fewer than {LEAST_FOR_DISCARD} validated answers of this cause from this capture point: "
+        "discard becomes review"
+    ),
     "self_queueing": "the transfer filled the link and inflated its own RTT",
     "kernel_rwnd_limited": (
         "by the sender's kernel the receive window limited it for half of its busy time or more"
@@ -73,12 +79,12 @@ class Diagnosis:
     """Why a transfer ran at its speed, and whether the number may be used.
 
     ``score`` is what was counted for the cause, 0.05…0.99; the verdict follows from it.
-    ``confidence`` is the same as a probability, where enough is known: ``stated`` then holds what
-    it rests on, and ``capture_point`` is where the capture was taken. ``numbers`` is ``None`` for a
-    transfer that cannot be judged. ``limits`` are the weaknesses of the capture that concern this
-    cause; their codes are also among ``flags``. ``compensation`` estimates, for a transfer
-    discarded for stalls of its host, what the network would have given. ``loss`` is the share of
-    data packets lost, wherever they were lost, that was judged.
+    ``confidence`` is the same as a probability, where enough is known: ``stated`` holds what is
+    known of answers like this one, and ``capture_point`` is where the capture was taken.
+    ``numbers`` is ``None`` for a transfer that cannot be judged. ``limits`` are the weaknesses of
+    the capture that concern this cause; their codes are also among ``flags``. ``compensation``
+    estimates, for a transfer discarded for stalls of its host, what the network would have given.
+    ``loss`` is the share of data packets lost, wherever they were lost, that was judged.
     """
 
     cause: Cause
@@ -107,7 +113,7 @@ def diagnose(
     flags: tuple[str, ...] = (),
     shares: Shares | None = None,
     thresholds: Thresholds = THRESHOLDS,
-    calibration: Calibration = CALIBRATION,
+    model: Model | None = MODEL,
 ) -> Diagnosis:
     """Judge one transfer.
 
@@ -121,14 +127,17 @@ def diagnose(
     limits = limits_of(rule.cause, quality, evidence, thresholds)
     score = capped(min(rule.most, CONFIDENCE[rule.cause].hundredths(case)), limits)
     capture_point = capture_point_of(quality.at, evidence)
+    kind = kind_of(rule.name, (applied.limit.code for applied in limits))
     known = stated(
-        calibration,
-        capture_point,
-        kind_of(rule.name, (applied.limit.code for applied in limits)),
-        score,
+        model,
+        None
+        if capture_point is None
+        else Answered.of(case, capture_point, cause=rule.cause, kind=kind, score=score),
     )
-    raised = (*flags, *_flags(case, rule))
     verdict = held(verdict_of(rule.cause, case, score), limits)
+    raised = (*flags, *_flags(case, rule))
+    if verdict == "discard" and known is not None and not known.carries_a_discard:
+        verdict, raised = "review", (*raised, "little_validated")
     all_flags = (*raised, *(applied.limit.code for applied in limits))
     doubted = verdict == "trust" and not DOUBTFUL.isdisjoint(raised)
     if doubted or SENT_AT_OTHER_END in raised:
@@ -160,8 +169,8 @@ def diagnose(
 
 
 def _confidence(score: int, known: Stated | None, case: Case) -> int:
-    """In hundredths: what answers of this kind were worth, else the score, within bounds."""
-    if known is not None:
+    """In hundredths: what answers like this one were worth, else the score, within bounds."""
+    if known is not None and known.hundredths is not None:
         return known.hundredths
     return min(score, UNCOUNTED) if budget.is_known(case.evidence) else score
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from trustbed.diagnose.budget import is_known
-from trustbed.diagnose.calibration import CAPTURE_POINTS, kind_of
+from trustbed.diagnose.calibration import CAPTURE_POINTS, PREVALENCES, Stated, at_prevalence
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.conditions import Case, Condition
 from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST
@@ -239,22 +239,34 @@ def _confidence(case: Case, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _as_probability(diagnosis: Diagnosis) -> Iterator[str]:
-    if diagnosis.capture_point is None:
+    known = diagnosis.stated
+    if known is None or diagnosis.capture_point is None:
         return
-    kind = kind_of(diagnosis.rule, (applied.limit.code for applied in diagnosis.limits))
-    validated = f"validated verdicts of {kind}, {CAPTURE_POINTS[diagnosis.capture_point]}"
-    if diagnosis.stated is None:
-        stated = (
-            f"stated as {diagnosis.confidence:.2f}, the most there is"
-            if diagnosis.confidence < diagnosis.score
-            else "stated unchanged"
-        )
-        yield f"{stated}: there are no {validated}"
+    where = CAPTURE_POINTS[diagnosis.capture_point]
+    if known.hundredths is None:
+        most = ", the most there is" if diagnosis.confidence < diagnosis.score else ""
+        yield f"stated as {diagnosis.confidence:.2f}{most}: outside what was tried: {known.outside}"
         return
-    counted = diagnosis.stated.counted
+    counted, kind = known.counted, known.kind
     yield (
-        f"stated as {diagnosis.confidence:.2f}: of {counted.of} {validated}, {counted.right} "
-        f"were right"
+        f"stated as {diagnosis.confidence:.2f}: of {counted.of} validated answers of "
+        f"{diagnosis.cause}, {where}, {counted.right} were right; of them {kind.of} by "
+        f"{diagnosis.rule} on captures with the same limits, {kind.right} right"
+    )
+    yield from _elsewhere(diagnosis.confidence, known)
+
+
+def _elsewhere(confidence: float, known: Stated) -> Iterator[str]:
+    """The prior, and what the confidence becomes with another."""
+    if not 0 < known.made < 1:
+        return
+    others = ", ".join(
+        f"{at_prevalence(confidence, known.made, share):.2f} among {percent_words(share)}"
+        for share in PREVALENCES
+    )
+    yield (
+        f"{percent_words(known.made)} of the validated transfers had this cause; where fewer or "
+        f"more have it: {others}"
     )
 
 
