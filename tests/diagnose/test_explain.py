@@ -235,6 +235,7 @@ def test_what_decides_about_losses_is_unknown_where_there_are_some(timed: Eviden
 def test_nothing_is_unknown_where_nothing_is_missing(timed: Evidence) -> None:
     known: dict[str, Any] = {
         "capacity_bytes_per_second": 9e9,
+        "rtt_high_seconds": 0.0202,
         "idle_open_window_at_rate_fraction": 0.0,
         "empty_fraction": 0.0,
         "send_buffer_limited": 0.0,

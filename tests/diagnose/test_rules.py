@@ -239,6 +239,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"loss_delay_rank": 0.9},
         "path_was_full_of_it",
     ),
+    "others_filled_a_queue": (
+        {
+            **FULL_PATH,
+            "window": 0.1,
+            "window_bytes": 5792,
+            "pauses_estimated": False,
+            "rtt_seconds": 0.032,
+        },
+        {"rtt_seconds": 0.0309},
+        "path_was_full_of_it",
+    ),
     "path_was_shared": (
         {
             **FULL_PATH,
@@ -276,6 +287,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {**TIME, "timeout": 0.09, "loss_delay_rank": 0.5, "loss": 0.001},
         {"timeout": 0.1},
         "losses_away_from_queue",
+    ),
+    "acknowledgements_came_late": (
+        {
+            **TIME,
+            "window": 0.6,
+            "window_bytes": 5792,
+            "pauses_estimated": False,
+            "rtt_high_seconds": 0.037,
+        },
+        {"rtt_high_seconds": 0.0359},
+        "window_bound",
     ),
     "window_bound": (TIME, {"path": None}, "window_explains"),
     "long_pauses_remain": (
@@ -533,6 +555,7 @@ def test_seen_from_elsewhere_a_full_path_stands_for_the_delay_of_losses(
         healthy,
         **REPAIRING | {"path": 0.4, "loss_delay_rank": 0.1},
         pauses_estimated=True,
+        throughput_bytes_per_second=0.6e6,
         sending_rate_bytes_per_second=0.6e6,
         path_rate_bytes_per_second=1e6,
     )
@@ -542,6 +565,18 @@ def test_seen_from_elsewhere_a_full_path_stands_for_the_delay_of_losses(
     assert rule_of(replace(little, path=0.15, loss_queue_packets=1.5)) == "path_was_full_of_it"
     assert rule_of(replace(little, path=0.14, loss_queue_packets=9)) == "losses_away_from_queue"
     assert rule_of(replace(little, loss_queue_packets=1.4)) == "losses_away_from_queue"
+
+
+def test_where_the_path_s_whole_rate_passed_losses_cost_nothing(healthy: Evidence) -> None:
+    paid = replace(
+        healthy,
+        **REPAIRING | {"path": 0.15, "loss_delay_rank": 0.1},
+        throughput_bytes_per_second=0.93e6,
+        path_rate_bytes_per_second=1e6,
+    )
+    assert rule_of(paid) == "path_was_full_of_it"
+    for changes in ({"path": 0.14}, {"throughput_bytes_per_second": 0.92e6}):
+        assert rule_of(replace(paid, **changes)) == "losses_away_from_queue"
 
 
 def test_without_a_loss_nothing_is_called_slowed_by_losses(healthy: Evidence) -> None:

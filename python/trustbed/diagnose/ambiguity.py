@@ -131,6 +131,11 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "the other",
             "a capture outside both hosts, or the CPU share of both",
         ),
+        "acknowledgements_came_late": Alternative(
+            "network_congestion",
+            "traffic of others that comes and goes delays some acknowledgements, too",
+            "a capture at the receiver: whether it answers as late as the sender sees it",
+        ),
         "rate_fell_once": Alternative(
             "rate_changed",
             "a path whose rate fell leaves the same packets as a token bucket that ran empty",

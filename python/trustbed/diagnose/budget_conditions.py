@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from trustbed.diagnose import budget
 from trustbed.diagnose.conditions import Case, Condition, at_least, below
-from trustbed.diagnose.shown import inflation_shown
+from trustbed.diagnose.shown import inflation_shown, limits_shown
 from trustbed.findings.words import (
     bytes_words,
     number_words,
@@ -32,15 +32,6 @@ def _waits(case: Case) -> str:
         f"{percent_words(shares.think)}, nothing to send {percent_words(shares.application)}, "
         f"allowed to send {percent_words(shares.machine)}), receiver's window "
         f"{percent_words(shares.receiver)}, no answer {percent_words(shares.outage)}"
-    )
-
-
-def _limits(case: Case) -> str:
-    shares = _of(case)
-    return (
-        f"window {percent_words(shares.window)}, path {percent_words(shares.path)}, losses and "
-        f"marks {percent_words(shares.loss)}, growing {percent_words(shares.start)}, below the "
-        f"window without queue {percent_words(shares.buffer)}"
     )
 
 
@@ -116,6 +107,10 @@ def _are_losses_of_queue(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     rank = evidence.loss_delay_rank
     if rank is None or rank >= thresholds.loss_delay_rank:
+        return True
+    if at_least(evidence.path, thresholds.path_felt) and at_least(
+        budget.use_of_path(evidence), thresholds.path_left_to_losses
+    ):
         return True
     used = at_least(budget.utilisation(evidence), thresholds.path_used)
     # Behind a loss its delay is that of a later packet: away from the sender a full path counts.
@@ -287,7 +282,7 @@ MOSTLY_NEEDLESS = Condition(
 KNOWN = Condition(
     "the transfer's time was cut into states",
     lambda c: budget.is_known(c.evidence),
-    _limits,
+    limits_shown,
 )
 PEER_WAITED_FOR = Condition(
     "waiting for the peer's requests or answers costs most, and {wait_cost:.0%} or more",
@@ -467,17 +462,19 @@ SENDER_HALF_LATE = Condition(
     lambda c: f"late half = {percent_words(budget.late_half(c.evidence))} of the RTT",
 )
 BOUND_BY_BUFFER = Condition(
-    "outstanding data stood below the window for most of the time", _bound_by("buffer"), _limits
+    "outstanding data stood below the window for most of the time",
+    _bound_by("buffer"),
+    limits_shown,
 )
 BOUND_BY_START = Condition(
-    "the transfer was growing for most of the time", _bound_by("start"), _limits
+    "the transfer was growing for most of the time", _bound_by("start"), limits_shown
 )
 GREW_TOO_LONG = Condition(
     "it grew for {growing_round_trips:g} base round trips or more",
     lambda c: at_least(budget.growing_round_trips(c.evidence), c.thresholds.growing_round_trips),
     lambda c: f"{number_words(budget.growing_round_trips(c.evidence))} round trips",
 )
-BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), _limits)
+BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), limits_shown)
 PATH_LITTLE_USED = Condition(
     "the path was full for less than {path_felt:.0%} of the time, and less than {path_used:.0%} of "
     "its rate passed",
@@ -485,12 +482,12 @@ PATH_LITTLE_USED = Condition(
         below(c.evidence.path, c.thresholds.path_felt)
         and below(budget.use_of_path(c.evidence), c.thresholds.path_used)
     ),
-    lambda c: f"{_limits(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
+    lambda c: f"{limits_shown(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
 )
 LOSSY = Condition(
     "the path or losses bound most of the time, and losses or marks cost {lossy_felt:.0%} or more",
     _is_lossy,
-    _limits,
+    limits_shown,
 )
 MARKED = Condition(
     "congestion marks were echoed, and the path was below its rate after them longer than full",
@@ -505,7 +502,9 @@ LOST = Condition(
 LOSSES_NOT_OF_QUEUE = Condition(
     "losses fell at delays like all others (rank < {loss_delay_rank:g}, and < "
     "{loss_delay_rank_used:g} where the path was used for {path_used:.0%} or more; away from the "
-    "sender: not used so much, or full for less than {path_seen:.0%})",
+    "sender: not used so much, or full for less than {path_seen:.0%}), and cost something: the "
+    "path was full for less than {path_felt:.0%}, or less than {path_left_to_losses:.0%} of its "
+    "rate passed",
     lambda c: not _are_losses_of_queue(c),
     _losses,
 )
@@ -517,12 +516,12 @@ BOUND_BY_PATH_OR_ITS_LOSSES = Condition(
         (_of(c).limit == "path" and not _is_path_left(c))
         or (_of(c).limit == "loss" and _are_losses_of_queue(c))
     ),
-    lambda c: f"{_limits(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
+    lambda c: f"{limits_shown(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
 )
 FLOOR_FELT = Condition(
     "window or path bound more than half of the time",
     lambda c: _of(c).window + _of(c).path > 0.5,
-    _limits,
+    limits_shown,
 )
 SHARED = Condition(
     "the rate while sending stayed below {share_of_path:.0%} of what the path delivered at best",

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from trustbed.diagnose import budget_conditions as time
 from trustbed.diagnose import conditions as on
 from trustbed.diagnose import shape_conditions as shape
+from trustbed.diagnose import window_conditions as window
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, Condition
 
@@ -182,6 +183,7 @@ STAGES: tuple[Stage, ...] = (
                 "network_loss",
                 (time.LOSSY, time.LOST, time.LOSSES_NOT_OF_QUEUE),
             ),
+            Rule("others_filled_a_queue", "network_congestion", (window.IN_A_QUEUE,)),
             Rule(
                 "path_was_shared",
                 "network_congestion",
@@ -203,6 +205,12 @@ STAGES: tuple[Stage, ...] = (
             ),
             Rule("start_bound", "slow_start", (time.BOUND_BY_START,)),
             Rule("losses_bound", "network_loss", (time.BOUND_BY_LOSS, time.LOST)),
+            Rule(
+                "acknowledgements_came_late",
+                "receiver_stalled",
+                (time.WINDOW_MET, window.ACKNOWLEDGED_LATE),
+                most=75,
+            ),
             Rule("window_bound", "window_limited", (time.WINDOW_MET,)),
             Rule("long_pauses_remain", "host_scheduling", (on.LONG_PAUSES,), most=75),
             Rule("time_unexplained", "unexplained"),

@@ -110,6 +110,11 @@ class Thresholds(PublishedThresholds):
         "rate while sending over the path's rate from which a path is well used",
         "development transfers: 0.42 at most for random loss, 0.66 and more behind AQM",
     )
+    path_left_to_losses: float = value(
+        0.93,
+        "rate over the whole life over the path's, from which losses cost nothing",
+        "development transfers: 0.95 and more where random losses cost less than 1 %",
+    )
     path_seen: float = value(
         0.4,
         "share of the time with a full path in which its rate can change",
@@ -354,6 +359,31 @@ class Thresholds(PublishedThresholds):
         0.85,
         "rate over the path's rate below which a window leaves it unused",
         "development transfers: 0.69 to 0.78 for windows of three quarters of the path",
+    )
+    window_in_between: float = value(
+        0.1,
+        "share of the time with a full window, and no queue, beside which a queue is not the "
+        "transfer's own: a window that fills a path alone keeps its queue",
+        "development transfers beside others' traffic: 0.13 to 0.4; a lone one that fills a path "
+        "with its window: 0",
+    )
+    window_plain_segments: float = value(
+        4,
+        "window in segments below which a timer or a single burst makes most of the RTT",
+        "two segments wait for a delayed acknowledgement, three for one another",
+    )
+    window_plain_inflation: float = value(
+        1.55,
+        "mean RTT over its base from which a window that is full met a queue of others",
+        "development transfers: 1.45 at most of lone ones on paths with jitter, 1.6 and more "
+        "beside others",
+    )
+    window_plain_tail: float = value(
+        1.8,
+        "99th percentile of the RTT over its base from which acknowledgements came late now and "
+        "then",
+        "development transfers: 1.48 at most of lone ones on paths with jitter, 1.9 and more where "
+        "the receiver was stopped",
     )
     processor_mostly_missed: float = value(
         0.5,

@@ -1,0 +1,74 @@
+"""Conditions about the round trips of a window that was full: whether it was the only limit.
+
+Bias: as for all conditions, an unknown number fulfils none of them.
+"""
+
+from __future__ import annotations
+
+from trustbed.diagnose.budget import Budget
+from trustbed.diagnose.conditions import Case, Condition, at_least
+from trustbed.diagnose.shown import limits_shown
+from trustbed.findings.words import number_words
+
+
+def _is_window_plain(case: Case) -> bool:
+    """Whether a window of several segments was full, without a queue, for a good part of it.
+
+    From afar a sender that acts late inflates the RTT as well.
+    """
+    evidence, thresholds = case.evidence, case.thresholds
+    window, payload = evidence.window_bytes, evidence.payload_bytes
+    return (
+        evidence.pauses_estimated is False
+        and bool(window and payload)
+        and (window or 0.0) >= thresholds.window_plain_segments * (payload or 1.0)
+        and Budget.of(case.evidence).window >= thresholds.window_in_between
+        and Budget.of(case.evidence).limit in ("window", "path")
+    )
+
+
+def _inflated(seconds: float | None, case: Case) -> float | None:
+    base = case.evidence.rtt_base_seconds
+    return seconds / base if seconds is not None and base else None
+
+
+def _is_window_in_a_queue(case: Case) -> bool:
+    return _is_window_plain(case) and at_least(
+        _inflated(case.evidence.rtt_seconds, case), case.thresholds.window_plain_inflation
+    )
+
+
+def _are_acknowledgements_late(case: Case) -> bool:
+    return (
+        _is_window_plain(case)
+        and Budget.of(case.evidence).limit == "window"
+        and at_least(
+            _inflated(case.evidence.rtt_high_seconds, case), case.thresholds.window_plain_tail
+        )
+    )
+
+
+def _inflations(case: Case) -> str:
+    mean, high = (
+        _inflated(seconds, case)
+        for seconds in (case.evidence.rtt_seconds, case.evidence.rtt_high_seconds)
+    )
+    return (
+        f"{limits_shown(case)}; RTT {number_words(mean)} times its base in the mean, "
+        f"{number_words(high)} times at its 99th percentile"
+    )
+
+
+IN_A_QUEUE = Condition(
+    "at the sender, a window of {window_plain_segments:g} segments or more was full, and no queue "
+    "there, for {window_in_between:.0%} of the time or more, and the mean RTT is "
+    "{window_plain_inflation:g} times its base or more: others fill the queue",
+    _is_window_in_a_queue,
+    _inflations,
+)
+ACKNOWLEDGED_LATE = Condition(
+    "at the sender, a window of {window_plain_segments:g} segments or more bound most of the time, "
+    "and the 99th percentile of the RTT is {window_plain_tail:g} times its base or more",
+    _are_acknowledgements_late,
+    _inflations,
+)
