@@ -567,6 +567,15 @@ def test_seen_from_elsewhere_a_full_path_stands_for_the_delay_of_losses(
     assert rule_of(replace(little, loss_queue_packets=1.4)) == "losses_away_from_queue"
 
 
+def test_a_clear_change_of_rate_shows_beside_losses(healthy: Evidence) -> None:
+    clear = {"path": 0.15, "below_path": 0.5, "path_rate_change_residual": 0.05}
+    changed = replace(healthy, **RATE_FELL | clear)
+    assert rule_of(changed) == "rate_fell_once"
+    for changes in ({"path": 0.14}, {"path_rate_change_residual": 0.051}):
+        assert rule_of(replace(changed, **changes)) != "rate_fell_once"
+    assert rule_of(replace(changed, path=0.4, path_rate_change_residual=0.25)) == "rate_fell_once"
+
+
 def test_where_the_path_s_whole_rate_passed_losses_cost_nothing(healthy: Evidence) -> None:
     paid = replace(
         healthy,

@@ -125,7 +125,9 @@ def _are_losses_of_queue(case: Case) -> bool:
 def _has_rate_changed(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     ratio = budget.rate_ratio(evidence)
-    if ratio is None or not at_least(evidence.path, thresholds.path_seen):
+    residual = evidence.path_rate_change_residual or 0.0
+    seen = thresholds.path_seen if residual > thresholds.rate_change_clear else thresholds.path_felt
+    if ratio is None or not at_least(evidence.path, seen):
         return False
     if not at_least(evidence.path_rate_samples, thresholds.rate_change_samples):
         return False
@@ -133,7 +135,7 @@ def _has_rate_changed(case: Case) -> bool:
     apart = abs(math.log(ratio))
     return (
         changed
-        and (evidence.path_rate_change_residual or 0.0) <= thresholds.rate_change_left
+        and residual <= thresholds.rate_change_left
         and apart >= thresholds.rate_change_apart * (evidence.path_rate_change_spread or 0.0)
     )
 
@@ -407,7 +409,8 @@ HELD_BOTH_WAYS = Condition(
     ),
 )
 RATE_CHANGED = Condition(
-    "with the path full for {path_seen:.0%} or more, its rate changed by a factor of "
+    "with the path full for {path_seen:.0%} or more ({path_felt:.0%} where at most "
+    "{rate_change_clear:.0%} of the variance are left), its rate changed by a factor of "
     "{rate_change:g} or more, up to four levels leave at most {rate_change_left:.0%} of its "
     "variance, and lie {rate_change_apart:g} standard deviations apart; "
     "{rate_change_samples:g} rates at least",

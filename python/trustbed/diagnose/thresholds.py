@@ -147,6 +147,12 @@ class Thresholds(PublishedThresholds):
         "share of the variance of a path's rate that its changes leave at most",
         "development transfers: 0.1 at most where it was changed",
     )
+    rate_change_clear: float = value(
+        0.05,
+        "the same where losses hold the transfer down for most of the time",
+        "development transfers behind AQM: 0.02 at most where a rate was changed or a token bucket "
+        "ran empty; 0.07 and more on links that vary",
+    )
     rate_change_samples: float = value(
         50.0,
         "rates of eight segments that show a path's levels",
