@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ from validation.truth.store import Store, StoreError
 SECTION = "truth"
 COMMAND = "make truth"
 MINUTE = 60.0
-JOBS, BESIDE_MEGABITS = 3, 100
+JOBS, BESIDE_MEGABITS = 6, 160
 """Transfers at the same time, and the sum of the rates of their narrow links.
 
 An emulator that has to forward more beside others is late, and its transfer invalid.
@@ -288,18 +288,19 @@ def _side_by_side(light: Sequence[Planned], making: _Making, jobs: int) -> None:
     """
     if not light:
         return
-    waiting = deque(light)
+    waiting = list(light)
     with ProcessPoolExecutor(max_workers=jobs) as pool:
         running: dict[Future[Stored], float] = {}
         while True:
-            while waiting and not making.is_over and len(running) < jobs:
-                megabits = waiting[0].network.rate_megabits
-                if running and sum(running.values()) + megabits > BESIDE_MEGABITS:
+            while not making.is_over and len(running) < jobs:
+                room = BESIDE_MEGABITS - sum(running.values()) if running else math.inf
+                one = next((one for one in waiting if one.network.rate_megabits <= room), None)
+                if one is None:
                     break
-                one = waiting.popleft()
+                waiting.remove(one)
                 making.calm.wait(beside=True)
                 task = pool.submit(carry_out, one, keep=making.captures_of(one))
-                running[task] = megabits
+                running[task] = one.network.rate_megabits
             if not running:
                 return
             ended, _ = wait(running, return_when=FIRST_COMPLETED)
