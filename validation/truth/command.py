@@ -120,7 +120,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         type=int,
         default=JOBS,
         help=(
-            "transfers at the same time where no processor is disturbed, up to "
+            "transfers at the same time where no processor is kept busy, up to "
             f"{BESIDE_MEGABITS} Mbit/s together (default: %(default)s)"
         ),
     )

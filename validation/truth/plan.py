@@ -33,7 +33,8 @@ TWINS, GUEST_TWINS = 4, 3
 """Undisturbed transfers of each network, and of each with a guest, which take longer."""
 FIRST_TWINS = 2
 """Those that are made before the first disturbed transfer on a network."""
-_LINK_FAULTS = frozenset({"nic-stall"})
+_LIGHT_FAULTS = frozenset({"nic-stall", "freeze", "cpu-quota"})
+"""Those that take no processor from others: a link is down, a process does not run."""
 _AROUND_SECONDS, _AROUND_GUEST_SECONDS = 3.0, 9.0
 """What a transfer takes beyond its duration on a calm machine.
 
@@ -77,9 +78,11 @@ class Planned:
 
     @property
     def is_light(self) -> bool:
-        """Whether others may be made beside it: no processor is disturbed or emulated."""
+        """Whether others may be made beside it: no processor is kept busy or emulated."""
         faults = self.values(middle=False).get("faults", {}).values()
-        return self.network.guest is None and all(fault["kind"] in _LINK_FAULTS for fault in faults)
+        return self.network.guest is None and all(
+            fault["kind"] in _LIGHT_FAULTS for fault in faults
+        )
 
     @property
     def seconds(self) -> float:

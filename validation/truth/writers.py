@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, TypeAlias
 
@@ -304,11 +305,13 @@ def fault(**keys: str) -> Write:
 
     Those of the dose come on top.
     """
+    return partial(_fault, keys)
 
-    def write(values: Values, network: Network, dose: Parameters, random: Random) -> None:
-        values["faults"] = {"fault": {"host": CLIENT, **keys, **dose}}
 
-    return write
+def _fault(
+    keys: Mapping[str, str], values: Values, network: Network, dose: Parameters, random: Random
+) -> None:
+    values["faults"] = {"fault": {"host": CLIENT, **keys, **dose}}
 
 
 def freeze_and_loss(values: Values, network: Network, dose: Parameters, random: Random) -> None:

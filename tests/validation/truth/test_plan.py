@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tomllib
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -61,12 +62,19 @@ def test_a_whole_run_is_as_large_as_it_should_be() -> None:
     )
 
 
-def test_only_transfers_without_a_guest_or_a_disturbed_processor_have_others_beside_them() -> None:
+def test_only_transfers_without_a_guest_or_a_busy_processor_have_others_beside_them() -> None:
     light = {one.kind for one in PLAN.transfers if one.is_light}
     heavy = {one.kind for one in PLAN.transfers if not one.is_light}
-    assert {"undisturbed-link", "nic-stall", "far-outage"} <= light
-    assert {"freeze", "quota", "spinner", "receiver-stopped", "guest-freeze"} <= heavy - light
+    assert {"undisturbed-link", "nic-stall", "far-outage", "freeze", "receiver-stopped"} <= light
+    assert {"spinner", "guest-quota", "guest-freeze"} <= heavy - light
     assert not any(one.network.guest for one in PLAN.transfers if one.is_light)
+
+
+def test_a_light_transfer_can_be_handed_to_another_process() -> None:
+    for kind in sorted({one.kind for one in PLAN.transfers if one.is_light}):
+        planned = next(one for one in PLAN.transfers if one.kind == kind and one.is_light)
+        handed = pickle.loads(pickle.dumps(planned))
+        assert handed.scenario(middle=True) == planned.scenario(middle=True)
 
 
 def test_a_whole_run_takes_as_long_as_it_may() -> None:
