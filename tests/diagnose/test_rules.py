@@ -526,6 +526,15 @@ def test_a_path_that_changed_once_may_be_shaped_or_have_slowed(healthy: Evidence
         assert [alternative.cause for alternative in diagnosis.alternatives] == [other]
 
 
+def test_a_bucket_holds_few_seconds_of_its_rate(healthy: Evidence) -> None:
+    slow = RATE_FELL | {
+        "path_rate_before_bytes_per_second": 6e5,
+        "path_rate_after_bytes_per_second": 2e5,
+    }
+    for at, rule in ((1.5, "rate_fell_once"), (1.51, "rate_fell_late")):
+        assert rule_of(replace(healthy, **slow | {"path_rate_change_seconds": at})) == rule
+
+
 def test_a_path_that_rose_is_no_bucket(healthy: Evidence) -> None:
     rose = replace(healthy, **RATE_FELL | {"path_rate_after_bytes_per_second": 4e6})
     assert rule_of(rose) == "rate_has_two_levels"

@@ -143,8 +143,17 @@ def _has_rate_changed(case: Case) -> bool:
 def _is_bucket_plausible(case: Case) -> bool:
     if (case.evidence.path_rate_changes or 0.0) > 1.0:
         return False
-    held = budget.bytes_above_later_rate(case.evidence)
-    return held is not None and 0 < held <= case.thresholds.bucket_plausible_megabytes * 1e6
+    held, rate = (
+        budget.bytes_above_later_rate(case.evidence),
+        case.evidence.path_rate_after_bytes_per_second,
+    )
+    if held is None or rate is None:
+        return False
+    most = min(
+        case.thresholds.bucket_plausible_megabytes * 1e6,
+        case.thresholds.bucket_plausible_seconds * rate,
+    )
+    return 0 < held <= most
 
 
 def _rates(case: Case) -> str:
@@ -419,7 +428,8 @@ RATE_CHANGED = Condition(
 )
 BUCKET_PLAUSIBLE = Condition(
     "it fell once, and what passed above the later rate is at most "
-    "{bucket_plausible_megabytes:g} MB, which a token bucket may hold",
+    "{bucket_plausible_megabytes:g} MB and {bucket_plausible_seconds:g} s of that rate, which a "
+    "token bucket may hold",
     _is_bucket_plausible,
     _rates,
 )

@@ -185,6 +185,12 @@ class Thresholds(PublishedThresholds):
         "megabytes that token buckets hold as a rule",
         "shared policing set: 2 MB at most; access networks advertise bursts of 10 to 20 MB",
     )
+    bucket_plausible_seconds: float = value(
+        3.0,
+        "seconds of their own rate that token buckets hold as a rule",
+        "development transfers: token buckets 1.6 and 2.7, rates that fell after three seconds "
+        "3.2 and more",
+    )
     lag_share: float = value(
         0.5,
         "share of a standing queue between stack and capture that makes it the sender's own",
