@@ -848,6 +848,33 @@ def test_a_window_that_leaves_the_path_unused_is_the_limit(healthy: Evidence) ->
         assert rule_of(replace(found, **other)) in ("path_was_full_of_it", "path_was_shared")
 
 
+def test_delays_of_less_than_a_packet_are_no_queues_before_losses(healthy: Evidence) -> None:
+    after_bursts = replace(
+        healthy, **POLICED | {"queued_before_loss": 0.9, "loss_delay_rank": 0.95}
+    )
+    assert rule_of(after_bursts) == "bursts_were_dropped"
+    assert rule_of(replace(after_bursts, queued_before_loss=1.0)) != "bursts_were_dropped"
+
+
+def test_many_losses_after_any_bursts_are_no_policers(healthy: Evidence) -> None:
+    emptied = replace(
+        healthy,
+        **POLICED
+        | {
+            "exchanges_lossy": 9,
+            "exchanges_bucket_empty": 6,
+            "loss_burst_rank": 0.53,
+            "loss_burst_samples": 100,
+        },
+    )
+    assert rule_of(emptied) == "bursts_were_dropped"
+    assert rule_of(replace(emptied, loss_burst_rank=0.529)) != "bursts_were_dropped"
+    assert (
+        rule_of(replace(emptied, loss_burst_rank=0.5, loss_burst_samples=99))
+        == "bursts_were_dropped"
+    )
+
+
 def test_a_full_queue_in_a_single_exchange_is_no_policer(healthy: Evidence) -> None:
     emptied = replace(
         healthy,

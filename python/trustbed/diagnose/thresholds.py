@@ -349,6 +349,21 @@ class Thresholds(PublishedThresholds):
         "development transfers: 12.7 at most behind policers, 31 and more behind queues; others' "
         "traffic behind a carrier's policer queues more, so it does not decide alone",
     )
+    queued_felt: float = value(
+        1.0,
+        "packets queued before losses below which their delay is noise",
+        "development transfers: 0.2 behind a policer of a long path whose delay rank was 0.93",
+    )
+    loss_bursts_many: float = value(
+        100,
+        "ranked losses from which one half is no chance",
+        "a mean of 100 independent ranks scatters by 0.03",
+    )
+    loss_burst_rank_chance: float = value(
+        0.53,
+        "mean rank of many losses below which they follow bursts of any size alike",
+        "development transfers: 0.506 for random loss; policers 0.67 and more, shared ones 0.53",
+    )
     loss_burst_rank_empty: float = value(
         0.62,
         "burst rank below which losses at an empty bucket fell by chance",
