@@ -236,6 +236,7 @@ def test_nothing_is_unknown_where_nothing_is_missing(timed: Evidence) -> None:
     known: dict[str, Any] = {
         "capacity_bytes_per_second": 9e9,
         "rtt_high_seconds": 0.0202,
+        "acknowledged_late_seconds": 0.0,
         "idle_open_window_at_rate_fraction": 0.0,
         "empty_fraction": 0.0,
         "send_buffer_limited": 0.0,

@@ -91,8 +91,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "nobody_answered": ({**TIME, "no_answer": 0.15}, {"no_answer": 0.14}, "window_bound"),
     "processor_was_taken": (
-        {**TIME, "idle_sender": 0.05, "processor_missed": 0.5},
-        {"idle_sender": 0.04},
+        {**TIME, "idle_sender": 0.1, "processor_missed": 0.5},
+        {"idle_sender": 0.09},
         "window_bound",
     ),
     "machine_held_packets": (
@@ -854,6 +854,23 @@ def test_delays_of_less_than_a_packet_are_no_queues_before_losses(healthy: Evide
     )
     assert rule_of(after_bursts) == "bursts_were_dropped"
     assert rule_of(replace(after_bursts, queued_before_loss=1.0)) != "bursts_were_dropped"
+
+
+def test_a_receiver_is_late_by_its_own_answers(healthy: Evidence) -> None:
+    late = replace(
+        healthy,
+        **TIME | {"window": 0.6, "window_bytes": 5792},
+        pauses_estimated=True,
+        acknowledged_late_seconds=0.005,
+    )
+    assert rule_of(late) == "acknowledgements_came_late"
+    for changes in (
+        {"acknowledged_late_seconds": 0.0049},
+        {"rtt_base_seconds": 0.034},
+        {"window_bytes": 5791},
+        {"acknowledged_late_seconds": None, "rtt_high_seconds": 1.0},
+    ):
+        assert rule_of(replace(late, **changes)) == "window_bound"
 
 
 def test_many_losses_after_any_bursts_are_no_policers(healthy: Evidence) -> None:

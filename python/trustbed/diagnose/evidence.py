@@ -286,6 +286,11 @@ class Evidence:
         column="",
         note="`spacing_source`",
     )
+    acknowledged_late_seconds: float | None = _known(
+        "at the receiver: 90th percentile of the time from data to acknowledgement less its median",
+        column="",
+        note="`rtt_p90_ns` − `rtt_p50_ns` of a capture at the receiver",
+    )
     answer_seconds: float | None = _known(
         "median time from an acknowledgement to the first data that echo its timestamp",
         column="echo_p50_ns",
@@ -410,6 +415,7 @@ class Evidence:
             pauses_estimated=spacing == "estimated" if spacing else None,
             delayed_answers=_share(row.get("delack_suspects"), row.get("rtt_samples")),
             late_segments=_late(row),
+            acknowledged_late_seconds=_acknowledged_late(row),
             unfilled_per_train=_unfilled(row),
             capacity_bytes_per_second=capacity,
             capacity_source=capacity_source,
@@ -448,6 +454,13 @@ def _loss(row: Row, retransmitted: float | None) -> float | None:
         ]
         return sum(halves) if halves else None
     return retransmitted
+
+
+def _acknowledged_late(row: Row) -> float | None:
+    median, late = row.get("rtt_p50_ns"), row.get("rtt_p90_ns")
+    if median is None or late is None or row.get("at") != "receiver":
+        return None
+    return (late - median) / 1e9
 
 
 def _loss_events(row: Row, recoveries: float | None) -> float | None:

@@ -62,9 +62,10 @@ class Thresholds(PublishedThresholds):
         "a lone flow that fills a deep queue spends up to 9 % so",
     )
     host_felt: float = value(
-        0.05,
+        0.1,
         "share of silences from which a host whose samples show a missing processor is the cause",
-        "a process with large buffers loses at most 8 % of its rate to a stopped processor",
+        "development transfers: 0.05 to 0.08 where that cost less than 5 % of the throughput, 0.14 "
+        "and more where it cost 15 %",
     )
     ack_silences_least: float = value(
         3.0,
@@ -411,6 +412,19 @@ class Thresholds(PublishedThresholds):
         "then",
         "development transfers: 1.48 at most of lone ones on paths with jitter, 1.9 and more where "
         "the receiver was stopped",
+    )
+    receiver_late: float = value(
+        0.15,
+        "P90 of a receiver's own answers less their median, over the base RTT, from which it is "
+        "late",
+        "development transfers: 0.04 at most of receivers that ran, 0.25 and more of those that "
+        "were stopped; a timer delays all alike",
+    )
+    receiver_late_seconds: float = value(
+        0.005,
+        "the same in seconds, on short paths",
+        "development transfers: 0.001 at most of receivers that ran, 0.012 and more of those that "
+        "were stopped",
     )
     processor_mostly_missed: float = value(
         0.5,

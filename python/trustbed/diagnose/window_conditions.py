@@ -8,7 +8,14 @@ from __future__ import annotations
 from trustbed.diagnose.budget import Budget
 from trustbed.diagnose.conditions import Case, Condition, at_least
 from trustbed.diagnose.shown import limits_shown
-from trustbed.findings.words import number_words
+from trustbed.findings.words import number_words, seconds_words
+
+
+def _has_segments(case: Case) -> bool:
+    window, payload = case.evidence.window_bytes, case.evidence.payload_bytes
+    return bool(window and payload) and (
+        (window or 0.0) >= case.thresholds.window_plain_segments * (payload or 1.0)
+    )
 
 
 def _is_window_plain(case: Case) -> bool:
@@ -16,14 +23,12 @@ def _is_window_plain(case: Case) -> bool:
 
     From afar a sender that acts late inflates the RTT as well.
     """
-    evidence, thresholds = case.evidence, case.thresholds
-    window, payload = evidence.window_bytes, evidence.payload_bytes
+    shares = Budget.of(case.evidence)
     return (
-        evidence.pauses_estimated is False
-        and bool(window and payload)
-        and (window or 0.0) >= thresholds.window_plain_segments * (payload or 1.0)
-        and Budget.of(case.evidence).window >= thresholds.window_in_between
-        and Budget.of(case.evidence).limit in ("window", "path")
+        case.evidence.pauses_estimated is False
+        and _has_segments(case)
+        and shares.window >= case.thresholds.window_in_between
+        and shares.limit in ("window", "path")
     )
 
 
@@ -39,12 +44,19 @@ def _is_window_in_a_queue(case: Case) -> bool:
 
 
 def _are_acknowledgements_late(case: Case) -> bool:
-    return (
-        _is_window_plain(case)
-        and Budget.of(case.evidence).limit == "window"
-        and at_least(
-            _inflated(case.evidence.rtt_high_seconds, case), case.thresholds.window_plain_tail
+    if Budget.of(case.evidence).limit != "window":
+        return False
+    late = _inflated(case.evidence.acknowledged_late_seconds, case)
+    if late is not None:
+        return (
+            _has_segments(case)
+            and late >= case.thresholds.receiver_late
+            and at_least(
+                case.evidence.acknowledged_late_seconds, case.thresholds.receiver_late_seconds
+            )
         )
+    return _is_window_plain(case) and at_least(
+        _inflated(case.evidence.rtt_high_seconds, case), case.thresholds.window_plain_tail
     )
 
 
@@ -53,9 +65,15 @@ def _inflations(case: Case) -> str:
         _inflated(seconds, case)
         for seconds in (case.evidence.rtt_seconds, case.evidence.rtt_high_seconds)
     )
+    late = case.evidence.acknowledged_late_seconds
+    own = (
+        ""
+        if late is None
+        else f"; the slowest tenth of acknowledgements {seconds_words(late)} behind the median"
+    )
     return (
         f"{limits_shown(case)}; RTT {number_words(mean)} times its base in the mean, "
-        f"{number_words(high)} times at its 99th percentile"
+        f"{number_words(high)} times at its 99th percentile{own}"
     )
 
 
@@ -67,8 +85,10 @@ IN_A_QUEUE = Condition(
     _inflations,
 )
 ACKNOWLEDGED_LATE = Condition(
-    "at the sender, a window of {window_plain_segments:g} segments or more bound most of the time, "
-    "and the 99th percentile of the RTT is {window_plain_tail:g} times its base or more",
+    "a window of {window_plain_segments:g} segments or more bound most of the time, and at the "
+    "sender the 99th percentile of the RTT is {window_plain_tail:g} times its base or more, or at "
+    "the receiver one in ten acknowledgements took {receiver_late:.0%} of the base RTT and "
+    "{receiver_late_seconds:g} s or more longer than the median",
     _are_acknowledgements_late,
     _inflations,
 )
