@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trustbed.diagnose import Alternative, Evidence, diagnose
+from trustbed.diagnose import THRESHOLDS, Alternative, Evidence, diagnose
 
 
 @pytest.fixture
@@ -243,3 +243,13 @@ def test_the_rtt_before_losses_settles_a_thin_inflation(healthy: Evidence) -> No
 def test_other_causes_have_one_reading(healthy: Evidence) -> None:
     assert others(healthy) == ()
     assert others(healthy, throughput_bytes_per_second=1.0e6) == ()
+
+
+def test_an_outage_as_long_as_a_watchdog_may_be_a_hung_queue(timed: Evidence) -> None:
+    silent = replace(timed, path=0.0, no_answer=0.5, pauses_estimated=False)
+    long = THRESHOLDS.reset_period_seconds - THRESHOLDS.reset_tolerance_seconds
+    (hung,) = others(silent, unanswered_seconds=long)
+    assert hung.cause == "driver_stall"
+    for changes in ({"unanswered_seconds": 0.99 * long}, {"pauses_estimated": True}):
+        (other,) = others(replace(silent, unanswered_seconds=long), **changes)
+        assert other.cause == "host_stall"

@@ -273,6 +273,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "window_bound",
     ),
     "buffer_bound": ({**TIME, "sender_buffer": 0.6}, {"window": 0.6}, "window_bound"),
+    "window_was_met_after_all": (
+        {**TIME, "growing": 0.6, "duration_seconds": 2.0, "outstanding_max_bytes": 58_982},
+        {"outstanding_max_bytes": 58_981},
+        "sender_never_filled_it",
+    ),
     "sender_never_filled_it": (
         {**TIME, "growing": 0.6, "duration_seconds": 1.34},
         {"duration_seconds": 1.33},
@@ -595,6 +600,19 @@ def test_where_the_path_s_whole_rate_passed_losses_cost_nothing(healthy: Evidenc
     assert rule_of(paid) == "path_was_full_of_it"
     for changes in ({"path": 0.14}, {"throughput_bytes_per_second": 0.92e6}):
         assert rule_of(replace(paid, **changes)) == "losses_away_from_queue"
+    assert rule_of(replace(paid, path=0.02, path_rate_samples=50)) == "path_was_full_of_it"
+
+
+def test_from_afar_an_inflated_round_trip_is_a_queue_s(healthy: Evidence) -> None:
+    afar = replace(
+        healthy,
+        **REPAIRING | {"loss_delay_rank": 0.1},
+        pauses_estimated=True,
+        rtt_seconds=0.025,
+    )
+    assert rule_of(afar) == "path_was_full_of_it"
+    for changes in ({"rtt_seconds": 0.0235}, {"pauses_estimated": False}):
+        assert rule_of(replace(afar, **changes)) == "losses_away_from_queue"
 
 
 def test_without_a_loss_nothing_is_called_slowed_by_losses(healthy: Evidence) -> None:

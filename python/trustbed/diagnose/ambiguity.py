@@ -82,6 +82,12 @@ _LOSSES_OR_OUTAGE = Alternative(
     "other traffic of the same path during the silence: behind random losses most of it goes on",
 )
 
+_QUEUE_HUNG = Alternative(
+    "driver_stall",
+    "a hung transmit queue of the sender's NIC, reset by its watchdog, leaves the same packets",
+    "the sender's kernel log, or a capture outside the sender: retransmissions that it does not "
+    "see never left",
+)
 
 _RULES: Mapping[str, Alternative] = MappingProxyType(
     {
@@ -182,6 +188,8 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
         return _if_the_machine_stopped(case)
     if cause == "outage" and _was_lossy(case):
         return (_LOSSES_OR_OUTAGE,)
+    if cause == "outage" and _may_have_been_reset(case):
+        return (_QUEUE_HUNG,)
     if cause in _SHAPES and not (cause == "send_buffer_limited" and BUFFER_LIMITED.holds(case)):
         return (_SHAPES[cause],)
     if cause == "bandwidth_limited" and "self_queueing" in flags:
@@ -209,6 +217,13 @@ def _was_lossy(case: Case) -> bool:
     return at_least(evidence.loss, thresholds.loss_decisive) and at_least(
         evidence.loss_events, thresholds.loss_events_more
     )
+
+
+def _may_have_been_reset(case: Case) -> bool:
+    """Seen on the sending host, and at least as long as its watchdog needs."""
+    evidence, thresholds = case.evidence, case.thresholds
+    least = thresholds.reset_period_seconds - thresholds.reset_tolerance_seconds
+    return evidence.pauses_estimated is False and at_least(evidence.unanswered_seconds, least)
 
 
 def _if_loss_came_first(case: Case) -> tuple[Alternative, ...]:

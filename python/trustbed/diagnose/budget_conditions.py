@@ -108,8 +108,13 @@ def _are_losses_of_queue(case: Case) -> bool:
     rank = evidence.loss_delay_rank
     if rank is None or rank >= thresholds.loss_delay_rank:
         return True
-    if at_least(evidence.path, thresholds.path_felt) and at_least(
-        budget.use_of_path(evidence), thresholds.path_left_to_losses
+    seen = at_least(evidence.path, thresholds.path_felt) or at_least(
+        evidence.path_rate_samples, thresholds.rate_change_samples
+    )
+    if seen and at_least(budget.use_of_path(evidence), thresholds.path_left_to_losses):
+        return True
+    if evidence.pauses_estimated and at_least(
+        case.numbers.rtt_inflation, thresholds.queued_from_afar
     ):
         return True
     used = at_least(budget.utilisation(evidence), thresholds.path_used)
@@ -515,9 +520,10 @@ LOST = Condition(
 LOSSES_NOT_OF_QUEUE = Condition(
     "losses fell at delays like all others (rank < {loss_delay_rank:g}, and < "
     "{loss_delay_rank_used:g} where the path was used for {path_used:.0%} or more; away from the "
-    "sender: not used so much, or full for less than {path_seen:.0%}), and cost something: the "
-    "path was full for less than {path_felt:.0%}, or less than {path_left_to_losses:.0%} of its "
-    "rate passed",
+    "sender: not used so much, or full for less than {path_seen:.0%}, and the mean RTT < "
+    "{queued_from_afar:g} times its base), and cost something: the path was full for less than "
+    "{path_felt:.0%} in fewer than {rate_change_samples:g} pieces, or less than "
+    "{path_left_to_losses:.0%} of its rate passed",
     lambda c: not _are_losses_of_queue(c),
     _losses,
 )

@@ -460,7 +460,7 @@ def _acknowledged_late(row: Row) -> float | None:
     median, late = row.get("rtt_p50_ns"), row.get("rtt_p90_ns")
     if median is None or late is None or row.get("at") != "receiver":
         return None
-    return (late - median) / 1e9
+    return float(late - median) / 1e9
 
 
 def _loss_events(row: Row, recoveries: float | None) -> float | None:

@@ -198,6 +198,11 @@ STAGES: tuple[Stage, ...] = (
             ),
             Rule("buffer_bound", "send_buffer_limited", (time.BOUND_BY_BUFFER,)),
             Rule(
+                "window_was_met_after_all",
+                "window_limited",
+                (time.BOUND_BY_START, window.MET_AFTER_ALL),
+            ),
+            Rule(
                 "sender_never_filled_it",
                 "sender_application_limited",
                 (time.BOUND_BY_START, time.GREW_TOO_LONG),

@@ -116,6 +116,13 @@ class Thresholds(PublishedThresholds):
         "rate over the whole life over the path's, from which losses cost nothing",
         "development transfers: 0.95 and more where random losses cost less than 1 %",
     )
+    queued_from_afar: float = value(
+        1.2,
+        "away from the sender: mean RTT over its base from which a queue stood, whose losses they "
+        "are",
+        "development transfers: 1.04 at most for random loss, 1.2 and more for flows that share a "
+        "queue",
+    )
     path_seen: float = value(
         0.4,
         "share of the time with a full path in which its rate can change",

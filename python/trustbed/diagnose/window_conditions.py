@@ -8,7 +8,7 @@ from __future__ import annotations
 from trustbed.diagnose.budget import Budget
 from trustbed.diagnose.conditions import Case, Condition, at_least
 from trustbed.diagnose.shown import limits_shown
-from trustbed.findings.words import number_words, seconds_words
+from trustbed.findings.words import bytes_words, number_words, rate_words, seconds_words
 
 
 def _has_segments(case: Case) -> bool:
@@ -60,6 +60,18 @@ def _are_acknowledgements_late(case: Case) -> bool:
     )
 
 
+def _is_window_met(case: Case) -> bool:
+    evidence, allowed = case.evidence, case.numbers.x1_bytes_per_second
+    most, window = evidence.outstanding_max_bytes, evidence.window_bytes
+    return (
+        bool(most and window and most >= case.thresholds.filled_window * window)
+        and allowed is not None
+        and at_least(
+            evidence.throughput_bytes_per_second, case.thresholds.explained_ratio * allowed
+        )
+    )
+
+
 def _inflations(case: Case) -> str:
     mean, high = (
         _inflated(seconds, case)
@@ -91,4 +103,15 @@ ACKNOWLEDGED_LATE = Condition(
     "{receiver_late_seconds:g} s or more longer than the median",
     _are_acknowledgements_late,
     _inflations,
+)
+MET_AFTER_ALL = Condition(
+    "outstanding data reached {filled_window:.0%} of the window, and X is {explained_ratio:.0%} of "
+    "X₁ or more",
+    _is_window_met,
+    lambda c: (
+        f"at most {bytes_words(c.evidence.outstanding_max_bytes)} outstanding of "
+        f"{bytes_words(c.evidence.window_bytes)}, X = "
+        f"{rate_words(c.evidence.throughput_bytes_per_second)}, X₁ = "
+        f"{rate_words(c.numbers.x1_bytes_per_second)}"
+    ),
 )
