@@ -299,9 +299,9 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "window": 0.6,
             "window_bytes": 5792,
             "pauses_estimated": False,
-            "rtt_high_seconds": 0.037,
+            "rtt_high_seconds": 0.0371,
         },
-        {"rtt_high_seconds": 0.0359},
+        {"rtt_high_seconds": 0.0369},
         "window_bound",
     ),
     "window_bound": (TIME, {"path": None}, "window_explains"),
@@ -859,7 +859,7 @@ def test_a_window_that_leaves_the_path_unused_is_the_limit(healthy: Evidence) ->
     assert rule_of(found) == "window_bound"
     for other in (
         {"throughput_bytes_per_second": 0.85e6},
-        {"window": 0.29},
+        {"window": 0.24},
         {"loss_events": 1.0},
         {"path_rate_bytes_per_second": None},
     ):

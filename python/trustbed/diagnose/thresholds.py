@@ -385,10 +385,10 @@ class Thresholds(PublishedThresholds):
         "the larger part; development transfers: 0.07 to 0.4 for writers on a busy machine",
     )
     window_beside_path: float = value(
-        0.3,
+        0.25,
         "share of the time with a full window from which a path that leaves rate unused is not "
         "the limit",
-        "development transfers: 0.35 to 0.46 for windows of three quarters of the path",
+        "development transfers: 0.27 to 0.46 for windows of three quarters of the path",
     )
     path_left_by_window: float = value(
         0.85,
@@ -414,11 +414,11 @@ class Thresholds(PublishedThresholds):
         "beside others",
     )
     window_plain_tail: float = value(
-        1.8,
+        1.85,
         "99th percentile of the RTT over its base from which acknowledgements came late now and "
         "then",
-        "development transfers: 1.48 at most of lone ones on paths with jitter, 1.9 and more where "
-        "the receiver was stopped",
+        "development transfers: 1.48 at most of lone ones on paths with jitter, 1.83 beside busy "
+        "processors, 1.9 and more where the receiver was stopped",
     )
     receiver_late: float = value(
         0.15,
