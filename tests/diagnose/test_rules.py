@@ -579,6 +579,8 @@ def test_seen_from_elsewhere_a_full_path_stands_for_the_delay_of_losses(
     assert rule_of(replace(little, path=0.15, loss_queue_packets=1.5)) == "path_was_full_of_it"
     assert rule_of(replace(little, path=0.14, loss_queue_packets=9)) == "losses_away_from_queue"
     assert rule_of(replace(little, loss_queue_packets=1.4)) == "losses_away_from_queue"
+    hardly = replace(little, path=0.15, loss_queue_packets=9, sending_rate_bytes_per_second=0.24e6)
+    assert rule_of(hardly) == "losses_away_from_queue"
 
 
 def test_a_clear_change_of_rate_shows_beside_losses(healthy: Evidence) -> None:

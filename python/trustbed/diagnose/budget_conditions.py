@@ -122,7 +122,9 @@ def _are_losses_of_queue(case: Case) -> bool:
     if evidence.pauses_estimated:
         queued = at_least(evidence.loss_queue_packets, thresholds.queued_of_queue)
         return (used and at_least(evidence.path, thresholds.path_seen)) or (
-            queued and at_least(evidence.path, thresholds.path_felt)
+            queued
+            and at_least(evidence.path, thresholds.path_felt)
+            and not below(budget.utilisation(evidence), thresholds.path_hardly_used)
         )
     return used and rank >= thresholds.loss_delay_rank_used
 

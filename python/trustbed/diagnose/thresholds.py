@@ -111,6 +111,11 @@ class Thresholds(PublishedThresholds):
         "rate while sending over the path's rate from which a path is well used",
         "development transfers: 0.42 at most for random loss, 0.66 and more behind AQM",
     )
+    path_hardly_used: float = value(
+        0.25,
+        "away from the sender: rate over the path's rate below which no queue stood for long",
+        "development transfers: 0.02 and 0.08 for random loss, 0.43 and more where queues dropped",
+    )
     path_left_to_losses: float = value(
         0.93,
         "rate over the whole life over the path's, from which losses cost nothing",
