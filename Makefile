@@ -142,7 +142,7 @@ validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptr
 
 # ARGS=--retry makes what was spoilt once more; ARGS="--wait 0" does not wait while others take the machine. truth-data holds the transfers of
 # one plan: where the plan has changed, ARGS="--directory NAME" makes its transfers beside the old ones.
-truth: $(READY)/develop $(READY)/command ## How often the verdict is right: transfers whose cause was made, judged; about 7 h, in parts, goes on where it was
+truth: $(READY)/develop $(READY)/command ## How often the verdict is right: transfers whose cause was made, judged; about 3 h, in parts, goes on where it was
 	python -m validation truth --document $(ARGS)
 
 # A look at the half of the families that is reported is logged: develop with ARGS="--wrong wrong.md" on the other half, which this scores.

@@ -17,7 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from trustbed.diagnose.host import processor_of
 from trustbed.diagnose.run_findings import run_findings
+from trustbed.findings.words import percent_words
 from trustbed.run.directory import RunDirectory
 from trustbed.run.execution.execute import RunError
 from trustbed.run.execution.session import Session
@@ -30,6 +32,8 @@ from validation.truth.scenario import PROGRAMS, ROUTER, toml, undisturbed
 
 MADE, NOT_MADE, INVALID, FAILED = "made", "not made", "invalid", "failed"
 ATTEMPTS = 2
+MOST_WAITED = 0.05
+"""Of the time that the sender's processes may wait for a processor where nothing disturbs it."""
 _INVALIDATING = frozenset(
     {"run_emulator_late", "run_emulator_dropped", "run_generator_late", "run_agent_failed"}
 )
@@ -58,9 +62,33 @@ def carry_out(planned: Planned, *, keep: Path | None = None, calm: Calm | None =
                 "before": before,
                 **_attempt(file, Path(subdirectory) / f"run-{attempt}", keep),
             }
+            found |= _checked(planned, found)
             if found["outcome"] != INVALID:
                 break
         return found
+
+
+def _checked(planned: Planned, found: Stored) -> Stored:
+    """A sender that others of the run kept waiting was disturbed by what its label knows not."""
+    if (
+        found["outcome"] != MADE
+        or planned.values(middle=False).get("faults")
+        or planned.network.guest
+    ):
+        return {}
+    rows = [
+        row
+        for name, samples in (found.get("samples") or {}).items()
+        if name.split(".")[-1] == "processes"
+        for row in samples
+    ]
+    waited = processor_of(rows).processor_missed or 0.0
+    if waited < MOST_WAITED:
+        return {}
+    reason = (
+        f"the sender's processes waited for a processor for {percent_words(waited)} of the time"
+    )
+    return {"outcome": INVALID, "reason": reason}
 
 
 def description(planned: Planned) -> Stored:

@@ -1,6 +1,6 @@
 """`python -m validation truth`: transfers of known cause, and how often their verdict is right.
 
-python -m validation truth               all of it, some five hours; resumes where it stopped
+python -m validation truth               all of it, some three hours; resumes where it stopped
 python -m validation truth --minutes 10  a part that has all kinds in proportion
 python -m validation truth --retry       repeat what was invalid
 python -m validation truth --only loss   kinds whose name contains this
@@ -39,7 +39,7 @@ from validation.truth.store import Store, StoreError
 SECTION = "truth"
 COMMAND = "make truth"
 MINUTE = 60.0
-JOBS, BESIDE_MEGABITS = 6, 160
+JOBS, BESIDE_MEGABITS = 5, 140
 """Transfers at the same time, and the sum of the rates of their narrow links.
 
 An emulator that has to forward more beside others is late, and its transfer invalid.

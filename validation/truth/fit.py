@@ -51,9 +51,9 @@ from validation.truth.score import counted
 HALF = "development"
 TABLE = Path(trustbed.diagnose.__file__).with_name("calibration_table.py")
 
-WEIGHT_PENALTY = 3.0
+WEIGHT_PENALTY = 10.0
 """Of the coefficients of score and features, in standard deviations."""
-PENALTIES = (0.3, 1.0, 1.0, 2.0)
+PENALTIES = (1.0, 2.0, 2.0, 4.0)
 """Of what is particular: to a capture point, a cause, a cause there, a kind there."""
 GROUPS = ("points", "causes", "at_point", "kinds")
 DIGITS = 3

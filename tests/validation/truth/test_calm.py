@@ -180,3 +180,29 @@ def test_a_run_whose_time_is_over_does_not_wait() -> None:
     machine.over = True
     assert machine.calm(600).wait() == {"lost_share": 0.9, "waited_seconds": 0}
     assert machine.slept == []
+
+
+@pytest.mark.parametrize(("waited_ms", "outcome"), [(49, carry.MADE), (50, carry.INVALID)])
+def test_a_sender_that_others_kept_waiting_is_invalid(
+    monkeypatch: pytest.MonkeyPatch, waited_ms: int, outcome: str
+) -> None:
+    row = {
+        "process": 7,
+        "state": "S",
+        "interval_ns": 1_000_000_000,
+        "ran_ns": 100_000_000,
+        "waited_ns": waited_ms * 1_000_000,
+    }
+    found = {"outcome": carry.MADE, "samples": {"processes": [row]}}
+    monkeypatch.setattr(carry, "_attempt", lambda *_: dict(found))
+    monkeypatch.setattr(carry, "captures_in_the_middle", lambda: True)
+    plain = next(
+        one
+        for one in Plan(1).transfers
+        if one.is_light and "faults" not in one.values(middle=False)
+    )
+    stored = carry.carry_out(plain)
+    assert stored["outcome"] == outcome
+    assert ("waited for a processor" in (stored.get("reason") or "")) == (outcome == carry.INVALID)
+    disturbed = next(one for one in Plan(1).transfers if one.kind == "quota")
+    assert carry.carry_out(disturbed)["outcome"] == carry.MADE
