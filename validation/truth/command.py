@@ -5,6 +5,7 @@ python -m validation truth --minutes 10  a part that has all kinds in proportion
 python -m validation truth --retry       repeat what was invalid
 python -m validation truth --only loss   kinds whose name contains this
 python -m validation truth --score-only  no new transfers: judge the stored ones with today's rules
+python -m validation truth --restore     go on from the transfers that were published
 python -m validation truth --rows        no new transfers: judge the published rows
 python -m validation truth --score-only --half report --document
                                          a look at the families that are reported: it is logged
@@ -59,6 +60,9 @@ def main(words: Sequence[str]) -> int:
         sections.write(_document(), SECTION, COMMAND, page.table_only())
         return 0
     try:
+        if options.restore:
+            number = published.restore(store, options.restore)
+            print(f"{number} published transfers added to {store.directory}", file=sys.stderr)
         failed = (
             0
             if options.score_only or options.again or options.fit or options.rows
@@ -169,6 +173,14 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         const=published.DIRECTORY,
         metavar="DIRECTORY",
         help="judge published rows instead of a directory of transfers",
+    )
+    parser.add_argument(
+        "--restore",
+        type=Path,
+        nargs="?",
+        const=published.DIRECTORY,
+        metavar="DIRECTORY",
+        help="begin with published transfers: what they hold is not made again",
     )
     parser.add_argument(
         "--publish",

@@ -3,7 +3,10 @@
 ``transfers.parquet`` has a row per transfer: what was made, what it cost, and the stored data (the
 rows of its captures, facts, samples, the kernel's counters) as JSON; no packets.
 ``answers.parquet`` has a row per transfer and view: what is accepted, what was answered, and the
-evidence as JSON.
+evidence as JSON. While a plan is not complete it holds none of the families that are reported:
+their answers are first read when all of them can be.
+
+A plan that was interrupted goes on elsewhere from its published transfers (:func:`restore`).
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from validation.truth.looks import HALF
 from validation.truth.result import VIEWS, Judged, Result, View
+from validation.truth.store import Store
 
 DIRECTORY = Path(__file__).with_name("rows")
 TRANSFERS, ANSWERS = "transfers.parquet", "answers.parquet"
@@ -79,6 +84,20 @@ def read(directory: Path) -> Result:
     return Result([json.loads(row["stored"]) for row in rows], identity=identity)
 
 
+def restore(store: Store, directory: Path = DIRECTORY) -> int:
+    """Adds the published transfers that a store does not hold; returns their number.
+
+    Raises a ``StoreError`` if they are of another plan than the store's.
+    """
+    rows = pq.read_table(directory / TRANSFERS, columns=["name", "plan", "stored"]).to_pylist()
+    if rows:
+        store.belong_to(json.loads(rows[0]["plan"]))
+    missing = [row for row in rows if not store.holds(row["name"])]
+    for row in missing:
+        store.write(json.loads(row["stored"]))
+    return len(missing)
+
+
 def _transfers(result: Result) -> Iterator[Mapping[str, Any]]:
     judged = {one.stored["name"]: one for one in result.made}
     plan = _json(result.identity)
@@ -108,6 +127,8 @@ def _label(one: Judged) -> Mapping[str, Any]:
 
 def _answers(result: Result) -> Iterator[Mapping[str, Any]]:
     for one in result.made:
+        if one.half == HALF and not result.is_complete:
+            continue
         for view in VIEWS:
             if (row := _answer(one, view)) is not None:
                 yield row

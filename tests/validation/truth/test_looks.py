@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from validation.truth import command, looks, page, published
 from validation.truth.looks import Look
+from validation.truth.plan import Plan
 from validation.truth.result import Result
-from validation.truth.store import Store
+from validation.truth.store import Store, StoreError
 
 from .test_result import store, stored
 
@@ -92,3 +95,26 @@ def test_published_rows_give_the_same_score_again(store: Store, tmp_path: Path) 
         published.TRANSFERS,
         published.ANSWERS,
     }
+
+
+def test_an_interrupted_plan_goes_on_from_its_published_transfers(
+    store: Store, tmp_path: Path
+) -> None:
+    identity = Plan(3).identity
+    result = Result(list(store), identity=identity)
+    assert not result.is_complete
+    published.write(result, tmp_path / "rows")
+    answers = pq.read_table(tmp_path / "rows" / published.ANSWERS)
+    held = {one.stored["name"] for one in result.made if one.half == "report"}
+    assert held
+    assert not held & set(answers["name"].to_pylist()), "what is reported is not looked at yet"
+
+    elsewhere = Store(tmp_path / "elsewhere")
+    assert published.restore(elsewhere, tmp_path / "rows") == len(list(store))
+    assert list(elsewhere) == list(store)
+    assert elsewhere.plan == json.loads(json.dumps(identity))
+    assert published.restore(elsewhere, tmp_path / "rows") == 0
+    other = Store(tmp_path / "other")
+    other.belong_to({"plan": 1})
+    with pytest.raises(StoreError):
+        published.restore(other, tmp_path / "rows")
