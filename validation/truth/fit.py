@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_args
@@ -193,12 +193,12 @@ def _seen(known: Sequence[Sample]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _rounded(value: float, towards: object) -> float:
+def _rounded(value: float, towards: Callable[[float], int]) -> float:
     """To two digits, outwards."""
     if value <= 0:
         return value
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return float(f"{towards(value / unit) * unit:.3g}")  # type: ignore[operator]
+    return float(f"{towards(value / unit) * unit:.3g}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from trustbed.findings.words import bytes_words, number_words, rate_words, secon
 
 def _has_segments(case: Case) -> bool:
     window, payload = case.evidence.window_bytes, case.evidence.payload_bytes
-    return bool(window and payload) and (
-        (window or 0.0) >= case.thresholds.window_plain_segments * (payload or 1.0)
-    )
+    if not window or not payload:
+        return False
+    return window >= case.thresholds.window_plain_segments * payload
 
 
 def _is_window_plain(case: Case) -> bool:
