@@ -522,10 +522,11 @@ LOST = Condition(
 LOSSES_NOT_OF_QUEUE = Condition(
     "losses fell at delays like all others (rank < {loss_delay_rank:g}, and < "
     "{loss_delay_rank_used:g} where the path was used for {path_used:.0%} or more; away from the "
-    "sender: not used so much, or full for less than {path_seen:.0%}, and the mean RTT < "
-    "{queued_from_afar:g} times its base), and cost something: the path was full for less than "
-    "{path_felt:.0%} in fewer than {rate_change_samples:g} pieces, or less than "
-    "{path_left_to_losses:.0%} of its rate passed",
+    "sender: not used so much, or full for less than {path_seen:.0%} ({path_felt:.0%} where "
+    "{queued_of_queue:g} packets were queued before losses and {path_hardly_used:.0%} of the "
+    "path's rate used), and the mean RTT < {queued_from_afar:g} times its base), and cost "
+    "something: less than {path_left_to_losses:.0%} of the path's rate passed, or the path was "
+    "full for less than {path_felt:.0%} and showed fewer than {rate_change_samples:g} rates",
     lambda c: not _are_losses_of_queue(c),
     _losses,
 )
