@@ -9,6 +9,7 @@ import pytest
 from trustbed.diagnose import (
     TOO_SHORT,
     CaptureFacts,
+    compensation,
     diagnose,
     judge,
     tally,
@@ -82,8 +83,9 @@ def test_columns(row: dict[str, Any]) -> None:
 
 
 def test_only_a_discarded_transfer_has_an_estimate_beside_its_throughput(
-    row: dict[str, Any],
+    row: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(compensation, "IS_SHOWN", True)
     stalled = {
         **row,
         **SILENT,
