@@ -22,6 +22,7 @@ from trustbed.report.burst import tables as burst_tables
 from trustbed.report.columns import text_names
 from trustbed.report.transfer.contract import engine_schemas
 from trustbed.run.execution import indicators
+from trustbed.traffic import model
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -55,6 +56,19 @@ _WATCHED_INTRODUCTION = """\
 where the scenario asks for them."""
 
 
+_MODEL_INTRODUCTION = """\
+# Tables of a traffic model
+
+`trustbed model extract` writes them into the file of a model, a ZIP archive, as
+`connections.parquet`, `units.parquet` and `hosts.parquet`."""
+
+_MODEL_TABLES = {
+    "connections": "One row per connection with data, by class, session, exchange and start.",
+    "units": "What was said in the connections, in order.",
+    "hosts": "One row per host: clients, then servers. A host that is both is two.",
+}
+
+
 _RESOURCES_INTRODUCTION = """\
 # Table of resources
 
@@ -71,6 +85,9 @@ def tables_page() -> str:
     parts = [f"{MADE}\n\n# Tables", _INTRODUCTION]
     for name, about in schemas.ABOUT.items():
         parts += [f"## {name}", about, _table(every[name])]
+    parts.append(_MODEL_INTRODUCTION)
+    for name, schema in model.schemas().items():
+        parts += [f"## model_{name}", _MODEL_TABLES[name], _table(schema)]
     parts.append(_BURST_INTRODUCTION)
     for name, about in burst_tables.ABOUT.items():
         parts += [f"## burst_{name}", about, _table(burst_tables.SCHEMAS[name])]

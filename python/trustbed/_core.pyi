@@ -10,6 +10,7 @@ __all__ = [
     "Analysis",
     "Arrivals",
     "CaptureError",
+    "ModelTables",
     "Table",
     "TwoPoint",
     "Watch",
@@ -17,7 +18,9 @@ __all__ = [
     "arrivals",
     "check_filter",
     "default_rates",
+    "extract_model",
     "join",
+    "model_schemas",
     "parse_rate",
     "parse_size",
     "parse_span",
@@ -256,3 +259,35 @@ def wavelet_details(series: list[float], wavelet: str) -> list[list[float]]:
 
 def schemas() -> dict[str, Table]:
     """Every table of the engine by name, without rows: columns, types, units, meanings."""
+
+def model_schemas() -> dict[str, Table]:
+    """Every table of a traffic model by name, without rows."""
+
+@final
+class ModelTables:
+    """What a capture shows of the users, applications and hosts behind it."""
+
+    @property
+    def connections(self) -> Table: ...
+    @property
+    def units(self) -> Table: ...
+    @property
+    def hosts(self) -> Table: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+
+def extract_model(
+    paths: Sequence[str | PathLike[str]],
+    *,
+    classes: Sequence[tuple[str, int, Sequence[int]]],
+    session_gap_ns: int,
+    exchange_gap_ns: int,
+    workers: int = 1,
+    inner: bool = False,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> ModelTables | None:
+    """Learns a traffic model; ``None`` if no connection carried data.
+
+    Raises:
+        CaptureError: A capture cannot be read at all.
+    """

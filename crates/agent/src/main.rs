@@ -45,6 +45,7 @@ const VERBS: &[(&str, Run)] = &[
     ("capture", Run::Session(capture::run)),
     ("facts", Run::Session(host::facts::run)),
     ("fetch", Run::Session(http::fetch)),
+    ("generate", Run::Session(traffic::generate::run)),
     ("guest", Run::Program(guest::run)),
     ("pairs", Run::Session(tcp::pairs::run)),
     ("ping", Run::Session(probe::ping::run)),

@@ -2,8 +2,11 @@
 //!
 //! A unit begins with the first new data after data of the peer, once everything before has been
 //! acknowledged: exchanges that overlap (pipelined requests, both sides at once) are one unit.
+//! Where both sides send at once, silences cut what each of them sends instead ([`Quiet`]); that
+//! they do is known once new data is sent before data of the peer is acknowledged
+//! (Hernández-Campos et al., Tmix).
 //!
-//! Bounded: 4,096 units are kept; later ones are counted.
+//! Bounded: 4,096 units and as many silences are kept; later ones are counted, or left out.
 //!
 //! Bias: a unit begins when its first packet is seen, so away from the sender what lies between is
 //! part of the time before it.
@@ -11,8 +14,10 @@
 use trustbed_flow::{Class, Segment};
 use trustbed_units::Span;
 
-/// Units kept.
+/// Units kept, and silences.
 const MOST: usize = 4096;
+/// A silence of a sender is at least this long.
+const SILENCE: Span = Span::from_millis(500);
 
 /// A run of new data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,21 +48,38 @@ impl Exchange {
     }
 }
 
+/// A silence between two packets with new data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quiet {
+    /// The packet before it, after the transfer's first data.
+    pub from: Span,
+    /// The packet behind it.
+    pub until: Span,
+    /// Bytes before it.
+    pub bytes: u64,
+}
+
 /// The units of a transfer.
 #[derive(Debug, Clone, Default)]
 pub struct Exchanges {
     kept: Vec<Exchange>,
     /// Units that were not kept.
     pub more: u64,
+    /// Silences of at least 500 ms.
+    quiet: Vec<Quiet>,
+    /// New data was sent while data of the peer was under way to this side.
+    pub crossed: bool,
+    /// The last packet with new data, and the bytes up to it.
+    last: Option<(Span, u64)>,
     /// Data of the peer: when the last came, and whether any came since this side spoke.
     asked: Option<Span>,
     pending: bool,
 }
 
 impl Exchanges {
-    /// Data were sent.
+    /// Data were sent; `crossing`: before this side had acknowledged the data of the peer.
     #[inline]
-    pub fn on_data(&mut self, since: Span, segment: &Segment) {
+    pub fn on_data(&mut self, since: Span, segment: &Segment, crossing: bool) {
         let fresh = i64::from(segment.length - segment.overlap);
         if segment.class == Class::Retransmission {
             if let Some(last) = self.kept.last_mut().filter(|_| self.more == 0) {
@@ -65,6 +87,8 @@ impl Exchanges {
             }
             return;
         }
+        self.note_silence(since, fresh.unsigned_abs());
+        self.crossed |= crossing;
         let alone = segment.outstanding <= fresh;
         if self.kept.is_empty() || (self.pending && alone) {
             if self.kept.len() >= MOST {
@@ -81,6 +105,19 @@ impl Exchanges {
             last.bytes += fresh.unsigned_abs();
             last.until = last.until.max(segment.end());
         }
+    }
+
+    fn note_silence(&mut self, since: Span, fresh: u64) {
+        let (before, bytes) = self.last.unwrap_or((since, 0));
+        if since - before >= SILENCE && self.quiet.len() < MOST {
+            self.quiet.push(Quiet { from: before, until: since, bytes });
+        }
+        self.last = Some((since, bytes + fresh));
+    }
+
+    /// The last new data, and the bytes in all.
+    pub fn last(&self) -> Option<(Span, u64)> {
+        self.last
     }
 
     /// A packet of the peer came, with `data` or without; everything below `una` is acknowledged.
@@ -102,5 +139,10 @@ impl Exchanges {
     /// Units in order.
     pub fn all(&self) -> &[Exchange] {
         &self.kept
+    }
+
+    /// The same, and the silences.
+    pub fn into_parts(self) -> (Vec<Exchange>, Vec<Quiet>) {
+        (self.kept, self.quiet)
     }
 }

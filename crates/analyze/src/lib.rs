@@ -19,6 +19,7 @@ mod exchanges;
 mod loss;
 mod meter;
 mod over_time;
+mod packet_pairs;
 mod phases;
 mod policing;
 mod profile;
@@ -45,10 +46,11 @@ pub use delivery::{Delivery, Rates};
 pub use distribution::Distribution;
 pub use elsewhere::{Elsewhere, Recent};
 pub use engine::{Rows, SHARDS, Shards, shard_of};
-pub use exchanges::{Exchange, Exchanges};
+pub use exchanges::{Exchange, Exchanges, Quiet};
 pub use loss::{Losses, Silence, Silences};
 pub use meter::{Ended, Meter, Options};
 pub use over_time::TimeWeighted;
+pub use packet_pairs::PacketPairs;
 pub use phases::{
     Account, Arrival, Budget, Change, Departure, Level, Phase, STATES, Sending, State, Whole,
 };

@@ -10,6 +10,7 @@ use crate::transfer_row::{Trail, TransferRow};
 
 /// The options of an analysis, and what is known beside the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options, each named")]
 pub struct Options {
     /// Where the capture was taken, for every transfer: beside the sender, the receiver or between.
     pub at: Option<crate::At>,
@@ -21,6 +22,8 @@ pub struct Options {
     pub samples: bool,
     /// Collect charts.
     pub series: bool,
+    /// Measure the links at both ends by packet pairs.
+    pub packet_pairs: bool,
 }
 
 /// A connection that has ended, with its transfers.

@@ -76,9 +76,20 @@ impl TransferRow {
         } else {
             row.too_short = true;
         }
+        row.exchanged(&mut transfer);
         let trail = row.trail(&transfer);
         row.charts = transfer.series.take().map(|series| Box::new(charts(*series, &mut transfer)));
         (row, trail)
+    }
+
+    /// Its units of data.
+    fn exchanged(&mut self, transfer: &mut Transfer) {
+        let exchanges = std::mem::take(&mut transfer.exchanges);
+        self.crossed = exchanges.crossed;
+        self.last_new = exchanges.last();
+        self.exchanges_more = exchanges.more;
+        (self.exchanges, self.quiet) = exchanges.into_parts();
+        self.packet_pairs = transfer.packet_pairs.take();
     }
 
     /// Everything that was only counted.
@@ -336,8 +347,6 @@ impl TransferRow {
         transfer.acks_held.on_end();
         self.acks_held = (transfer.acks_held.count, Span(transfer.acks_held.time));
         self.data_held = transfer.acks_held.data;
-        self.exchanges = transfer.exchanges.all().to_vec();
-        self.exchanges_more = transfer.exchanges.more;
     }
 
     fn judgeable(&mut self, duration: Span) {

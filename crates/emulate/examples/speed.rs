@@ -71,6 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             router: None,
             up: gigabit.clone(),
             down: gigabit.clone(),
+            each: Vec::new(),
         }),
         ..host(name, side, 500)
     };

@@ -187,6 +187,18 @@ pub enum EmulateError {
         /// The host.
         host: String,
     },
+    /// Access links of single addresses, but not one for each.
+    #[error(
+        "host {host:?}: access.each has {links} links; give one for each of the {addresses} addresses"
+    )]
+    AccessNumber {
+        /// The host.
+        host: String,
+        /// How many links there are.
+        links: usize,
+        /// How many addresses.
+        addresses: usize,
+    },
     /// No path between two hosts.
     #[error("no pipes lead from host {from:?} to host {to:?}; {missing}")]
     NoPath {

@@ -42,11 +42,11 @@ mod trace;
 mod wire;
 
 pub use description::{
-    AccessDescription, BucketDescription, ChainDescription, DelayStepDescription,
-    DelayStepsDescription, Description, DumbbellDescription, DuplicateDescription, HostDescription,
-    JitterDescription, LinkDescription, LossDescription, OutageDescription, PipeDescription,
-    QueueDescription, RateStepDescription, RecordedDelayDescription, ReorderDescription,
-    RouteDescription, TraceDescription,
+    AccessDescription, AddressDescription, BucketDescription, ChainDescription,
+    DelayStepDescription, DelayStepsDescription, Description, DumbbellDescription,
+    DuplicateDescription, HostDescription, JitterDescription, LinkDescription, LossDescription,
+    OutageDescription, PipeDescription, QueueDescription, RateStepDescription,
+    RecordedDelayDescription, ReorderDescription, RouteDescription, TraceDescription,
 };
 pub use error::EmulateError;
 pub use histogram::Spread;

@@ -159,16 +159,14 @@ impl Topology {
     /// By pipe: how much delay follows at least behind it.
     pub(crate) fn ahead(&self) -> Vec<Span> {
         let mut ahead = Ahead::new(self.pipes.iter().map(|pipe| least(&pipe.link)).collect());
-        // The access pipes of a host are alike, so those of its first address represent all.
-        let access: Vec<_> = self
-            .hosts
-            .iter()
-            .map(|host| self.addresses.get(&key(host.addresses[0])).and_then(|owner| owner.access))
-            .collect();
-        let tails: Vec<_> = access
-            .iter()
-            .map(|access| access.map_or(Span::ZERO, |[_, down]| ahead.own(down)))
-            .collect();
+        // Of a host's access pipes the shortest counts.
+        let tail = |host: &Host| {
+            let owners =
+                host.addresses.iter().filter_map(|address| self.addresses.get(&key(*address)));
+            let downs = owners.filter_map(|owner| owner.access.map(|[_, down]| ahead.own(down)));
+            downs.min().unwrap_or(Span::ZERO)
+        };
+        let tails: Vec<_> = self.hosts.iter().map(tail).collect();
         let ends = self.ends.iter().max().map_or(0, |last| last + 1);
         let hosts_at = |end| {
             self.ends.iter().enumerate().filter(move |&(_, &at)| at == end).map(|(host, _)| host)
@@ -287,10 +285,25 @@ impl Topology {
             .access
             .as_ref()
             .map(|access| (access, Arc::new(access.up.clone()), Arc::new(access.down.clone())));
-        for &address in &host.addresses {
+        if let Some(access) = &host.access
+            && !access.each.is_empty()
+            && access.each.len() != host.addresses.len()
+        {
+            return Err(EmulateError::AccessNumber {
+                host: host.name.clone(),
+                links: access.each.len(),
+                addresses: host.addresses.len(),
+            });
+        }
+        for (place, &address) in host.addresses.iter().enumerate() {
             let access = match &links {
                 None => None,
                 Some((access, up, down)) => {
+                    let own = access
+                        .each
+                        .get(place)
+                        .map(|own| (Arc::new(own.up.clone()), Arc::new(own.down.clone())));
+                    let (up, down) = own.as_ref().map_or((up, down), |(up, down)| (up, down));
                     Some(self.add_access(host, access, address, points, [up, down])?)
                 }
             };

@@ -150,6 +150,7 @@ fn access_pipes() {
         network(json!({"router": "lift"}), json!([])),
         network(json!({"router": "b"}), json!([])),
         network(json!({"router": "left"}), json!([pipe("up", "a", "b", 0)])),
+        network(json!({"router": "left", "each": [{}, {}]}), json!([])),
     ]);
     insta::assert_snapshot!(errors);
     let long = topology(network(

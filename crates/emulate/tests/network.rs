@@ -54,6 +54,31 @@ fn each_pipe_begins_where_the_last_one_ended() {
 }
 
 #[test]
+fn every_address_may_have_an_access_link_of_its_own() {
+    let access = json!({"each": [
+        {"up": {"delay_ns": 5_000_000}, "down": {"delay_ns": 1}},
+        {"up": {"delay_ns": 300}, "down": {"rate_bits_per_second": 8_000_000}},
+    ]});
+    let mut network = network(dumbbell(json!({}), json!({}), access), 1);
+    for from in [0, 1] {
+        network.offer(Ns(0), packet(0, from, (1, 0), 1000, from)).unwrap();
+    }
+    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(1_000_000_000))).collect();
+    assert_eq!(
+        taken.iter().map(|departure| (departure.payload, departure.due.0)).collect::<Vec<_>>(),
+        [(1, 300), (0, 5_000_000)]
+    );
+    for to in [0, 1] {
+        network.offer(Ns(1_000_000_000), packet(1, 0, (0, to), 1000, to)).unwrap();
+    }
+    let taken: Vec<_> = std::iter::from_fn(|| network.take_due(Ns(2_000_000_000))).collect();
+    assert_eq!(
+        taken.iter().map(|departure| (departure.payload, departure.due.0)).collect::<Vec<_>>(),
+        [(0, 1_000_000_001), (1, 1_001_000_000)]
+    );
+}
+
+#[test]
 fn records_tell_every_step() {
     let access = json!({"up": {"delay_ns": 7}});
     let mut network = network(

@@ -4,6 +4,7 @@
 mod burst;
 mod charts;
 mod facts;
+mod model;
 mod outcome;
 mod run;
 mod tables;
@@ -29,9 +30,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<watch::Watch>()?;
     module.add_class::<two_point::TwoPoint>()?;
     module.add_function(wrap_pyfunction!(two_point::join, module)?)?;
+    module.add_class::<model::ModelTables>()?;
+    module.add_function(wrap_pyfunction!(model::extract_model, module)?)?;
     module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::model_schemas, module)?)?;
     module.add_class::<burst::Arrivals>()?;
     module.add_function(wrap_pyfunction!(burst::arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(burst::check_filter, module)?)?;

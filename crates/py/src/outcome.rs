@@ -11,6 +11,8 @@ use trustbed_record::{
     segments, spacing, transfers,
 };
 
+use crate::run::Takes;
+
 /// Sums over all connections, for the findings about the capture.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
@@ -48,20 +50,8 @@ pub(crate) struct Collected {
     pub(crate) totals: Totals,
 }
 
-impl Collector {
-    pub(crate) fn new(samples: bool) -> Self {
-        Self {
-            connections: Spool::new(connections()),
-            judged: Vec::new(),
-            short: Spool::new(transfers()),
-            trails: Vec::new(),
-            samples: samples
-                .then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
-            totals: Totals::default(),
-        }
-    }
-
-    pub(crate) fn take(&mut self, rows: Rows) -> Result<(), RecordError> {
+impl Takes for Collector {
+    fn take(&mut self, rows: Rows) -> Result<(), RecordError> {
         for ended in rows.ended {
             self.add_up(&ended.connection);
             self.connections.push(ended.connection)?;
@@ -81,6 +71,20 @@ impl Collector {
             rows.samples.segments.into_iter().try_for_each(|row| segments.push(row))?;
         }
         Ok(())
+    }
+}
+
+impl Collector {
+    pub(crate) fn new(samples: bool) -> Self {
+        Self {
+            connections: Spool::new(connections()),
+            judged: Vec::new(),
+            short: Spool::new(transfers()),
+            trails: Vec::new(),
+            samples: samples
+                .then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
+            totals: Totals::default(),
+        }
     }
 
     fn add_up(&mut self, row: &ConnectionRow) {

@@ -16,8 +16,6 @@ use trustbed_flow::{Limits, Order, OrderFacts, Reordered, TableFacts};
 use trustbed_record::RecordError;
 use trustbed_wire::Batch;
 
-use crate::outcome::Collector;
-
 /// Records per batch: large enough to hide the cost of passing it on, small enough to stay in the
 /// cache.
 const BATCH: usize = 1024;
@@ -28,6 +26,12 @@ const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Called now and then with bytes read and bytes in all; an error ends the pass.
 pub(crate) type Progress<'a, E> = dyn FnMut(u64, Option<u64>) -> Result<(), E> + 'a;
+
+/// Takes rows in order.
+pub(crate) trait Takes {
+    /// Rows as they come to be.
+    fn take(&mut self, rows: Rows) -> Result<(), RecordError>;
+}
 
 /// What one pass found besides rows.
 pub(crate) struct Passed {
@@ -52,7 +56,7 @@ pub(crate) fn pass<E>(
     reader: &mut Reader,
     options: Options,
     workers: usize,
-    collector: &mut Collector,
+    collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
     if workers <= 1 {
@@ -65,7 +69,7 @@ pub(crate) fn pass<E>(
 fn alone<E>(
     reader: &mut Reader,
     options: Options,
-    collector: &mut Collector,
+    collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
     let mut shards = Shards::new(options, Limits::default(), 0, 1);
@@ -140,7 +144,7 @@ fn shared<E>(
     reader: &mut Reader,
     options: Options,
     workers: usize,
-    collector: &mut Collector,
+    collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
     thread::scope(|scope| {
@@ -241,7 +245,7 @@ impl Joiner {
     fn add(
         &mut self,
         (number, rows): Numbered,
-        collector: &mut Collector,
+        collector: &mut impl Takes,
     ) -> Result<(), RecordError> {
         self.waiting.entry(number).or_default().push(rows);
         while self.waiting.get(&self.next).is_some_and(|parts| parts.len() == self.workers) {

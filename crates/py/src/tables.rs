@@ -129,6 +129,7 @@ pub(crate) fn analyze(
         removes_duplicates: dedup,
         samples,
         series,
+        packet_pairs: false,
     };
     let mut report = interruptible(progress);
     let done = py.detach(|| {
@@ -202,7 +203,7 @@ fn capture_point(at: Option<&str>) -> PyResult<Option<At>> {
 }
 
 /// Why there is no analysis.
-enum Failure {
+pub(crate) enum Failure {
     Open(OpenError),
     Rows(RecordError),
     Caller(PyErr),
@@ -218,7 +219,7 @@ impl From<Ended<PyErr>> for Failure {
 }
 
 impl Failure {
-    fn into_python(self, py: Python<'_>) -> PyErr {
+    pub(crate) fn into_python(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Caller(error) => error,
             Self::Rows(error) => io_error(&error),
@@ -254,6 +255,16 @@ pub(crate) fn parse_rate(text: &str) -> PyResult<u64> {
 pub(crate) fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     for (name, schema) in trustbed_record::schemas() {
+        dict.set_item(name, Py::new(py, Table::new([Reader::empty(schema)]))?)?;
+    }
+    Ok(dict)
+}
+
+/// The tables of a traffic model, by name, without rows.
+#[pyfunction]
+pub(crate) fn model_schemas(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, schema) in trustbed_record::model_schemas() {
         dict.set_item(name, Py::new(py, Table::new([Reader::empty(schema)]))?)?;
     }
     Ok(dict)

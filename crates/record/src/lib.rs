@@ -6,6 +6,7 @@
 
 mod column;
 mod connections;
+mod model;
 mod phases;
 mod samples;
 mod spool;
@@ -15,6 +16,10 @@ mod two_point;
 
 pub use column::{Column, Table, Values};
 pub use connections::connections;
+pub use model::{
+    ModelConnectionRow, ModelHostRow, ModelUnitRow, model_connections, model_hosts, model_rows,
+    model_units,
+};
 pub use phases::{ExchangeRow, PhaseRow, exchange_rows, exchanges, phase_rows, phases};
 pub use samples::{rtt, segments, spacing};
 pub use spool::{Reader, RecordError, Spool};
@@ -33,5 +38,14 @@ pub fn schemas() -> Vec<(&'static str, arrow::datatypes::SchemaRef)> {
         ("rtt", rtt().schema()),
         ("spacing", spacing().schema()),
         ("segments", segments().schema()),
+    ]
+}
+
+/// Name and schema of the tables of a traffic model.
+pub fn model_schemas() -> Vec<(&'static str, arrow::datatypes::SchemaRef)> {
+    vec![
+        ("model_connections", model_connections().schema()),
+        ("model_units", model_units().schema()),
+        ("model_hosts", model_hosts().schema()),
     ]
 }

@@ -123,6 +123,14 @@ pub enum TrafficError {
         /// The capture that the description names.
         capture: String,
     },
+    /// A class of a model of which nothing can be drawn.
+    #[error("class {class} has no {key}; leave the class out, or extract the model again")]
+    EmptyClass {
+        /// The class.
+        class: String,
+        /// What it has none of.
+        key: &'static str,
+    },
     /// A recording was handed over for a model that draws its own packets.
     #[error("only playback takes a recording, not {kind} traffic")]
     NeedsNoRecording {

@@ -8,7 +8,9 @@
 //! [`DepartureError`] measures how late a sender was; a [`Backlog`] holds what a TCP connection
 //! could not take at once.
 //!
-//! The traffic does not react: a packet is due whether or not the network could carry the one
+//! [`structural`] is traffic that reacts: users whose next request waits for the response before.
+//!
+//! The traffic of the others does not: a packet is due whether or not the network could carry the one
 //! before. Only [`Backlog`] knows that a connection resists, and then it drops and counts.
 
 mod backlog;
@@ -26,6 +28,7 @@ mod release;
 mod schedule;
 mod seed;
 mod share;
+pub mod structural;
 
 pub use backlog::{Backlog, BacklogCounts};
 pub use cbr::Cbr;

@@ -2,8 +2,9 @@
 
 Computes nothing.
 
-The interval is of odd seeds of an earlier plan, on which the estimate was developed; the counts are of
-the held-out families of networks, and docs/validation.md shows them. A test holds them against that page.
+The interval is of odd seeds of an earlier plan, on which the estimate was developed; the counts are
+of the held-out families of networks, and docs/validation.md shows them. A test holds them against
+that page.
 """
 
 from __future__ import annotations

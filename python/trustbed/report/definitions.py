@@ -23,7 +23,10 @@ class Definition:
 
 @functools.cache
 def of(page: str) -> tuple[Definition, ...]:
-    """The definitions of a page (``transfer``, ``burst``, ``run``, ``campaign``), in its order."""
+    """The definitions of a page, in its order.
+
+    Pages: ``transfer``, ``burst``, ``run``, ``campaign``, ``model``.
+    """
     text = resources.files("trustbed.report").joinpath("definitions.toml").read_text("utf-8")
     return tuple(Definition(anchor, **one) for anchor, one in tomllib.loads(text)[page].items())
 

@@ -14,6 +14,7 @@ from trustbed.scenario.model import (
     Background,
     BackgroundModel,
 )
+from trustbed.scenario.populations import is_model, read_users
 from trustbed.scenario.table import Table
 from trustbed.scenario.topology import check_name
 from trustbed.scenario.workloads import host_of
@@ -55,12 +56,14 @@ def read_backgrounds(root: Table, hosts: Sequence[str], end_ns: int) -> tuple[Ba
 
 
 def _background(name: str, table: Table, hosts: Sequence[str]) -> Background:
-    model: BackgroundModel = table.choice("model", BACKGROUND_MODELS, "none")
     source, to = host_of(table, "from", hosts), host_of(table, "to", hosts)
     if source == to:
         raise table.error(
             "to", f"{to} would connect to itself, bypassing every link", "name another host"
         )
+    if is_model(table.raw("model")):
+        return read_users(name, table, (source, to))
+    model: BackgroundModel = table.choice("model", BACKGROUND_MODELS, "none")
     if model in ("cbr", "poisson"):
         table.must("rate", 'rate = "3.3Mbit/s"')
     if model == "playback":

@@ -57,6 +57,11 @@ def _host(host: Host) -> Description:
         "router": host.router,
         "up": direction(host.access_up or Direction()),
         "down": direction(host.access_down or Direction()),
+        **(
+            {"each": [{"up": direction(up), "down": direction(down)} for up, down in host.paths]}
+            if host.paths
+            else {}
+        ),
     }
     return _known(name=host.name, addresses=list(host.addresses), access=access)
 

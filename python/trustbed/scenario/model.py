@@ -23,7 +23,7 @@ Judgement: TypeAlias = Literal["bulk", "interactive"]
 WorkloadKind: TypeAlias = Literal[
     "command", "bulk", "http", "iperf3", "ab", "wrk", "httperf", "curl"
 ]
-BackgroundModel: TypeAlias = Literal["none", "cbr", "poisson", "playback"]
+BackgroundModel: TypeAlias = Literal["none", "cbr", "poisson", "playback", "users"]
 Transport: TypeAlias = Literal["udp", "tcp"]
 Heading: TypeAlias = Literal["forward", "reverse", "both"]
 FaultKind: TypeAlias = Literal["none", "cpu-quota", "spinner", "freeze", "nic-stall"]
@@ -269,6 +269,8 @@ class Host:
     access_down: Direction | None = None
     guest: Guest | None = None
     egress: Egress | None = None
+    paths: tuple[tuple[Direction, Direction], ...] = ()
+    """The access link of each address, up and down, where they differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,6 +374,16 @@ class Background:
     reverse_filter: str | None = None
     start_ns: int | None = None
     duration_ns: int | None = None
+    beside: tuple[str, str] | None = None
+    """Of users: the hosts beside which the clients and the servers are."""
+    sessions: float = 1.0
+    """Of users: how many sessions for each one of the model."""
+    coupled: bool = False
+    """Of users: whether connections are drawn whole."""
+    most_hosts: int = 1000
+    """Of users: how many hosts of each side are emulated at most."""
+    congestion_control: str | None = None
+    """Of users: what both ends of connections use."""
 
     @property
     def silent(self) -> bool:

@@ -31,5 +31,13 @@ def owner(
 
 def _is_background(scenario: Scenario, ports: set[int], ends: set[str | None]) -> bool:
     last = BACKGROUND_PORT + 2 * len(scenario.backgrounds)
+    users = {
+        name
+        for one in scenario.backgrounds
+        if one.model == "users"
+        for name in (one.source, one.to)
+    }
+    if users & ends:
+        return True
     known = any({one.source, one.to} == ends for one in scenario.backgrounds)
     return known and any(BACKGROUND_PORT <= port < last for port in ports)

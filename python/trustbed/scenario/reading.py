@@ -26,6 +26,7 @@ from trustbed.scenario.model import (
     Watch,
     Workload,
 )
+from trustbed.scenario.populations import joined, with_users
 from trustbed.scenario.positions import Keys, Path
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.topology import Network, reached
@@ -41,7 +42,7 @@ def read(values: Keys, source: Source) -> Scenario:
     """The scenario that these keys describe."""
     root = Table(source, (), values)
     duration = root.span_above_zero("duration", 10 * SECOND)
-    network = read_network(root)
+    network = read_network(root, joined(values))
     hosts = [host.name for host in network.hosts]
     services = read_services(root, hosts)
     around = Around(
@@ -50,6 +51,7 @@ def read(values: Keys, source: Source) -> Scenario:
     workloads = read_workloads(root, around)
     end = max(workload.start_ns + workload.duration_ns for workload in workloads)
     backgrounds = read_backgrounds(root, hosts, end)
+    network = with_users(network, backgrounds)
     samples, watch = _samples(root, hosts, workloads)
     scenario = Scenario(
         name=root.text("name", source.file.stem),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trustbed.scenario.egress import read_egress
@@ -56,11 +56,16 @@ def check_name(table: Table, key: str | None, name: str) -> None:
         )
 
 
-def read(root: Table) -> Network:
-    """The network of a scenario."""
+def read(root: Table, joined: Collection[str] = ()) -> Network:
+    """The network of a scenario; ``joined``: hosts that others join behind the same router."""
     root.must("hosts", "[hosts.client] and [hosts.server]")
     tables = root.tables("hosts")
-    hosts = _hosts(root, tables)
+    hosts = tuple(
+        replace(host, access_up=Direction(), access_down=Direction())
+        if host.name in joined and host.access_up is None
+        else host
+        for host in _hosts(root, tables)
+    )
     plans = _links(root)
     shape = root.table("topology")
     kind = "graph" if shape is None else shape.choice("shape", SHAPES, "graph")

@@ -1,4 +1,5 @@
-//! Which of many descriptors are ready: epoll(7), level-triggered, each known by a number.
+//! Which of many descriptors are ready: epoll(7), each known by a number; level-triggered, unless
+//! only changes are of interest.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -19,6 +20,8 @@ pub(crate) enum Interest {
     Read,
     /// Room to write.
     Write,
+    /// Both, once after every change (edge-triggered).
+    Changes,
 }
 
 /// One descriptor that is ready.
@@ -74,5 +77,11 @@ fn flags(interest: Interest) -> epoll::EventFlags {
     match interest {
         Interest::Read => epoll::EventFlags::IN | epoll::EventFlags::RDHUP,
         Interest::Write => epoll::EventFlags::OUT,
+        Interest::Changes => {
+            epoll::EventFlags::IN
+                | epoll::EventFlags::OUT
+                | epoll::EventFlags::RDHUP
+                | epoll::EventFlags::ET
+        }
     }
 }

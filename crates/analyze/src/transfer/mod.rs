@@ -16,8 +16,8 @@ use crate::series::{Series, since};
 use crate::window::WindowTime;
 use crate::{
     AckSilences, AcksHeld, Answers, Arrival, At, Bucket, Budget, Delivery, Departure, Distribution,
-    Elsewhere, Exchanges, HostClock, Options, Outstanding, Passing, Policing, Profile, Recent, Rto,
-    SenderView, Sending, Sent, Step,
+    Elsewhere, Exchanges, HostClock, Options, Outstanding, PacketPairs, Passing, Policing, Profile,
+    Recent, Rto, SenderView, Sending, Sent, Step,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -66,6 +66,7 @@ pub struct Transfer {
     /// Where the time went, seen from here; none once it is known that the sender is elsewhere.
     pub(crate) budget: Option<Budget>,
     pub(crate) exchanges: Exchanges,
+    pub(crate) packet_pairs: Option<Box<PacketPairs>>,
     /// The first retransmission of the present recovery: end of its bytes and its timestamp.
     repaired: Option<(i64, u32)>,
     /// Fast recoveries that nothing had been lost for, by the timestamps of the Eifel algorithm,
@@ -135,6 +136,7 @@ impl Transfer {
             budget: (!options.at.is_some_and(At::is_away))
                 .then(|| Budget::new(stream.una, peer.window, segment.start)),
             exchanges: Exchanges::default(),
+            packet_pairs: options.packet_pairs.then(Box::default),
             repaired: None,
             needless: (0, 0),
             ack_silences: AckSilences::default(),
@@ -254,7 +256,11 @@ impl Transfer {
             self.note_new(segment, mss);
         }
         self.note_exchange(sight, segment);
-        self.exchanges.on_data(since(self.start, segment.now), segment);
+        let crossing = sight.peer.seen.payload && sight.peer.outstanding() > 0;
+        self.exchanges.on_data(since(self.start, segment.now), segment, crossing);
+        if let Some(pairs) = &mut self.packet_pairs {
+            pairs.on_data(segment, mss);
+        }
         self.ack_silences.on_data(now);
         self.answers.on_passing(
             now,
@@ -443,6 +449,9 @@ impl Transfer {
         let base = self.rtt.min().or(self.far.as_ref().map(|_| 0)).map(|here| here + there);
         self.ack_silences.on_ack(ack.now, &outstanding, base, in_recovery);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
+        if let Some(pairs) = &mut self.packet_pairs {
+            pairs.on_ack(ack, mss, self.headers);
+        }
         self.note_arrival(ack, mss);
         self.answers.on_ack(ack.now, (stream.una, stream.snd_max), ack.advanced > 0, ack.duplicate);
         if ack.advanced > 0 {

@@ -21,8 +21,8 @@ pub use delay::{
 };
 pub use link::LinkDescription;
 pub use network::{
-    AccessDescription, ChainDescription, Description, DumbbellDescription, HostDescription,
-    PipeDescription, RouteDescription,
+    AccessDescription, AddressDescription, ChainDescription, Description, DumbbellDescription,
+    HostDescription, PipeDescription, RouteDescription,
 };
 pub use queue::QueueDescription;
 pub use sender::{BucketDescription, OutageDescription, RateStepDescription, TraceDescription};

@@ -64,6 +64,19 @@ pub struct AccessDescription {
     pub up: LinkDescription,
     /// From the network to the address.
     pub down: LinkDescription,
+    /// The links of each address, in the order of the addresses, instead of `up` and `down`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<AddressDescription>,
+}
+
+/// The access link of one address.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AddressDescription {
+    /// From the address into the network.
+    pub up: LinkDescription,
+    /// From the network to the address.
+    pub down: LinkDescription,
 }
 
 /// A pipe: a link with two ends. The keys of the link are beside its own.

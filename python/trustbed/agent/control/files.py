@@ -27,6 +27,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "estimate": (),
     "facts": (),
     "fetch": ("rows",),
+    "generate": ("rows",),
     "pairs": (),
     "ping": (),
     "probe": ("rows",),

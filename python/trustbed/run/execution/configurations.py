@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from trustbed.agent.messages import Configuration
 from trustbed.run.execution.commands import address_of
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
+from trustbed.scenario.populations import offered
 from trustbed.scenario.stalls import stalled
 from trustbed.testbed.netns.cgroups import Group
 from trustbed.testbed.netns.plan import INTERFACE, SWITCH, port_of
@@ -50,7 +53,7 @@ def flows(scenario: Scenario) -> tuple[Flow, ...]:
     """All background traffic that sends packets, one flow per direction, each on its own port."""
     found: list[Flow] = []
     for background in scenario.backgrounds:
-        if background.silent:
+        if background.silent or background.model == "users":
             continue
         directions: list[tuple[Literal["forward", "reverse"], str, str]] = []
         if background.heading in ("forward", "both"):
@@ -68,6 +71,36 @@ def flows(scenario: Scenario) -> tuple[Flow, ...]:
                 )
             )
     return tuple(found)
+
+
+def populations(scenario: Scenario) -> tuple[Background, ...]:
+    """All background traffic of models."""
+    return tuple(one for one in scenario.backgrounds if one.model == "users")
+
+
+def generate(
+    background: Background,
+    scenario: Scenario,
+    repetition: Repetition,
+    *,
+    directory: Path,
+    server_namespace: Path,
+) -> Configuration:
+    """The generator of a background of users; its offer is written into ``directory``."""
+    offer = directory / f"{background.name}.offer.json"
+    offer.write_bytes(msgspec.json.encode(offered(background).document()))
+    return {
+        "offer": str(offer),
+        "clients": list(scenario.host(background.source).addresses),
+        "servers": list(scenario.host(background.to).addresses),
+        "server_namespace": str(server_namespace),
+        "seed": repetition.seed_of(f"background {background.name}"),
+        "rows": str(directory / f"{background.name}.generated.rows"),
+        **_set(
+            duration_ns=background.duration_ns,
+            tcp=_set(congestion_control=background.congestion_control) or None,
+        ),
+    }
 
 
 def sink(flow: Flow) -> Configuration:

@@ -32,7 +32,7 @@ from trustbed.run.record import (
     InfrastructureRecord,
     SamplesRecord,
 )
-from trustbed.scenario import Scenario
+from trustbed.scenario import Background, Scenario
 from trustbed.testbed.netns.plan import SWITCH
 
 SECOND = 1_000_000_000
@@ -88,6 +88,7 @@ class Infrastructure:
         self._server_processes: list[tuple[str, str, Process]] = []
         self._sinks: dict[Flow, StartedAgent] = {}
         self._senders: dict[Flow, StartedAgent] = {}
+        self._generators: dict[Background, StartedAgent] = {}
 
     # Before the first packet.
 
@@ -170,6 +171,15 @@ class Infrastructure:
         for flow in self._sinks:
             configuration = configurations.send(flow, self._scenario, self._repetition)
             self._senders[flow] = self._start("send", flow.source, configuration)
+        for background in configurations.populations(self._scenario):
+            configuration = configurations.generate(
+                background,
+                self._scenario,
+                self._repetition,
+                directory=self._hosts.logs,
+                server_namespace=self._hosts.testbed.namespace(background.to),
+            )
+            self._generators[background] = self._start("generate", background.source, configuration)
 
     def start_samplers(self, processes: Sequence[tuple[str, int]]) -> None:
         """Starts the samplers of this machine, of hosts, and of ``processes``, each with its host.
@@ -214,6 +224,10 @@ class Infrastructure:
             start = flow.background.start_ns
             later = 0 if start is None else self._scenario.warm_up_ns + start
             sender.agent.begin(at_ns=epoch_ns + later)
+        for background, generator in self._generators.items():
+            start = background.start_ns
+            later = 0 if start is None else self._scenario.warm_up_ns + start
+            generator.agent.begin(at_ns=epoch_ns + later)
         for _, indicator in self.indicators:
             indicator.begin(at_ns=epoch_ns)
 
@@ -226,7 +240,7 @@ class Infrastructure:
                 while (event := started.agent.poll()) is not None:
                     if event["event"] == "report":
                         started.report = event
-                        if started.verb != "send":
+                        if started.verb not in ("send", "generate"):
                             self._fail(started, "it ended before the workload")
                         break
             except AgentError as error:
@@ -253,7 +267,17 @@ class Infrastructure:
 
     def stop(self) -> None:
         """Stops senders first and the emulator last, so that packets in flight still arrive."""
-        order = ("send", "sink", "serve", "bulk", "spin", "sample", "capture", "emulate")
+        order = (
+            "send",
+            "generate",
+            "sink",
+            "serve",
+            "bulk",
+            "spin",
+            "sample",
+            "capture",
+            "emulate",
+        )
         for verb in order:
             if verb == "sink":
                 self._clock.sleep(self._drain_seconds())
@@ -290,7 +314,10 @@ class Infrastructure:
         (emulator,) = self._of("emulate")
         taps = (emulator.report or {}).get("taps") or ()
         return InfrastructureRecord(
-            backgrounds=[self._flow(flow, sender) for flow, sender in self._senders.items()],
+            backgrounds=[
+                *(self._flow(flow, sender) for flow, sender in self._senders.items()),
+                *(self._users(one, generator) for one, generator in self._generators.items()),
+            ],
             emulator=emulator.report,
             emulator_ready=emulator.agent.ready,
             captures=[
@@ -320,6 +347,18 @@ class Infrastructure:
             port=flow.port,
             send=sender.report,
             sink=self._sinks[flow].report,
+        )
+
+    def _users(self, background: Background, generator: StartedAgent) -> FlowRecord:
+        return FlowRecord(
+            name=background.name,
+            background=background.name,
+            heading="both",
+            source=background.source,
+            to=background.to,
+            port=0,
+            send=generator.report,
+            sink=None,
         )
 
 

@@ -57,6 +57,9 @@ class RunTestbed(Protocol):
     def listens(self, host: str, port: int) -> bool:
         """Whether a TCP port of a host is listening."""
 
+    def namespace(self, host: str) -> Path:
+        """The file of a host's network namespace."""
+
     def group(self, name: str) -> Group:
         """Creates a control group with a CPU controller."""
 

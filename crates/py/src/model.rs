@@ -1,0 +1,219 @@
+//! What Python sees of the extraction of a traffic model: a function and three tables.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use trustbed_analyze::{ConnectionRow, Ended as Finished, Options, Rows, TransferRow};
+use trustbed_capture::{Input, Reader};
+use trustbed_flow::State;
+use trustbed_record::{
+    RecordError, Spool, Table as Columns, model_connections, model_hosts, model_rows, model_units,
+};
+use trustbed_traffic::structural::{
+    Class, Classes, Content, Datagrams, Extraction, Link, Observed, Thresholds, Unit, bursts, pairs,
+};
+use trustbed_units::{Ns, Span};
+use trustbed_wire::DecodeOptions;
+
+use crate::run::{Takes, pass};
+use crate::tables::{Failure, Table, interruptible, io_error};
+
+const UDP: u8 = 17;
+
+/// Connections, units and hosts of a model, and what was counted on the way.
+#[pyclass(frozen, module = "trustbed._core")]
+pub(crate) struct ModelTables {
+    #[pyo3(get)]
+    connections: Py<Table>,
+    #[pyo3(get)]
+    units: Py<Table>,
+    #[pyo3(get)]
+    hosts: Py<Table>,
+    #[pyo3(get)]
+    counts: Py<PyDict>,
+}
+
+/// Learns a model from captures in one pass; None without a connection that carried data.
+#[pyfunction]
+#[pyo3(signature = (paths, *, classes, session_gap_ns, exchange_gap_ns, workers=1, inner=false, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+pub(crate) fn extract_model(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    classes: Vec<(String, u8, Vec<u16>)>,
+    session_gap_ns: i64,
+    exchange_gap_ns: i64,
+    workers: usize,
+    inner: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Option<ModelTables>> {
+    let inputs: Vec<Input> = paths.into_iter().map(Input::Path).collect();
+    let classes =
+        classes.into_iter().map(|(name, protocol, ports)| Class { name, protocol, ports });
+    let thresholds = Thresholds { session: Span(session_gap_ns), exchange: Span(exchange_gap_ns) };
+    let mut learner = Learner {
+        extraction: Extraction::new(Classes::new(classes.collect()), thresholds),
+        counts: Counts::default(),
+    };
+    let options = Options { packet_pairs: true, ..Options::default() };
+    let mut report = interruptible(progress);
+    let done = py.detach(|| {
+        let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
+        pass(&mut reader, options, workers.max(1), &mut learner, &mut report)?;
+        Ok::<_, Failure>(())
+    });
+    done.map_err(|failure| failure.into_python(py))?;
+    let counts = learner.counts;
+    let (unclassed, silent) = (learner.extraction.unclassed, learner.extraction.silent);
+    let Some(extracted) = py.detach(|| learner.extraction.finish()) else { return Ok(None) };
+    let duration = extracted.duration;
+    let (connections, units, hosts) = py.detach(|| model_rows(extracted));
+    let found = PyDict::new(py);
+    for (name, number) in [
+        ("one_sided", counts.one_sided),
+        ("without_handshake", counts.midstream),
+        ("concurrent", counts.concurrent),
+        ("incomplete", counts.incomplete),
+        ("offloaded", counts.offloaded),
+        ("unclassed", unclassed),
+        ("without_data", silent),
+        ("connections", counts.connections),
+    ] {
+        found.set_item(name, number)?;
+    }
+    found.set_item("duration_ns", duration.0)?;
+    Ok(Some(ModelTables {
+        connections: table(py, model_connections(), connections)?,
+        units: table(py, model_units(), units)?,
+        hosts: table(py, model_hosts(), hosts)?,
+        counts: found.unbind(),
+    }))
+}
+
+fn table<R>(py: Python<'_>, columns: Columns<R>, rows: Vec<R>) -> PyResult<Py<Table>> {
+    let mut spool = Spool::new(columns);
+    rows.into_iter().try_for_each(|row| spool.push(row)).map_err(|error| io_error(&error))?;
+    Py::new(py, Table::new([spool.finish().map_err(|error| io_error(&error))?]))
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    connections: u64,
+    one_sided: u64,
+    midstream: u64,
+    concurrent: u64,
+    incomplete: u64,
+    offloaded: u64,
+}
+
+/// Takes connections as they end.
+struct Learner {
+    extraction: Extraction,
+    counts: Counts,
+}
+
+impl Takes for Learner {
+    fn take(&mut self, rows: Rows) -> Result<(), RecordError> {
+        for ended in rows.ended {
+            let counts = &mut self.counts;
+            counts.connections += 1;
+            counts.offloaded += u64::from(ended.connection.offloaded);
+            if ended.connection.one_sided {
+                counts.one_sided += 1;
+                continue;
+            }
+            counts.midstream += u64::from(ended.connection.midstream);
+            let observed = observed(&ended);
+            counts.concurrent += u64::from(matches!(observed.content, Content::Streams(_)));
+            counts.incomplete += u64::from(observed.incomplete);
+            self.extraction.add(observed);
+        }
+        Ok(())
+    }
+}
+
+fn observed(ended: &Finished) -> Observed {
+    let row = &ended.connection;
+    let transfer =
+        |by_responder| ended.transfers.iter().find(|t| t.id.by_responder == by_responder);
+    let sides = [transfer(false), transfer(true)];
+    let last = sides.into_iter().flatten().filter_map(|t| Some(t.start + t.last_new?.0)).max();
+    Observed {
+        start: row.start,
+        end: last.unwrap_or(row.last),
+        client: row.initiator.0,
+        server: row.responder.0,
+        port: row.responder.1,
+        protocol: row.protocol,
+        partial: row.midstream
+            || !matches!(row.state, State::Closed | State::Reset | State::Datagrams),
+        incomplete: row.acknowledged_unseen > 0
+            || sides.into_iter().flatten().any(|t| t.exchanges_more > 0),
+        packet_bytes: sides.map(|side| side.map_or(0, |t| t.packet_bytes)),
+        content: if row.protocol == UDP { datagrams(row) } else { content(row, sides) },
+        links: links(row, sides),
+    }
+}
+
+fn content(row: &ConnectionRow, sides: [Option<&TransferRow>; 2]) -> Content {
+    let crossed = sides.into_iter().flatten().any(|t| t.crossed);
+    if crossed && sides.iter().all(Option::is_some) {
+        let started = row.opened.unwrap_or(row.start);
+        let there = row.rtt_to_responder.unwrap_or(Span::ZERO);
+        return Content::Streams([(sides[0], Span::ZERO), (sides[1], there)].map(
+            |(side, away)| {
+                side.map_or_else(Vec::new, |t| {
+                    let silences =
+                        t.quiet.iter().map(|q| (t.start + q.from, t.start + q.until, q.bytes));
+                    let bytes = t.last_new.map_or(0, |(_, bytes)| bytes);
+                    bursts(Some(started + away), t.start, silences, bytes)
+                })
+            },
+        ));
+    }
+    let units = |side: Option<&TransferRow>| -> Vec<Unit> {
+        side.map_or_else(Vec::new, |t| {
+            let unit = |e: &trustbed_analyze::Exchange| Unit {
+                first: t.start + e.start,
+                last: t.start + e.end,
+                bytes: e.bytes,
+            };
+            t.exchanges.iter().map(unit).collect()
+        })
+    };
+    let away = [row.rtt_to_initiator, row.rtt_to_responder].map(|rtt| rtt.unwrap_or(Span::ZERO));
+    Content::Pairs(pairs(&units(sides[0]), &units(sides[1]), row.opened, away))
+}
+
+/// Datagrams at equal distances.
+fn datagrams(row: &ConnectionRow) -> Content {
+    let lasts: Span = row.last - Ns(row.start.0);
+    Content::Datagrams([&row.from_initiator, &row.from_responder].map(|counters| {
+        let gaps = i64::try_from(counters.packets.saturating_sub(1)).unwrap_or(i64::MAX);
+        let gap = if gaps > 0 { Span(lasts.0 / gaps) } else { Span::ZERO };
+        Datagrams { packets: counters.packets, bytes: counters.payload, gap }
+    }))
+}
+
+fn links(row: &ConnectionRow, sides: [Option<&TransferRow>; 2]) -> [Link; 2] {
+    let rtts = [row.rtt_to_initiator, row.rtt_to_responder];
+    [0, 1].map(|side: usize| {
+        let (own, other) = (sides[side], sides[1 - side]);
+        let pairs = |t: Option<&TransferRow>, sent: bool| {
+            let found = t.and_then(|t| t.packet_pairs.as_deref());
+            found.map_or_else(Vec::new, |p| if sent { p.sent.clone() } else { p.answered.clone() })
+        };
+        let lost = |t: &TransferRow| u64::from(t.counters.lost_upstream);
+        Link {
+            round_trip: rtts[side],
+            toward: pairs(own, true),
+            from: pairs(other, false),
+            sent: own.map_or([0; 2], |t| [t.segments_wire + lost(t), lost(t)]),
+            received: other.map_or([0; 2], |t| {
+                let again = u64::from(t.counters.retransmitted - t.counters.spurious);
+                [t.segments_wire, again]
+            }),
+        }
+    })
+}

@@ -1,0 +1,48 @@
+//! A connection as a capture of the link showed it.
+
+use trustbed_units::{Ns, Span};
+
+use super::Content;
+
+/// One connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// Its first packet.
+    pub start: Ns,
+    /// Its last data, or its last packet where it had none.
+    pub end: Ns,
+    /// Address of the side that opened it.
+    pub client: [u8; 16],
+    /// Address of the other side.
+    pub server: [u8; 16],
+    /// Port of the server.
+    pub port: u16,
+    /// Protocol of IP: 6 or 17.
+    pub protocol: u8,
+    /// It had begun before the capture did, or was not over at its end.
+    pub partial: bool,
+    /// Its content was cut: more units, or bytes that the capture does not hold.
+    pub incomplete: bool,
+    /// The largest IP packet with data, of the client and of the server; 0 where there was none.
+    pub packet_bytes: [u32; 2],
+    /// What was said.
+    pub content: Content,
+    /// The client's side of the link, and the server's.
+    pub links: [Link; 2],
+}
+
+/// What a connection shows of the network between the link and one of its hosts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Link {
+    /// From the capture point to the host and back, by the handshake.
+    pub round_trip: Option<Span>,
+    /// Rates of packet pairs that the host sent, in bits per second.
+    pub toward: Vec<f64>,
+    /// Rates of pairs of its acknowledgements.
+    pub from: Vec<f64>,
+    /// Data packets that it sent, and those among them that were lost before the capture point.
+    pub sent: [u64; 2],
+    /// Data packets sent to it that passed the capture point, and those among them that were lost
+    /// behind it.
+    pub received: [u64; 2],
+}

@@ -1,0 +1,447 @@
+//! Users: when their sessions begin, and which connection is to be opened when.
+//!
+//! Sessions of a class begin by its distribution of gaps, whatever the network does. Within a
+//! session the loop is closed: the next exchange waits for the end of all connections of the one
+//! before, and then its gap.
+//!
+//! Call [`Population::due`] for the next moment, [`Population::take`] at it until nothing comes, and
+//! [`Population::on_over`] when a connection has ended, in whatever way.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rand_chacha::ChaCha8Rng;
+use trustbed_units::Span;
+
+use super::past::rest;
+use super::{ClassOffer, ConnectionOffer, Content, Deck, Offer, Pair};
+use crate::TrafficError;
+use crate::seed::{below, generator};
+
+/// A session that is going on, by its place in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Session(usize);
+
+/// A connection that is to be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// When it was to be opened.
+    pub due: Span,
+    /// Number of its class.
+    pub class: usize,
+    /// Its session, to be named when it is over.
+    pub session: Session,
+    /// Its client.
+    pub client: u32,
+    /// Its server.
+    pub server: u32,
+    /// The largest IP packets of client and server; 0: what the path allows.
+    pub packet_bytes: [u32; 2],
+    /// What is said in it.
+    pub content: Content,
+}
+
+/// All users of all classes.
+#[derive(Debug)]
+pub struct Population {
+    classes: Vec<Decks>,
+    random: ChaCha8Rng,
+    sessions: Vec<Going>,
+    free: Vec<usize>,
+    events: BinaryHeap<Reverse<(Span, u64, Event)>>,
+    /// What had begun before the start, the next one last.
+    before: Vec<Opening>,
+    number: u64,
+}
+
+/// What had begun before the start is opened within this time.
+const OPENED_WITHIN: u64 = 1_000_000_000;
+/// At most so many connections are followed through the time before the start.
+const FOLLOWED: usize = 2_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A session of this class begins.
+    Session(usize),
+    /// The next connection of this session's exchange is opened.
+    Connection(usize),
+}
+
+/// A session that is going on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Going {
+    class: usize,
+    client: u32,
+    /// Exchanges after this one.
+    exchanges: u32,
+    /// Connections of this exchange that are not opened yet, and that are open.
+    to_open: u32,
+    open: u32,
+}
+
+/// What a class draws from.
+#[derive(Debug)]
+struct Decks {
+    session_gap: Deck<i64>,
+    exchanges: Deck<u32>,
+    exchange_gap: Deck<i64>,
+    connections: Deck<u32>,
+    connection_gap: Deck<i64>,
+    clients: Deck<u32>,
+    servers: Deck<u32>,
+    packet_bytes: Deck<[u32; 2]>,
+    /// Pairs of a connection, or the number of a connection that is drawn whole.
+    kinds: Deck<Kind>,
+    request: Deck<u64>,
+    response: Deck<u64>,
+    user_think: Deck<i64>,
+    server_think: Deck<i64>,
+    whole: Vec<ConnectionOffer>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Pairs(u32),
+    Whole(usize),
+}
+
+impl Decks {
+    fn new(class: &ClassOffer) -> Result<Self, TrafficError> {
+        let lacks = |key: &'static str| TrafficError::EmptyClass { class: class.name.clone(), key };
+        for (empty, key) in [
+            (class.session_gap_ns.is_empty(), "session_gap_ns"),
+            (class.exchanges.is_empty(), "exchanges"),
+            (class.connections.is_empty(), "connections"),
+            (class.clients.is_empty(), "clients"),
+            (class.servers.is_empty(), "servers"),
+            (class.pairs.is_empty() && class.whole.is_empty(), "pairs"),
+            (!class.pairs.is_empty() && class.request_bytes.is_empty(), "request_bytes"),
+            (!class.pairs.is_empty() && class.response_bytes.is_empty(), "response_bytes"),
+        ] {
+            if empty {
+                return Err(lacks(key));
+            }
+        }
+        // Sessions that all begin at once would never end.
+        if class.session_gap_ns.iter().all(|gap| *gap <= 0) {
+            return Err(lacks("session_gap_ns above 0"));
+        }
+        let kinds = class
+            .pairs
+            .iter()
+            .map(|pairs| Kind::Pairs(*pairs))
+            .chain((0..class.whole.len()).map(Kind::Whole))
+            .collect();
+        Ok(Self {
+            session_gap: Deck::new(class.session_gap_ns.clone()),
+            exchanges: Deck::new(class.exchanges.clone()),
+            exchange_gap: Deck::new(class.exchange_gap_ns.clone()),
+            connections: Deck::new(class.connections.clone()),
+            connection_gap: Deck::new(class.connection_gap_ns.clone()),
+            clients: Deck::new(class.clients.clone()),
+            servers: Deck::new(class.servers.clone()),
+            packet_bytes: Deck::new(class.packet_bytes.clone()),
+            kinds: Deck::new(kinds),
+            request: Deck::new(class.request_bytes.clone()),
+            response: Deck::new(class.response_bytes.clone()),
+            user_think: Deck::new(class.user_think_ns.clone()),
+            server_think: Deck::new(class.server_think_ns.clone()),
+            whole: class.whole.clone(),
+        })
+    }
+
+    fn content(&mut self, random: &mut ChaCha8Rng) -> Content {
+        let count = match self.kinds.draw(random) {
+            Some(Kind::Whole(number)) => {
+                return self
+                    .whole
+                    .get(number)
+                    .map_or(Content::Pairs(Vec::new()), ConnectionOffer::content);
+            }
+            Some(Kind::Pairs(count)) => count,
+            None => 0,
+        };
+        let pairs = (0..count).map(|number| {
+            let (request, response) = (self.request.draw(random), self.response.draw(random));
+            let user = if number == 0 { None } else { self.user_think.draw(random) };
+            Pair {
+                request: request.unwrap_or(0),
+                response: response.unwrap_or(0),
+                user_think: user.map(Span),
+                server_think: self.server_think.draw(random).map(Span),
+            }
+        });
+        Content::Pairs(pairs.collect())
+    }
+}
+
+impl Population {
+    /// Users whose first sessions begin within one gap of the start.
+    ///
+    /// # Errors
+    /// [`TrafficError::EmptyClass`].
+    #[expect(clippy::cast_possible_wrap, reason = "below a gap, which is not negative")]
+    pub fn new(offer: &Offer, seed: u64) -> Result<Self, TrafficError> {
+        let mut random = generator(seed);
+        let mut classes =
+            offer.classes.iter().map(Decks::new).collect::<Result<Vec<_>, TrafficError>>()?;
+        let mut events = BinaryHeap::new();
+        for (number, decks) in classes.iter_mut().enumerate() {
+            // The start lies anywhere between two sessions.
+            let gap = decks.session_gap.draw(&mut random).unwrap_or(0).max(0);
+            let first = Span(below(&mut random, gap.unsigned_abs()) as i64);
+            events.push(Reverse((first, number as u64, Event::Session(number))));
+        }
+        let number = classes.len() as u64;
+        let (sessions, free, before) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { classes, random, sessions, free, events, before, number })
+    }
+
+    /// The same users, who have been there for a time when the start comes: sessions go on, and
+    /// what is left of their connections is opened within a second.
+    ///
+    /// What the network takes is not known before the start; connections are followed as if their
+    /// data ran at 10 Mbit/s.
+    #[must_use]
+    pub fn since(mut self, past: Span) -> Self {
+        let events = std::mem::take(&mut self.events).into_iter();
+        self.events = events
+            .map(|Reverse((due, number, event))| Reverse((due - past, number, event)))
+            .collect();
+        let mut ends: BinaryHeap<Reverse<(Span, Session)>> = BinaryHeap::new();
+        let mut waiting = Vec::new();
+        for _ in 0..FOLLOWED {
+            let end = ends.peek().map(|Reverse((end, _))| *end);
+            let Some(now) = self.due().into_iter().chain(end).min().filter(|now| *now < Span::ZERO)
+            else {
+                break;
+            };
+            if end == Some(now)
+                && let Some(Reverse((_, session))) = ends.pop()
+            {
+                self.on_over(session, now);
+                continue;
+            }
+            let Some(mut opening) = self.take(now) else { continue };
+            match rest(&opening.content, Span::ZERO - opening.due) {
+                Err(took) => ends.push(Reverse((opening.due + took, opening.session))),
+                Ok(content) => {
+                    opening.content = content;
+                    waiting.push(opening);
+                }
+            }
+        }
+        for opening in &mut waiting {
+            opening.due = Span(below(&mut self.random, OPENED_WITHIN).cast_signed());
+        }
+        waiting.sort_by_key(|opening| Reverse(opening.due));
+        self.before = waiting;
+        // What ends after the start although nothing is left of it, has ended.
+        for Reverse((end, session)) in ends {
+            self.on_over(session, end.max(Span::ZERO));
+        }
+        self
+    }
+
+    /// The next moment at which something begins; none when all have ended.
+    pub fn due(&self) -> Option<Span> {
+        let before = self.before.last().map(|opening| opening.due);
+        let event = self.events.peek().map(|Reverse((due, ..))| *due);
+        before.into_iter().chain(event).min()
+    }
+
+    /// The next connection that is to be opened at this moment or was before.
+    pub fn take(&mut self, now: Span) -> Option<Opening> {
+        if self.before.last().is_some_and(|opening| opening.due <= now) {
+            return self.before.pop();
+        }
+        while let Some(Reverse((due, _, event))) = self.events.peek().copied() {
+            if due > now {
+                return None;
+            }
+            self.events.pop();
+            match event {
+                Event::Session(class) => self.begin(class, due),
+                Event::Connection(session) => return self.open(session, due),
+            }
+        }
+        None
+    }
+
+    /// A connection of this session is over.
+    pub fn on_over(&mut self, session: Session, now: Span) {
+        let Some(going) = self.sessions.get_mut(session.0) else { return };
+        going.open = going.open.saturating_sub(1);
+        if going.open > 0 || going.to_open > 0 {
+            return;
+        }
+        if going.exchanges == 0 {
+            self.free.push(session.0);
+            return;
+        }
+        going.exchanges -= 1;
+        let class = going.class;
+        let gap = self.classes[class].exchange_gap.draw(&mut self.random).unwrap_or(0).max(0);
+        self.exchange(session.0, now + Span(gap));
+    }
+
+    /// How many sessions are going on.
+    pub fn going_on(&self) -> usize {
+        self.sessions.len() - self.free.len()
+    }
+
+    fn schedule(&mut self, due: Span, event: Event) {
+        self.events.push(Reverse((due, self.number, event)));
+        self.number += 1;
+    }
+
+    /// A session begins, and the next one of its class is scheduled.
+    fn begin(&mut self, class: usize, due: Span) {
+        let decks = &mut self.classes[class];
+        let gap = decks.session_gap.draw(&mut self.random).unwrap_or(0).max(0);
+        let exchanges = decks.exchanges.draw(&mut self.random).unwrap_or(1).max(1) - 1;
+        let client = decks.clients.draw(&mut self.random).unwrap_or(0);
+        self.schedule(due + Span(gap), Event::Session(class));
+        let going = Going { class, client, exchanges, ..Going::default() };
+        let at = self.free.pop().unwrap_or(self.sessions.len());
+        if at == self.sessions.len() {
+            self.sessions.push(going);
+        } else {
+            self.sessions[at] = going;
+        }
+        self.exchange(at, due);
+    }
+
+    /// An exchange begins at this moment.
+    fn exchange(&mut self, session: usize, due: Span) {
+        let class = self.sessions[session].class;
+        let connections = self.classes[class].connections.draw(&mut self.random).unwrap_or(1);
+        self.sessions[session].to_open = connections.max(1);
+        self.schedule(due, Event::Connection(session));
+    }
+
+    fn open(&mut self, session: usize, due: Span) -> Option<Opening> {
+        let going = self.sessions.get_mut(session)?;
+        going.to_open -= 1;
+        going.open += 1;
+        let (class, client, more) = (going.class, going.client, going.to_open > 0);
+        if more {
+            let decks = &mut self.classes[class];
+            let gap = decks.connection_gap.draw(&mut self.random).unwrap_or(0).max(0);
+            self.schedule(due + Span(gap), Event::Connection(session));
+        }
+        let decks = &mut self.classes[class];
+        let server = decks.servers.draw(&mut self.random).unwrap_or(0);
+        let packet_bytes = decks.packet_bytes.draw(&mut self.random).unwrap_or([0; 2]);
+        let content = decks.content(&mut self.random);
+        let session = Session(session);
+        Some(Opening { due, class, session, client, server, packet_bytes, content })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn offer() -> Offer {
+        Offer {
+            classes: vec![ClassOffer {
+                name: "web".to_owned(),
+                port: 80,
+                session_gap_ns: vec![100 * MS, 300 * MS],
+                exchanges: vec![1, 3],
+                exchange_gap_ns: vec![1000 * MS],
+                connections: vec![1, 2],
+                connection_gap_ns: vec![10 * MS],
+                clients: vec![0, 1, 2],
+                servers: vec![3],
+                pairs: vec![1, 2],
+                request_bytes: vec![100],
+                response_bytes: vec![1000, 3000],
+                user_think_ns: vec![50 * MS],
+                server_think_ns: vec![5 * MS],
+                ..ClassOffer::default()
+            }],
+        }
+    }
+
+    /// All openings of some seconds, where every connection takes this long.
+    fn openings(seconds: i64, takes: Span, seed: u64) -> Vec<Opening> {
+        let mut population = Population::new(&offer(), seed).unwrap();
+        let mut running: BinaryHeap<Reverse<(Span, Session)>> = BinaryHeap::new();
+        let mut found = Vec::new();
+        loop {
+            let over = running.peek().map(|Reverse((end, _))| *end);
+            let Some(now) = population.due().into_iter().chain(over).min() else { return found };
+            if now > Span::from_secs(seconds) {
+                return found;
+            }
+            if over == Some(now)
+                && let Some(Reverse((_, session))) = running.pop()
+            {
+                population.on_over(session, now);
+            }
+            while let Some(opening) = population.take(now) {
+                running.push(Reverse((now + takes, opening.session)));
+                found.push(opening);
+            }
+        }
+    }
+
+    #[test]
+    fn the_rates_are_those_of_the_distributions() {
+        let found = openings(1000, Span::from_millis(1), 3);
+        // 5 sessions a second, of two exchanges in the mean, of one and a half connections.
+        let expected = 1000.0 * 5.0 * 2.0 * 1.5;
+        let number = f64::from(u32::try_from(found.len()).unwrap());
+        assert!((number / expected - 1.0).abs() < 0.01, "{number}");
+        let bytes: u64 = found.iter().map(|one| one.content.bytes()[1]).sum();
+        let mean = bytes / u64::try_from(found.len()).unwrap();
+        assert!((2990..3010).contains(&mean), "{mean}");
+        assert!(found.windows(2).all(|two| two[0].due <= two[1].due));
+    }
+
+    #[test]
+    fn a_slow_network_slows_sessions_down_and_not_their_arrivals() {
+        let quick = openings(60, Span::from_millis(1), 3);
+        let slow = openings(60, Span::from_secs(20), 3);
+        assert!(slow.len() < quick.len());
+        // First connections of sessions are the same in number: 5 a second.
+        assert!(slow.len() >= 300);
+    }
+
+    #[test]
+    fn users_may_have_been_there_before() {
+        let population = Population::new(&offer(), 4).unwrap().since(Span::from_secs(600));
+        // Exchanges are a second apart: of five sessions a second, half have three of them.
+        assert!((3..=12).contains(&population.going_on()), "{}", population.going_on());
+        let mut population = population;
+        assert!(population.due().unwrap() >= Span::ZERO);
+        let opened = std::iter::from_fn(|| population.take(Span::from_secs(1))).count();
+        // Those that went on, and those of a second.
+        assert!(opened < 60, "{opened}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_users() {
+        let takes = Span::from_millis(7);
+        assert_eq!(openings(20, takes, 5), openings(20, takes, 5));
+        assert_ne!(openings(20, takes, 5), openings(20, takes, 6));
+    }
+
+    #[test]
+    fn a_class_without_values_is_refused() {
+        let mut offer = offer();
+        offer.classes[0].servers.clear();
+        let error = Population::new(&offer, 1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "class web has no servers; leave the class out, or extract the model again"
+        );
+        offer.classes[0].servers.push(1);
+        offer.classes[0].session_gap_ns = vec![0];
+        assert!(Population::new(&offer, 1).is_err());
+    }
+}

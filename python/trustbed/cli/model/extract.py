@@ -1,0 +1,92 @@
+"""``trustbed model extract``: captures in, a model out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trustbed.cli import FINE, arguments, interrupt, progress, terminal
+from trustbed.cli.analyze import give_up
+from trustbed.report import printable
+
+
+def parser() -> arguments.Parser:
+    """The parser of ``trustbed model extract``."""
+    parser = arguments.Parser(
+        "model extract",
+        "[OPTIONS] CAPTURE… -o MODEL",
+        "Learns the traffic of a link: sessions, exchanges, connections, requests and\n"
+        "responses of each class of applications, and the latency, capacity and loss\n"
+        "of every host on its side of the link. The capture must hold both directions.\n"
+        "The model has no address, no payload and no date.",
+        "example:\n  trustbed model extract link.pcap -o web.model\n\n"
+        "exit codes: 0 fine, 1 error, 2 wrong usage",
+    )
+    arguments.add_captures(parser)
+    learning = parser.add_argument_group("learning")
+    learning.add_argument(
+        "--session-gap",
+        type=arguments.span,
+        default=300_000_000_000,
+        metavar="TIME",
+        help="a client's pause that ends a session (default: 300s)",
+    )
+    learning.add_argument(
+        "--exchange-gap",
+        type=arguments.span,
+        default=30_000_000_000,
+        metavar="TIME",
+        help="a pause that ends an exchange, one page say (default: 30s)",
+    )
+    learning.add_argument(
+        "--inner", action="store_true", help="the packets inside VXLAN, GRE, Geneve and IP in IP"
+    )
+    about = parser.add_argument_group("what the model says of itself")
+    about.add_argument("--name", default="", metavar="NAME", help="what it is called")
+    about.add_argument("--about", default="", metavar="TEXT", help="what it is")
+    about.add_argument("--source", default="", metavar="TEXT", help="where it comes from")
+    about.add_argument("--licence", default="", metavar="TEXT", help="under which terms")
+    output = parser.add_argument_group("output")
+    output.add_argument("-o", "--out", type=Path, metavar="FILE", help="the model")
+    arguments.add_quiet(output)
+    arguments.add_workers(output)
+    arguments.add_end(parser)
+    return parser
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the action."""
+    options = arguments.parse(parser(), words)
+    if not options.captures:
+        raise arguments.UsageError(
+            "no capture given", "trustbed model extract link.pcap -o web.model"
+        )
+    if options.out is None:
+        raise arguments.UsageError("nowhere to put the model", "-o web.model")
+    arguments.check_inputs(options.captures, "model extract")
+    from trustbed.report.model import text
+    from trustbed.report.placing import check_file
+    from trustbed.traffic import extract
+
+    check_file(options.out)
+    shown = progress.shown(options.captures[0], quiet=options.quiet)
+    with interrupt.abandoned_by_interrupt(give_up), shown as bar:
+        model = extract(
+            options.captures,
+            session_gap=options.session_gap / 1e9,
+            exchange_gap=options.exchange_gap / 1e9,
+            name=options.name,
+            about=options.about,
+            source=options.source,
+            licence=options.licence,
+            inner=options.inner,
+            workers=options.workers,
+            progress=bar,
+        )
+    model.save(options.out)
+    if not options.quiet:
+        columns, paint = terminal.width(text.WIDEST), terminal.paint(no_color=options.no_color)
+        printable.write(text.short(model, str(options.out), columns=columns, paint=paint))
+    sys.stdout.flush()
+    return FINE

@@ -1,0 +1,1 @@
+"""A model of background traffic as text and as a page."""

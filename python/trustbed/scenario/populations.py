@@ -1,0 +1,178 @@
+"""Background traffic of a model: users on one side of the network, servers on the other.
+
+``from`` and ``to`` name the hosts beside which they are: the model's clients and servers join the
+router there, each with an access link of its own. A host without a router gets one, behind a link
+that takes no time.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trustbed.scenario.model import Background, Direction, Host, Loss, Queue
+from trustbed.scenario.positions import Keys
+from trustbed.scenario.table import Table
+from trustbed.scenario.topology import Network
+from trustbed.traffic import suite
+from trustbed.traffic.model import Model, ModelError, load
+from trustbed.traffic.offer import HostPath, Load, Offer, load_of, offer
+
+NETWORK = ipaddress.ip_network("10.96.0.0/11")
+"""Addresses of the users and servers of models: hosts of scenarios rarely have them."""
+SUFFIX = ".model"
+_QUEUE_NS = 200_000_000
+"""An access link queues what it sends in this time."""
+_LEAST_QUEUE = 64 << 10
+CLIENTS, SERVERS = "clients", "servers"
+
+
+def is_model(text: object) -> bool:
+    """Whether a background's ``model`` is a file of a model, or one that comes with trustbed."""
+    return isinstance(text, str) and (text.endswith(SUFFIX) or text in suite.NAMES)
+
+
+def joined(values: Keys) -> set[str]:
+    """The hosts beside which a model's users or servers are: they need a router."""
+    found: set[str] = set()
+    backgrounds = values.get("background")
+    if isinstance(backgrounds, dict):
+        for keys in backgrounds.values():
+            if isinstance(keys, dict) and is_model(keys.get("model")):
+                found |= {one for one in (keys.get("from"), keys.get("to")) if isinstance(one, str)}
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(path: Path, _modified: int) -> Model:
+    return load(path)
+
+
+@functools.lru_cache(maxsize=8)
+def _offered(path: Path, modified: int, sessions: float, coupled: bool, hosts: int) -> Offer:
+    return offer(_loaded(path, modified), sessions=sessions, coupled=coupled, most_hosts=hosts)
+
+
+def offered(background: Background) -> Offer:
+    """What the generator of a background of users draws from."""
+    assert background.file is not None, "validated when the scenario was read"
+    modified = background.file.stat().st_mtime_ns
+    return _offered(
+        background.file,
+        modified,
+        background.sessions,
+        background.coupled,
+        background.most_hosts,
+    )
+
+
+def read_users(name: str, table: Table, beside: tuple[str, str]) -> Background:
+    """A background of users, with the number of sessions that its rate asks for."""
+    path = _file(table)
+    try:
+        model = _loaded(path, path.stat().st_mtime_ns)
+        load = load_of(model)
+    except ModelError as error:
+        raise table.error("model", error.message, error.hint) from None
+    sessions = table.number("sessions", None, least=1e-6, most=1e6)
+    rate = table.rate_above_zero("rate", None)
+    if sessions is not None and rate is not None:
+        raise table.error("rate", "sessions and rate both say how much", "leave one of the two out")
+    if rate is not None:
+        sessions = rate / load.larger
+    return Background(
+        name=name,
+        model="users",
+        source=f"{name}-{CLIENTS}",
+        to=f"{name}-{SERVERS}",
+        beside=beside,
+        transport="tcp",
+        file=path,
+        sessions=sessions or 1.0,
+        coupled=table.flag("coupled", False),
+        most_hosts=table.whole("hosts", 1000, least=1, most=10_000),
+        congestion_control=table.text("congestion_control", None),
+        start_ns=table.span("start", None),
+        duration_ns=table.span_above_zero("duration", None),
+    )
+
+
+def _file(table: Table) -> Path:
+    text = table.raw("model")
+    if text in suite.NAMES:
+        return suite.path(text)
+    found = table.file("model")
+    assert found is not None, "the key is there"
+    return found.resolve()
+
+
+def mean_load(background: Background) -> Load:
+    """Its mean load, in bit/s of IP packets."""
+    assert background.file is not None, "validated when the scenario was read"
+    one = load_of(_loaded(background.file, background.file.stat().st_mtime_ns))
+    return Load(client=one.client * background.sessions, server=one.server * background.sessions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Addresses that are left."""
+
+    free: Iterator[str]
+
+    def take(self, count: int) -> tuple[str, ...]:
+        return tuple(itertools.islice(self.free, count))
+
+
+def with_users(network: Network, backgrounds: Sequence[Background]) -> Network:
+    """The network with the clients and servers of all backgrounds of users."""
+    taken = {address for host in network.hosts for address in host.addresses}
+    free = (
+        str(address)
+        for address in NETWORK.hosts()
+        if address.packed[-1] not in (0, 255) and str(address) not in taken
+    )
+    room = _Room(free)
+    routers = {host.name: host.router for host in network.hosts}
+    added: list[Host] = []
+    for background in backgrounds:
+        if background.model != "users" or background.beside is None:
+            continue
+        found = offered(background)
+        for name, paths, beside in (
+            (background.source, found.clients, background.beside[0]),
+            (background.to, found.servers, background.beside[1]),
+        ):
+            added.append(
+                Host(
+                    name=name,
+                    addresses=room.take(len(paths)),
+                    router=routers[beside],
+                    access_up=Direction(),
+                    access_down=Direction(),
+                    paths=tuple(_links(path) for path in paths),
+                )
+            )
+    return replace(network, hosts=(*network.hosts, *added))
+
+
+def _links(path: HostPath) -> tuple[Direction, Direction]:
+    return (
+        _direction(path.latency_ns, path.toward_rate, path.toward_loss),
+        _direction(path.latency_ns, path.from_rate, path.from_loss),
+    )
+
+
+def _direction(latency_ns: int, rate: int | None, loss: float) -> Direction:
+    queue = None
+    if rate is not None:
+        queue = Queue(bytes=max(_LEAST_QUEUE, rate * _QUEUE_NS // 8_000_000_000))
+    return Direction(
+        rate=rate,
+        delay_ns=latency_ns,
+        queue=queue,
+        loss=Loss(model="independent", probability=min(loss, 0.99)) if loss > 0 else None,
+    )

@@ -1,0 +1,143 @@
+"""Learns a model from captures: one pass, both directions, bounded memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from trustbed import _core
+from trustbed.traffic.model import SECOND, ClassRule, Header, Model, ModelError, checked
+
+PathLike = str | os.PathLike[str]
+
+TCP, UDP = 6, 17
+CLASSES: tuple[ClassRule, ...] = (
+    ClassRule("HTTP", TCP, (80, 8080)),
+    ClassRule("HTTPS", TCP, (443, 8443)),
+    ClassRule("SQUID", TCP, (3128,)),
+    ClassRule("SSH", TCP, (22,)),
+    ClassRule("NNTP", TCP, (119,)),
+    ClassRule("SMTP", TCP, (25, 465, 587)),
+    ClassRule("IMAP", TCP, (143, 993)),
+    ClassRule("POP3", TCP, (110, 995)),
+    ClassRule("RSYNC", TCP, (873,)),
+    ClassRule("FTP", TCP, (21,)),
+    ClassRule("RTMP", TCP, (1935,)),
+    ClassRule("DNS-TCP", TCP, (53,)),
+    ClassRule("TCP-OTHER", TCP),
+    ClassRule("DNS", UDP, (53,)),
+    ClassRule("QUIC", UDP, (443,)),
+    ClassRule("NTP", UDP, (123,)),
+    ClassRule("UDP-OTHER", UDP),
+)
+"""The classes unless others are given, by the responder's port."""
+
+OTHER_PORTS = {TCP: 9400, UDP: 9401}
+"""Where generated servers of a class without ports listen."""
+
+
+def extract(
+    captures: PathLike | Sequence[PathLike],
+    *,
+    classes: Sequence[ClassRule] = CLASSES,
+    session_gap: float = 300.0,
+    exchange_gap: float = 30.0,
+    name: str = "",
+    about: str = "",
+    source: str = "",
+    licence: str = "",
+    workers: int | None = None,
+    inner: bool = False,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> Model:
+    """Learns the traffic of a link from a capture of both of its directions.
+
+    ``session_gap`` and ``exchange_gap`` (seconds) separate the sessions of a client and class, and
+    the exchanges of a session. ``inner`` reads the packets inside tunnels.
+
+    Raises:
+        CaptureError: Nothing can be read.
+        ModelError: The capture holds one direction only, or no connection with data.
+        ValueError: Gaps that are not above 0, or in the wrong order.
+    """
+    import pyarrow as pa
+
+    from trustbed import __version__
+    from trustbed.analysis.options import available_cores
+
+    if not 0 < exchange_gap < session_gap:
+        raise ValueError(
+            f"exchange_gap={exchange_gap:g} and session_gap={session_gap:g}: both above 0, the "
+            "first below the second"
+        )
+    paths = [captures] if isinstance(captures, (str, os.PathLike)) else list(captures)
+    gaps = (round(session_gap * SECOND), round(exchange_gap * SECOND))
+    found = _core.extract_model(
+        [os.fspath(path) for path in paths],
+        classes=[(rule.name, rule.protocol, list(rule.ports)) for rule in classes],
+        session_gap_ns=gaps[0],
+        exchange_gap_ns=gaps[1],
+        workers=workers or available_cores(),
+        inner=inner,
+        progress=progress,
+    )
+    shown = Path(os.fspath(paths[0])).name
+    if found is None:
+        raise ModelError(
+            f"{shown}: no connection with data in both directions",
+            "capture the link in both directions, with whole headers (a snap length of 96 or more)",
+        )
+    counts = dict(found.counts)
+    duration = counts.pop("duration_ns")
+    if counts["one_sided"] > counts["connections"] / 2:
+        raise ModelError(
+            f"{shown}: {counts['one_sided']:,} of {counts['connections']:,} connections were seen "
+            "in one direction",
+            "requests and responses need both: capture both directions of the link into one file",
+        )
+    used = {name.as_py() for name in pa.table(found.connections)["class"].unique()}
+    header = Header(
+        trustbed=__version__,
+        name=name,
+        about=about,
+        source=source,
+        licence=licence,
+        duration_ns=duration,
+        session_gap_ns=gaps[0],
+        exchange_gap_ns=gaps[1],
+        classes=tuple(rule for rule in classes if rule.name in used),
+        counts=counts,
+        assumed=_assumed(counts),
+    )
+    return checked(
+        Model(
+            header=header,
+            connections=pa.table(found.connections),
+            units=pa.table(found.units),
+            hosts=pa.table(found.hosts),
+        )
+    )
+
+
+def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
+    """What was not measured but taken to be so, in sentences."""
+    said = [
+        "clients are on one side of the link, servers on the other",
+        "the datagrams of a flow leave at equal distances and sizes",
+    ]
+    every = max(1, counts["connections"])
+    for key, words in (
+        (
+            "without_handshake",
+            "had begun before the capture; their think times include a round trip",
+        ),
+        ("one_sided", "were seen in one direction only and left out"),
+        ("incomplete", "lack part of their data, which counts as not sent"),
+        ("offloaded", "have packets larger than the link's: capacities are not taken from those"),
+    ):
+        if counts[key]:
+            said.append(
+                f"{counts[key]:,} of {every:,} connections ({counts[key] / every:.1%}) {words}"
+            )
+    return tuple(said)

@@ -1,0 +1,248 @@
+"""A model of background traffic, and its file.
+
+The file is a ZIP archive: ``model.json`` (what it is, where it came from, what was assumed, how it
+was varied) and three Parquet tables, ``connections``, ``units`` and ``hosts``
+(docs/tables.md#tables-of-a-traffic-model). No table has an address, a payload or a date: a model
+may be published where its capture may not.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trustbed.errors import TrustbedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "trustbed traffic model"
+VERSION = 1
+TABLES = ("connections", "units", "hosts")
+_HEADER = "model.json"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The date of every member: the same model is the same file."""
+SECOND = 1_000_000_000
+
+
+class ModelError(TrustbedError):
+    """A model that cannot be read, or says nothing."""
+
+
+class ClassRule(msgspec.Struct, frozen=True):
+    """A class of applications: its protocol, and the ports of its servers.
+
+    The first port is the one on which generated servers listen. Without ports: all that no other
+    class of the protocol has.
+    """
+
+    name: str
+    protocol: int
+    ports: tuple[int, ...] = ()
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A change of the model, as it stands in its file."""
+
+    change: str
+    value: float
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model says of itself."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    trustbed: str = ""
+    name: str = ""
+    about: str = ""
+    source: str = ""
+    licence: str = ""
+    duration_ns: int
+    session_gap_ns: int
+    exchange_gap_ns: int
+    classes: tuple[ClassRule, ...]
+    counts: dict[str, int] = {}
+    assumed: tuple[str, ...] = ()
+    recipe: tuple[Step, ...] = ()
+    sha256: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A model of background traffic."""
+
+    header: Header
+    connections: pa.Table
+    units: pa.Table
+    hosts: pa.Table
+    path: Path | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """What it is called: its own name, or that of its file."""
+        return self.header.name or (self.path.stem if self.path is not None else "model")
+
+    @property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Its three tables by name."""
+        return {name: getattr(self, name) for name in TABLES}
+
+    def with_steps(self, *steps: Step) -> Model:
+        """The same with further changes."""
+        return replace(
+            self, header=msgspec.structs.replace(self.header, recipe=(*self.header.recipe, *steps))
+        )
+
+    def save(self, path: Path | str) -> Path:
+        """Writes the file, at once or not at all.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        path = Path(path)
+        parts = {name: _parquet(table) for name, table in self.tables.items()}
+        sums = {name: hashlib.sha256(part).hexdigest() for name, part in parts.items()}
+        header = msgspec.structs.replace(self.header, sha256=sums)
+        partial = path.absolute().with_name(f".{path.name}.partial-{os.getpid()}")
+        try:
+            with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+                text = msgspec.json.format(msgspec.json.encode(header), indent=1)
+                archive.writestr(zipfile.ZipInfo(_HEADER, _EPOCH), text)
+                for name, part in parts.items():
+                    archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+        return path
+
+
+def _parquet(table: pa.Table) -> bytes:
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(table, out, compression="zstd")
+    return out.getvalue()
+
+
+@functools.cache
+def _schemas() -> Mapping[str, pa.Schema]:
+    import pyarrow as pa
+
+    from trustbed import _core
+
+    return {
+        name.removeprefix("model_"): pa.RecordBatchReader.from_stream(table).schema
+        for name, table in _core.model_schemas().items()
+    }
+
+
+def schemas() -> Mapping[str, pa.Schema]:
+    """The schemas of the three tables, with units and meanings."""
+    return _schemas()
+
+
+def load(path: Path | str) -> Model:
+    """Reads a model.
+
+    Raises:
+        ModelError: It is none, of another version, damaged, or changed by hand.
+    """
+    path = Path(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            text = archive.read(_HEADER)
+            parts = {name: archive.read(f"{name}.parquet") for name in TABLES}
+    except FileNotFoundError:
+        raise ModelError(
+            f"{path}: there is no such file",
+            "trustbed model list names those that come with trustbed",
+        ) from None
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise ModelError(
+            f"{path}: not a traffic model: {error}",
+            f"make one: trustbed model extract CAPTURE -o {path.stem}.model",
+        ) from None
+    header = _header(path, text)
+    tables = {name: _table(path, header, name, part) for name, part in parts.items()}
+    return checked(Model(header=header, path=path, **tables))
+
+
+def _header(path: Path, text: bytes) -> Header:
+    hint = "extract it again with this version: trustbed model extract CAPTURE -o FILE"
+    try:
+        about = msgspec.json.decode(text, type=dict[str, Any])
+        if about.get("format") != FORMAT:
+            raise ModelError(f"{path}: {_HEADER} is not that of a traffic model", hint)
+        if about.get("version") != VERSION:
+            raise ModelError(
+                f"{path}: a model of version {about.get('version')}, and this is trustbed for "
+                f"{VERSION}",
+                hint,
+            )
+        return msgspec.convert(about, Header)
+    except msgspec.MsgspecError as error:
+        raise ModelError(f"{path}: {_HEADER}: {error}", hint) from None
+
+
+def _table(path: Path, header: Header, name: str, part: bytes) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if hashlib.sha256(part).hexdigest() != header.sha256.get(name):
+        raise ModelError(
+            f"{path}: the table {name} is not the one that its header names: it was changed by "
+            "hand",
+            "vary a model with trustbed model edit, or write it anew with Model.save",
+        )
+    try:
+        table = pq.read_table(io.BytesIO(part))
+        return table.cast(_schemas()[name])
+    except (pa.ArrowException, ValueError) as error:
+        raise ModelError(f"{path}: the table {name}: {error}", "extract the model again") from None
+
+
+def checked(model: Model) -> Model:
+    """The model, if something can be drawn of it.
+
+    Raises:
+        ModelError: No connection, an unknown class or host, numbers that cannot be.
+    """
+    import pyarrow.compute as pc
+
+    where = str(model.path or model.name)
+    if model.connections.num_rows == 0:
+        raise ModelError(
+            f"{where}: a model without connections", "extract it from a capture that holds some"
+        )
+    if model.header.duration_ns <= 0:
+        raise ModelError(f"{where}: a model of no duration", "extract it from a longer capture")
+    known = {rule.name for rule in model.header.classes}
+    for name in pc.unique(model.connections["class"]).to_pylist():
+        if name not in known:
+            raise ModelError(
+                f"{where}: the class {name} has no rule", "name its ports in the header's classes"
+            )
+    hosts = model.hosts.num_rows
+    for side in ("client", "server"):
+        most = pc.max(model.connections[side]).as_py()
+        if most is None or most >= hosts:
+            raise ModelError(
+                f"{where}: a {side} is host {most}, and there are {hosts}",
+                "extract the model again",
+            )
+    for name in ("client_bytes", "server_bytes"):
+        if (pc.max(model.units[name]).as_py() or 0) > 1 << 50:
+            raise ModelError(
+                f"{where}: a unit of {name} is beyond all bounds", "extract the model again"
+            )
+    return model

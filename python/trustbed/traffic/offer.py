@@ -1,0 +1,319 @@
+"""What the generator draws from: the distributions of a model, varied and scaled, and its hosts.
+
+The lists are empirical distributions: every value as often as it was seen. The agent deals them
+like cards (crates/traffic, ``structural``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trustbed.traffic.extraction import OTHER_PORTS, UDP
+from trustbed.traffic.model import SECOND, ClassRule, Model, ModelError
+from trustbed.traffic.recipe import Variant, variant
+
+MOST_HOSTS = 1000
+"""Hosts of one side that are emulated unless more are asked for; of more, a sample."""
+FULL, HEADERS = 1500, 52
+"""Bytes of a full packet, and of its headers (IPv4, TCP with timestamps)."""
+_PARTS = ("client", "server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPath:
+    """A host's own link, on its side of the target link; ``None``: not limited."""
+
+    latency_ns: int
+    toward_rate: int | None
+    from_rate: int | None
+    toward_loss: float
+    from_loss: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Classes for the generator, and the hosts of both sides in the order of their numbers."""
+
+    classes: Sequence[Mapping[str, Any]]
+    clients: Sequence[HostPath]
+    servers: Sequence[HostPath]
+
+    def document(self) -> dict[str, Any]:
+        """What the agent reads."""
+        return {"classes": list(self.classes)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a model offers in the mean, in bit/s of IP packets."""
+
+    client: float
+    """From clients to servers."""
+    server: float
+    """From servers to clients."""
+
+    @property
+    def larger(self) -> float:
+        """The direction with more."""
+        return max(self.client, self.server)
+
+
+def load_of(model: Model) -> Load:
+    """The mean load of a model with its variant.
+
+    Payload, headers of full packets, and an acknowledgement for every two of them.
+    """
+    import pyarrow.compute as pc
+
+    change = variant(model)
+    sums = {name: pc.sum(model.connections[f"{name}_bytes"]).as_py() or 0 for name in _PARTS}
+    sums["client"] *= change.requests
+    sums["server"] *= change.responses
+    payload = FULL - HEADERS
+    packets = {name: count / payload for name, count in sums.items()}
+    seconds = model.header.duration_ns / SECOND
+    # An acknowledgement for every two packets of the other side.
+    rates = {
+        name: (sums[name] + HEADERS * (packets[name] + packets[other] / 2)) * 8 / seconds
+        for name, other in (_PARTS, _PARTS[::-1])
+    }
+    return Load(client=rates["client"] * change.sessions, server=rates["server"] * change.sessions)
+
+
+def offer(
+    model: Model,
+    *,
+    sessions: float = 1.0,
+    coupled: bool = False,
+    most_hosts: int = MOST_HOSTS,
+    seed: int = 1,
+) -> Offer:
+    """The distributions of a model, varied by its steps; ``sessions`` more sessions still.
+
+    ``coupled`` draws whole connections, so that what belongs together in one stays together;
+    otherwise sizes and times are drawn independently (Swing). Concurrent connections and flows of
+    datagrams are always drawn whole.
+
+    Raises:
+        ModelError: Nothing is left of it.
+    """
+    change = variant(model)
+    hosts = _Hosts(model, change, most_hosts, random.Random(seed))
+    rows = model.connections.to_pylist()
+    units: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for unit in model.units.to_pylist():
+        units[unit["connection"]].append(unit)
+    by_class: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_class[row["class"]].append(row)
+    found = []
+    for rule in model.header.classes:
+        members = by_class.get(rule.name, [])
+        if members:
+            scale = change.sessions * sessions
+            one = _Class(rule, members, units, change, hosts, model.header.duration_ns)
+            found.append(one.document(scale=scale, coupled=coupled))
+    if not found:
+        raise ModelError(f"{model.name}: no class has a connection", "extract the model again")
+    return Offer(classes=found, clients=hosts.clients, servers=hosts.servers)
+
+
+class _Hosts:
+    """The hosts of a model, numbered anew by side; of too many, a sample."""
+
+    def __init__(self, model: Model, change: Variant, most: int, draw: random.Random) -> None:
+        self._number: dict[int, int] = {}
+        sides: dict[str, list[HostPath]] = {}
+        for side in _PARTS:
+            rows = [row for row in model.hosts.to_pylist() if row["side"] == side]
+            kept = rows if len(rows) <= most else draw.sample(rows, most)
+            place = {row["host"]: number for number, row in enumerate(kept)}
+            for row in rows:
+                self._number[row["host"]] = place.get(row["host"], row["host"] % len(kept))
+            sides[side] = [_path(row, rows, change, draw) for row in kept]
+        self.clients, self.servers = sides["client"], sides["server"]
+
+    def number(self, host: int) -> int:
+        """The number of a host among those of its side."""
+        return self._number[host]
+
+
+def _path(
+    row: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    change: Variant,
+    draw: random.Random,
+) -> HostPath:
+    def known(key: str) -> Any:  # noqa: ANN401 a number or None
+        if row[key] is not None:
+            return row[key]
+        others = [other[key] for other in rows if other[key] is not None]
+        return draw.choice(others) if others else None
+
+    latency = known("latency_ns") or 0
+    if change.rtt_ms is not None:
+        # Half of the round trip on each side, and half of that each way.
+        latency = round(change.rtt_ms * 1e6 / 4)
+    else:
+        latency = round(latency * change.rtt)
+    rates = [known("toward_bits_per_second"), known("from_bits_per_second")]
+    if change.access_rate is not None:
+        rates = [change.access_rate] * 2
+    toward, back = (None if rate is None else max(1, round(rate)) for rate in rates)
+    return HostPath(
+        latency_ns=latency,
+        toward_rate=toward,
+        from_rate=back,
+        toward_loss=row["toward_loss"] or 0.0,
+        from_loss=row["from_loss"] or 0.0,
+    )
+
+
+class _Class:
+    """The distributions of one class."""
+
+    def __init__(
+        self,
+        rule: ClassRule,
+        members: Sequence[Mapping[str, Any]],
+        units: Mapping[int, Sequence[Mapping[str, Any]]],
+        change: Variant,
+        hosts: _Hosts,
+        duration_ns: int,
+    ) -> None:
+        self._rule = rule
+        self._members = members
+        self._units = units
+        self._change = change
+        self._hosts = hosts
+        self._duration_ns = duration_ns
+
+    def document(self, *, scale: float, coupled: bool) -> dict[str, Any]:
+        """The class as the agent takes it."""
+        whole, pairs = [], []
+        for row in self._members:
+            units = self._units.get(row["connection"], ())
+            if row["kind"] == "pairs" and not coupled:
+                pairs.append(units)
+            else:
+                whole.append(self._whole(row, units))
+        flat = [unit for units in pairs for unit in units]
+        think = self._change.think
+        port = self._rule.ports[0] if self._rule.ports else OTHER_PORTS[self._rule.protocol]
+        return {
+            "name": self._rule.name,
+            "port": port,
+            "datagrams": self._rule.protocol == UDP,
+            **self._sessions(scale),
+            "servers": [self._hosts.number(row["server"]) for row in self._members],
+            "packet_bytes": [
+                [row["client_packet_bytes"] or 0, row["server_packet_bytes"] or 0]
+                for row in self._members
+            ],
+            "pairs": [len(units) for units in pairs],
+            "request_bytes": [self._request(unit) for unit in flat],
+            "response_bytes": [self._response(unit) for unit in flat],
+            "user_think_ns": [
+                round(unit["client_wait_ns"] * think)
+                for unit in flat
+                if unit["client_wait_ns"] is not None
+            ],
+            "server_think_ns": [
+                unit["server_wait_ns"] for unit in flat if unit["server_wait_ns"] is not None
+            ],
+            "whole": whole,
+        }
+
+    def _sessions(self, scale: float) -> dict[str, Any]:
+        """Sessions, their exchanges, and the connections of these."""
+        starts: dict[int, int] = {}
+        clients: dict[int, int] = {}
+        exchanges: dict[tuple[int, int], int] = defaultdict(int)
+        for row in self._members:
+            session = row["session"]
+            starts[session] = min(starts.get(session, row["start_ns"]), row["start_ns"])
+            clients[session] = self._hosts.number(row["client"])
+            exchanges[session, row["exchange"]] += 1
+        order = sorted(starts.values())
+        gaps = [later - earlier for earlier, later in itertools.pairwise(order)]
+        # Round the end of the capture to its beginning: as many sessions a second as there were.
+        gaps.append(self._duration_ns - (order[-1] - order[0]))
+        of_session: dict[int, int] = defaultdict(int)
+        for session, _ in exchanges:
+            of_session[session] += 1
+        think = self._change.think
+        return {
+            "session_gap_ns": [max(1, round(gap / scale)) for gap in gaps],
+            "exchanges": list(of_session.values()),
+            "exchange_gap_ns": [
+                round(row["exchange_gap_ns"] * think)
+                for row in self._members
+                if row["exchange_gap_ns"] is not None
+            ],
+            "connections": list(exchanges.values()),
+            "connection_gap_ns": [
+                row["start_gap_ns"] for row in self._members if row["start_gap_ns"] is not None
+            ],
+            "clients": list(clients.values()),
+        }
+
+    def _request(self, unit: Mapping[str, Any]) -> int:
+        return _scaled(unit["client_bytes"], self._change.requests)
+
+    def _response(self, unit: Mapping[str, Any]) -> int:
+        return _scaled(unit["server_bytes"], self._change.responses)
+
+    def _whole(self, row: Mapping[str, Any], units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """A connection that is drawn whole."""
+        think = self._change.think
+        if row["kind"] == "pairs":
+            return {
+                "pairs": [
+                    [
+                        self._request(unit),
+                        self._response(unit),
+                        round((unit["client_wait_ns"] or 0) * think),
+                        unit["server_wait_ns"] or 0,
+                    ]
+                    for unit in units
+                ]
+            }
+        sides: dict[str, list[Mapping[str, Any]]] = {side: [] for side in _PARTS}
+        for unit in units:
+            sides[unit["side"]].append(unit)
+        size = {"client": self._request, "server": self._response}
+        if row["kind"] == "streams":
+            waits = {"client": think, "server": 1.0}
+            return {
+                "streams": {
+                    side: [
+                        [round((unit[f"{side}_wait_ns"] or 0) * waits[side]), size[side](unit)]
+                        for unit in sides[side]
+                    ]
+                    for side in _PARTS
+                }
+            }
+        return {
+            "datagrams": {
+                side: [
+                    sides[side][0]["packets"],
+                    size[side](sides[side][0]),
+                    sides[side][0]["gap_ns"],
+                ]
+                if sides[side]
+                else [0, 0, 0]
+                for side in _PARTS
+            }
+        }
+
+
+def _scaled(count: int | None, factor: float) -> int:
+    """A size × a factor; what was something stays something."""
+    if not count:
+        return 0
+    return max(1, round(count * factor))

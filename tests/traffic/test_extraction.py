@@ -1,0 +1,138 @@
+"""What a capture teaches: pairs, think times, sides that speak at once; and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.traffic.frames import ACK, SERVER, SYN, Frame, connection, pcap
+from trustbed.traffic import Model, ModelError, extract
+
+
+def handshake(start: float, **ends: Any) -> list[Frame]:  # noqa: ANN401 - of a frame
+    return [
+        Frame(ms=start, by_server=False, flags=SYN, sequence=0, acknowledges=0, **ends),
+        Frame(ms=start + 30, by_server=True, flags=SYN | ACK, sequence=0, acknowledges=1, **ends),
+        Frame(ms=start + 34, by_server=False, flags=ACK, sequence=1, acknowledges=1, **ends),
+    ]
+
+
+def test_pairs_and_think_times_are_the_golden_ones(learned: Model, golden: dict[str, Any]) -> None:
+    expected = golden["connection_expect"]
+    units = learned.units.to_pylist()
+    assert [
+        (unit["client_bytes"], unit["server_bytes"], unit["server_wait_ns"] / 1e6) for unit in units
+    ] == [
+        (
+            one["request_bytes"],
+            one["response_bytes"],
+            pytest.approx(one["server_think_ms"], rel=1e-4),
+        )
+        for one in expected["exchanges"]
+    ]
+    assert units[0]["client_wait_ns"] is None
+    assert units[1]["client_wait_ns"] / 1e6 == pytest.approx(1000.0, rel=1e-6)
+    hosts = {row["side"]: row for row in learned.hosts.to_pylist()}
+    assert hosts["client"]["latency_ns"] == pytest.approx(2e6)
+    assert hosts["server"]["latency_ns"] == pytest.approx(15e6)
+    (row,) = learned.connections.to_pylist()
+    assert (row["class"], row["kind"], row["partial"]) == ("HTTP", "pairs", True)
+
+
+def test_a_model_holds_no_address_no_payload_and_no_date(learned: Model, tmp_path: Path) -> None:
+    data = learned.save(tmp_path / "golden.model").read_bytes()
+    columns = {name for table in learned.tables.values() for name in table.column_names}
+    assert not {name for name in columns if "address" in name or "port" in name}
+    for trace in (SERVER.encode(), b"10.0.0.1", bytes([10, 9, 0, 1]), b"golden.pcap"):
+        assert trace not in data
+    # The capture is of 1970 (its clock begins at 10⁶ s); times of the model begin at 0.
+    assert learned.connections["start_ns"].to_pylist() == [0]
+
+
+def test_sides_that_speak_at_once_are_two_streams(tmp_path: Path) -> None:
+    frames = handshake(0)
+    # Each sends before it has the other's data, twice, with a silence of a second between.
+    for start in (50, 1200):
+        done = start > 100
+        mine, theirs = 1 + 100 * done, 1 + 700 * done
+        frames += [
+            Frame(
+                ms=start,
+                by_server=False,
+                flags=ACK,
+                sequence=mine,
+                acknowledges=theirs,
+                payload=100,
+            ),
+            Frame(
+                ms=start + 1,
+                by_server=True,
+                flags=ACK,
+                sequence=theirs,
+                acknowledges=mine,
+                payload=700,
+            ),
+            Frame(
+                ms=start + 8,
+                by_server=False,
+                flags=ACK,
+                sequence=mine + 100,
+                acknowledges=theirs + 700,
+            ),
+            Frame(
+                ms=start + 9,
+                by_server=True,
+                flags=ACK,
+                sequence=theirs + 700,
+                acknowledges=mine + 100,
+            ),
+        ]
+    model = extract(pcap(tmp_path / "both.pcap", frames), workers=1)
+    (row,) = model.connections.to_pylist()
+    assert (row["kind"], row["client_bytes"], row["server_bytes"]) == ("streams", 200, 1400)
+    units = model.units.to_pylist()
+    assert [(unit["side"], unit["client_bytes"], unit["server_bytes"]) for unit in units] == [
+        ("client", 100, None),
+        ("client", 100, None),
+        ("server", None, 700),
+        ("server", None, 700),
+    ]
+    assert units[1]["client_wait_ns"] == pytest.approx(1150e6)
+    assert model.header.counts["concurrent"] == 1
+
+
+def test_one_direction_is_refused(tmp_path: Path, golden: dict[str, Any]) -> None:
+    frames = [one for one in connection(golden["connection"]) if one.by_server]
+    with pytest.raises(ModelError) as caught:
+        extract(pcap(tmp_path / "half.pcap", frames), workers=1)
+    assert "both directions" in caught.value.hint or "both directions" in caught.value.message
+
+
+def test_connections_without_data_are_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no connection with data"):
+        extract(pcap(tmp_path / "empty.pcap", handshake(0)), workers=1)
+
+
+def test_gaps_must_make_sense(tmp_path: Path, golden: dict[str, Any]) -> None:
+    path = pcap(tmp_path / "one.pcap", connection(golden["connection"]))
+    with pytest.raises(ValueError, match="the first below the second"):
+        extract(path, session_gap=10, exchange_gap=30)
+
+
+def test_the_model_does_not_depend_on_the_number_of_workers(traces: Path) -> None:
+    capture = traces / "aggregate" / "smallFlows.pcap"
+    one, two = (extract(capture, workers=workers) for workers in (1, 3))
+    assert one.header == two.header
+    assert one.tables == two.tables
+
+
+def test_a_real_capture_teaches_its_classes(traces: Path) -> None:
+    model = extract(traces / "aggregate" / "smallFlows.pcap")
+    counts = {name: 0 for name in ("HTTP", "HTTPS", "DNS")}
+    for row in model.connections.to_pylist():
+        if row["class"] in counts:
+            counts[row["class"]] += 1
+    assert counts == {"HTTP": 270, "HTTPS": 81, "DNS": 32}
+    assert model.header.counts["one_sided"] == 31

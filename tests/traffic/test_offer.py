@@ -1,0 +1,91 @@
+"""What the generator draws from, and the variants of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trustbed.traffic import Model, ModelError, vary
+from trustbed.traffic.model import SECOND
+from trustbed.traffic.offer import load_of, offer
+from trustbed.traffic.recipe import NAMED, named, variant
+
+
+def only(model: Model, **options: Any) -> Any:  # noqa: ANN401 - JSON
+    (found,) = offer(model, **options).classes
+    return found
+
+
+def test_sessions_come_as_often_as_they_did(small: Model) -> None:
+    found = only(small)
+    assert sum(found["session_gap_ns"]) == 10 * SECOND
+    assert len(found["session_gap_ns"]) == len(found["clients"]) == 80
+    assert sum(only(small, sessions=4.0)["session_gap_ns"]) == pytest.approx(2.5 * SECOND, abs=80)
+
+
+def test_what_is_drawn_independently_is_what_was_there(small: Model) -> None:
+    found = only(small)
+    assert sum(found["pairs"]) == len(found["request_bytes"]) == small.units.num_rows
+    assert set(found["response_bytes"]) == {6000}
+    assert len(found["user_think_ns"]) == sum(found["pairs"]) - len(found["pairs"])
+    assert found["whole"] == []
+
+
+def test_coupled_connections_are_whole(small: Model) -> None:
+    found = only(small, coupled=True)
+    assert found["pairs"] == []
+    assert len(found["whole"]) == small.connections.num_rows
+    first = found["whole"][0]["pairs"]
+    assert first[0] == [200, 6000, 0, SECOND // 100]
+    assert all(pair == [200, 6000, SECOND // 20, SECOND // 100] for pair in first[1:])
+
+
+def test_hosts_have_their_own_links_and_of_too_many_a_sample_is_taken(small: Model) -> None:
+    found = offer(small)
+    assert (len(found.clients), len(found.servers)) == (9, 4)
+    assert {one.latency_ns for one in found.clients} == {4_000_000}
+    assert {one.from_rate for one in found.clients} == {20_000_000}
+    assert {one.toward_rate for one in found.servers} == {None}
+    few = offer(small, most_hosts=3)
+    assert (len(few.clients), len(few.servers)) == (3, 3)
+    assert max(few.classes[0]["clients"]) <= 2
+    assert max(few.classes[0]["servers"]) <= 2
+
+
+def test_the_variants_of_the_study(small: Model) -> None:
+    found = {name: only(small.with_steps(*steps)) for name, steps in NAMED.items()}
+    assert set(found["RSP2"]["response_bytes"]) == {12_000}
+    assert set(found["RSP4"]["response_bytes"]) == {24_000}
+    assert set(found["Traffic1"]["user_think_ns"]) == {0}
+    burst = offer(small.with_steps(*named("hb")))
+    assert {one.latency_ns for one in (*burst.clients, *burst.servers)} == {1_000_000}
+    slow = offer(small.with_steps(*named("Traffic2")))
+    rates = {
+        rate for one in (*slow.clients, *slow.servers) for rate in (one.toward_rate, one.from_rate)
+    }
+    assert rates == {2_000_000}
+
+
+def test_factors_multiply_and_of_absolute_values_the_last_counts(small: Model) -> None:
+    varied = vary(vary(small, sessions=2, rtt_ms=10), sessions=3, rtt=2, think=0)
+    found = variant(varied)
+    assert (found.sessions, found.rtt_ms, found.rtt, found.think) == (6, 20, 1, 0)
+    assert load_of(varied).server == pytest.approx(6 * load_of(small).server)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"colour": 2}, "no colour"), ({"sessions": 0}, "impossible"), ({"rtt": -1}, "impossible")],
+)
+def test_changes_that_cannot_be_are_refused(
+    small: Model, changes: dict[str, float], words: str
+) -> None:
+    with pytest.raises(ModelError, match=words):
+        vary(small, **changes)
+
+
+def test_an_unknown_variant_names_those_that_there_are() -> None:
+    with pytest.raises(ModelError, match="RSP3") as caught:
+        named("RSP3")
+    assert caught.value.hint == "there are: RSP2, RSP4, HB, Traffic1, Traffic2"

@@ -1,0 +1,91 @@
+"""Users of a model in a scenario: hosts beside others, their access links, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trustbed.scenario import Scenario, ScenarioError, load
+from trustbed.scenario.description import topology
+from trustbed.scenario.owners import owner
+from trustbed.scenario.populations import mean_load
+from trustbed.traffic import Model
+
+SCENARIO = """
+[hosts.client]
+[hosts.server]
+[link]
+rate = "20Mbit/s"
+[workload.w]
+kind = "bulk"
+host = "client"
+to = "server"
+[background.users]
+from = "client"
+to = "server"
+model = "small.model"
+"""
+
+
+def read(directory: Path, more: str = "", text: str = SCENARIO) -> Scenario:
+    path = directory / "study.toml"
+    path.write_text(text + more)
+    return load(path).first
+
+
+@pytest.fixture
+def study(small: Model, tmp_path: Path) -> Path:
+    """A directory with a model."""
+    small.save(tmp_path / "small.model")
+    return tmp_path
+
+
+def test_users_and_servers_join_the_routers_of_the_hosts_that_are_named(study: Path) -> None:
+    scenario = read(study)
+    hosts = {host.name: host for host in scenario.hosts}
+    assert (hosts["client"].router, hosts["server"].router) == ("client-access", "server-access")
+    assert hosts["users-clients"].router == "client-access"
+    assert len(hosts["users-clients"].addresses) == 9
+    assert len(hosts["users-servers"].addresses) == 4
+    described = {host["name"]: host for host in topology(scenario)["hosts"]}
+    links = described["users-clients"]["access"]["each"]  # type: ignore[index]
+    assert len(links) == 9
+    assert links[0]["up"]["delay_ns"] == links[0]["down"]["delay_ns"] == 4_000_000
+    assert links[0]["down"]["rate_bits_per_second"] == 20_000_000
+    assert "rate_bits_per_second" not in links[0]["up"]
+    assert owner(scenario, "10.96.0.1", 80, "10.96.0.10", 40_000) is None
+
+
+def test_a_rate_is_a_number_of_sessions(study: Path) -> None:
+    (users,) = read(study, 'rate = "5Mbit/s"').backgrounds
+    assert mean_load(users).larger == pytest.approx(5e6)
+    (users,) = read(study, "sessions = 3").backgrounds
+    assert users.sessions == 3
+
+
+def test_models_that_come_along_have_names(study: Path) -> None:
+    (users,) = read(study, text=SCENARIO.replace("small.model", "web")).backgrounds
+    assert users.file is not None
+    assert users.file.name == "web.model"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('sessions = 2\nrate = "1Mbit/s"', "sessions and rate both say how much"),
+        ("sessions = 0", "sessions"),
+        ("hosts = 0", "hosts"),
+        ("colour = 1", "colour"),
+    ],
+)
+def test_keys_that_make_no_sense_are_refused(study: Path, more: str, words: str) -> None:
+    with pytest.raises(ScenarioError, match=words):
+        read(study, more)
+
+
+def test_a_file_that_is_no_model_is_named_with_its_line(study: Path) -> None:
+    (study / "small.model").write_text("text")
+    with pytest.raises(ScenarioError, match="not a traffic model") as caught:
+        read(study)
+    assert "line 13" in str(caught.value)

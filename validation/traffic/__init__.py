@@ -1,0 +1,1 @@
+"""Is generated traffic what its model says, and what the trace of the model was?"""

@@ -1,0 +1,155 @@
+"""Known truth: a model that was written down is generated, captured and extracted again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trustbed.traffic import extract
+from trustbed.traffic.model import Model
+from trustbed.traffic.summary import Summary, summarise
+from trustbed.traffic.synthetic import ClassPlan, HostPlan, build, constant, lognormal, uniform
+from validation.traffic.compare import LEAST, Line, kolmogorov_smirnov
+from validation.traffic.generated import Generated, generated
+
+SECONDS = 120.0
+_QUANTILES = (0.25, 0.5, 0.75)
+
+
+def model() -> Model:
+    """Two classes whose distributions are far from each other, and hosts of all sorts."""
+    return build(
+        "known",
+        [
+            ClassPlan(
+                name="HTTP",
+                port=80,
+                sessions_per_second=3.0,
+                connections=uniform(1, 6),
+                connection_gap=uniform(0.02, 0.4),
+                pairs=uniform(1, 5),
+                request=lognormal(400, 0.5),
+                response=lognormal(8_000, 1.2),
+                user_think=lognormal(0.3, 0.8),
+                server_think=lognormal(0.012, 0.7),
+            ),
+            ClassPlan(
+                name="SSH",
+                port=22,
+                sessions_per_second=0.6,
+                pairs=uniform(3, 10),
+                request=lognormal(60, 0.3),
+                response=lognormal(200, 0.8),
+                user_think=lognormal(0.5, 0.6),
+                server_think=lognormal(0.006, 0.5),
+            ),
+        ],
+        HostPlan(
+            number=500,
+            latency=uniform(0.001, 0.02),
+            toward_rate=uniform(5e6, 50e6),
+            from_rate=uniform(5e6, 50e6),
+        ),
+        # Faster than all clients, or their own links would not be the narrowest.
+        HostPlan(number=40, latency=uniform(0.005, 0.06), toward_rate=constant(90e6)),
+        seconds=SECONDS,
+        seed=11,
+        about="written down",
+    )
+
+
+def run(directory: Path) -> tuple[list[Line], Generated]:
+    """Generates, extracts again, and compares."""
+    offered = model()
+    made = generated(offered, directory, seconds=SECONDS, coupled=False)
+    again = extract(made.capture)
+    return [*distributions(summarise(offered), summarise(again)), *_hosts(offered, again)], made
+
+
+def distributions(offered: Summary, found: Summary) -> list[Line]:
+    """Every distribution of every class: its quartiles, and the distance of the whole."""
+    lines = []
+    classes = {one.name: one for one in found.classes}
+    for one in offered.classes:
+        other = classes.get(one.name)
+        if other is None:
+            continue
+        for expected, got in zip(one.distributions, other.distributions, strict=True):
+            if expected.name == "session gap":
+                # Scaled to what came: a rate, not a shape, for the seeds differ.
+                continue
+            if min(expected.count, got.count) < LEAST:
+                continue
+            # A count of 1 to 6 has quartiles that jump; times below 1 ms are the kernel's.
+            floor = 1.0 if not expected.unit else 1e-3 if expected.unit == "s" else 1.0
+            lines += [
+                Line(
+                    group=one.name,
+                    name=f"{expected.name}, {share:.0%}",
+                    expected=expected.quantile(share),
+                    found=got.quantile(share),
+                    tolerance=0.05,
+                    floor=floor,
+                    count=got.count,
+                )
+                for share in _QUANTILES
+            ]
+            distance = kolmogorov_smirnov(expected.values, got.values)
+            # The two-sample test at 1 % (Smirnov's limit).
+            limit = 1.628 * ((expected.count + got.count) / (expected.count * got.count)) ** 0.5
+            lines.append(
+                Line(
+                    group=one.name,
+                    name=f"{expected.name}, distance (at most {limit:.3f})",
+                    expected=0.0,
+                    found=distance,
+                    tolerance=0.0,
+                    floor=limit,
+                    count=got.count,
+                )
+            )
+    return lines
+
+
+def _hosts(offered: Model, again: Model) -> list[Line]:
+    """Shares of hosts whose latency and capacity came back within a tenth."""
+    lines = []
+    for side, key, scale in (
+        ("client", "latency_ns", 1e6),
+        ("client", "from_bits_per_second", 1.0),
+        ("client", "toward_bits_per_second", 1.0),
+        ("server", "latency_ns", 1e6),
+        ("server", "toward_bits_per_second", 1.0),
+    ):
+        pairs = list(_matched(offered, again, side, key))
+        near = sum(abs(got / wanted - 1) <= 0.1 for wanted, got in pairs)
+        lines.append(
+            Line(
+                group=f"{side}s",
+                name=f"{key.split('_')[0]} within 10 %",
+                expected=1.0 if pairs else None,
+                found=near / len(pairs) if pairs else None,
+                tolerance=0.1,
+                count=len(pairs),
+            )
+        )
+        del scale
+    return lines
+
+
+def _matched(offered: Model, again: Model, side: str, key: str):  # type: ignore[no-untyped-def] # noqa: ANN202 pairs of numbers
+    """Hosts of both, matched by rank: addresses are in neither."""
+    wanted, got = (
+        sorted(
+            row[key]
+            for row in model.hosts.to_pylist()
+            if row["side"] == side and row[key] is not None
+        )
+        for model in (offered, again)
+    )
+    if not wanted or not got:
+        return
+    for number, value in enumerate(got):
+        place = number * (len(wanted) - 1) / max(1, len(got) - 1)
+        low = int(place)
+        high = min(low + 1, len(wanted) - 1)
+        yield wanted[low] + (place - low) * (wanted[high] - wanted[low]), value
