@@ -24,6 +24,7 @@ PARTS = {
     "provenance": "validation.provenance",
     "truth": "validation.truth.command",
     "external": "validation.external.command",
+    "traffic": "validation.traffic.command",
 }
 """Other commands, by the module whose `main` takes the words behind their name."""
 

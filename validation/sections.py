@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-ORDER = ("agreement", "truth", "external")
+ORDER = ("agreement", "truth", "external", "traffic")
 """Sections as they follow each other; others come behind them."""
 
 _SECTION = re.compile(

@@ -105,6 +105,33 @@ def test_the_rate_is_not_exceeded(machine: Machine) -> None:
     assert down["queue_delay"]["max_ns"] > 0
 
 
+def test_users_of_a_model_are_on_the_link_too(either: Machine) -> None:
+    link = ("--rate", "20Mbit/s", "--delay", "2ms", "--background", "web")
+    ended = either.trustbed(
+        "shell", *link, "--background-rate", "3Mbit/s", "--json", "--", "sleep", "3"
+    )
+    report = json.loads(ended.stdout.splitlines()[-1])
+    users = report["background"]
+    assert users["connections"] > 20
+    assert users["failed_connections"] == 0
+    assert sum(users["client_received_bytes_per_second"]) > 10_000
+    pipes = {pipe["name"]: pipe for pipe in report["emulator"]["pipes"]}
+    assert pipes["down"]["packets"] > 50
+    assert "background: " in ended.stderr
+    assert "connections, 0 failed" in ended.stderr
+
+
+def test_users_need_a_model_and_a_network_of_their_own(machine: Machine) -> None:
+    for words, message in (
+        (["--background-rate", "3Mbit/s"], "--background-rate without --background"),
+        (["--background", "absent.model"], "there is no such file"),
+        (["--background", "web", "--outside"], "exclude each other"),
+    ):
+        ended = machine.trustbed("shell", *words, "--", "true", check=False)
+        assert ended.returncode in (2, 125, 1)
+        assert message in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("far", "part"),
     [

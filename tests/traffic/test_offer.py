@@ -33,12 +33,29 @@ def test_what_is_drawn_independently_is_what_was_there(small: Model) -> None:
 
 
 def test_coupled_connections_are_whole(small: Model) -> None:
-    found = only(small, coupled=True)
+    found = only(small, draw="connections")
     assert found["pairs"] == []
     assert len(found["whole"]) == small.connections.num_rows
     first = found["whole"][0]["pairs"]
     assert first[0] == [200, 6000, 0, SECOND // 100]
     assert all(pair == [200, 6000, SECOND // 20, SECOND // 100] for pair in first[1:])
+
+
+def test_whole_sessions_keep_their_order_where_they_are_replayed(small: Model) -> None:
+    found = only(small, draw="replay")
+    assert found["in_order"]
+    assert len(found["sessions"]) == 80
+    assert len(found["session_gap_ns"]) == 81
+    assert sum(found["session_gap_ns"]) == pytest.approx(10 * SECOND, abs=100)
+    starts = sorted(
+        {row["session"]: row["start_ns"] for row in small.connections.to_pylist()}.values()
+    )
+    assert found["session_gap_ns"][:2] == [starts[0], starts[1] - starts[0]]
+    (exchange,) = found["sessions"][0]["exchanges"]
+    assert exchange["connections"][0]["content"]["pairs"][0][:2] == [200, 6000]
+    shuffled = only(small, draw="sessions")
+    assert not shuffled["in_order"]
+    assert sum(shuffled["session_gap_ns"]) == 10 * SECOND
 
 
 def test_hosts_have_their_own_links_and_of_too_many_a_sample_is_taken(small: Model) -> None:

@@ -26,7 +26,7 @@ def generated(
     directory: Path,
     *,
     seconds: float,
-    coupled: bool,
+    draw: str,
     seed: int = 1,
     rate: str = "1Gbit/s",
 ) -> Generated:
@@ -51,7 +51,7 @@ command = "sleep {seconds:g}"
 model = "{path.name}"
 from = "left"
 to = "right"
-coupled = {str(coupled).lower()}
+draw = "{draw}"
 [capture]
 points = ["left-access"]
 snap = 128

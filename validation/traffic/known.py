@@ -60,7 +60,7 @@ def model() -> Model:
 def run(directory: Path) -> tuple[list[Line], Generated]:
     """Generates, extracts again, and compares."""
     offered = model()
-    made = generated(offered, directory, seconds=SECONDS, coupled=False)
+    made = generated(offered, directory, seconds=SECONDS, draw="independent")
     again = extract(made.capture)
     return [*distributions(summarise(offered), summarise(again)), *_hosts(offered, again)], made
 

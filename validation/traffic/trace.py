@@ -33,11 +33,11 @@ class Side:
     seconds: float
 
 
-def run(trace: Path, directory: Path, *, coupled: bool) -> tuple[list[Line], list[Line], Generated]:
+def run(trace: Path, directory: Path, *, draw: str) -> tuple[list[Line], list[Line], Generated]:
     """Learns, generates for as long as the trace, and compares: quantities, and energies."""
     model = extract(trace)
     seconds = model.header.duration_ns / 1e9
-    made = generated(model, directory, seconds=seconds, coupled=coupled)
+    made = generated(model, directory, seconds=seconds, draw=draw)
     left_out = LEFT_OUT_SECONDS if seconds > 2 * LEFT_OUT_SECONDS else 0.0
     before = _cut(trace, directory / "trace.pcapng", left_out, seconds)
     after = _cut(

@@ -38,7 +38,8 @@ def findings(report: Report) -> list[Finding]:
 
 def line(report: Report) -> str:
     """Throughput, queueing and drops of each direction, and the emulator's own departure_error."""
-    parts = [_direction(pipe) for pipe in report["pipes"]]
+    # Access links of users are no part of the link.
+    parts = [_direction(pipe) for pipe in report["pipes"] if pipe["name"] in ("up", "down")]
     return " · ".join(["link: " + parts[0], *parts[1:], _departure_error(report)])
 
 
@@ -90,13 +91,16 @@ def model(report: Report, found: Sequence[Finding]) -> Report:
     """
     from trustbed import __version__
 
-    own = {key: value for key, value in report.items() if key not in ("event", "ready")}
+    own = {
+        key: value for key, value in report.items() if key not in ("event", "ready", "background")
+    }
     ready = {key: value for key, value in (report.get("ready") or {}).items() if key != "event"}
     return {
         "trustbed": {"version": __version__, "schema_version": SCHEMA_VERSION, "command": "shell"},
         "trusted": not any(finding.severity == "error" for finding in found),
         "emulator": {**own, "ready": ready},
         "findings": [asdict(finding) for finding in found],
+        **({"background": report["background"]} if "background" in report else {}),
     }
 
 

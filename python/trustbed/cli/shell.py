@@ -26,7 +26,7 @@ from typing import IO, Any, Self
 
 from trustbed.agent.client import Agent, AgentError
 from trustbed.agent.control import ControlledProcess
-from trustbed.cli import arguments, guest_shell, link_options, link_summary
+from trustbed.cli import arguments, guest_shell, link_options, link_summary, shell_background
 from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.run.execution.demand import Load, is_modest
 from trustbed.scenario.guests import NIC_MODELS, Guest
@@ -62,6 +62,7 @@ def parser() -> arguments.Parser:
         "examples:\n"
         f"  trustbed shell --rate 20Mbit/s --delay 9ms --far 'iperf3 -s' -- iperf3 -c {PEER}\n"
         f"  trustbed shell --delay 25ms --loss 1% -- ping -c3 {PEER}\n"
+        f"  trustbed shell --rate 9Mbit/s --background web -- ping -c3 {PEER}\n"
         "  trustbed shell --rate 5Mbit/s --outside -- curl -O https://example.org/\n\n"
         "exit codes: that of the command (128 and its number if a signal ended it);\n"
         "125 if something else went wrong, 2 wrong usage",
@@ -94,6 +95,7 @@ def parser() -> arguments.Parser:
         metavar="NAME",
         help="TCP congestion control of both ends (default: this host's)",
     )
+    shell_background.add(parser)
     output = parser.add_argument_group("output")
     output.add_argument(
         "--ledger",
@@ -141,7 +143,10 @@ def _run(words: Sequence[str]) -> int:
         check_file(options.ledger)
     if options.outside:
         outside.through_pasta()
-    prepare()
+    prepare()  # possible only as long as there is one thread: reading a model starts some
+    users = shell_background.background(options, tuple(ADDRESSES.values()))
+    if users is not None:
+        topology = users.topology(NEAR, FAR, topology)
     planned = plan(
         [
             Host(
@@ -155,11 +160,12 @@ def _run(words: Sequence[str]) -> int:
             )
             for name, address in ADDRESSES.items()
         ]
+        + ([] if users is None else users.hosts())
     )
     with signals_as_interrupts(), ExitStack() as stack:
         _refuse_what_cannot_be_emulated(topology)
         ledger = stack.enter_context(_raw_ledger(options.ledger))
-        shell = Shell(planned, topology, options, command)
+        shell = Shell(planned, topology, options, command, users)
         code = shell.carry_out(
             None if ledger is None else {"path": str(ledger), "detail": "packets"}
         )
@@ -263,8 +269,10 @@ class Shell:
         topology: Mapping[str, Any],
         options: argparse.Namespace,
         command: Sequence[str],
+        users: shell_background.Background | None = None,
     ) -> None:
         self.report: link_summary.Report = {}
+        self._users = users
         self._plan = planned
         self._topology = topology
         self._options = options
@@ -277,6 +285,10 @@ class Shell:
             config = self._plan.emulator(self._topology, seed=self._options.seed, ledger=ledger)
             emulator = testbed.start_agent("emulate", config, where="net")
             emulator.begin()
+            generator = None
+            if self._users is not None:
+                directory = stack.enter_context(tempfile.TemporaryDirectory())
+                generator = self._users.start(testbed, Path(directory))
             server = None
             if self._options.far is not None:
                 output = stack.enter_context(tempfile.TemporaryFile())
@@ -289,7 +301,8 @@ class Shell:
                 code = _attend(process, emulator)
             if server is not None:
                 server.check()
-            self.report = {**emulator.stop(), "ready": emulator.ready}
+            told = {} if generator is None else {"background": generator.stop()}
+            self.report = {**emulator.stop(), "ready": emulator.ready, **told}
         return code
 
     def _started(
@@ -463,6 +476,8 @@ def _print_report(report: Mapping[str, Any], options: argparse.Namespace) -> Non
             tcp = _congestion_control(options)
             text = link_summary.line(report)
             print(text if tcp is None else f"{text} · TCP {tcp}", file=sys.stderr)
+            if "background" in report:
+                print(shell_background.summary(report["background"]), file=sys.stderr)
         for finding in findings:
             if finding.severity in ("error", "warning"):
                 print(

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import INSIDE, Guest
+from trustbed.traffic.offer import Draw
 
 SECOND = 1_000_000_000
 
@@ -378,8 +379,8 @@ class Background:
     """Of users: the hosts beside which the clients and the servers are."""
     sessions: float = 1.0
     """Of users: how many sessions for each one of the model."""
-    coupled: bool = False
-    """Of users: whether connections are drawn whole."""
+    draw: Draw = "independent"
+    """Of users: what is drawn whole."""
     most_hosts: int = 1000
     """Of users: how many hosts of each side are emulated at most."""
     congestion_control: str | None = None

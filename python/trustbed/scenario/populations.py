@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 import ipaddress
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trustbed.scenario.model import Background, Direction, Host, Loss, Queue
@@ -20,7 +20,7 @@ from trustbed.scenario.table import Table
 from trustbed.scenario.topology import Network
 from trustbed.traffic import suite
 from trustbed.traffic.model import Model, ModelError, load
-from trustbed.traffic.offer import HostPath, Load, Offer, load_of, offer
+from trustbed.traffic.offer import DRAWS, Draw, HostPath, Load, Offer, load_of, offer
 
 NETWORK = ipaddress.ip_network("10.96.0.0/11")
 """Addresses of the users and servers of models: hosts of scenarios rarely have them."""
@@ -53,8 +53,8 @@ def _loaded(path: Path, _modified: int) -> Model:
 
 
 @functools.lru_cache(maxsize=8)
-def _offered(path: Path, modified: int, sessions: float, coupled: bool, hosts: int) -> Offer:
-    return offer(_loaded(path, modified), sessions=sessions, coupled=coupled, most_hosts=hosts)
+def _offered(path: Path, modified: int, sessions: float, draw: Draw, hosts: int) -> Offer:
+    return offer(_loaded(path, modified), sessions=sessions, draw=draw, most_hosts=hosts)
 
 
 def offered(background: Background) -> Offer:
@@ -65,7 +65,7 @@ def offered(background: Background) -> Offer:
         background.file,
         modified,
         background.sessions,
-        background.coupled,
+        background.draw,
         background.most_hosts,
     )
 
@@ -93,12 +93,20 @@ def read_users(name: str, table: Table, beside: tuple[str, str]) -> Background:
         transport="tcp",
         file=path,
         sessions=sessions or 1.0,
-        coupled=table.flag("coupled", False),
+        draw=_draw(table),
         most_hosts=table.whole("hosts", 1000, least=1, most=10_000),
         congestion_control=table.text("congestion_control", None),
         start_ns=table.span("start", None),
         duration_ns=table.span_above_zero("duration", None),
     )
+
+
+def _draw(table: Table) -> Draw:
+    coupled = table.flag("coupled", False)
+    if coupled and "draw" in table:
+        raise table.error("coupled", 'coupled is draw = "connections"', "leave it out")
+    draw: Draw = table.choice("draw", DRAWS, "connections" if coupled else "independent")
+    return draw
 
 
 def _file(table: Table) -> Path:
@@ -117,49 +125,46 @@ def mean_load(background: Background) -> Load:
     return Load(client=one.client * background.sessions, server=one.server * background.sessions)
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """Addresses that are left."""
-
-    free: Iterator[str]
-
-    def take(self, count: int) -> tuple[str, ...]:
-        return tuple(itertools.islice(self.free, count))
-
-
-def with_users(network: Network, backgrounds: Sequence[Background]) -> Network:
-    """The network with the clients and servers of all backgrounds of users."""
-    taken = {address for host in network.hosts for address in host.addresses}
+def numbered(counts: Sequence[int], taken: Collection[str]) -> list[tuple[str, ...]]:
+    """So many addresses each, none of which is taken."""
     free = (
         str(address)
         for address in NETWORK.hosts()
         if address.packed[-1] not in (0, 255) and str(address) not in taken
     )
-    room = _Room(free)
+    return [tuple(itertools.islice(free, count)) for count in counts]
+
+
+def with_users(network: Network, backgrounds: Sequence[Background]) -> Network:
+    """The network with the clients and servers of all backgrounds of users."""
+    taken = {address for host in network.hosts for address in host.addresses}
     routers = {host.name: host.router for host in network.hosts}
     added: list[Host] = []
     for background in backgrounds:
         if background.model != "users" or background.beside is None:
             continue
         found = offered(background)
-        for name, paths, beside in (
-            (background.source, found.clients, background.beside[0]),
-            (background.to, found.servers, background.beside[1]),
+        users, servers = numbered((len(found.clients), len(found.servers)), taken)
+        taken |= {*users, *servers}
+        for name, addresses, paths, beside in (
+            (background.source, users, found.clients, background.beside[0]),
+            (background.to, servers, found.servers, background.beside[1]),
         ):
             added.append(
                 Host(
                     name=name,
-                    addresses=room.take(len(paths)),
+                    addresses=addresses,
                     router=routers[beside],
                     access_up=Direction(),
                     access_down=Direction(),
-                    paths=tuple(_links(path) for path in paths),
+                    paths=tuple(links(path) for path in paths),
                 )
             )
     return replace(network, hosts=(*network.hosts, *added))
 
 
-def _links(path: HostPath) -> tuple[Direction, Direction]:
+def links(path: HostPath) -> tuple[Direction, Direction]:
+    """The access link of a host of a model: toward the target link, and from it."""
     return (
         _direction(path.latency_ns, path.toward_rate, path.toward_loss),
         _direction(path.latency_ns, path.from_rate, path.from_loss),

@@ -205,8 +205,7 @@ def _table(path: Path, header: Header, name: str, part: bytes) -> pa.Table:
             "vary a model with trustbed model edit, or write it anew with Model.save",
         )
     try:
-        table = pq.read_table(io.BytesIO(part))
-        return table.cast(_schemas()[name])
+        return pq.read_table(io.BytesIO(part)).cast(_schemas()[name])
     except (pa.ArrowException, ValueError) as error:
         raise ModelError(f"{path}: the table {name}: {error}", "extract the model again") from None
 

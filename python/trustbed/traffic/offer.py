@@ -11,7 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from trustbed.traffic.extraction import OTHER_PORTS, UDP
 from trustbed.traffic.model import SECOND, ClassRule, Model, ModelError
@@ -22,6 +22,13 @@ MOST_HOSTS = 1000
 FULL, HEADERS = 1500, 52
 """Bytes of a full packet, and of its headers (IPv4, TCP with timestamps)."""
 _PARTS = ("client", "server")
+
+Draw: TypeAlias = Literal["independent", "connections", "sessions", "replay"]
+"""What is drawn as a whole.
+
+``replay``: sessions in the order and at the distances of the capture, once around.
+"""
+DRAWS: tuple[Draw, ...] = ("independent", "connections", "sessions", "replay")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +96,15 @@ def offer(
     model: Model,
     *,
     sessions: float = 1.0,
-    coupled: bool = False,
+    draw: Draw = "independent",
     most_hosts: int = MOST_HOSTS,
     seed: int = 1,
 ) -> Offer:
     """The distributions of a model, varied by its steps; ``sessions`` more sessions still.
 
-    ``coupled`` draws whole connections, so that what belongs together in one stays together;
-    otherwise sizes and times are drawn independently (Swing). Concurrent connections and flows of
-    datagrams are always drawn whole.
+    ``draw``: sizes and times one by one (``independent``, as Swing does), whole ``connections``,
+    so that what belongs together in one stays together, whole ``sessions``, or the sessions as
+    they came (``replay``). Concurrent connections and flows of datagrams are always drawn whole.
 
     Raises:
         ModelError: Nothing is left of it.
@@ -117,7 +124,7 @@ def offer(
         if members:
             scale = change.sessions * sessions
             one = _Class(rule, members, units, change, hosts, model.header.duration_ns)
-            found.append(one.document(scale=scale, coupled=coupled))
+            found.append(one.document(scale=scale, draw=draw))
     if not found:
         raise ModelError(f"{model.name}: no class has a connection", "extract the model again")
     return Offer(classes=found, clients=hosts.clients, servers=hosts.servers)
@@ -193,28 +200,24 @@ class _Class:
         self._hosts = hosts
         self._duration_ns = duration_ns
 
-    def document(self, *, scale: float, coupled: bool) -> dict[str, Any]:
+    def document(self, *, scale: float, draw: Draw) -> dict[str, Any]:
         """The class as the agent takes it."""
+        if draw in ("sessions", "replay"):
+            return self._whole_sessions(scale, in_order=draw == "replay")
         whole, pairs = [], []
         for row in self._members:
             units = self._units.get(row["connection"], ())
-            if row["kind"] == "pairs" and not coupled:
+            if row["kind"] == "pairs" and draw == "independent":
                 pairs.append(units)
             else:
                 whole.append(self._whole(row, units))
         flat = [unit for units in pairs for unit in units]
         think = self._change.think
-        port = self._rule.ports[0] if self._rule.ports else OTHER_PORTS[self._rule.protocol]
         return {
-            "name": self._rule.name,
-            "port": port,
-            "datagrams": self._rule.protocol == UDP,
+            **self._head(),
             **self._sessions(scale),
             "servers": [self._hosts.number(row["server"]) for row in self._members],
-            "packet_bytes": [
-                [row["client_packet_bytes"] or 0, row["server_packet_bytes"] or 0]
-                for row in self._members
-            ],
+            "packet_bytes": [_packets(row) for row in self._members],
             "pairs": [len(units) for units in pairs],
             "request_bytes": [self._request(unit) for unit in flat],
             "response_bytes": [self._response(unit) for unit in flat],
@@ -229,6 +232,61 @@ class _Class:
             "whole": whole,
         }
 
+    def _head(self) -> dict[str, Any]:
+        port = self._rule.ports[0] if self._rule.ports else OTHER_PORTS[self._rule.protocol]
+        return {
+            "name": self._rule.name,
+            "port": port,
+            "datagrams": self._rule.protocol == UDP,
+        }
+
+    def _whole_sessions(self, scale: float, *, in_order: bool) -> dict[str, Any]:
+        """The class as sessions that are drawn whole."""
+        think = self._change.think
+        found: dict[int, dict[str, Any]] = {}
+        starts: dict[int, int] = {}
+        for row in self._members:  # by session, exchange and start
+            session = found.setdefault(
+                row["session"], {"client": self._hosts.number(row["client"]), "exchanges": []}
+            )
+            starts.setdefault(row["session"], row["start_ns"])
+            exchanges = session["exchanges"]
+            if row["start_gap_ns"] is None:
+                gap = round((row["exchange_gap_ns"] or 0) * think)
+                exchanges.append({"gap_ns": gap, "connections": []})
+            exchanges[-1]["connections"].append(
+                {
+                    "gap_ns": row["start_gap_ns"] or 0,
+                    "server": self._hosts.number(row["server"]),
+                    "packet_bytes": _packets(row),
+                    "content": self._whole(row, self._units.get(row["connection"], ())),
+                }
+            )
+        order = sorted(starts, key=lambda session: starts[session])
+        if in_order:
+            moments = [0, *(starts[session] for session in order), self._duration_ns]
+            gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
+        else:
+            gaps = self._gaps(sorted(starts.values()))
+        return {
+            **self._head(),
+            "session_gap_ns": [max(1, round(gap / scale)) for gap in gaps],
+            "exchanges": [],
+            "connections": [],
+            "clients": [],
+            "servers": sorted({self._hosts.number(row["server"]) for row in self._members}),
+            "sessions": [found[session] for session in order],
+            "in_order": in_order,
+        }
+
+    def _gaps(self, order: Sequence[int]) -> list[int]:
+        """Between the starts of sessions.
+
+        Round the end of the capture to its beginning: as many sessions a second as there were.
+        """
+        gaps = [later - earlier for earlier, later in itertools.pairwise(order)]
+        return [*gaps, self._duration_ns - (order[-1] - order[0])]
+
     def _sessions(self, scale: float) -> dict[str, Any]:
         """Sessions, their exchanges, and the connections of these."""
         starts: dict[int, int] = {}
@@ -239,10 +297,7 @@ class _Class:
             starts[session] = min(starts.get(session, row["start_ns"]), row["start_ns"])
             clients[session] = self._hosts.number(row["client"])
             exchanges[session, row["exchange"]] += 1
-        order = sorted(starts.values())
-        gaps = [later - earlier for earlier, later in itertools.pairwise(order)]
-        # Round the end of the capture to its beginning: as many sessions a second as there were.
-        gaps.append(self._duration_ns - (order[-1] - order[0]))
+        gaps = self._gaps(sorted(starts.values()))
         of_session: dict[int, int] = defaultdict(int)
         for session, _ in exchanges:
             of_session[session] += 1
@@ -310,6 +365,11 @@ class _Class:
                 for side in _PARTS
             }
         }
+
+
+def _packets(row: Mapping[str, Any]) -> list[int]:
+    """The largest IP packets of a connection's two sides; 0 where there was none."""
+    return [row["client_packet_bytes"] or 0, row["server_packet_bytes"] or 0]
 
 
 def _scaled(count: int | None, factor: float) -> int:

@@ -15,13 +15,19 @@ use crate::seed::below;
 pub struct Deck<T> {
     values: Vec<T>,
     next: usize,
+    in_order: bool,
 }
 
 impl<T: Clone> Deck<T> {
     /// A deck that is shuffled before the first draw.
     pub const fn new(values: Vec<T>) -> Self {
         let next = values.len();
-        Self { values, next }
+        Self { values, next, in_order: false }
+    }
+
+    /// A deck that is dealt in its own order, again and again.
+    pub fn in_order(values: Vec<T>) -> Self {
+        Self { in_order: true, ..Self::new(values) }
     }
 
     /// Whether there is nothing to draw.
@@ -33,7 +39,9 @@ impl<T: Clone> Deck<T> {
     pub(crate) fn draw(&mut self, random: &mut ChaCha8Rng) -> Option<T> {
         if self.next >= self.values.len() {
             self.next = 0;
-            self.shuffle(random);
+            if !self.in_order {
+                self.shuffle(random);
+            }
         }
         let value = self.values.get(self.next).cloned();
         self.next += 1;
@@ -67,6 +75,9 @@ mod tests {
             round.sort_unstable();
             assert_eq!(round, (0..100).collect::<Vec<_>>());
         }
+        let mut kept = Deck::in_order(vec![3, 1, 2]);
+        let dealt: Vec<_> = (0..5).filter_map(|_| kept.draw(&mut random)).collect();
+        assert_eq!(dealt, [3, 1, 2, 3, 1]);
         assert_eq!(Deck::<i32>::new(Vec::new()).draw(&mut random), None);
     }
 }

@@ -26,6 +26,9 @@ pub use deck::Deck;
 pub use extraction::{Class, Classes, Extracted, ExtractedConnection, Extraction, Thresholds};
 pub use hosts::{HostLink, LEAST_PAIRS, median};
 pub use observed::{Link, Observed};
-pub use offer::{ClassOffer, ConnectionOffer, DatagramsOffer, Offer, StreamsOffer};
+pub use offer::{
+    ClassOffer, ConnectionOffer, DatagramsOffer, ExchangeOffer, Offer, PlacedOffer, SessionOffer,
+    StreamsOffer,
+};
 pub use population::{Opening, Population, Session};
 pub use sessions::{Place, group};

@@ -64,6 +64,48 @@ pub struct ClassOffer {
     /// Connections that are drawn whole.
     #[serde(default)]
     pub whole: Vec<ConnectionOffer>,
+    /// Sessions that are drawn whole: of the lists above only the gaps between sessions count then.
+    #[serde(default)]
+    pub sessions: Vec<SessionOffer>,
+    /// Gaps and sessions come in this order and not at random, the first session after the first
+    /// gap.
+    #[serde(default)]
+    pub in_order: bool,
+}
+
+/// A session that is drawn whole.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionOffer {
+    /// Its client.
+    pub client: u32,
+    /// Its exchanges.
+    pub exchanges: Vec<ExchangeOffer>,
+}
+
+/// An exchange of such a session.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExchangeOffer {
+    /// After the end of the exchange before.
+    pub gap_ns: i64,
+    /// Its connections.
+    pub connections: Vec<PlacedOffer>,
+}
+
+/// A connection of such an exchange.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlacedOffer {
+    /// After the start of the connection before.
+    pub gap_ns: i64,
+    /// Its server.
+    pub server: u32,
+    /// The largest IP packets of client and server.
+    #[serde(default)]
+    pub packet_bytes: [u32; 2],
+    /// What is said.
+    pub content: ConnectionOffer,
 }
 
 /// A connection that is drawn whole: one of the three.

@@ -14,7 +14,10 @@ use rand_chacha::ChaCha8Rng;
 use trustbed_units::Span;
 
 use super::past::rest;
-use super::{ClassOffer, ConnectionOffer, Content, Deck, Offer, Pair};
+use super::{
+    ClassOffer, ConnectionOffer, Content, Deck, ExchangeOffer, Offer, Pair, PlacedOffer,
+    SessionOffer,
+};
 use crate::TrafficError;
 use crate::seed::{below, generator};
 
@@ -77,6 +80,16 @@ struct Going {
     /// Connections of this exchange that are not opened yet, and that are open.
     to_open: u32,
     open: u32,
+    /// Of a session that was drawn whole: which, and how many of its exchanges and of this
+    /// exchange's connections have begun.
+    whole: Option<Whole>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    session: usize,
+    exchanges: usize,
+    connections: usize,
 }
 
 /// What a class draws from.
@@ -97,6 +110,8 @@ struct Decks {
     user_think: Deck<i64>,
     server_think: Deck<i64>,
     whole: Vec<ConnectionOffer>,
+    sessions: Vec<SessionOffer>,
+    which: Deck<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -108,13 +123,19 @@ enum Kind {
 impl Decks {
     fn new(class: &ClassOffer) -> Result<Self, TrafficError> {
         let lacks = |key: &'static str| TrafficError::EmptyClass { class: class.name.clone(), key };
+        let whole = !class.sessions.is_empty();
+        let complete = |one: &SessionOffer| {
+            !one.exchanges.is_empty()
+                && one.exchanges.iter().all(|exchange| !exchange.connections.is_empty())
+        };
         for (empty, key) in [
             (class.session_gap_ns.is_empty(), "session_gap_ns"),
-            (class.exchanges.is_empty(), "exchanges"),
-            (class.connections.is_empty(), "connections"),
-            (class.clients.is_empty(), "clients"),
-            (class.servers.is_empty(), "servers"),
-            (class.pairs.is_empty() && class.whole.is_empty(), "pairs"),
+            (!class.sessions.iter().all(complete), "connection in one of its exchanges"),
+            (!whole && class.exchanges.is_empty(), "exchanges"),
+            (!whole && class.connections.is_empty(), "connections"),
+            (!whole && class.clients.is_empty(), "clients"),
+            (!whole && class.servers.is_empty(), "servers"),
+            (!whole && class.pairs.is_empty() && class.whole.is_empty(), "pairs"),
             (!class.pairs.is_empty() && class.request_bytes.is_empty(), "request_bytes"),
             (!class.pairs.is_empty() && class.response_bytes.is_empty(), "response_bytes"),
         ] {
@@ -132,8 +153,12 @@ impl Decks {
             .map(|pairs| Kind::Pairs(*pairs))
             .chain((0..class.whole.len()).map(Kind::Whole))
             .collect();
+        let which = (0..class.sessions.len()).collect();
+        let gaps = class.session_gap_ns.clone();
         Ok(Self {
-            session_gap: Deck::new(class.session_gap_ns.clone()),
+            session_gap: if class.in_order { Deck::in_order(gaps) } else { Deck::new(gaps) },
+            which: if class.in_order { Deck::in_order(which) } else { Deck::new(which) },
+            sessions: class.sessions.clone(),
             exchanges: Deck::new(class.exchanges.clone()),
             exchange_gap: Deck::new(class.exchange_gap_ns.clone()),
             connections: Deck::new(class.connections.clone()),
@@ -148,6 +173,11 @@ impl Decks {
             server_think: Deck::new(class.server_think_ns.clone()),
             whole: class.whole.clone(),
         })
+    }
+
+    /// The exchange that a whole session comes to next.
+    fn exchange_of(&self, whole: Whole) -> Option<&ExchangeOffer> {
+        self.sessions.get(whole.session)?.exchanges.get(whole.exchanges)
     }
 
     fn content(&mut self, random: &mut ChaCha8Rng) -> Content {
@@ -187,9 +217,11 @@ impl Population {
             offer.classes.iter().map(Decks::new).collect::<Result<Vec<_>, TrafficError>>()?;
         let mut events = BinaryHeap::new();
         for (number, decks) in classes.iter_mut().enumerate() {
-            // The start lies anywhere between two sessions.
             let gap = decks.session_gap.draw(&mut random).unwrap_or(0).max(0);
-            let first = Span(below(&mut random, gap.unsigned_abs()) as i64);
+            // The start lies anywhere between two sessions, unless they have an order.
+            let in_order = offer.classes[number].in_order;
+            let random_start = below(&mut random, gap.unsigned_abs()) as i64;
+            let first = Span(if in_order { gap } else { random_start });
             events.push(Reverse((first, number as u64, Event::Session(number))));
         }
         let number = classes.len() as u64;
@@ -280,9 +312,13 @@ impl Population {
             return;
         }
         going.exchanges -= 1;
-        let class = going.class;
-        let gap = self.classes[class].exchange_gap.draw(&mut self.random).unwrap_or(0).max(0);
-        self.exchange(session.0, now + Span(gap));
+        let (class, whole) = (going.class, going.whole);
+        let decks = &mut self.classes[class];
+        let gap = match whole {
+            Some(whole) => decks.exchange_of(whole).map_or(0, |exchange| exchange.gap_ns),
+            None => decks.exchange_gap.draw(&mut self.random).unwrap_or(0),
+        };
+        self.exchange(session.0, now + Span(gap.max(0)));
     }
 
     /// How many sessions are going on.
@@ -299,10 +335,17 @@ impl Population {
     fn begin(&mut self, class: usize, due: Span) {
         let decks = &mut self.classes[class];
         let gap = decks.session_gap.draw(&mut self.random).unwrap_or(0).max(0);
-        let exchanges = decks.exchanges.draw(&mut self.random).unwrap_or(1).max(1) - 1;
-        let client = decks.clients.draw(&mut self.random).unwrap_or(0);
+        let whole = decks.which.draw(&mut self.random);
+        let (client, exchanges) = match whole.and_then(|which| decks.sessions.get(which)) {
+            Some(one) => (one.client, u32::try_from(one.exchanges.len()).unwrap_or(1).max(1) - 1),
+            None => (
+                decks.clients.draw(&mut self.random).unwrap_or(0),
+                decks.exchanges.draw(&mut self.random).unwrap_or(1).max(1) - 1,
+            ),
+        };
+        let whole = whole.map(|session| Whole { session, exchanges: 0, connections: 0 });
         self.schedule(due + Span(gap), Event::Session(class));
-        let going = Going { class, client, exchanges, ..Going::default() };
+        let going = Going { class, client, exchanges, whole, ..Going::default() };
         let at = self.free.pop().unwrap_or(self.sessions.len());
         if at == self.sessions.len() {
             self.sessions.push(going);
@@ -314,8 +357,16 @@ impl Population {
 
     /// An exchange begins at this moment.
     fn exchange(&mut self, session: usize, due: Span) {
-        let class = self.sessions[session].class;
-        let connections = self.classes[class].connections.draw(&mut self.random).unwrap_or(1);
+        let going = &mut self.sessions[session];
+        let decks = &mut self.classes[going.class];
+        let connections = match &mut going.whole {
+            Some(whole) => {
+                let found = decks.exchange_of(*whole).map_or(1, |one| one.connections.len());
+                (whole.exchanges, whole.connections) = (whole.exchanges + 1, 0);
+                u32::try_from(found).unwrap_or(u32::MAX)
+            }
+            None => decks.connections.draw(&mut self.random).unwrap_or(1),
+        };
         self.sessions[session].to_open = connections.max(1);
         self.schedule(due, Event::Connection(session));
     }
@@ -325,15 +376,30 @@ impl Population {
         going.to_open -= 1;
         going.open += 1;
         let (class, client, more) = (going.class, going.client, going.to_open > 0);
+        let decks = &mut self.classes[class];
+        let mut placed = None;
+        let mut gap = 0;
+        if let Some(whole) = &mut going.whole {
+            let now = Whole { exchanges: whole.exchanges.saturating_sub(1), ..*whole };
+            whole.connections += 1;
+            let all = decks.exchange_of(now).map_or(&[][..], |one| &one.connections);
+            gap = all.get(whole.connections).map_or(0, |next| next.gap_ns);
+            placed = all.get(now.connections).cloned();
+        } else if more {
+            gap = decks.connection_gap.draw(&mut self.random).unwrap_or(0);
+        }
         if more {
-            let decks = &mut self.classes[class];
-            let gap = decks.connection_gap.draw(&mut self.random).unwrap_or(0).max(0);
-            self.schedule(due + Span(gap), Event::Connection(session));
+            self.schedule(due + Span(gap.max(0)), Event::Connection(session));
         }
         let decks = &mut self.classes[class];
-        let server = decks.servers.draw(&mut self.random).unwrap_or(0);
-        let packet_bytes = decks.packet_bytes.draw(&mut self.random).unwrap_or([0; 2]);
-        let content = decks.content(&mut self.random);
+        let (server, packet_bytes, content) = if let Some(placed) = placed {
+            let PlacedOffer { server, packet_bytes, content, .. } = placed;
+            (server, packet_bytes, content.content())
+        } else {
+            let server = decks.servers.draw(&mut self.random).unwrap_or(0);
+            let packet_bytes = decks.packet_bytes.draw(&mut self.random).unwrap_or([0; 2]);
+            (server, packet_bytes, decks.content(&mut self.random))
+        };
         let session = Session(session);
         Some(Opening { due, class, session, client, server, packet_bytes, content })
     }
@@ -422,6 +488,59 @@ mod tests {
         let opened = std::iter::from_fn(|| population.take(Span::from_secs(1))).count();
         // Those that went on, and those of a second.
         assert!(opened < 60, "{opened}");
+    }
+
+    #[test]
+    fn whole_sessions_come_as_they_were() {
+        let placed = |gap: i64, server: u32, bytes: u64| PlacedOffer {
+            gap_ns: gap * MS,
+            server,
+            content: ConnectionOffer {
+                pairs: vec![(bytes, 1, 0, 0)],
+                ..ConnectionOffer::default()
+            },
+            ..PlacedOffer::default()
+        };
+        let exchange = |gap: i64, connections| ExchangeOffer { gap_ns: gap * MS, connections };
+        let sessions = vec![
+            SessionOffer {
+                client: 4,
+                exchanges: vec![
+                    exchange(0, vec![placed(0, 1, 10), placed(30, 2, 20)]),
+                    exchange(500, vec![placed(0, 3, 30)]),
+                ],
+            },
+            SessionOffer { client: 5, exchanges: vec![exchange(0, vec![placed(0, 6, 40)])] },
+        ];
+        let class = ClassOffer {
+            name: "web".to_owned(),
+            port: 80,
+            session_gap_ns: vec![100 * MS, 2000 * MS],
+            sessions,
+            in_order: true,
+            ..ClassOffer::default()
+        };
+        let mut population = Population::new(&Offer { classes: vec![class] }, 9).unwrap();
+        let mut seen = Vec::new();
+        while let Some(due) = population.due().filter(|due| due.0 <= 2500 * MS) {
+            while let Some(opening) = population.take(due) {
+                let bytes = opening.content.bytes()[0];
+                seen.push((opening.due.0 / MS, opening.client, opening.server, bytes));
+                // Every connection takes no time.
+                population.on_over(opening.session, due);
+            }
+        }
+        assert_eq!(
+            seen,
+            [
+                (100, 4, 1, 10),
+                (130, 4, 2, 20),
+                (630, 4, 3, 30),
+                (2100, 5, 6, 40),
+                (2200, 4, 1, 10),
+                (2230, 4, 2, 20)
+            ]
+        );
     }
 
     #[test]

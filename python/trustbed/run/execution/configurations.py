@@ -96,6 +96,7 @@ def generate(
         "server_namespace": str(server_namespace),
         "seed": repetition.seed_of(f"background {background.name}"),
         "rows": str(directory / f"{background.name}.generated.rows"),
+        **({"past_ns": 0} if background.draw == "replay" else {}),
         **_set(
             duration_ns=background.duration_ns,
             tcp=_set(congestion_control=background.congestion_control) or None,
