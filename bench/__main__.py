@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from bench import campaign_load, delay, emulate, estimators, generators, watch
+from bench import campaign_load, delay, emulate, estimators, generators, model_traffic, watch
 from bench.burst import measure_engine, measure_files
 from bench.captures import DIRECTORY, Captures
 from bench.flood import flood
@@ -46,6 +46,7 @@ class Scale:
         half_open: Connections of the flood.
         probes: Test packets whose delays are compared.
         paths: Paths of the estimators, half a minute to some minutes each.
+        users_seconds: How long users of a model are generated.
     """
 
     block: int
@@ -55,6 +56,7 @@ class Scale:
     half_open: int
     probes: int
     paths: int
+    users_seconds: int
 
 
 FULL = Scale(
@@ -65,6 +67,7 @@ FULL = Scale(
     half_open=5 * MILLION,
     probes=8000,
     paths=50,
+    users_seconds=95,
 )
 QUICK = Scale(
     block=250_000,
@@ -74,6 +77,7 @@ QUICK = Scale(
     half_open=MILLION,
     probes=2000,
     paths=5,
+    users_seconds=15,
 )
 
 
@@ -198,6 +202,15 @@ class Bench:
             print(f"  {line}", flush=True)
         self._facts["generators"] = asdict(found)
         self._keep(generators.targets(found))
+
+    def traffic(self) -> None:
+        """Users of a model, and learning one."""
+        heading("traffic: users of a model on 1 Gbit/s, and the model of their capture")
+        found = model_traffic.measure(self._scale.users_seconds, min(3, self._scale.rounds))
+        for line in model_traffic.lines(found):
+            print(f"  {line}", flush=True)
+        self._facts["traffic"] = asdict(found)
+        self._keep(model_traffic.targets(found))
 
     def delay(self) -> None:
         """One-way delays by test packets against the emulator's ledger."""
@@ -340,6 +353,7 @@ def main() -> int:
         "watch": Bench.watch,
         "emulate": Bench.emulate,
         "generators": Bench.generators,
+        "traffic": Bench.traffic,
         "delay": Bench.delay,
         "campaign": Bench.campaign,
         "estimators": Bench.estimators,

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use trustbed_analyze::{ConnectionRow, Ended as Finished, Options, Rows, TransferRow};
 use trustbed_capture::{Input, Reader};
-use trustbed_flow::State;
+use trustbed_flow::{Limits, State};
 use trustbed_record::{
     RecordError, Spool, Table as Columns, model_connections, model_hosts, model_rows, model_units,
 };
@@ -20,6 +20,9 @@ use crate::run::{Takes, pass};
 use crate::tables::{Failure, Table, interruptible, io_error};
 
 const UDP: u8 = 17;
+/// Connections of a shard that are kept after their end, for packets that come late: they say nothing
+/// of the model, and cost memory.
+const LINGERING: usize = 8;
 
 /// Connections, units and hosts of a model, and what was counted on the way.
 #[pyclass(frozen, module = "trustbed._core")]
@@ -57,10 +60,11 @@ pub(crate) fn extract_model(
         counts: Counts::default(),
     };
     let options = Options { packet_pairs: true, ..Options::default() };
+    let limits = Limits { lingering: LINGERING, ..Limits::default() };
     let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
-        pass(&mut reader, options, workers.max(1), &mut learner, &mut report)?;
+        pass(&mut reader, (options, limits), workers.max(1), &mut learner, &mut report)?;
         Ok::<_, Failure>(())
     });
     done.map_err(|failure| failure.into_python(py))?;

@@ -54,25 +54,25 @@ impl<E> From<RecordError> for Ended<E> {
 /// Reads everything.
 pub(crate) fn pass<E>(
     reader: &mut Reader,
-    options: Options,
+    (options, limits): (Options, Limits),
     workers: usize,
     collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
     if workers <= 1 {
-        alone(reader, options, collector, progress)
+        alone(reader, (options, limits), collector, progress)
     } else {
-        shared(reader, options, workers, collector, progress)
+        shared(reader, (options, limits), workers, collector, progress)
     }
 }
 
 fn alone<E>(
     reader: &mut Reader,
-    options: Options,
+    (options, limits): (Options, Limits),
     collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
-    let mut shards = Shards::new(options, Limits::default(), 0, 1);
+    let mut shards = Shards::new(options, limits, 0, 1);
     let mut source = Source::new();
     while let Some(ordered) = source.next(reader, progress).map_err(Ended::Caller)? {
         shards.on_batch(&ordered.batch, ordered.epoch);
@@ -142,7 +142,7 @@ type Numbered = (u64, Rows);
 
 fn shared<E>(
     reader: &mut Reader,
-    options: Options,
+    (options, limits): (Options, Limits),
     workers: usize,
     collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
@@ -156,11 +156,7 @@ fn shared<E>(
             let rows_in = rows_in.clone();
             batches.push(batches_in);
             threads.push(scope.spawn(move || {
-                work(
-                    Shards::new(options, Limits::default(), worker, workers),
-                    &batches_out,
-                    &rows_in,
-                )
+                work(Shards::new(options, limits, worker, workers), &batches_out, &rows_in)
             }));
         }
         drop(rows_in);

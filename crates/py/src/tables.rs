@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyList};
 use pyo3_arrow::PyRecordBatchReader;
 use trustbed_analyze::{At, Charts, Options, TransferRow};
 use trustbed_capture::{Input, OpenError};
+use trustbed_flow::Limits;
 use trustbed_record::{Reader, RecordError};
 use trustbed_units::Rate;
 use trustbed_wire::DecodeOptions;
@@ -136,7 +137,13 @@ pub(crate) fn analyze(
         let mut reader = trustbed_capture::Reader::open(&inputs, DecodeOptions { inner })
             .map_err(Failure::Open)?;
         let mut collector = Collector::new(samples);
-        let passed = pass(&mut reader, options, workers.max(1), &mut collector, &mut report)?;
+        let passed = pass(
+            &mut reader,
+            (options, Limits::default()),
+            workers.max(1),
+            &mut collector,
+            &mut report,
+        )?;
         let collected = collector.finish().map_err(Failure::Rows)?;
         Ok::<_, Failure>((reader.facts(), passed, collected))
     });
