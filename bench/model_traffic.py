@@ -155,9 +155,9 @@ def _figures(record: dict[str, Any], extraction: float, peak_mb: float) -> Figur
 def lines(found: Figures) -> list[str]:
     """The figures for a person."""
     return [
-        f"{found.hosts:,} hosts with links of their own, {found.connections:,} connections at once, "
-        f"{found.new_per_second:,.0f} new ones a second, {found.bits_per_second / 1e6:.0f} Mbit/s of "
-        f"payload, {found.failed} failed",
+        f"{found.hosts:,} hosts with links of their own, {found.connections:,} connections at "
+        f"once, {found.new_per_second:,.0f} new ones a second, "
+        f"{found.bits_per_second / 1e6:.0f} Mbit/s of payload, {found.failed} failed",
         f"began late by {found.late_p50_ms:.3f} ms (p50), {found.late_p99_ms:.3f} ms (p99)",
         f"a model learned from {found.learned:,} connections: {found.extraction:.2f} × the time of "
         f"analyze, {found.peak_mb:.0f} MB",

@@ -54,6 +54,7 @@ LATE_SEND = {
         "max_ns": 5_000_000,
     },
 }
+LATE_USERS = {"classes": [], "start_error": LATE_SEND["departure_error"]}
 
 
 def emulator(**keys: object) -> dict[str, Any]:
@@ -85,6 +86,11 @@ FOUND: list[tuple[str, dict[str, Any]]] = [
     ("run_priority_refused", {"emulator_ready": {"priority_refused": "not permitted"}}),
     ("run_ledger_incomplete", emulator(ledger={"lost": 5, "error": "disk full"})),
     ("run_generator_late", {"backgrounds": [{"name": "noise", "send": LATE_SEND}]}),
+    ("run_generator_late", {"backgrounds": [{"name": "users", "send": LATE_USERS}]}),
+    (
+        "run_generator_short",
+        {"backgrounds": [{"name": "users", "send": {"classes": [{"failed": {"no_port": 3}}]}}]},
+    ),
     (
         "run_agent_failed",
         {"failures": [{"verb": "sink", "where": "server", "message": "it ended"}]},

@@ -57,6 +57,12 @@ def test_a_fast_access_link_in_front_of_a_slow_one_demands_little(tmp_path: Path
     assert bits(read(tmp_path, DUMBBELL)) == 20_000_000
 
 
+def test_users_of_a_model_count_in_both_directions(tmp_path: Path) -> None:
+    users = '[background.u]\nmodel = "web"\nrate = "3Mbit/s"\nfrom = "a"\nto = "c"\n'
+    text = PAIR.replace('rate = "20Mbit/s"', 'rate = "1Gbit/s"')
+    assert 3e6 < bits(read(tmp_path, text + users)) < 4e6
+
+
 def test_every_address_has_an_access_link_of_its_own(tmp_path: Path) -> None:
     many = DUMBBELL.replace(
         'access = { rate = "1Gbit/s" }', 'access = { rate = "1Mbit/s" }\ncount = 15'

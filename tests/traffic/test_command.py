@@ -39,7 +39,7 @@ def test_a_variant_names_its_steps(
     assert main([*words, "--every-rtt", "8ms", "--name", "twice"]) == 0
     found = load(after)
     steps = [(step.change, step.value) for step in found.header.recipe]
-    assert steps == [("rtt_ms", 4.0), ("sessions", 2.0), ("rtt_ms", 8.0)]
+    assert steps == [("sessions", 2.0), ("rtt_ms", 4.0), ("rtt_ms", 8.0)]
     capsys.readouterr()
     assert main(["model", "show", str(after)]) == 0
     assert "number of sessions × value: 2" in capsys.readouterr().out

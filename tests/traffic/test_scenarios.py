@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trustbed.scenario import Scenario, ScenarioError, load
+from trustbed.scenario import Scenario, ScenarioError, baselines, load
 from trustbed.scenario.description import topology
 from trustbed.scenario.owners import owner
 from trustbed.scenario.populations import mean_load
@@ -62,6 +62,16 @@ def test_a_rate_is_a_number_of_sessions(study: Path) -> None:
     assert mean_load(users).larger == pytest.approx(5e6)
     (users,) = read(study, "sessions = 3").backgrounds
     assert users.sessions == 3
+
+
+def test_cells_with_users_are_compared_with_the_one_without(study: Path) -> None:
+    path = study / "study.toml"
+    text = SCENARIO.replace('model = "small.model"\n', 'model = "none"\n')
+    factors = '[factors]\n"background.users.model" = ["none", "small.model"]\n'
+    path.write_text(text + factors)
+    cells = load(path).cells
+    assert len(cells) == 2
+    assert baselines(cells) == {0: 0, 1: 0}
 
 
 def test_models_that_come_along_have_names(study: Path) -> None:

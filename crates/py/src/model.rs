@@ -70,18 +70,21 @@ pub(crate) fn extract_model(
     done.map_err(|failure| failure.into_python(py))?;
     let counts = learner.counts;
     let (unclassed, silent) = (learner.extraction.unclassed, learner.extraction.silent);
+    let left_out = learner.extraction.left_out;
     let Some(extracted) = py.detach(|| learner.extraction.finish()) else { return Ok(None) };
     let duration = extracted.duration;
     let (connections, units, hosts) = py.detach(|| model_rows(extracted));
     let found = PyDict::new(py);
     for (name, number) in [
         ("one_sided", counts.one_sided),
+        ("unanswered", counts.unanswered),
         ("without_handshake", counts.midstream),
         ("concurrent", counts.concurrent),
         ("incomplete", counts.incomplete),
         ("offloaded", counts.offloaded),
         ("unclassed", unclassed),
         ("without_data", silent),
+        ("left_out", left_out),
         ("connections", counts.connections),
     ] {
         found.set_item(name, number)?;
@@ -105,6 +108,7 @@ fn table<R>(py: Python<'_>, columns: Columns<R>, rows: Vec<R>) -> PyResult<Py<Ta
 struct Counts {
     connections: u64,
     one_sided: u64,
+    unanswered: u64,
     midstream: u64,
     concurrent: u64,
     incomplete: u64,
@@ -124,7 +128,12 @@ impl Takes for Learner {
             counts.connections += 1;
             counts.offloaded += u64::from(ended.connection.offloaded);
             if ended.connection.one_sided {
-                counts.one_sided += 1;
+                // A SYN that nobody answered says nothing about the capture.
+                let row = &ended.connection;
+                let heard = row.from_initiator.payload + row.from_responder.payload > 0
+                    || row.from_initiator.pure_acks + row.from_responder.pure_acks > 0;
+                counts.one_sided += u64::from(heard);
+                counts.unanswered += u64::from(!heard);
                 continue;
             }
             counts.midstream += u64::from(ended.connection.midstream);
@@ -154,7 +163,9 @@ fn observed(ended: &Finished) -> Observed {
             || !matches!(row.state, State::Closed | State::Reset | State::Datagrams),
         incomplete: row.acknowledged_unseen > 0
             || sides.into_iter().flatten().any(|t| t.exchanges_more > 0),
-        packet_bytes: sides.map(|side| side.map_or(0, |t| t.packet_bytes)),
+        // Without its handshake a side's usual packet is known, not its largest.
+        packet_bytes: sides
+            .map(|side| side.filter(|_| !row.midstream).map_or(0, |t| t.packet_bytes)),
         content: if row.protocol == UDP { datagrams(row) } else { content(row, sides) },
         links: links(row, sides),
     }

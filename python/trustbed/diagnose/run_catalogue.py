@@ -75,10 +75,20 @@ RUN_ENTRIES = (
         "run",
         "background traffic left late",
         "share",
-        "More than one packet in a hundred left over a millisecond late, so the workload met "
-        "other traffic than the scenario describes.",
+        "More than one packet in a hundred (of users: request, response or connection) left over a "
+        "millisecond late, so the workload met other traffic than the scenario describes.",
         "lower the rate of the background, spread it over several sources, or run on a less busy "
         "machine",
+    ),
+    Entry(
+        "run_generator_short",
+        "error",
+        "run",
+        "connections of background traffic could not be opened here",
+        "connections",
+        "This machine had no room for them: too many at once, or no free port. The workload met "
+        "less traffic than the scenario describes.",
+        "lower the rate of the background, or give it more hosts",
     ),
     Entry(
         "run_agent_failed",

@@ -145,7 +145,11 @@ def _ledger(record: Record) -> Iterator[Finding]:
 
 def _generators(record: Record) -> Iterator[Finding]:
     for background in record.get("backgrounds") or ():
-        departure_error = (background.get("send") or {}).get("departure_error") or {}
+        sent = background.get("send") or {}
+        yield from _short(background["name"], sent)
+        # Of users the starts of requests, responses and connections count.
+        what = "starts" if "start_error" in sent else "packets"
+        departure_error = sent.get("departure_error") or sent.get("start_error") or {}
         if departure_error.get(
             "generator_late"
         ):  # of all sources together: of one with a hundred packets a single one would be enough
@@ -153,13 +157,36 @@ def _generators(record: Record) -> Iterator[Finding]:
             worst = seconds_words((departure_error.get("max_ns") or 0) / 1e9)
             yield finding(
                 "run_generator_late",
-                f"{percent_words(share)} of the packets of {background['name']} left over "
+                f"{percent_words(share)} of the {what} of {background['name']} left over "
                 f"1 ms late, at most {worst}",
                 value=share,
                 threshold=0.01,
                 scope=background["name"],
-                evidence=f"{departure_error.get('packets')} packets",
+                evidence=f"{departure_error.get('packets')} {what}",
             )
+
+
+_NO_ROOM = ("too_many", "no_port", "no_socket", "no_address")
+"""Why a connection of users could not be opened, where the network had no part in it."""
+
+
+def _short(name: str, sent: Record) -> Iterator[Finding]:
+    refused = {
+        reason: sum(one["failed"].get(reason, 0) for one in sent.get("classes") or ())
+        for reason in _NO_ROOM
+    }
+    count = sum(refused.values())
+    if count:
+        yield finding(
+            "run_generator_short",
+            f"{count:,} connections of {name} could not be opened on this machine",
+            value=float(count),
+            threshold=0.0,
+            scope=name,
+            evidence=", ".join(
+                f"{number} {reason}" for reason, number in refused.items() if number
+            ),
+        )
 
 
 def _agents(record: Record) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from trustbed.scenario.error import nearest
 from trustbed.scenario.model import Background, Scenario
+from trustbed.scenario.populations import without_users
 from trustbed.scenario.positions import Keys, Path
 from trustbed.scenario.reading import read
 from trustbed.scenario.table import Source, Table, dotted
@@ -224,4 +225,4 @@ def _is_quiet(scenario: Scenario) -> bool:
 
 
 def _undisturbed(cell: Cell) -> Scenario:
-    return replace(cell.scenario, backgrounds=(), faults=())
+    return replace(without_users(cell.scenario), faults=())

@@ -14,10 +14,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trustbed.scenario.model import Background, Direction, Host, Loss, Queue
+from trustbed.scenario.model import Background, Direction, Host, Loss, Queue, Scenario
 from trustbed.scenario.positions import Keys
 from trustbed.scenario.table import Table
-from trustbed.scenario.topology import Network
+from trustbed.scenario.topology import Network, access_router
 from trustbed.traffic import suite
 from trustbed.traffic.model import Model, ModelError, load
 from trustbed.traffic.offer import DRAWS, Draw, HostPath, Load, Offer, load_of, offer
@@ -161,6 +161,45 @@ def with_users(network: Network, backgrounds: Sequence[Background]) -> Network:
                 )
             )
     return replace(network, hosts=(*network.hosts, *added))
+
+
+def without_users(scenario: Scenario) -> Scenario:
+    """The scenario without background: its network as it is without users.
+
+    A router that only they needed, behind a link that takes no time, is none.
+    """
+    users = {
+        name
+        for one in scenario.backgrounds
+        if one.model == "users"
+        for name in (one.source, one.to)
+    }
+    hosts = [host for host in scenario.hosts if host.name not in users]
+    added = {
+        host.router: host.name
+        for host in hosts
+        if users
+        and host.router == access_router(host.name)
+        and host.access_up == host.access_down == Direction()
+    }
+    return replace(
+        scenario,
+        backgrounds=(),
+        hosts=tuple(
+            replace(host, router=None, access_up=None, access_down=None)
+            if host.router in added
+            else host
+            for host in hosts
+        ),
+        routers=tuple(router for router in scenario.routers if router not in added),
+        links=tuple(
+            replace(
+                link,
+                ends=(added.get(link.ends[0], link.ends[0]), added.get(link.ends[1], link.ends[1])),
+            )
+            for link in scenario.links
+        ),
+    )
 
 
 def links(path: HostPath) -> tuple[Direction, Direction]:

@@ -308,6 +308,11 @@ def _routers(shape: Table | None, hosts: Sequence[Host]) -> list[str]:
     return names
 
 
+def access_router(host: str) -> str:
+    """The name of the router behind a host's access link, where no shape names it."""
+    return f"{host}-access"
+
+
 def _graph(root: Table, shape: Table | None, hosts: Sequence[Host], plans: list[_Plan]) -> Network:
     routers = _routers(shape, hosts)
     behind: dict[str, str] = {}
@@ -316,7 +321,7 @@ def _graph(root: Table, shape: Table | None, hosts: Sequence[Host], plans: list[
         if host.access_up is None:
             ready.append(host)
             continue
-        router = f"{host.name}-access"
+        router = access_router(host.name)
         if router in routers or any(other.name == router for other in hosts):
             raise root.error(
                 "hosts",

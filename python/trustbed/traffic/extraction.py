@@ -90,10 +90,10 @@ def extract(
         )
     counts = dict(found.counts)
     duration = counts.pop("duration_ns")
-    if counts["one_sided"] > counts["connections"] / 2:
+    heard = counts["connections"] - counts["unanswered"]
+    if counts["one_sided"] > heard / 2:
         raise ModelError(
-            f"{shown}: {counts['one_sided']:,} of {counts['connections']:,} connections were seen "
-            "in one direction",
+            f"{shown}: {counts['one_sided']:,} of {heard:,} connections were seen in one direction",
             "requests and responses need both: capture both directions of the link into one file",
         )
     used = {name.as_py() for name in pa.table(found.connections)["class"].unique()}
@@ -110,14 +110,13 @@ def extract(
         counts=counts,
         assumed=_assumed(counts),
     )
-    return checked(
-        Model(
-            header=header,
-            connections=pa.table(found.connections),
-            units=pa.table(found.units),
-            hosts=pa.table(found.hosts),
-        )
+    model = Model(
+        header=header,
+        connections=pa.table(found.connections),
+        units=pa.table(found.units),
+        hosts=pa.table(found.hosts),
     )
+    return checked(model, shown)
 
 
 def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
@@ -132,7 +131,9 @@ def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
             "without_handshake",
             "had begun before the capture; their think times include a round trip",
         ),
+        ("unanswered", "are SYNs that nobody answered, and were left out"),
         ("one_sided", "were seen in one direction only and left out"),
+        ("left_out", "came after the first million and were left out"),
         ("incomplete", "lack part of their data, which counts as not sent"),
         ("offloaded", "have packets larger than the link's: capacities are not taken from those"),
     ):

@@ -210,15 +210,15 @@ def _table(path: Path, header: Header, name: str, part: bytes) -> pa.Table:
         raise ModelError(f"{path}: the table {name}: {error}", "extract the model again") from None
 
 
-def checked(model: Model) -> Model:
-    """The model, if something can be drawn of it.
+def checked(model: Model, where: str = "") -> Model:
+    """The model, if something can be drawn of it; ``where`` it comes from, for the message.
 
     Raises:
         ModelError: No connection, an unknown class or host, numbers that cannot be.
     """
     import pyarrow.compute as pc
 
-    where = str(model.path or model.name)
+    where = where or str(model.path or model.name)
     if model.connections.num_rows == 0:
         raise ModelError(
             f"{where}: a model without connections", "extract it from a capture that holds some"

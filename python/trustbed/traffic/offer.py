@@ -21,6 +21,8 @@ MOST_HOSTS = 1000
 """Hosts of one side that are emulated unless more are asked for; of more, a sample."""
 FULL, HEADERS = 1500, 52
 """Bytes of a full packet, and of its headers (IPv4, TCP with timestamps)."""
+_OPENING = 4 * HEADERS
+"""Bytes of each side's packets without data that open and close a connection."""
 _PARTS = ("client", "server")
 
 Draw: TypeAlias = Literal["independent", "connections", "sessions", "replay"]
@@ -73,23 +75,40 @@ class Load:
 def load_of(model: Model) -> Load:
     """The mean load of a model with its variant.
 
-    Payload, headers of full packets, and an acknowledgement for every two of them.
+    Payload, the headers of its packets, an acknowledgement for every two of them, and what opens
+    and closes connections. What is lost and sent again is not in it.
     """
     import pyarrow.compute as pc
 
     change = variant(model)
-    sums = {name: pc.sum(model.connections[f"{name}_bytes"]).as_py() or 0 for name in _PARTS}
-    sums["client"] *= change.requests
-    sums["server"] *= change.responses
-    payload = FULL - HEADERS
-    packets = {name: count / payload for name, count in sums.items()}
+    factors = {"client": change.requests, "server": change.responses}
+    datagrams = pc.is_valid(model.units["packets"])
+    sums = dict.fromkeys(_PARTS, 0.0)
+    for side, other in (_PARTS, _PARTS[::-1]):
+        sent = pc.fill_null(model.units[f"{side}_bytes"], 0)
+        sent = pc.multiply(pc.cast(sent, "float64"), factors[side])
+        packets = pc.if_else(
+            datagrams,
+            pc.if_else(pc.greater(sent, 0), pc.fill_null(model.units["packets"], 0), 0),
+            pc.ceil(pc.divide(sent, float(FULL - HEADERS))),
+        )
+        headers = pc.multiply(packets, pc.if_else(datagrams, 28.0, float(HEADERS)))
+        sums[side] += _total(sent) + _total(headers)
+        # A unit is answered by an acknowledgement at least, unless what follows carries it.
+        answers = pc.if_else(datagrams, 0.0, pc.floor(pc.divide(packets, 2.0)))
+        sums[other] += HEADERS * _total(answers)
+    streams = pc.sum(pc.not_equal(model.connections["kind"], "datagrams")).as_py() or 0
     seconds = model.header.duration_ns / SECOND
-    # An acknowledgement for every two packets of the other side.
     rates = {
-        name: (sums[name] + HEADERS * (packets[name] + packets[other] / 2)) * 8 / seconds
-        for name, other in (_PARTS, _PARTS[::-1])
+        side: (sums[side] + _OPENING * streams) * 8 / seconds * change.sessions for side in _PARTS
     }
-    return Load(client=rates["client"] * change.sessions, server=rates["server"] * change.sessions)
+    return Load(client=rates["client"], server=rates["server"])
+
+
+def _total(values: Any) -> float:  # noqa: ANN401 a column
+    import pyarrow.compute as pc
+
+    return float(pc.sum(values).as_py() or 0.0)
 
 
 def offer(
@@ -263,11 +282,7 @@ class _Class:
                 }
             )
         order = sorted(starts, key=lambda session: starts[session])
-        if in_order:
-            moments = [0, *(starts[session] for session in order), self._duration_ns]
-            gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
-        else:
-            gaps = self._gaps(sorted(starts.values()))
+        gaps = self._gaps(sorted(starts.values()))
         return {
             **self._head(),
             "session_gap_ns": [max(1, round(gap / scale)) for gap in gaps],
@@ -277,6 +292,7 @@ class _Class:
             "servers": sorted({self._hosts.number(row["server"]) for row in self._members}),
             "sessions": [found[session] for session in order],
             "in_order": in_order,
+            "first_session_ns": round(starts[order[0]] / scale) if in_order else 0,
         }
 
     def _gaps(self, order: Sequence[int]) -> list[int]:

@@ -106,7 +106,6 @@ def variant(model: Model) -> Variant:
         if step.change in ("rtt_ms", "access_rate"):
             found[step.change] = step.value
         else:
-            found[step.change] = (found.get(step.change) or 1.0) * step.value
-            if step.value == 0:
-                found[step.change] = 0.0
+            before = found.get(step.change)
+            found[step.change] = step.value if before is None else before * step.value
     return Variant(**found)  # type: ignore[arg-type] # floats but for the two absolute ones

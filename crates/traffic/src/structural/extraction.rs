@@ -1,7 +1,8 @@
 //! Connections as a capture showed them → sessions, exchanges, connections, pairs and hosts,
 //! without addresses.
 //!
-//! Memory: what a connection said, a few hundred bytes for most; the capture may be of any length.
+//! Memory: what a connection said, a few hundred bytes for most, of a million connections; the
+//! capture may be of any length, and later connections are counted.
 //!
 //! Bias: clients are left of the link and servers right of it. A host that is both is two hosts.
 
@@ -10,6 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use trustbed_units::{Ns, Span};
 
 use super::{Content, HostLink, Observed, group};
+
+/// Connections that are kept.
+const MOST: usize = 1_000_000;
 
 /// Gaps that separate, in traffic of a client and a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +91,8 @@ pub struct Extraction {
     pub unclassed: u64,
     /// Connections without any data.
     pub silent: u64,
+    /// Connections beyond the million that are kept.
+    pub left_out: u64,
 }
 
 /// A connection in its place.
@@ -144,6 +150,7 @@ impl Extraction {
             hosts: HashMap::new(),
             unclassed: 0,
             silent: 0,
+            left_out: 0,
         }
     }
 
@@ -153,13 +160,17 @@ impl Extraction {
             self.unclassed += 1;
             return;
         };
-        let [client, server] = &connection.links;
-        self.hosts.entry((connection.client, false)).or_default().add(client);
-        self.hosts.entry((connection.server, true)).or_default().add(server);
         if connection.content.bytes() == [0, 0] {
             self.silent += 1;
             return;
         }
+        if self.kept.len() >= MOST {
+            self.left_out += 1;
+            return;
+        }
+        let [client, server] = &connection.links;
+        self.hosts.entry((connection.client, false)).or_default().add(client);
+        self.hosts.entry((connection.server, true)).or_default().add(server);
         self.kept.push((class, connection));
     }
 

@@ -67,10 +67,13 @@ pub struct ClassOffer {
     /// Sessions that are drawn whole: of the lists above only the gaps between sessions count then.
     #[serde(default)]
     pub sessions: Vec<SessionOffer>,
-    /// Gaps and sessions come in this order and not at random, the first session after the first
-    /// gap.
+    /// Gaps and sessions come in this order and not at random: the gap behind the first session
+    /// first.
     #[serde(default)]
     pub in_order: bool,
+    /// When the first of them begins.
+    #[serde(default)]
+    pub first_session_ns: i64,
 }
 
 /// A session that is drawn whole.

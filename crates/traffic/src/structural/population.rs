@@ -217,11 +217,13 @@ impl Population {
             offer.classes.iter().map(Decks::new).collect::<Result<Vec<_>, TrafficError>>()?;
         let mut events = BinaryHeap::new();
         for (number, decks) in classes.iter_mut().enumerate() {
-            let gap = decks.session_gap.draw(&mut random).unwrap_or(0).max(0);
-            // The start lies anywhere between two sessions, unless they have an order.
-            let in_order = offer.classes[number].in_order;
-            let random_start = below(&mut random, gap.unsigned_abs()) as i64;
-            let first = Span(if in_order { gap } else { random_start });
+            let first = if offer.classes[number].in_order {
+                Span(offer.classes[number].first_session_ns)
+            } else {
+                // The start lies anywhere between two sessions.
+                let gap = decks.session_gap.draw(&mut random).unwrap_or(0).max(0);
+                Span(below(&mut random, gap.unsigned_abs()) as i64)
+            };
             events.push(Reverse((first, number as u64, Event::Session(number))));
         }
         let number = classes.len() as u64;
@@ -241,7 +243,7 @@ impl Population {
             .map(|Reverse((due, number, event))| Reverse((due - past, number, event)))
             .collect();
         let mut ends: BinaryHeap<Reverse<(Span, Session)>> = BinaryHeap::new();
-        let mut waiting = Vec::new();
+        let mut waiting: Vec<Opening> = Vec::new();
         for _ in 0..FOLLOWED {
             let end = ends.peek().map(|Reverse((end, _))| *end);
             let Some(now) = self.due().into_iter().chain(end).min().filter(|now| *now < Span::ZERO)
@@ -262,6 +264,14 @@ impl Population {
                     waiting.push(opening);
                 }
             }
+        }
+        // So many that not all could be followed: the start is where they were left.
+        let behind = Span::ZERO - self.due().unwrap_or(Span::ZERO).min(Span::ZERO);
+        if behind > Span::ZERO {
+            let events = std::mem::take(&mut self.events).into_iter();
+            self.events = events
+                .map(|Reverse((due, number, event))| Reverse((due + behind, number, event)))
+                .collect();
         }
         for opening in &mut waiting {
             opening.due = Span(below(&mut self.random, OPENED_WITHIN).cast_signed());
@@ -515,9 +525,10 @@ mod tests {
         let class = ClassOffer {
             name: "web".to_owned(),
             port: 80,
-            session_gap_ns: vec![100 * MS, 2000 * MS],
+            session_gap_ns: vec![2000 * MS, 100 * MS],
             sessions,
             in_order: true,
+            first_session_ns: 100 * MS,
             ..ClassOffer::default()
         };
         let mut population = Population::new(&Offer { classes: vec![class] }, 9).unwrap();

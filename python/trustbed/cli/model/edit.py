@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from trustbed.cli import FINE, arguments, terminal
 from trustbed.report import printable
+
+
+class _Change(argparse.Action):
+    """Collects changes in the order of the command line."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.changes = [*(getattr(namespace, "changes", None) or []), (self.dest, values)]
 
 
 def parser() -> arguments.Parser:
@@ -22,6 +36,7 @@ def parser() -> arguments.Parser:
         "exit codes: 0 fine, 1 error, 2 wrong usage",
     )
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a model")
+    parser.set_defaults(changes=None)
     changes = parser.add_argument_group("changes")
     for name, metavar, what in (
         ("sessions", "K", "K times as many sessions"),
@@ -30,15 +45,24 @@ def parser() -> arguments.Parser:
         ("think", "K", "user think times K times as long; 0: none"),
         ("rtt", "K", "round trips K times as long"),
     ):
-        changes.add_argument(f"--{name}", type=float, metavar=metavar, help=what)
+        changes.add_argument(f"--{name}", action=_Change, type=float, metavar=metavar, help=what)
     changes.add_argument(
-        "--every-rtt", type=arguments.span, metavar="TIME", help="every round trip takes this long"
+        "--every-rtt",
+        action=_Change,
+        type=arguments.span,
+        metavar="TIME",
+        help="every round trip takes this long",
     )
     changes.add_argument(
-        "--access-rate", type=arguments.rate, metavar="RATE", help="rate of all access links"
+        "--access-rate",
+        action=_Change,
+        type=arguments.rate,
+        metavar="RATE",
+        help="rate of all access links",
     )
     changes.add_argument(
         "--variant",
+        action=_Change,
         metavar="NAME",
         help="one of Vishwanath and Vahdat (2008): RSP2, RSP4, HB, Traffic1 or Traffic2",
     )
@@ -75,18 +99,18 @@ def run(words: Sequence[str]) -> int:
     check_file(options.out)
     name = options.models[0]
     model = load(suite.path(name) if name in suite.NAMES else name)
-    if options.variant is not None:
-        model = model.with_steps(*named(options.variant))
-    given = {
-        key: getattr(options, key)
-        for key in ("sessions", "responses", "requests", "think", "rtt", "access_rate")
-        if getattr(options, key) is not None
-    }
-    if options.every_rtt is not None:
-        given["rtt_ms"] = options.every_rtt / 1e6
-    if not given and options.variant is None and options.name is None and options.about is None:
+    given: list[tuple[str, object]] = options.changes or []
+    if not given and options.name is None and options.about is None:
         raise arguments.UsageError("nothing to change", "--sessions 2, or --variant HB")
-    model = vary(model, **given)
+    for option, value in given:
+        if option == "variant":
+            model = model.with_steps(*named(str(value)))
+        elif option == "every_rtt":
+            assert isinstance(value, int), "the option's type"
+            model = vary(model, rtt_ms=value / 1e6)
+        else:
+            assert isinstance(value, int | float), "the option's type"
+            model = vary(model, **{option: float(value)})
     says = {key: getattr(options, key) for key in ("name", "about") if getattr(options, key)}
     model = replace(model, header=msgspec.structs.replace(model.header, **says))
     model.save(options.out)

@@ -15,9 +15,10 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trustbed.run.execution.configurations import Flow, flows
+from trustbed.run.execution.configurations import Flow, flows, populations
 from trustbed.scenario import Background, Direction, Scenario
 from trustbed.scenario.model import trace_rate
+from trustbed.scenario.populations import mean_load
 
 FULL_SIZE = 1500
 """Bytes of the largest IP packet that a testbed carries (the MTU)."""
@@ -101,6 +102,13 @@ def emulated(scenario: Scenario, recorded: Recorded) -> tuple[Load, ...]:
         if workload.to is not None and sender is not None:
             receiver = workload.to if sender == workload.host else workload.host
             bottleneck(sender, receiver).saturated = True
+    for one in populations(scenario):
+        mean = mean_load(one)
+        for source, target, bits in (
+            (one.source, one.to, mean.client),
+            (one.to, one.source, mean.server),
+        ):
+            bottleneck(source, target).tcp.append(Load(bits_per_second=bits))
     for flow, load in offered(scenario, recorded):
         found = bottleneck(flow.source, flow.to)
         (found.udp if flow.background.transport == "udp" else found.tcp).append(_fragmented(load))

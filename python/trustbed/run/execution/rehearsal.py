@@ -8,9 +8,10 @@ from msgspec.structs import asdict, replace
 from trustbed.run import manifest
 from trustbed.run.execution.progress import Forecast
 from trustbed.run.matrix import order
-from trustbed.scenario import ScenarioFile
+from trustbed.scenario import Background, ScenarioFile
 from trustbed.scenario.description import Description, topology
 from trustbed.scenario.guests import Guest
+from trustbed.scenario.populations import mean_load
 
 SECOND = 1_000_000_000
 
@@ -53,6 +54,15 @@ class Rehearsal(manifest.Manifest, frozen=True, kw_only=True):
     topologies: tuple[Description, ...]
 
 
+def _model(one: Background) -> str:
+    return f"users of {one.file.stem}" if one.model == "users" and one.file else one.model
+
+
+def _rate(one: Background) -> int | None:
+    """Of users the mean, in the busier direction."""
+    return round(mean_load(one).larger) if one.model == "users" else one.rate
+
+
 def rehearse(study: ScenarioFile, repetitions: int | None) -> Rehearsal:
     """Describes the run that this scenario would be."""
     planned = order(
@@ -74,11 +84,11 @@ def rehearse(study: ScenarioFile, repetitions: int | None) -> Rehearsal:
         backgrounds=tuple(
             PlannedBackground(
                 name=one.name,
-                model=one.model,
+                model=_model(one),
                 transport=one.transport,
                 source=one.source,
                 to=one.to,
-                rate_bits_per_second=one.rate,
+                rate_bits_per_second=_rate(one),
                 packet_bytes=one.packet_bytes,
                 start_ns=one.start_ns,
                 duration_ns=one.duration_ns,

@@ -16,6 +16,8 @@ pub(super) struct Connection {
     pub(super) session: Session,
     /// Number over all connections.
     pub(super) number: u64,
+    /// Number of the client.
+    pub(super) host: u32,
     pub(super) ends: [Option<TcpStream>; 2],
     /// The client's and the server's.
     pub(super) addresses: (SocketAddr, SocketAddr),
@@ -39,7 +41,7 @@ pub(super) struct Served {
 
 impl Connection {
     pub(super) fn new(
-        (class, session, number): (usize, Session, u64),
+        (class, session, number, host): (usize, Session, u64, u32),
         (client, own, to): (TcpStream, SocketAddr, SocketAddr),
         talk: Conversation,
     ) -> Self {
@@ -47,6 +49,7 @@ impl Connection {
             class,
             session,
             number,
+            host,
             ends: [Some(client), None],
             addresses: (own, to),
             talk,

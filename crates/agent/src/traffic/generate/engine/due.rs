@@ -17,7 +17,8 @@ use crate::traffic::generate::report::Kind;
 
 impl Engine {
     pub(super) fn open_due(&mut self) {
-        while let Some(opening) = self.population.take(self.now) {
+        let until = self.now;
+        while let Some(opening) = self.population.take(until) {
             let (class, session) = (opening.class, opening.session);
             if self.slots.len() - self.free.len() >= self.most {
                 self.failed(class, session, "too_many");
@@ -72,7 +73,7 @@ impl Engine {
         let client = TcpStream::from(socket);
         let own = client.local_addr().map_err(|_| "no_socket")?;
         let talk = Conversation::new(opening.content).ok_or("no_content")?;
-        let about = (opening.class, opening.session, self.number - 1);
+        let about = (opening.class, opening.session, self.number - 1, opening.client);
         let connection = Connection::new(about, (client, own, to), talk);
         let slot = self.occupy(|| What::Stream(Box::new(connection)));
         let number = self.descriptor_number(slot, Side::Client);
@@ -94,7 +95,7 @@ impl Engine {
         let server = server.ok_or("no_address")?;
         let client = datagrams_to(to, Some(from), None).map_err(|_| "no_socket")?;
         let own = client.local_addr().map_err(|_| "no_socket")?;
-        let about = (opening.class, opening.session, self.number - 1);
+        let about = (opening.class, opening.session, self.number - 1, opening.client);
         let mut flow = Flow::new(about, client, (server, own), plan);
         flow.begin(Side::Client, self.now);
         let slot = self.occupy(|| What::Datagrams(Box::new(flow)));
@@ -109,8 +110,10 @@ impl Engine {
     }
 
     pub(super) fn serve_due(&mut self) {
+        // What falls due meanwhile waits for its turn, or nothing would ever be read.
+        let until = self.now;
         while let Some(Reverse((due, slot, generation, side))) = self.timers.peek().copied() {
-            if due > self.now {
+            if due > until {
                 return;
             }
             self.timers.pop();
@@ -130,12 +133,16 @@ impl Engine {
     /// Both ends write what is due, timers are set for what is due later; then the end, if it is.
     pub(super) fn advance(&mut self, slot: usize) {
         for side in [Side::Client, Side::Server] {
-            while let Some((due, bytes, number, class)) = self.next_due(slot, side) {
-                self.note(due, (number, class, 0), (Kind::of(side), bytes));
+            while let Some((due, bytes, about)) = self.next_due(slot, side) {
+                let (_, class, _) = about;
+                self.note(due, about, (Kind::of(side), bytes));
                 self.counted(class, side);
                 let now = self.now;
                 let What::Stream(connection) = &mut self.slots[slot].what else { return };
                 connection.begin(side, bytes);
+                if bytes == 0 {
+                    connection.talk.on_sent(side, now);
+                }
                 match connection.write(side, now) {
                     Ok(written) => self.sent(class, side, written),
                     Err(error) => return self.fail(slot, fault(&error)),
@@ -151,7 +158,7 @@ impl Engine {
     }
 
     /// What a side is to write now: when it was due, the bytes, and of which connection and class.
-    fn next_due(&mut self, slot: usize, side: Side) -> Option<(Span, u64, u64, usize)> {
+    fn next_due(&mut self, slot: usize, side: Side) -> Option<(Span, u64, (u64, usize, u32))> {
         let What::Stream(connection) = &mut self.slots[slot].what else { return None };
         let due = connection.talk.due(side).filter(|_| !connection.over)?;
         if due > self.now {
@@ -159,7 +166,7 @@ impl Engine {
             return None;
         }
         let (due, bytes) = connection.talk.take(side, self.now)?;
-        Some((due, bytes, connection.number, connection.class))
+        Some((due, bytes, (connection.number, connection.class, connection.host)))
     }
 
     fn counted(&mut self, class: usize, side: Side) {
@@ -175,6 +182,9 @@ impl Engine {
         let (mut sent, mut next) = ([0_u64; 2], [None; 2]);
         let mut begun = Vec::new();
         let What::Datagrams(flow) = &mut self.slots[slot].what else { return };
+        if flow.over {
+            return self.release(slot);
+        }
         for side in [Side::Client, Side::Server] {
             while let Some(due) = flow.due(side).filter(|due| *due <= now) {
                 let length = flow.take(side);
@@ -189,19 +199,21 @@ impl Engine {
             }
             next[side.index()] = flow.due(side);
         }
-        let (class, number, session) = (flow.class, flow.number, flow.session);
+        let (class, number, session, host) = (flow.class, flow.number, flow.session, flow.host);
         let (over, unheard) = (flow.is_over(), flow.is_unheard());
+        flow.over = over;
         for (due, side, bytes) in begun {
-            self.note(due, (number, class, 0), (Kind::of(side), bytes));
+            self.note(due, (number, class, host), (Kind::of(side), bytes));
             self.counted(class, side);
         }
         for side in [Side::Client, Side::Server] {
             self.sent(class, side, sent[side.index()]);
         }
         if over {
+            // What is under way is received before the sockets close.
             self.counts.classes[class].completed += 1;
             self.population.on_over(session, now);
-            self.release(slot);
+            self.set_timer(slot, Side::Client, now + UNHEARD);
         } else if unheard {
             // The first datagrams may be lost: nobody waits for ever.
             let What::Datagrams(flow) = &mut self.slots[slot].what else { return };

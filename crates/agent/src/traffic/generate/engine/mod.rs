@@ -32,6 +32,8 @@ use crate::sys::socket::TcpOptions;
 
 /// What is read at once.
 const BUFFER: usize = 256 << 10;
+/// Descriptors that are not those of connections.
+const RESERVED_FILES: usize = 512;
 /// Numbers of descriptors: those of listeners and of servers of datagrams have one of these bits.
 const LISTENER: u64 = 1 << 63;
 const DATAGRAMS: u64 = 1 << 62;
@@ -150,7 +152,10 @@ impl Engine {
 
     /// The same with at most so many connections at once, writing down what begins.
     pub(super) fn limited(mut self, most: usize, rows: Option<&Path>) -> Result<Self, Failure> {
-        self.most = most;
+        // Two descriptors each, and some for everything else.
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let room = files.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
+        self.most = most.min(room.saturating_sub(RESERVED_FILES) / 2);
         self.rows = rows.map(report::create).transpose()?;
         Ok(self)
     }
@@ -317,7 +322,8 @@ impl Engine {
     }
 }
 
-/// A server that hears nothing begins all the same after this time.
+/// A server that hears nothing begins all the same after this time; and as long is received what was
+/// sent last.
 const UNHEARD: Span = Span::from_secs(1);
 
 /// What an error is called in reports.

@@ -57,10 +57,12 @@ impl Engine {
             let Some(&slot) = self.flows.get(&(index, peer)) else { continue };
             let now = self.now;
             let What::Datagrams(flow) = &mut self.slots[slot].what else { continue };
-            let class = flow.class;
+            let (class, over) = (flow.class, flow.over);
             flow.begin(Side::Server, now);
             self.received(class, Side::Server, count as u64);
-            self.serve_flow(slot);
+            if !over {
+                self.serve_flow(slot);
+            }
         }
     }
 
