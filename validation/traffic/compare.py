@@ -34,7 +34,7 @@ class Line:
     found: float | None
     tolerance: float
     floor: float = 0.0
-    """A difference below this is none."""
+    """A difference below this is none; without a tolerance it is the limit."""
     count: int | None = None
 
     @property
@@ -60,14 +60,26 @@ def table(lines: Sequence[Line]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for line in lines:
-        error = line.error
+        error, limit = _error(line), _limit(line)
         said = {True: "passes", False: "**misses**", None: "–"}[line.passes]
         rows.append(
             f"| {line.group} | {line.name} | {'' if line.count is None else f'{line.count:,}'} "
             f"| {_number(line.expected)} | {_number(line.found)} "
-            f"| {'–' if error is None else f'{error:+.1%}'} | {line.tolerance:.0%} | {said} |"
+            f"| {error} | {limit} | {said} |"
         )
     return "\n".join(rows)
+
+
+def _error(line: Line) -> str:
+    if line.expected is None or line.found is None:
+        return "–"
+    if not line.tolerance:
+        return f"{line.found - line.expected:+.2g}"
+    return f"{line.error:+.1%}"
+
+
+def _limit(line: Line) -> str:
+    return f"{line.tolerance:.0%}" if line.tolerance else f"{line.floor:.2g}"
 
 
 def _number(value: float | None) -> str:
