@@ -113,12 +113,12 @@ def distributions(offered: Summary, found: Summary) -> list[Line]:
 def _hosts(offered: Model, again: Model) -> list[Line]:
     """Shares of hosts whose latency and capacity came back within a tenth."""
     lines = []
-    for side, key, scale in (
-        ("client", "latency_ns", 1e6),
-        ("client", "from_bits_per_second", 1.0),
-        ("client", "toward_bits_per_second", 1.0),
-        ("server", "latency_ns", 1e6),
-        ("server", "toward_bits_per_second", 1.0),
+    for side, key in (
+        ("client", "latency_ns"),
+        ("client", "from_bits_per_second"),
+        ("client", "toward_bits_per_second"),
+        ("server", "latency_ns"),
+        ("server", "toward_bits_per_second"),
     ):
         pairs = list(_matched(offered, again, side, key))
         near = sum(abs(got / wanted - 1) <= 0.1 for wanted, got in pairs)
@@ -132,7 +132,6 @@ def _hosts(offered: Model, again: Model) -> list[Line]:
                 count=len(pairs),
             )
         )
-        del scale
     return lines
 
 

@@ -136,12 +136,7 @@ impl Exchanges {
         }
     }
 
-    /// Units in order.
-    pub fn all(&self) -> &[Exchange] {
-        &self.kept
-    }
-
-    /// The same, and the silences.
+    /// Units in order, and silences.
     pub fn into_parts(self) -> (Vec<Exchange>, Vec<Quiet>) {
         (self.kept, self.quiet)
     }

@@ -30,11 +30,6 @@ impl<T: Clone> Deck<T> {
         Self { in_order: true, ..Self::new(values) }
     }
 
-    /// Whether there is nothing to draw.
-    pub const fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
     /// The next value; none from an empty deck.
     pub(crate) fn draw(&mut self, random: &mut ChaCha8Rng) -> Option<T> {
         if self.next >= self.values.len() {
