@@ -120,7 +120,7 @@ def background(options: argparse.Namespace, taken: Sequence[str]) -> Background 
             "--background and --outside exclude each other", "leave one of the two out"
         )
     name = options.background
-    model = load(suite.path(name) if name in suite.NAMES else name)
+    model = load(suite.located(name))
     wanted = options.background_rate
     sessions = 1.0 if wanted is None else wanted / load_of(model).larger
     found = offer(model, sessions=sessions)

@@ -51,3 +51,8 @@ NAMES = frozenset(member.name for member in SUITE if member.is_model)
 def path(name: str) -> Path:
     """The file of a model of the suite."""
     return DIRECTORY / f"{name}.model"
+
+
+def located(model: str) -> str | Path:
+    """The file of a model that a user named: by its name in the suite, or as a file."""
+    return path(model) if model in NAMES else model

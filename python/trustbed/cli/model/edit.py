@@ -98,7 +98,7 @@ def run(words: Sequence[str]) -> int:
 
     check_file(options.out)
     name = options.models[0]
-    model = load(suite.path(name) if name in suite.NAMES else name)
+    model = load(suite.located(name))
     given: list[tuple[str, object]] = options.changes or []
     if not given and options.name is None and options.about is None:
         raise arguments.UsageError("nothing to change", "--sessions 2, or --variant HB")

@@ -46,7 +46,7 @@ def run(words: Sequence[str]) -> int:
     from trustbed.traffic.model import load
 
     name = options.models[0]
-    model = load(suite.path(name) if name in suite.NAMES else name)
+    model = load(suite.located(name))
     if options.out is not None:
         from trustbed.report.model import page
         from trustbed.report.placing import check_file
