@@ -1,10 +1,10 @@
 //! Packets of the receiver that came together although it had sent them apart, by its own clock
 //! (timestamp option, RFC 7323), and data that passed the capture later than their stamp says.
 //!
-//! Beside the sender, acknowledgements that were held come from a path that delivers in bursts (link
-//! layers that repeat, jitter that keeps order) or wait in the capturing machine until it runs.
-//! Nothing before the capture delays the sender's own data but its machine and its queue. Where both
-//! happen, the machine that the capture was taken in stalled.
+//! Beside the sender, acknowledgements that were held come from a path that delivers in bursts
+//! (link layers that repeat, jitter that keeps order) or wait in the capturing machine until it
+//! runs. Nothing before the capture delays the sender's own data but its machine and its queue.
+//! Where both happen, the machine that the capture was taken in stalled.
 //!
 //! Bias: acknowledgements that were sent within a few ticks of each other show nothing, however
 //! long they waited; so does a receiver without timestamps or with a tick above 4 ms.

@@ -1,10 +1,10 @@
 //! A host's clock as the timestamp option shows it (RFC 7323), against the capture's.
 //!
-//! How late a packet came to the capture follows from its stamp, once the length of a tick is known:
-//! it is estimated from the first and the last stamp, and taken for the nearest one in use.
+//! How late a packet came to the capture follows from its stamp, once the length of a tick is
+//! known: it is estimated from the first and the last stamp, and taken for the nearest one in use.
 //!
-//! Bias: a queue that grows stretches the estimate, so that a tick of 1 ms looks like one of 2 ms in
-//! the first second; the smallest delay is forgotten when the tick turns out to be another.
+//! Bias: a queue that grows stretches the estimate, so that a tick of 1 ms looks like one of 2 ms
+//! in the first second; the smallest delay is forgotten when the tick turns out to be another.
 
 use trustbed_units::{Ns, Span};
 

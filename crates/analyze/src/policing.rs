@@ -214,8 +214,8 @@ impl Policing {
         }
     }
 
-    /// Away from the sender: data that came `since` the first data passed over `passed_over`. Called
-    /// before [`Policing::on_data`].
+    /// Away from the sender: data that came `since` the first data passed over `passed_over`.
+    /// Called before [`Policing::on_data`].
     ///
     /// They are dated by the data before them, since what is lost at the end of a burst shows by
     /// the next one only; but no more than `within`, a round trip, before.

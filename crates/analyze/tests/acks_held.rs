@@ -5,7 +5,8 @@ use trustbed_units::Ns;
 
 const MILLI: i64 = 1_000_000;
 
-/// Acknowledgements at (arrival, stamp), both in milliseconds, 10 µs apart where arrivals are equal.
+/// Acknowledgements at (arrival, stamp), both in milliseconds, 10 µs apart where arrivals are
+/// equal.
 fn held(arrivals: impl IntoIterator<Item = (i64, u32)>) -> AcksHeld {
     let mut acks = AcksHeld::default();
     let mut last = (i64::MIN, 0);

@@ -189,7 +189,8 @@ pub enum EmulateError {
     },
     /// Access links of single addresses, but not one for each.
     #[error(
-        "host {host:?}: access.each has {links} links; give one for each of the {addresses} addresses"
+        "host {host:?}: access.each has {links} links; give one for each of the {addresses} \
+         addresses"
     )]
     AccessNumber {
         /// The host.

@@ -20,8 +20,8 @@ use crate::run::{Takes, pass};
 use crate::tables::{Failure, Table, interruptible, io_error};
 
 const UDP: u8 = 17;
-/// Connections of a shard that are kept after their end, for packets that come late: they say nothing
-/// of the model, and cost memory.
+/// Connections of a shard that are kept after their end, for packets that come late: they say
+/// nothing of the model, and cost memory.
 const LINGERING: usize = 8;
 
 /// Connections, units and hosts of a model, and what was counted on the way.
@@ -39,7 +39,9 @@ pub(crate) struct ModelTables {
 
 /// Learns a model from captures in one pass; None without a connection that carried data.
 #[pyfunction]
-#[pyo3(signature = (paths, *, classes, session_gap_ns, exchange_gap_ns, workers=1, inner=false, progress=None))]
+#[pyo3(signature = (
+    paths, *, classes, session_gap_ns, exchange_gap_ns, workers=1, inner=false, progress=None
+))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(crate) fn extract_model(
     py: Python<'_>,

@@ -10,8 +10,8 @@
 //!
 //! [`structural`] is traffic that reacts: users whose next request waits for the response before.
 //!
-//! The traffic of the others does not: a packet is due whether or not the network could carry the one
-//! before. Only [`Backlog`] knows that a connection resists, and then it drops and counts.
+//! The traffic of the others does not: a packet is due whether or not the network could carry the
+//! one before. Only [`Backlog`] knows that a connection resists, and then it drops and counts.
 
 mod backlog;
 mod cbr;

@@ -4,8 +4,8 @@
 //! A [`Decoder`] takes [`Record`]s in the order of the capture and appends one [`Packet`] each to a
 //! [`Batch`], or returns why not ([`Skip`]). It reads Ethernet (VLAN tags, MPLS, `PPPoE`,
 //! LLC/SNAP), PPP, Linux cooked, BSD loopback and raw IP frames; IPv4 and IPv6 with options,
-//! extension headers, jumbograms and fragments; TCP and UDP; and on request what is inside VXLAN, GRE,
-//! ERSPAN, Geneve and IP-in-IP tunnels, and inside the IEEE 802.11 frames of Aruba's GRE.
+//! extension headers, jumbograms and fragments; TCP and UDP; and on request what is inside VXLAN,
+//! GRE, ERSPAN, Geneve and IP-in-IP tunnels, and inside the IEEE 802.11 frames of Aruba's GRE.
 //!
 //! It does not verify checksums (captures of offloading hosts hold wrong ones), does not put
 //! fragments or segments together, and looks at no payload.

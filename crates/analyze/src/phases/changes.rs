@@ -9,7 +9,8 @@ const SIDE: usize = 5;
 const LEVELS: usize = 4;
 /// One level more is taken as long as it leaves at most this share of the variance.
 const BETTER: f64 = 0.4;
-/// What leaves no more than this share needs no further level: of equal rates only rounding is left.
+/// What leaves no more than this share needs no further level: of equal rates only rounding is
+/// left.
 const ENOUGH: f64 = 0.02;
 
 /// Rates over time.

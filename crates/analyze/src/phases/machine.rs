@@ -270,8 +270,8 @@ impl Budget {
         }
     }
 
-    /// Whether an acknowledgement released data: they left as it came, and several segments had been
-    /// outstanding. A full send buffer ends in a short segment, too.
+    /// Whether an acknowledgement released data: they left as it came, and several segments had
+    /// been outstanding. A full send buffer ends in a short segment, too.
     fn was_released(&self, at: i64, mss: u32) -> bool {
         self.last_receive.is_some_and(|receive| at - receive <= PROMPT)
             && self.high - self.una >= RELEASED * i64::from(mss)

@@ -1,8 +1,8 @@
 //! The two ends of one generated connection: when each of them is to send, and how much.
 //!
 //! Call [`Conversation::on_open`] for each side when its end of the connection stands,
-//! [`Conversation::on_received`] for what arrives there, [`Conversation::due`] for the next moment at
-//! which it sends, [`Conversation::take`] at that moment, and [`Conversation::on_sent`] once its
+//! [`Conversation::on_received`] for what arrives there, [`Conversation::due`] for the next moment
+//! at which it sends, [`Conversation::take`] at that moment, and [`Conversation::on_sent`] once its
 //! socket has taken all of it.
 
 use trustbed_units::Span;

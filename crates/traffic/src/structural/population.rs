@@ -4,8 +4,8 @@
 //! session the loop is closed: the next exchange waits for the end of all connections of the one
 //! before, and then its gap.
 //!
-//! Call [`Population::due`] for the next moment, [`Population::take`] at it until nothing comes, and
-//! [`Population::on_over`] when a connection has ended, in whatever way.
+//! Call [`Population::due`] for the next moment, [`Population::take`] at it until nothing comes,
+//! and [`Population::on_over`] when a connection has ended, in whatever way.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -322,8 +322,8 @@ impl Engine {
     }
 }
 
-/// A server that hears nothing begins all the same after this time; and as long is received what was
-/// sent last.
+/// A server that hears nothing begins all the same after this time; and as long is received what
+/// was sent last.
 const UNHEARD: Span = Span::from_secs(1);
 
 /// What an error is called in reports.
