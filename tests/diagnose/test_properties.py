@@ -174,6 +174,7 @@ SILENT = SENSIBLE.map(
         stall_gaps_seconds=(),
         queued_before_loss=None,
         path=0.1,
+        pipe_full=None,
         recovery=0.0,
         timeout=0.0,
         below_path=0.0,
@@ -232,7 +233,8 @@ def test_longer_silences_never_turn_a_host_cause_into_another(
 ) -> None:
     fewer, more = (diagnose(replace(evidence, idle_sender=share)) for share in sorted((one, other)))
     assert fewer.cause == more.cause == "host_scheduling"
-    assert fewer.confidence <= more.confidence
+    # A processor that was missing for as long explains a smaller part of longer silences.
+    assert fewer.rule != more.rule or fewer.confidence <= more.confidence
 
 
 @given(SENSIBLE, st.sampled_from(sorted(BEFORE_SILENCES)), SHARE, SHARE, SHARE)

@@ -592,6 +592,26 @@ def test_a_clear_change_of_rate_shows_beside_losses(healthy: Evidence) -> None:
     assert rule_of(replace(changed, path=0.4, path_rate_change_residual=0.25)) == "rate_fell_once"
 
 
+def test_a_start_that_takes_more_of_a_queue_is_no_change_of_rate(healthy: Evidence) -> None:
+    levels = {"path_rate_change_residual": 0.051, "path_rate_change_seconds": 1.49}
+    early = replace(healthy, **RATE_FELL | levels | {"duration_seconds": 10.0})
+    assert rule_of(early) == "path_was_full_of_it"
+    assert rule_of(replace(early, path_rate_change_residual=0.05)) == "rate_fell_once"
+    assert rule_of(replace(early, path_rate_change_seconds=1.5)) == "rate_fell_once"
+
+
+def test_a_free_bulk_sender_that_kept_the_path_full_was_late_for_nothing(
+    healthy: Evidence,
+) -> None:
+    late = {"idle_sender": 0.5, "path": 0.4, "workload": "bulk", "processor_missed": 0.01}
+    full = replace(healthy, **TIME | late, pipe_full=0.9)
+    assert rule_of(full) == "path_was_full_of_it"
+    changed: dict[str, Any]
+    for changed in ({"pipe_full": 0.89}, {"processor_missed": 0.06}, {"processor_missed": None}):
+        assert diagnose(replace(full, **changed)).cause == "host_scheduling", changed
+    assert diagnose(replace(full, workload=None)).cause == "sender_application_limited"
+
+
 def test_where_the_path_s_whole_rate_passed_losses_cost_nothing(healthy: Evidence) -> None:
     paid = replace(
         healthy,

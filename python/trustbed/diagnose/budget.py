@@ -6,6 +6,7 @@ have none, and every number here is then ``None`` or 0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
@@ -114,12 +115,16 @@ def utilisation(evidence: Evidence) -> float | None:
 
 
 def rate_ratio(evidence: Evidence) -> float | None:
-    """The path's rate before its change over the one after it; below 1 where it rose."""
+    """The path's rate before its change over the one after it; below 1 where it rose.
+
+    ``None`` as well where one of them is too small for a quotient.
+    """
     before, after = (
         evidence.path_rate_before_bytes_per_second,
         evidence.path_rate_after_bytes_per_second,
     )
-    return before / after if before and after else None
+    ratio = before / after if before and after else 0.0
+    return ratio if 0 < ratio < math.inf else None
 
 
 def bytes_above_later_rate(evidence: Evidence) -> float | None:

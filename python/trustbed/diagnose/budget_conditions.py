@@ -52,15 +52,19 @@ def _is_at_home(case: Case) -> bool:
 def _is_saturated(case: Case) -> bool:
     """Whether the path was never empty, so that silences of the sender cost nothing.
 
-    Where the capturing machine held packets, the rate seen is the machine's.
+    Where the capturing machine held packets, the rate seen is the machine's. A sender that had its
+    processor, is known to have had data, and kept the path full of them was late for nothing.
     """
-    shares = _of(case)
-    return (
-        not case.evidence.pauses_estimated
-        and not _is_held_both_ways(case)
-        and shares.path >= shares.sender
-        and at_least(budget.use_of_path(case.evidence), case.thresholds.path_saturated)
-    )
+    shares, least = _of(case), case.thresholds.path_saturated
+    if case.evidence.pauses_estimated or _is_held_both_ways(case):
+        return False
+    if (
+        case.evidence.workload == "bulk"
+        and _is_machine_cleared(case)
+        and at_least(case.evidence.pipe_full, least)
+    ):
+        return True
+    return shares.path >= shares.sender and at_least(budget.use_of_path(case.evidence), least)
 
 
 def _is_sender_waited_for(case: Case) -> bool:
@@ -138,6 +142,10 @@ def _has_rate_changed(case: Case) -> bool:
         return False
     if not at_least(evidence.path_rate_samples, thresholds.rate_change_samples):
         return False
+    changed_at = evidence.path_rate_change_seconds
+    brief = None if changed_at is None else changed_at / (evidence.duration_seconds or math.inf)
+    if below(brief, thresholds.wait_cost) and residual > thresholds.rate_change_clear:
+        return False  # a start that takes more of a shared queue than its later share
     changed = max(ratio, 1 / ratio) >= thresholds.rate_change
     apart = abs(math.log(ratio))
     return (
@@ -310,7 +318,8 @@ PEER_WAITED_FOR = Condition(
 SENDER_WAITED_FOR = Condition(
     "silences of the sending host, which could have sent, cost most, and {wait_cost:.0%} or more, "
     "and beside it the path was not full for longer while {path_saturated:.0%} of its rate passed, "
-    "or packets were held in both directions; not on that host itself (no reaction within "
+    "or packets were held in both directions; not where a bulk sender that had its processor kept "
+    "the path full for {path_saturated:.0%} of the time; not on that host itself (no reaction within "
     "{at_home_seconds:g} s), those with data outstanding cost {wait_over_path:.0%} or more of "
     "what the path and its losses cost",
     _is_sender_waited_for,
@@ -428,7 +437,8 @@ RATE_CHANGED = Condition(
     "with the path full for {path_seen:.0%} or more ({path_felt:.0%} where at most "
     "{rate_change_clear:.0%} of the variance are left), its rate changed by a factor of "
     "{rate_change:g} or more, up to four levels leave at most {rate_change_left:.0%} of its "
-    "variance, and lie {rate_change_apart:g} standard deviations apart; "
+    "variance, and lie {rate_change_apart:g} standard deviations apart; the first of them lasted "
+    "for {wait_cost:.0%} of the transfer, or at most {rate_change_clear:.0%} are left; "
     "{rate_change_samples:g} rates at least",
     _has_rate_changed,
     _rates,
