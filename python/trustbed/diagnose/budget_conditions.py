@@ -319,9 +319,9 @@ SENDER_WAITED_FOR = Condition(
     "silences of the sending host, which could have sent, cost most, and {wait_cost:.0%} or more, "
     "and beside it the path was not full for longer while {path_saturated:.0%} of its rate passed, "
     "or packets were held in both directions; not where a bulk sender that had its processor kept "
-    "the path full for {path_saturated:.0%} of the time; not on that host itself (no reaction within "
-    "{at_home_seconds:g} s), those with data outstanding cost {wait_over_path:.0%} or more of "
-    "what the path and its losses cost",
+    "the path full for {path_saturated:.0%} of the time; not on that host itself (no reaction "
+    "within {at_home_seconds:g} s), those with data outstanding cost {wait_over_path:.0%} or more "
+    "of what the path and its losses cost",
     _is_sender_waited_for,
     _waits,
 )
