@@ -14,7 +14,16 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from bench import campaign_load, delay, emulate, estimators, generators, model_traffic, watch
+from bench import (
+    campaign_load,
+    delay,
+    emulate,
+    estimators,
+    generators,
+    model_traffic,
+    sensitivity,
+    watch,
+)
 from bench.burst import measure_engine, measure_files
 from bench.captures import DIRECTORY, Captures
 from bench.flood import flood
@@ -211,6 +220,9 @@ class Bench:
             print(f"  {line}", flush=True)
         self._facts["traffic"] = asdict(found)
         self._keep(model_traffic.targets(found))
+        told, tried = sensitivity.told()
+        print(f"  {told} of {tried} token buckets were told the time scale of their depth")
+        self._keep([Target(what="sensitivity: buckets told their band", value=told, lower=11)])
 
     def delay(self) -> None:
         """One-way delays by test packets against the emulator's ledger."""

@@ -7,11 +7,9 @@ SIGHUP end the run in order: complete repetitions stay, and the same command con
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -19,14 +17,12 @@ from trustbed.cli import FINE, arguments, progress
 from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.cli.report import show
+from trustbed.cli.run_progress import Lines, Shown
 from trustbed.report import printable, words
 from trustbed.report.run import link_words
 from trustbed.run.directory import REPORT, RunDirectory, open_directory
-from trustbed.run.execution.listener import Listener
-from trustbed.run.execution.progress import Forecast
 from trustbed.run.execution.rehearsal import Rehearsal, rehearse
-from trustbed.run.matrix import Repetition
-from trustbed.scenario import Cell, Direction, ScenarioFile, load
+from trustbed.scenario import Direction, ScenarioFile, load
 
 _MOST_REPETITIONS = 100_000
 _WIDEST = 100
@@ -141,75 +137,10 @@ def _repetitions(text: str) -> int:
     return int(text)
 
 
-# Progress.
-
-
-class _Shown(Listener):
-    """Shows no progress. The base of those that do."""
-
-    def close(self) -> None:
-        """Clears the progress line."""
-
-
-class _Lines(_Shown):
-    """A line per complete repetition; on a terminal a live line with the current phase below."""
-
-    def __init__(self, *, live: bool, cells: int) -> None:
-        self._live = live
-        self._cells = cells
-        self._forecast: Forecast | None = None
-        self._label = ""
-
-    def on_begun(self, forecast: Forecast) -> None:
-        self._forecast = forecast
-        if forecast.finished:
-            self._print(
-                f"continues: {words.counted(forecast.finished, 'repetition')} of "
-                f"{forecast.total} complete"
-            )
-        if forecast.finished < forecast.total:
-            left = words.counted(forecast.total - forecast.finished, "repetition")
-            self._print(f"{left} to do, about {words.duration(forecast.left_seconds)}")
-
-    def on_repetition(self, repetition: Repetition, cell: Cell, forecast: Forecast) -> None:
-        self._label = (
-            f"{repetition.directory}  {cell.label}" if self._cells > 1 else repetition.directory
-        )
-
-    def on_phase(self, name: str) -> None:
-        if not self._live or self._forecast is None:
-            return
-        finished, total = self._forecast.finished, self._forecast.total
-        left = words.duration(self._forecast.left_seconds)
-        text = f"{finished}/{total}  {self._label}  {name}  about {left} left"
-        columns = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r{text[:columns]}\x1b[K")
-        sys.stderr.flush()
-
-    def on_judged(
-        self,
-        repetition: Repetition,
-        cell: Cell,
-        record: Mapping[str, Any],
-        findings: Mapping[str, Any],
-    ) -> None:
-        why = f": {findings['why']}" if findings["why"] else ""
-        self._print(f"{self._label}  {words.duration(record['seconds'])}  {findings['use']}{why}")
-
-    def _print(self, text: str) -> None:
-        sys.stderr.write(f"\r{text}\x1b[K\n" if self._live else f"{text}\n")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        if self._live:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-def _shown(study: ScenarioFile, options: argparse.Namespace) -> _Shown:
+def _shown(study: ScenarioFile, options: argparse.Namespace) -> Shown:
     if options.quiet:
-        return _Shown()
-    return _Lines(live=progress.visible(quiet=False), cells=len(study.cells))
+        return Shown()
+    return Lines(live=progress.visible(quiet=False), cells=len(study.cells))
 
 
 # The plan of --dry-run.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trustbed.scenario.factors import Cell, Factor, read_cells, read_factors
 from trustbed.scenario.model import Direction, Scenario
-from trustbed.scenario.positions import lines_of
+from trustbed.scenario.positions import Keys, lines_of
 from trustbed.scenario.table import Source
 from trustbed.scenario.text import SCENARIO, read_text, read_toml
 
@@ -42,7 +42,19 @@ class ScenarioFile:
 def load(path: Path) -> ScenarioFile:
     """Reads a scenario; raises :class:`ScenarioError` if it is invalid."""
     text = read_text(path, SCENARIO)
-    values = read_toml(path, text, SCENARIO)
+    return composed(path, text, read_toml(path, text, SCENARIO))
+
+
+def keys_of(study: ScenarioFile) -> Keys:
+    """The keys of a scenario as its text has them."""
+    return read_toml(study.file, study.text, SCENARIO)
+
+
+def composed(path: Path, text: str, values: Keys) -> ScenarioFile:
+    """A scenario from its keys and their text, which need not be what the file has.
+
+    Files that it names are sought beside ``path``. Raises :class:`ScenarioError` if it is invalid.
+    """
     source = Source(path, lines_of(text))
     factors = read_factors(values, source)
     return ScenarioFile(path, text, factors, read_cells(values, source, factors))

@@ -1,0 +1,1 @@
+"""A sensitivity study as text, and on a page."""

@@ -1,0 +1,1 @@
+"""Which background traffic an application reacts to: a suite of backgrounds, and surrogates."""

@@ -1,0 +1,282 @@
+"""The scenarios of a sensitivity study: the user's, beside every background of a suite.
+
+Each is the scenario's own keys with one more background and one factor, the background's settings.
+It can be read, and carried out, like any other (``scenario.toml`` of its run directory).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trustbed.errors import TrustbedError
+from trustbed.scenario import Scenario, ScenarioFile, Workload
+from trustbed.scenario.file import composed
+from trustbed.scenario.positions import Keys
+from trustbed.scenario.toml_text import inline, toml
+from trustbed.sensitivity.cascade import Band
+from trustbed.traffic.suite import SUITE, Member
+
+SECOND = 1e9
+QUIET = "quiet"
+_TABLE = "noise"
+MOST_LOAD = 0.95
+
+
+class SensitivityError(TrustbedError):
+    """A study that cannot be made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Treatment:
+    """A background beside the application.
+
+    Attributes:
+        name: A member of the suite, or of a surrogate.
+        keys: What ``[background.NAME]`` has for it.
+        load: The share of the link that it should take; 0 for none.
+        reverse: Whether it flows against the data of the application.
+        band: Of a surrogate: the time scales that were changed.
+        amplified: Whether they were amplified, or flattened.
+    """
+
+    name: str
+    keys: Mapping[str, str | float]
+    load: float = 0.0
+    reverse: bool = False
+    band: Band | None = None
+    amplified: bool = False
+
+    @property
+    def label(self) -> str:
+        """``web 30 %``, ``poisson 60 % reverse``."""
+        if not self.load:
+            return self.name
+        return f"{self.name} {self.load:.0%}".replace("%", " %") + (
+            " reverse" if self.reverse else ""
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the background competes: the link, its capacity, and who sends the data.
+
+    Attributes:
+        link: The name of the link.
+        capacity: Its rate in bit/s, that of its slower direction.
+        sender: The host that sends most of the application's data.
+        receiver: The other one.
+        workload: The application.
+    """
+
+    link: str
+    capacity: float
+    sender: str
+    receiver: str
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A run of the study: its scenario, and the treatment of every cell."""
+
+    study: ScenarioFile
+    treatments: tuple[Treatment, ...]
+
+    @property
+    def seconds_per_round(self) -> float:
+        """The expected time of all cells once."""
+        return sum(
+            cell.scenario.expected_ns / SECOND + OVERHEAD_SECONDS for cell in self.study.cells
+        )
+
+
+OVERHEAD_SECONDS = 2.5
+"""What a repetition takes beyond its traffic: namespaces, starting, judging."""
+
+
+def place(study: ScenarioFile, *, workload: str | None, link: str | None) -> Place:
+    """Where backgrounds go.
+
+    Raises:
+        SensitivityError: The scenario has factors, no such workload or link, or no link with a
+            rate.
+    """
+    if study.factors:
+        raise SensitivityError(
+            f"{study.file.name} has factors: {', '.join(one.key for one in study.factors)}",
+            "give a scenario of one cell; the background is the factor here",
+        )
+    scenario = study.first
+    found = _workload(scenario, workload)
+    sender = found.data_from or found.host
+    receiver = found.to if sender == found.host else found.host
+    if receiver is None:
+        raise SensitivityError(
+            f"nobody is named at the other end of {found.name}",
+            f'add to = "HOST" to [workload.{found.name}]: background flows between the same hosts',
+        )
+    rates = {
+        one.name: min(rates)
+        for one in scenario.links
+        if (
+            rates := [
+                rate
+                for way in (one.forward, one.backward)
+                if way is not None and (rate := way.drain_rate) is not None
+            ]
+        )
+    }
+    if link is not None and link not in rates:
+        raise SensitivityError(
+            f"no link with a rate is called {link}",
+            f"there are: {', '.join(rates)}" if rates else 'give the link a rate = "10Mbit/s"',
+        )
+    if not rates:
+        raise SensitivityError(
+            "no link has a rate, so nothing would queue", 'give the link a rate = "10Mbit/s"'
+        )
+    name = link or min(rates, key=lambda one: rates[one])
+    return Place(link=name, capacity=rates[name], sender=sender, receiver=receiver, workload=found)
+
+
+def _workload(scenario: Scenario, name: str | None) -> Workload:
+    if name is None:
+        return scenario.workloads[0]
+    for one in scenario.workloads:
+        if one.name == name:
+            return one
+    raise SensitivityError(
+        f"no workload is called {name}",
+        f"there are: {', '.join(one.name for one in scenario.workloads)}",
+    )
+
+
+def members(names: Sequence[str] | None) -> tuple[Member, ...]:
+    """The members of the suite that send something, or those of these names.
+
+    Raises:
+        SensitivityError: No member has such a name.
+    """
+    known = {one.name: one for one in SUITE}
+    for name in names or ():
+        if name not in known:
+            raise SensitivityError(
+                f"no background is called {name}", f"there are: {', '.join(known)}"
+            )
+    chosen = tuple(one for one in SUITE if names is None or one.name in names)
+    sending = tuple(one for one in chosen if one.name != QUIET)
+    if len(sending) < 2:
+        raise SensitivityError(
+            "one background shows no difference between backgrounds", "name two or more"
+        )
+    return sending
+
+
+def suite(
+    where: Place, chosen: Sequence[Member], loads: Sequence[float], *, reverse: bool
+) -> tuple[Treatment, ...]:
+    """Every member at every load, none at all first, and the highest load against the data."""
+    found = [Treatment(name=QUIET, keys={"model": "none"})]
+    found += [_treatment(one, load, where, reverse=False) for load in loads for one in chosen]
+    if reverse:
+        found += [_treatment(one, max(loads), where, reverse=True) for one in _apart(chosen)]
+    return tuple(found)
+
+
+def _apart(chosen: Sequence[Member]) -> list[Member]:
+    """A rigid background and one of a model, as different as the suite has."""
+    rigid = [one for one in chosen if not one.is_model]
+    models = [one for one in chosen if one.is_model]
+    return [*rigid[-1:], *models[-1:]]
+
+
+def _treatment(one: Member, load: float, where: Place, *, reverse: bool) -> Treatment:
+    data_from, data_to = where.sender, where.receiver
+    if reverse:
+        data_from, data_to = data_to, data_from
+    # Of a model most data flow from its servers, which are where ``to`` is.
+    ends = (
+        {"from": data_to, "to": data_from} if one.is_model else {"from": data_from, "to": data_to}
+    )
+    return Treatment(
+        name=one.name,
+        keys={**one.keys, **ends, "rate": f"{round(load * where.capacity)}bit/s"},
+        load=load,
+        reverse=reverse,
+    )
+
+
+def surrogate(name: str, file: Path, where: Place, load: float, **what: object) -> Treatment:
+    """A series of bytes that is played back, unchanged or with a band flattened or amplified."""
+    return replace(
+        Treatment(
+            name=name,
+            keys={
+                "model": "playback",
+                "file": str(file),
+                "from": where.sender,
+                "to": where.receiver,
+            },
+            load=load,
+        ),
+        **what,  # type: ignore[arg-type] # band and amplified
+    )
+
+
+def beside(
+    study: ScenarioFile, keys: Keys, treatments: Sequence[Treatment], where: Place, what: str
+) -> Part:
+    """The scenario beside every treatment."""
+    return _part(study, keys, treatments, where, what)
+
+
+def alone(study: ScenarioFile, keys: Keys, treatments: Sequence[Treatment], where: Place) -> Part:
+    """Every treatment without the application, to see what it is by itself."""
+    seconds = where.workload.duration_ns / SECOND
+    waiting = {"kind": "command", "host": where.receiver, "command": f"sleep {seconds:g}"}
+    without = {key: value for key, value in keys.items() if key not in ("services", "faults")}
+    changed = {**without, "workload": {"wait": waiting}, "duration": f"{seconds:g}s"}
+    return _part(study, changed, treatments, where, "the backgrounds alone")
+
+
+def _part(
+    study: ScenarioFile, keys: Keys, treatments: Sequence[Treatment], where: Place, what: str
+) -> Part:
+    backgrounds = dict(keys.get("background") or {})
+    table = _TABLE
+    while table in backgrounds or table in (keys.get("workload") or {}):
+        table += "-"
+    ends = {"from": where.sender, "to": where.receiver}
+    changed = {
+        **{key: value for key, value in keys.items() if key != "factors"},
+        "name": f"{study.first.name}: {what}",
+        "background": {**backgrounds, table: {"model": "none", **ends}},
+        "factors": {"background": {table: [dict(one.keys) for one in treatments]}},
+    }
+    found = composed(study.file, toml(changed), changed)
+    return Part(study=found, treatments=tuple(treatments))
+
+
+def pasted(treatments: Sequence[Treatment], where: Place) -> str:
+    """A factor for the user's own scenario: these backgrounds, as lines of TOML."""
+    lines = [
+        f"[background.{_TABLE}]",
+        'model = "none"',
+        f"from = {inline(where.sender)}",
+        f"to = {inline(where.receiver)}",
+        "",
+        "[factors]",
+        f"background.{_TABLE} = [",
+        *(f"  {inline(dict(one.keys))}," for one in treatments),
+        "]",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def seed_of(study: ScenarioFile, *parts: object) -> int:
+    """A seed of a random part of the study."""
+    text = "|".join(str(part) for part in (study.first.seed, *parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

@@ -1,0 +1,127 @@
+"""What a study says of applications whose behaviour was made."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+
+from bench.sensitivity import tried
+from trustbed.sensitivity import judge
+from trustbed.sensitivity.cascade import Band
+from trustbed.sensitivity.judge import Seen
+from trustbed.sensitivity.plan import Treatment
+
+LINK = 10e6
+
+
+def seen(
+    name: str, load: float, slow: float, *, reverse: bool = False, noise: float = 0.01
+) -> Seen:
+    """A treatment in four rounds: so many times as slow, with noise."""
+    chosen = random.Random(f"{name} {load} {reverse}")
+    found = Seen(
+        Treatment(name=name, keys={"model": name}, load=load, reverse=reverse),
+        carried=load * LINK if load else None,
+    )
+    for round_ in range(4):
+        found.logs[round_] = math.log(0.02 * slow) + chosen.gauss(0, noise)
+    return found
+
+
+def suite(slow: Callable[[str, float], float], **noise: float) -> list[Seen]:
+    """A suite of an application that is so slow beside each background."""
+    made = [seen("quiet", 0.0, 1.0, **noise)]
+    for load in (0.3, 0.6):
+        made += [seen(name, load, slow(name, load), **noise) for name in ("steady", "web", "bulk")]
+    return made
+
+
+def test_an_application_that_reacts_to_nothing_is_told_so() -> None:
+    found = suite(lambda _name, _load: 1.0, noise=0.004)
+    assert judge.matters(found).answer == "no"
+    assert judge.kind(found).answer == "neither"
+
+
+def test_load_is_told_from_burstiness() -> None:
+    load = suite(lambda _name, load: 1 + load, noise=0.004)
+    assert judge.matters(load).answer == "yes"
+    assert judge.kind(load).answer == "load"
+    bursts = suite(lambda name, load: 1 + load * (name == "web"))
+    assert judge.kind(bursts).answer == "burstiness"
+    both = suite(lambda name, load: 1 + load + load * (name == "web"))
+    assert judge.kind(both).answer == "both"
+    assert "web 60 %" in judge.kind(both).sentence
+
+
+def test_noise_leaves_answers_open() -> None:
+    found = suite(lambda _name, _load: 1.1, noise=0.5)
+    assert judge.matters(found).answer == "unknown"
+    assert judge.kind(found).answer == "unknown"
+    assert not judge.narrow(found)
+
+
+def test_constant_traffic_of_another_rate_is_interpolated() -> None:
+    found = suite(lambda _name, load: 1 + load)
+    web = next(one for one in found if one.treatment.label == "web 60 %")
+    web.carried = 0.45 * LINK  # less than asked for, and yet as slow as constant traffic of 60 %
+    beyond = dict(zip((one.treatment.label for one in found), judge.beyond(found), strict=True))
+    expected = math.log(1.6) - (math.log(1.3) + math.log(1.6)) / 2
+    assert beyond["web 60 %"].value == pytest.approx(expected, abs=0.02)
+    assert beyond["steady 60 %"] is None
+
+
+def test_the_reverse_path_is_compared_with_the_forward_one() -> None:
+    ahead = suite(lambda _name, load: 1 + load, noise=0.004)
+    assert judge.direction(ahead).answer == "unknown"
+    still = [*ahead, seen("web", 0.6, 1.0, reverse=True, noise=0.004)]
+    assert judge.direction(still).answer == "forward"
+    slow = [*ahead, seen("web", 0.6, 1.5, reverse=True)]
+    assert judge.direction(slow).answer == "both"
+
+
+@pytest.mark.parametrize("cause", ["queue", "loss"])
+def test_queue_and_loss_are_told_apart_where_they_do_not_come_together(cause: str) -> None:
+    found = suite(lambda _name, load: 1 + load)
+    chosen = random.Random(5)
+    for one in found:
+        for round_, log in one.logs.items():
+            own, other = log - math.log(0.02), chosen.uniform(0, 0.4)
+            one.queues[round_] = (own if cause == "queue" else other) / 10
+            one.losses[round_] = (own if cause == "loss" else other) / 10
+    assert judge.way(found).answer == cause
+
+
+def test_the_bracket_is_the_least_that_shows_the_largest_slowdown() -> None:
+    found = suite(lambda name, load: 1.5 if name == "bulk" else 1 + load / 10)
+    labels = [one.label for one in judge.bracket(found)]
+    assert labels[0] == "quiet"
+    assert labels[1] in ("bulk 30 %", "bulk 60 %")
+    assert len(labels) == 2
+
+
+def test_buckets_are_told_the_band_of_their_depth() -> None:
+    outcomes = [wanted == got for wanted, got in tried()]
+    assert len(outcomes) == 12
+    assert sum(outcomes) >= 11
+
+
+def test_bands_without_effect_are_none_and_noisy_ones_unknown() -> None:
+    def bands(noise: float) -> list[Seen]:
+        made = []
+        for number, (band, up) in enumerate(
+            ((None, False), (Band(1, 2), False), (Band(1, 2), True))
+        ):
+            chosen = random.Random(number)
+            one = Seen(Treatment(name="x", keys={}, load=0.5, band=band, amplified=up))
+            one.logs = {round_: chosen.gauss(0, noise) for round_ in range(5)}
+            made.append(one)
+        return made
+
+    quiet = judge.bands(bands(0.005))
+    assert judge.scales(quiet, "web").answer == "none"
+    noisy = judge.bands(bands(0.5))
+    assert judge.scales(noisy, "web").answer == "unknown"
+    assert judge.scales((), None).answer == "unknown"
