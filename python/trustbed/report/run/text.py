@@ -76,6 +76,8 @@ def _group(
     value = (
         "throughput"
         if pairs[0][1].is_throughput
+        else "error"
+        if pairs[0][1].is_error
         else "median"
         if pairs[0][1].measure == "response_time"
         else "mean time"
@@ -88,6 +90,9 @@ def _group(
         *(("SLOWDOWN", "95 % INTERVAL") if compared else ()),
     ]
     rows = [[_name(cell, group), *_cells(cell, one, compared)] for cell, one in pairs[:CELLS]]
+    if any(one.bandwidth is not None for _, one in pairs):
+        head += ["SD", "LOW", "HIGH", "AVAILABLE"]
+        rows = [[*row, *_bandwidth(one)] for row, (_, one) in zip(rows, pairs, strict=False)]
     if any(one.rtt_mean_seconds is not None for _, one in pairs):
         head.append("RTT")
         rtts = [words.duration(one.rtt_mean_seconds) for _, one in pairs]
@@ -122,6 +127,16 @@ def _cells(cell: CellResults, one: WorkloadResult, compared: bool) -> list[str]:
             else [times(point.ratio), _short(point.low, point.high, factor)]
         )
     return found
+
+
+def _bandwidth(one: WorkloadResult) -> list[str]:
+    """The deviation of the error, and the means of both bounds and of the available bandwidth."""
+    if one.bandwidth is None:
+        return [""] * 4
+    found = one.bandwidth
+    deviation = "" if found.error.sd is None else run_words.percent_points(found.error.sd)
+    rates = (found.low.mean, found.high.mean, found.available.mean)
+    return [deviation, *("" if rate is None else words.bits(rate) for rate in rates)]
 
 
 def _short(low: float | None, high: float | None, shape: Callable[[float | None], str]) -> str:
