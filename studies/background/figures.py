@@ -156,8 +156,8 @@ def _estimators(runs: Runs) -> list[Check]:
             }
             found.append(
                 points(
-                    f"{name} at {file[-2:]} Mbit/s of the study: |error| beside model and HB "
-                    "- beside CBR and Poisson > 0",
+                    f"{name} at {file[-2:]} Mbit/s of the study: absolute error beside model and "
+                    "HB - beside CBR and Poisson > 0",
                     more,
                 )
             )
