@@ -27,11 +27,13 @@ class Cell:
         label: As ``trustbed run --dry-run`` prints it.
         seconds: Response times of all good requests.
         errors: Error of an estimator in percent.
+        jitter: 95th percentile of the time between received packets of a stream, in seconds.
     """
 
     label: str
     seconds: Mapping[int, Sequence[float]] = field(default_factory=dict)
     errors: Values = field(default_factory=dict)
+    jitter: Values = field(default_factory=dict)
 
     def at(self, share: float) -> Values:
         """A quantile of the response times of every round."""

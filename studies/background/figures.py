@@ -143,6 +143,40 @@ def _mean_rates(runs: Runs) -> list[Check]:
     return found
 
 
+def _streams(runs: Runs) -> list[Check]:
+    cells = runs["figure-10"]
+    jitter = {
+        (rate, name): cell(cells, f"{rate}Mbit/s, {name}").jitter
+        for rate in ("3.5", "4", "6")
+        for name in ("web", "bursty")
+    }
+    return [
+        *(
+            factor(
+                f"jitter beside {words} at {slower} / at {faster} Mbit/s > 1",
+                ratio(jitter[slower, name], jitter[faster, name]),
+            )
+            for name, words in (("web", "the model"), ("bursty", "HB"))
+            for slower, faster in (("3.5", "4"), ("4", "6"))
+        ),
+        factor(
+            "jitter at 3.5 Mbit/s beside HB / beside the model > 1",
+            ratio(jitter["3.5", "bursty"], jitter["3.5", "web"]),
+        ),
+    ]
+
+
+def _buffers(runs: Runs) -> list[Check]:
+    cells = runs["figure-11"]
+    return [
+        factor(
+            f"jitter beside {words} with a buffer of 10 s / without > 1",
+            ratio(cell(cells, f"10s, {name}").jitter, cell(cells, f"0s, {name}").jitter),
+        )
+        for name, words in (("web", "the model"), ("bursty", "HB"))
+    ]
+
+
 def _estimators(runs: Runs) -> list[Check]:
     found = []
     for file in ("figure-12-30", "figure-12-50", "figure-12-70"):
@@ -233,6 +267,18 @@ FIGURES: tuple[Figure, ...] = (
         published="bursty alone is not enough: the mean rate decides",
         files=("figure-09",),
         compare=_mean_rates,
+    ),
+    Figure(
+        number="10",
+        published="jitter grows as capacity comes closer to the load, and with burstiness",
+        files=("figure-10",),
+        compare=_streams,
+    ),
+    Figure(
+        number="11",
+        published="a buffer of 10 s leaves later deadlines: jitter grows",
+        files=("figure-11",),
+        compare=_buffers,
     ),
     Figure(
         number="12",

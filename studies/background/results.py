@@ -36,18 +36,23 @@ def read(directory: Path) -> Results:
     usable = [one for one in complete if one["use"] != "discard"]
     seconds: dict[int, dict[int, list[float]]] = defaultdict(dict)
     errors: dict[int, dict[int, float]] = defaultdict(dict)
+    jitter: dict[int, dict[int, float]] = defaultdict(dict)
     for repetition in usable:
         cell, number = repetition["cell"], repetition["round"]
         if responses := _responses(run, repetition):
             seconds[cell][number] = responses
-        error = _error(run, repetition)
+        error = _single(run, repetition, "estimate.summary", "error_percent")
         if error is not None:
             errors[cell][number] = error
+        gap_ns = _single(run, repetition, "stream.playout", "gap_p95_ns")
+        if gap_ns is not None:
+            jitter[cell][number] = gap_ns / 1e9
     cells = [
         Cell(
             label=one["label"],
             seconds=seconds.get(one["number"], {}),
             errors=errors.get(one["number"], {}),
+            jitter=jitter.get(one["number"], {}),
         )
         for one in run.cells
     ]
@@ -61,9 +66,10 @@ def _responses(run: Run, repetition: Mapping[str, Any]) -> list[float]:
     )
 
 
-def _error(run: Run, repetition: Mapping[str, Any]) -> float | None:
-    table = run.table("estimate.summary", repetition["number"])
+def _single(run: Run, repetition: Mapping[str, Any], name: str, column: str) -> float | None:
+    """A number of a table of one row."""
+    table = run.table(name, repetition["number"])
     if table is None or not table.num_rows:
         return None
-    error: float | None = table.column("error_percent").to_pylist()[0]
-    return error
+    value: float | None = table.column(column).to_pylist()[0]
+    return value
