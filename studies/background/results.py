@@ -41,7 +41,7 @@ def read(directory: Path) -> Results:
         cell, number = repetition["cell"], repetition["round"]
         if responses := _responses(run, repetition):
             seconds[cell][number] = responses
-        error = _single(run, repetition, "estimate.summary", "error_percent")
+        error = _single(run, repetition, "bandwidth.summary", "error_percent")
         if error is not None:
             errors[cell][number] = error
         gap_ns = _single(run, repetition, "stream.playout", "gap_p95_ns")

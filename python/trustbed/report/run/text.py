@@ -91,7 +91,7 @@ def _group(
     ]
     rows = [[_name(cell, group), *_cells(cell, one, compared)] for cell, one in pairs[:CELLS]]
     if any(one.bandwidth is not None for _, one in pairs):
-        head += ["SD", "LOW", "HIGH", "AVAILABLE"]
+        head += ["SD", "AVAILABLE", "LOW–HIGH"]
         rows = [[*row, *_bandwidth(one)] for row, (_, one) in zip(rows, pairs, strict=False)]
     if any(one.rtt_mean_seconds is not None for _, one in pairs):
         head.append("RTT")
@@ -130,13 +130,22 @@ def _cells(cell: CellResults, one: WorkloadResult, compared: bool) -> list[str]:
 
 
 def _bandwidth(one: WorkloadResult) -> list[str]:
-    """The deviation of the error, and the means of both bounds and of the available bandwidth."""
+    """The deviation of the error, the mean available bandwidth, the means of both bounds."""
     if one.bandwidth is None:
-        return [""] * 4
+        return [""] * 3
     found = one.bandwidth
     deviation = "" if found.error.sd is None else run_words.percent_points(found.error.sd)
-    rates = (found.low.mean, found.high.mean, found.available.mean)
-    return [deviation, *("" if rate is None else words.bits(rate) for rate in rates)]
+    there = "" if found.available.mean is None else words.bits(found.available.mean)
+    return [deviation, there, _bounds(found.low.mean, found.high.mean)]
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    """Two rates: ``12.5–14.3 Mbit/s``; ``?`` for one that is not known."""
+    if low is None and high is None:
+        return ""
+    first, second = words.bits(low), words.bits(high)
+    number, _, unit = first.partition(" ")
+    return f"{number if second.endswith(unit) else first}–{second}"
 
 
 def _short(low: float | None, high: float | None, shape: Callable[[float | None], str]) -> str:
