@@ -274,6 +274,18 @@ def test_every_estimate_of_pathchirp_stands_beside_its_own_second() -> None:
     assert whole["estimate_sd_bits_per_second"] == pytest.approx(1.1e6)
 
 
+def test_chirps_whose_rates_changed_at_the_end_have_the_mean_of_all_estimates() -> None:
+    series = {**CHIRPED["pathchirp"], "estimates_in_mean": 0}
+    series |= dict.fromkeys(
+        ("mean_bits_per_second", "mean_ip_bits_per_second", "deviation_bits_per_second")
+    )
+    # Packets of 280 bytes have 252 bytes of payload: 10/9 of it.
+    report = {**CHIRPED, "pathchirp": series, "sent_ip_bytes": 2800, "sent_packets": 10}
+    (whole,) = tables(report)["summary"]
+    assert whole["estimate_bits_per_second"] == pytest.approx(10e6 * 10 / 9)
+    assert whole["estimate_sd_bits_per_second"] is None
+
+
 def test_without_the_truth_there_are_estimates_and_no_errors() -> None:
     found = tables(CHIRPED, None)
     assert set(found) == {"estimates", "summary"}

@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from trustbed.workload.tables import Row, column, table
 
+_HEADERS = 28
+"""Bytes of the headers of IPv4 and UDP."""
 _RATES = (
     ("low_bits_per_second", "lower end of the interval (pathload); null: not known"),
     ("high_bits_per_second", "its upper end"),
@@ -158,7 +160,7 @@ def _estimates(report: Mapping[str, Any], available: Available | None) -> Iterat
             "is_bound": middle is None,
         }
     series = report.get("pathchirp") or {}
-    headers = _headers(series)
+    headers = _headers(report)
     for one in series.get("estimates") or ():
         there = None if available is None else available.at(one["at_ns"])
         rate = None if headers is None else one["bits_per_second"] * headers
@@ -176,21 +178,36 @@ def _middle(low: float | None, high: float | None) -> float | None:
     return None if low is None or high is None else (low + high) / 2
 
 
-def _headers(series: Mapping[str, Any]) -> float | None:
-    """What an IP packet is of its UDP payload."""
+def _headers(report: Mapping[str, Any]) -> float | None:
+    """What an IP packet is of its UDP payload.
+
+    Where the report has no mean to take it from, all packets count as equally long.
+    """
+    series = report.get("pathchirp") or {}
     mean, of_packets = (
         series.get(name) for name in ("mean_bits_per_second", "mean_ip_bits_per_second")
     )
-    return of_packets / mean if mean and of_packets else None
+    if mean and of_packets:
+        return float(of_packets / mean)
+    sent, packets = report.get("sent_ip_bytes"), report.get("sent_packets")
+    return sent / (sent - _HEADERS * packets) if sent and packets else None
+
+
+def _overall(series: Mapping[str, Any], rows: Sequence[Row]) -> float | None:
+    """The mean since the chirps' rates last changed; of all estimates if there is none since."""
+    mean: float | None = series.get("mean_ip_bits_per_second")
+    rates = [row["estimate_bits_per_second"] for row in rows]
+    known = [rate for rate in rates if isinstance(rate, float)]
+    return mean if mean is not None or not known else statistics.fmean(known)
 
 
 def _summary(report: Mapping[str, Any], rows: Sequence[Row], available: Available | None) -> Row:
     interval, series = report.get("pathload") or {}, report.get("pathchirp") or {}
     low, high = (interval.get(f"{end}_bits_per_second") for end in ("low", "high"))
-    estimate = series.get("mean_ip_bits_per_second") if series else _middle(low, high)
+    estimate = _overall(series, rows) if series else _middle(low, high)
     there = None if available is None else available.mean
     runs = report.get("streams" if report.get("estimator") == "pathload" else "chirps") or {}
-    headers, deviation = _headers(series), series.get("deviation_bits_per_second")
+    headers, deviation = _headers(report), series.get("deviation_bits_per_second")
     bins = [] if available is None else [one.available for one in available.bins]
     return {
         "estimator": report.get("estimator"),
