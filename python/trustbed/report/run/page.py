@@ -101,8 +101,9 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
     ]
     if any(one.slowdown for _, one in pairs):
         found.append(_compared(pairs, group))
-    for title, name in _BANDWIDTH.items():
-        if any(one.bandwidth is not None for _, one in pairs):
+    if any(one.bandwidth is not None for _, one in pairs):
+        found[0] = _with_column(found[0], "SD", "", [_deviation(one.bandwidth) for _, one in pairs])
+        for title, name in _BANDWIDTH.items():
             cells = [_rate_of(one.bandwidth, name) for _, one in pairs]
             found[0] = _with_column(found[0], title, "", cells)
     if any(one.rtt_mean_seconds is not None for _, one in pairs):
@@ -116,6 +117,12 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
 
 _BANDWIDTH = {"Low": "low", "High": "high", "Estimate": "estimate", "Available": "available"}
 """The columns of an estimator of available bandwidth, in the order of the page."""
+
+
+def _deviation(found: Bandwidth | None) -> Cell:
+    """The standard deviation of the error over the repetitions."""
+    deviation = None if found is None else found.error.sd
+    return Cell("–") if deviation is None else Cell(run_words.percent_points(deviation), deviation)
 
 
 def _rate_of(found: Bandwidth | None, name: str) -> Cell:
