@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 STUDIES = {
+    "background": "studies.background.command",
     "departure_error": "studies.departure_error.command",
     "endurance": "studies.field.endurance",
     "indicators": "studies.indicators.command",

@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from trustbed.cli import main
+from trustbed.scenario import load
+from trustbed.scenario.model import WORKLOAD_KINDS
 
 DIRECTORY = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLES = sorted(DIRECTORY.glob("*.toml"))
+BACKGROUND = DIRECTORY / "background"
+FIGURES = sorted(BACKGROUND.glob("*.toml"))
 
 
 def test_the_page_names_all_of_them_and_no_others() -> None:
@@ -19,6 +23,34 @@ def test_the_page_names_all_of_them_and_no_others() -> None:
         re.findall(r"\b[\w-]+\.toml\b", (DIRECTORY / "README.md").read_text(encoding="utf-8"))
     )
     assert named == {path.name for path in EXAMPLES}
+
+
+def test_the_page_of_the_study_links_every_figure() -> None:
+    page = (BACKGROUND / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([\w-]+\.toml)\)", page)) == {path.name for path in FIGURES}
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_a_figure_of_the_study_can_be_read_and_says_what_it_repeats(path: Path) -> None:
+    _skip_unknown_kinds(path)
+    study = load(path)
+    text = path.read_text(encoding="utf-8")
+    if path.stem.startswith("figure"):
+        assert study.first.repetitions == 10
+        assert all(word in text for word in ("# Published: ", "# Scale: ", "USENIX ATC 2008"))
+    command = f"#     trustbed run examples/background/{path.name} "
+    minutes = [line for line in text.splitlines() if line.startswith(command)]
+    assert [bool(re.search(r"about \d+ (minutes|seconds)$", line)) for line in minutes] == [True]
+    rates = [
+        one.forward.rate for cell in study.cells for one in cell.scenario.links if one.forward.rate
+    ]
+    assert max(rates) <= 100_000_000, "two cores"
+
+
+def _skip_unknown_kinds(path: Path) -> None:
+    kinds = set(re.findall(r'^kind = "(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE))
+    if missing := kinds - set(WORKLOAD_KINDS):
+        pytest.skip(f"there is no workload of the kind {', '.join(sorted(missing))}")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

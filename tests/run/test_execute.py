@@ -319,6 +319,37 @@ def test_transfers_that_broke_are_a_failure(run: Run) -> None:
     )
 
 
+ESTIMATOR = '[workload.w]\nkind = "pathload"\nhost = "client"\nto = "server"\n'
+
+
+def test_an_estimator_has_an_agent_at_both_ends(run: Run) -> None:
+    report = {"ending": "resolution", "pathload": {"low_bits_per_second": 1.0}}
+    agents = {"estimate send": {"lasts": 4.0, "report_with": report}}
+    testbed = FakeTestbed(agents=agents)
+    record = run(ESTIMATOR, testbed)
+    ends = [(one.where, one.config["role"]) for one in testbed.started if one.verb == "estimate"]
+    assert ends == [("server", "receive"), ("client", "send")]
+    order = [entry for entry in testbed.log if "estimate" in entry[0]]
+    assert order == [
+        ("start estimate", "server"),
+        ("begin estimate", "server"),
+        ("start estimate", "client"),
+        ("begin estimate", "client"),
+        ("stop estimate", "server"),
+    ]
+    assert record["outcome"] == "complete"
+    assert record["workloads"][0]["report"]["ending"] == "resolution"
+
+
+def test_an_estimator_whose_receiver_was_lost_has_failed(run: Run) -> None:
+    report = {"ending": "receiver_lost", "receiver_lost": "connection reset"}
+    testbed = FakeTestbed(agents={"estimate send": {"lasts": 1.0, "report_with": report}})
+    record = run(ESTIMATOR, testbed)
+    assert record["outcome"] == "failed"
+    reason = record["workloads"][0]["reason"]
+    assert reason == "the receiver of probes was lost: connection reset"
+
+
 def test_requests_of_which_none_was_answered_are_a_failure(run: Run) -> None:
     keys = '[workload.w]\nkind = "http"\nhost = "client"\nto = "server"\nobject = "4KB"\n'
     testbed = FakeTestbed(

@@ -49,6 +49,28 @@ to = "server"
 [factors]
 "background.noise.model" = ["none", "cbr"]
 """
+ESTIMATORS = """
+duration = "9s"
+warm_up = "200ms"
+seed = 5
+[hosts.client]
+[hosts.server]
+[link]
+rate = "20Mbit/s"
+delay = "5ms"
+queue = "100p"
+[workload.w]
+kind = "pathload"
+host = "client"
+to = "server"
+[background.noise]
+model = "cbr"
+rate = "8Mbit/s"
+from = "client"
+to = "server"
+[factors]
+"workload.w.kind" = ["pathload", "pathchirp"]
+"""
 COMMAND = """
 [hosts.client]
 [hosts.server]
@@ -391,3 +413,23 @@ def test_a_run_whose_output_is_no_longer_read_continues(tmp_path: Path) -> None:
         == ["findings.json"] * 2
     )
     assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_estimators_are_compared_with_what_the_ledger_leaves(
+    tmp_path: Path, trustbed: Trustbed
+) -> None:
+    ended = trustbed(ESTIMATORS)
+    assert ended.returncode == 0, ended.stderr
+    # 20 Mbit/s of frames of 1514 bytes are 19.815 Mbit/s of IP packets, of which 8 are taken.
+    left = 20e6 * 1500 / 1514 - 8e6
+    for number in range(2):
+        directory = tmp_path / "run" / f"rep-{number:03d}"
+        (row,) = pyarrow.parquet.read_table(directory / "tables" / "w.summary.parquet").to_pylist()
+        assert row["available_bits_per_second"] == pytest.approx(left, rel=0.02)
+        assert row["sent_ip_bytes"] > 0
+        bins = pyarrow.parquet.read_table(directory / "tables" / "w.available.parquet")
+        own = sum(bins.column("own_bytes").to_pylist())
+        assert 0.5 * row["sent_ip_bytes"] < own <= 1.1 * row["sent_ip_bytes"]
+        findings = read(directory / "findings.json")
+        assert findings["unread_results"] == {}
+        assert sum(findings["verdicts"].values()) == 0

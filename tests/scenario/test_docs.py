@@ -77,8 +77,14 @@ def test_the_first_example_is_a_scenario(read: Read) -> None:
     assert study.first.repetitions == 10
 
 
+def test_the_example_of_an_estimator_is_a_workload(read: Read) -> None:
+    (estimate,) = (text for text in EXAMPLES if 'kind = "pathload"' in text)
+    assert [one.kind for one in read(SMALL + estimate).first.workloads] == ["bulk", "pathload"]
+
+
 def test_the_example_of_a_fault_is_its_factor(read: Read) -> None:
-    undisturbed, starved = read(SMALL + EXAMPLES[2]).cells
+    (fault,) = (text for text in EXAMPLES if "[faults." in text)
+    undisturbed, starved = read(SMALL + fault).cells
     assert undisturbed.scenario.faults == ()
     assert [fault.stopped_ns for fault in starved.scenario.faults] == [140_000_000]
 
@@ -86,4 +92,4 @@ def test_the_example_of_a_fault_is_its_factor(read: Read) -> None:
 def test_the_last_example_is_its_factors(read: Read) -> None:
     pages = '[workload.pages]\nkind = "http"\nhost = "client"\nto = "server"\nobject = "1KB"\n'
     noise = '[background.noise]\nmodel = "none"\nfrom = "client"\nto = "server"\n'
-    assert len(read(SMALL + pages + noise + EXAMPLES[3]).cells) == 2 * 2 * 3
+    assert len(read(SMALL + pages + noise + EXAMPLES[-1]).cells) == 2 * 2 * 3

@@ -16,7 +16,7 @@ def configurations(read: Read, keys: str) -> tuple[dict[str, object], dict[str, 
     """The configurations of the sender and the receiver."""
     scenario = read(SMALL + keys).first
     (workload,) = scenario.workloads
-    sender, receiver = client(workload, scenario, Path()), listener(workload)
+    sender, receiver = client(workload, scenario, Path()), listener(workload, scenario)
     assert sender is not None
     assert receiver is not None
     return dict(sender.configuration), dict(receiver.configuration)

@@ -26,12 +26,14 @@ from trustbed.diagnose.run_findings import run_findings, use
 from trustbed.findings import Finding
 from trustbed.report.moments import for_text_mapping
 from trustbed.report.schemas import column, from_rows
+from trustbed.run import available_bandwidth
 from trustbed.run import workload_results as results
 from trustbed.run.directory import RunDirectory
 from trustbed.run.host_evidence import host_of
 from trustbed.run.two_point import JoinedCaptures
 from trustbed.scenario import Direction, Scenario
 from trustbed.scenario.owners import owner
+from trustbed.workload.estimates import Available
 
 _ETHERNET_BYTES = 14
 _PACKET_BYTES = 1500
@@ -52,7 +54,7 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
         _write_tables(captures, tables)
         _write_burstiness(captures, scenario, tables / "burstiness.parquet")
         joined.write(tables / "two_point.parquet")
-        unread = _write_results(record, path, tables)
+        unread = _write_results(record, path, tables, scenario)
     findings = run_findings(record)
     verdicts = Counter({"trust": 0, "review": 0, "discard": 0, "not_judged": 0})
     for capture in captures:
@@ -201,6 +203,8 @@ class _Judged:
 def _capture_point(point: str, scenario: Scenario) -> CapturePoint | None:
     """The capture point relative to the workload's data, if it is the same for all of it."""
     point = scenario.beside(point)
+    if any(workload.estimator is not None for workload in scenario.workloads):
+        return None  # its control connection is the only transfer, with data in both directions
     if any(
         one.transport == "tcp" and not one.silent and point in (one.source, one.to)
         for one in scenario.backgrounds
@@ -318,11 +322,15 @@ def _write_burstiness(captures: Sequence[_Judged], scenario: Scenario, path: Pat
         pa.parquet.write_table(from_rows(rows, BURSTINESS), path, compression="zstd", version="2.6")
 
 
-def _write_results(record: Mapping[str, Any], path: Path, target: Path) -> dict[str, str]:
+def _write_results(
+    record: Mapping[str, Any], path: Path, target: Path, scenario: Scenario
+) -> dict[str, str]:
     """Writes the tables of every workload; returns why results could not be read, by workload."""
     unread = {}
     for workload in record["workloads"]:
-        tables, why_not = results.tables_of(workload, path)
+        available, unknown = _available(workload, path, scenario)
+        tables, why_not = results.tables_of(workload, path, available)
+        why_not = why_not or unknown
         for name, table in tables.items():
             pa.parquet.write_table(
                 table,
@@ -333,6 +341,21 @@ def _write_results(record: Mapping[str, Any], path: Path, target: Path) -> dict[
         if why_not is not None:
             unread[workload["name"]] = why_not
     return unread
+
+
+def _available(
+    workload: Mapping[str, Any], path: Path, scenario: Scenario
+) -> tuple[Available | None, str | None]:
+    """The bandwidth that an estimator should have found; if that is unknown, the reason."""
+    planned = next((one for one in scenario.workloads if one.name == workload["name"]), None)
+    report = workload.get("report") or {}
+    begin, end = report.get("start_ns"), report.get("end_ns")
+    if planned is None or planned.estimator is None or begin is None or end is None:
+        return None, None
+    try:
+        return available_bandwidth.read(planned, scenario, path, begin_ns=begin, end_ns=end), None
+    except available_bandwidth.Unknown as unknown:
+        return None, f"the available bandwidth is not known: {unknown}"
 
 
 def _field(name: str, meaning: str) -> pa.Field:

@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trustbed.run import rows
-from trustbed.workload import WorkloadError
+from trustbed.scenario.model import ESTIMATORS
+from trustbed.workload import WorkloadError, estimates
 from trustbed.workload import read as read_output
+from trustbed.workload.estimates import Available
 from trustbed.workload.iperf3 import SUMMARY
 from trustbed.workload.tables import REQUESTS, column
 from trustbed.workload.tables import table as table_of
@@ -40,8 +42,13 @@ TRANSFERS = pa.schema(
 Tables = dict[str, pa.Table]
 
 
-def tables_of(workload: Mapping[str, Any], directory: Path) -> tuple[Tables, str | None]:
-    """The tables of a workload; if its results cannot be read, the reason."""
+def tables_of(
+    workload: Mapping[str, Any], directory: Path, available: Available | None = None
+) -> tuple[Tables, str | None]:
+    """The tables of a workload; if its results cannot be read, the reason.
+
+    ``available`` is the bandwidth that an estimator should have found.
+    """
     logs = directory / "logs"
     report = workload.get("report") or {}
     try:
@@ -49,6 +56,8 @@ def tables_of(workload: Mapping[str, Any], directory: Path) -> tuple[Tables, str
             return {"summary": _transfers(report)}, None
         if workload["kind"] == "http":
             return {"requests": _requests(logs / f"{workload['name']}.requests.rows", report)}, None
+        if workload["kind"] in ESTIMATORS:
+            return (estimates.read(report, available) if report else {}), None
         if workload.get("tool"):
             return _output(workload, logs), None
     except (WorkloadError, rows.RowsError) as error:

@@ -22,7 +22,16 @@ Discipline: TypeAlias = Literal["drop-tail", "codel", "red", "unlimited"]
 Distribution: TypeAlias = Literal["uniform", "normal", "pareto", "paretonormal"]
 Judgement: TypeAlias = Literal["bulk", "interactive"]
 WorkloadKind: TypeAlias = Literal[
-    "command", "bulk", "http", "iperf3", "ab", "wrk", "httperf", "curl"
+    "command",
+    "bulk",
+    "http",
+    "iperf3",
+    "ab",
+    "wrk",
+    "httperf",
+    "curl",
+    "pathload",
+    "pathchirp",
 ]
 BackgroundModel: TypeAlias = Literal["none", "cbr", "poisson", "playback", "users"]
 Transport: TypeAlias = Literal["udp", "tcp"]
@@ -43,6 +52,8 @@ WORKLOAD_KINDS: tuple[WorkloadKind, ...] = (
     "wrk",
     "httperf",
     "curl",
+    "pathload",
+    "pathchirp",
 )
 BACKGROUND_MODELS: tuple[BackgroundModel, ...] = ("none", "cbr", "poisson", "playback")
 TRANSPORTS: tuple[Transport, ...] = ("udp", "tcp")
@@ -52,6 +63,8 @@ POLICIES: tuple[Policy, ...] = ("normal", "realtime")
 DELAYED_ACKS: tuple[DelayedAck, ...] = ("always", "never")
 HTTP_KINDS: frozenset[WorkloadKind] = frozenset({"http", "ab", "wrk", "httperf", "curl"})
 """Workloads that fetch objects: the built-in server answers them unless a service is named."""
+ESTIMATORS: frozenset[WorkloadKind] = frozenset({"pathload", "pathchirp"})
+"""Workloads that estimate the available bandwidth from ``host`` to ``to``."""
 TOOLS: frozenset[WorkloadKind] = frozenset({"iperf3", "ab", "wrk", "httperf", "curl"})
 """Workloads that are programs of others, whose results are read."""
 
@@ -302,6 +315,23 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatorOptions:
+    """Options of pathload (``resolution``, ``majority``) and pathChirp (the others).
+
+    Rates in bit/s, of pathChirp in UDP payload. ``None``: as the tool's authors have it.
+    ``long_packets``: defaults for cross traffic of full-size packets.
+    """
+
+    long_packets: bool = False
+    resolution: int | None = None
+    majority: float | None = None
+    lowest: int | None = None
+    highest: int | None = None
+    mean_rate: int | None = None
+    averaged: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """The traffic that is measured.
 
@@ -340,12 +370,15 @@ class Workload:
     nagle: bool = False
     heading: Literal["forward", "reverse"] = "forward"
     discard_ns: int = 0
+    estimator: EstimatorOptions | None = None
 
     @property
     def data_from(self) -> str | None:
         """The host that sends most of the data, where the kind defines it."""
         if self.kind == "command":
             return None
+        if self.kind in ESTIMATORS:
+            return self.host
         forward = self.heading == "forward" if self.kind in ("bulk", "iperf3") else False
         return self.host if forward else self.to
 

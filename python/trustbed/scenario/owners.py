@@ -19,6 +19,8 @@ def owner(
     if _is_background(scenario, ports, ends):
         return None
     for workload in scenario.workloads:
+        if workload.estimator is not None:
+            continue  # its only transfer is that of its control connection
         if workload.to is None:
             if workload.host in ends:
                 return workload.name

@@ -16,6 +16,7 @@ from trustbed.scenario.error import nearest
 from trustbed.scenario.faults import read_faults
 from trustbed.scenario.guests import INSIDE
 from trustbed.scenario.model import (
+    ESTIMATORS,
     SECOND,
     TOOLS,
     Background,
@@ -102,9 +103,16 @@ def _inside(network: Network) -> list[str]:
 
 
 def _at_the_senders(workloads: Sequence[Workload]) -> tuple[str, ...]:
-    """The most informative capture points: at the senders, or at both ends where unknown."""
+    """The most informative capture points.
+
+    At the senders, at both ends where they are unknown, and at the receivers of estimators.
+    """
     points: list[str] = []
     for workload in workloads:
+        if workload.kind in ESTIMATORS and workload.to is not None:
+            # Beside the receiver are the probes that passed the bottleneck, and no others.
+            points.append(workload.to)
+            continue
         sender = workload.data_from
         points += (
             [sender]
@@ -282,6 +290,13 @@ def _check_guests(root: Table, scenario: Scenario) -> None:
     for workload in scenario.workloads:
         hosts = (workload.host, workload.to) if workload.kind == "iperf3" else (workload.host,)
         inside = next((name for name in hosts if name in guests), None)
+        if workload.kind in ESTIMATORS and {workload.host, workload.to} & guests:
+            message = (
+                f"the emulated NIC of a guest releases the packets of {workload.kind} in bursts"
+            )
+            raise root.source.error(
+                ("workload", workload.name, "kind"), message, "give it hosts that are namespaces"
+            )
         if workload.kind in TOOLS and inside is not None:
             message = f"{workload.kind} is a program on this machine, and {inside} is a guest"
             raise root.source.error(

@@ -15,6 +15,7 @@ from trustbed.scenario.model import (
     SECOND,
     TOOLS,
     WORKLOAD_KINDS,
+    EstimatorOptions,
     Judgement,
     Pace,
     Service,
@@ -26,7 +27,7 @@ from trustbed.scenario.topology import check_name
 
 CONGESTION_CONTROL = "cubic"
 """Set explicitly on every bulk transfer: the kernel's default differs between machines."""
-_BULK_PORT, _HTTP_PORT, _IPERF_PORT = 5001, 8000, 5201
+_BULK_PORT, _HTTP_PORT, _IPERF_PORT, _ESTIMATOR_PORT = 5001, 8000, 5201, 8365
 LEAST_CLAMP = 2304
 """The least receive buffer of Linux (SOCK_MIN_RCVBUF).
 
@@ -41,6 +42,10 @@ MOST_BUFFER = 2**31 - 1
 _CONGESTION_CONTROL = re.compile(r"[A-Za-z0-9_-]{1,15}")
 """A name that the kernel accepts (TCP_CA_NAME_MAX)."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PATHLOAD_KEYS = ("resolution", "majority")
+_PATHCHIRP_KEYS = ("lowest", "highest", "mean_rate", "averaged")
+_LOWEST_CHIRP = 10_000_000
+"""The lowest rate of a chirp by default."""
 _LONGEST = 7 * 24 * 3600 * SECOND
 _JUDGED: Mapping[WorkloadKind, Judgement] = {"bulk": "bulk", "iperf3": "bulk"}
 
@@ -152,6 +157,8 @@ def _workload(name: str, table: Table, around: Around, index: int) -> Workload:
         "command": _plain,
         "bulk": _bulk,
         "iperf3": _iperf3,
+        "pathload": _estimator,
+        "pathchirp": _estimator,
     }.get(kind, _http)
     return read(table, workload, around, index)
 
@@ -290,6 +297,47 @@ def _iperf3(table: Table, workload: Workload, around: Around, index: int) -> Wor
         congestion_control=_congestion_control(table),
         heading=table.choice("direction", ("forward", "reverse"), "forward"),
         port=_IPERF_PORT + index,
+    )
+
+
+def _estimator(table: Table, workload: Workload, around: Around, index: int) -> Workload:
+    """An estimator: options of the other one are refused as without effect."""
+    is_pathload = workload.kind == "pathload"
+    own, other = (_PATHLOAD_KEYS, _PATHCHIRP_KEYS)[:: 1 if is_pathload else -1]
+    for key in other:
+        if key in table:
+            raise table.error(
+                key,
+                f"has no effect on {workload.kind}",
+                f"leave it out; {workload.kind} takes long_packets, {', '.join(own)}",
+            )
+    for key in ("judge_as", "discard"):
+        if key in table:
+            raise table.error(
+                key,
+                "has no effect on an estimator, which transfers nothing that is judged",
+                "leave it out",
+            )
+    lowest = table.rate_above_zero("lowest", None)
+    highest = table.rate_above_zero("highest", None)
+    if highest is not None and highest <= (lowest or _LOWEST_CHIRP):
+        raise table.error(
+            "highest",
+            f"{table.raw('highest')} is not above the lowest rate of a chirp",
+            'for example lowest = "2Mbit/s", highest = "100Mbit/s"',
+        )
+    return replace(
+        workload,
+        port=_ESTIMATOR_PORT + index,
+        estimator=EstimatorOptions(
+            long_packets=table.flag("long_packets", False),
+            resolution=table.rate_above_zero("resolution", None),
+            majority=table.number("majority", None, least=0.5, most=1.0),
+            lowest=lowest,
+            highest=highest,
+            mean_rate=table.rate_above_zero("mean_rate", None),
+            averaged=table.whole("averaged", None, least=1, most=1000),
+        ),
     )
 
 

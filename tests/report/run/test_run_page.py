@@ -20,7 +20,15 @@ from trustbed.report.html.payload import Payload
 from trustbed.report.run import charts as charts
 from trustbed.report.run import page as run_page
 from trustbed.report.run.model import read_model
-from trustbed.report.run.records import CellResults, RunModel, Slowdown
+from trustbed.report.run.records import (
+    Bandwidth,
+    CellResults,
+    Estimate,
+    MeanAndDeviation,
+    RunModel,
+    Slowdown,
+    WorkloadResult,
+)
 from trustbed.report.transfer import notebook
 
 ABOUT = {
@@ -180,3 +188,37 @@ def test_the_library_opens_a_run(study: Path, tmp_path: Path) -> None:
     assert "[factors]" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 to be discarded" in repr(run)
     assert "<table>" in run._repr_html_()
+
+
+def test_an_estimator_has_its_error_its_bounds_and_what_was_available(model: RunModel) -> None:
+    def mean(value: float | None, sd: float | None = None) -> MeanAndDeviation:
+        return MeanAndDeviation(mean=value, sd=sd, count=3)
+
+    found = Bandwidth(
+        error=mean(-3.0, 2.5),
+        low=mean(12.5e6, 0.5e6),
+        high=mean(14.3e6),
+        estimate=mean(None),
+        available=mean(14e6),
+    )
+    cell = model.cells[0]
+    workload = WorkloadResult(
+        name="w",
+        kind="pathload",
+        measure="estimation_error",
+        mean=Estimate(value=-3.0, low=-9.2, high=3.2, basis="repetitions"),
+        bandwidth=found,
+    )
+    (table,) = run_page.results([(cell, workload)], [cell])
+    (line,) = table.lines
+    shown = dict(zip([title for title, _ in table.columns], line.cells, strict=True))
+    assert {title: one.text for title, one in shown.items() if title != "Repetitions"} == {
+        "Error": "-3.0 %",
+        "SD": "2.5 %",
+        "Low": "12.5 Mbit/s",
+        "High": "14.3 Mbit/s",
+        "Estimate": "–",
+        "Available": "14.0 Mbit/s",
+    }
+    assert shown["Error"].beside == "-9.2 % to +3.2 %"
+    assert shown["Low"].beside == "± 500 kbit/s"

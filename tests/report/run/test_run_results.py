@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.report.run_directories import EPOCH, requests
+from trustbed.report.run import words as run_words
 from trustbed.report.run.reading import Repetition
 from trustbed.report.run.results import result
 from trustbed.run.directory import RunDirectory
@@ -202,3 +203,37 @@ def test_a_round_without_its_baseline_is_held_against_the_median_of_all(bench: B
         pytest.approx(3.0),
         pytest.approx(3.0),
     )
+
+
+def summary(error: float | None, low: float | None, high: float | None) -> Rows:
+    """The summary of an estimator."""
+    return [
+        {
+            "error_percent": error,
+            "low_bits_per_second": low,
+            "high_bits_per_second": high,
+            "estimate_bits_per_second": None,
+            "available_bits_per_second": 10e6,
+            "estimates": int(low is not None),
+        }
+    ]
+
+
+def test_an_estimator_has_the_error_of_each_repetition(bench: Bench) -> None:
+    given = [(5.0, 9e6, 12e6), (-1.0, 8e6, 11e6), (None, 9e6, None), (None, None, None)]
+    repetitions = [
+        bench.repetition(number, summary=summary(*one)) for number, one in enumerate(given)
+    ]
+    found = result("w", "pathload", repetitions, None, seed=1)
+    assert (found.measure, found.unit, found.repetitions) == ("estimation_error", "percent", 3)
+    assert found.mean is not None
+    assert found.mean.value == pytest.approx(2)
+    assert found.mean.basis == "repetitions"
+    json = found.json()
+    assert json["mean_percent"] == pytest.approx(2)
+    # The sample's deviation of 5 and -1: the root of (9 + 9)/1.
+    assert json["bandwidth"]["error_sd_percent"] == pytest.approx(18**0.5)
+    assert json["bandwidth"]["low_mean_bits_per_second"] == pytest.approx(26e6 / 3)
+    assert json["bandwidth"]["high_repetitions"] == 2
+    assert run_words.middle(found)[1] == "+2.0 %"
+    assert run_words.measure_of(found) == "error of the estimate"

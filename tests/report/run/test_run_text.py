@@ -19,7 +19,14 @@ from trustbed.report.paint import Paint
 from trustbed.report.run import text as run_text
 from trustbed.report.run import words as run_words
 from trustbed.report.run.model import read_model
-from trustbed.report.run.records import CellResults, Limit, RunModel
+from trustbed.report.run.records import (
+    Bandwidth,
+    CellResults,
+    Estimate,
+    Limit,
+    MeanAndDeviation,
+    RunModel,
+)
 
 
 def test_the_study_word_for_word(model: RunModel, snapshot: SnapshotAssertion) -> None:
@@ -146,3 +153,41 @@ def test_what_limited_the_transfers_stands_beside_the_result_and_the_reason(
     assert text == snapshot
     narrow = run_text.render(changed, "study", columns=60)
     assert "slowed by packet loss" not in narrow.split("Repetitions to discard")[0]
+
+
+def over(*values: float) -> MeanAndDeviation:
+    """The mean of values, with a deviation of 1."""
+    return (
+        MeanAndDeviation(mean=sum(values) / len(values), sd=1.0, count=len(values))
+        if values
+        else MeanAndDeviation()
+    )
+
+
+def test_an_estimator_has_its_error_and_what_was_available(model: RunModel) -> None:
+    bounds = [(over(12.5e6), over(14.3e6)), (over(900e3), over(1.5e6)), (over(), over(9e6))]
+
+    def change(cell: CellResults) -> CellResults:
+        low, high = bounds[cell.number % 3]
+        found = Bandwidth(
+            error=over(-3.0), low=low, high=high, estimate=over(13e6), available=over(14e6)
+        )
+        error = replace(
+            cell.workloads[0],
+            measure="estimation_error",
+            slowdown=[],
+            transfers=[],
+            rtt_mean_seconds=None,
+            mean=Estimate(value=-3.0, low=-12.0, high=6.0, basis="repetitions"),
+            bandwidth=found,
+        )
+        return replace(cell, workloads=[error])
+
+    text = run_text.render(with_cells(model, change), "study")
+    head, *rows = text[text.index("CELL") :].splitlines()[:4]
+    assert head.split("  ")[-1].strip() == "LOW–HIGH"
+    assert rows[0].split()[-11:-4] == ["-3.0", "%", "-12", "%–+6.0", "%", "1.0", "%"]
+    assert rows[0].endswith("14.0 Mbit/s        12.5–14.3 Mbit/s")
+    assert rows[1].endswith("900 kbit/s–1.50 Mbit/s")
+    assert rows[2].endswith("?–9.00 Mbit/s")
+    assert "The error of the estimate of fetch is between -3.0 %" in text

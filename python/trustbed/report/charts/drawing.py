@@ -24,6 +24,7 @@ _PREFIXED = "replace(format(datum.value, '~s'), regexp('([^0-9.]?)$'), ' $1')"
 SECONDS_LABEL = f"{_PREFIXED} + 's'"
 BYTES_LABEL = f"{_PREFIXED} + 'B'"
 RATE_LABEL = f"{_PREFIXED} + 'bit/s'"
+PERCENT_LABEL = "format(datum.value, '~g') + ' %'"
 SHARE_LABEL = "format(datum.value * 100, '~g') + ' %'"
 
 DECADES = [10.0**exponent for exponent in range(-6, 4)]

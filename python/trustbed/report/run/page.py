@@ -21,8 +21,10 @@ from trustbed.report.run import words as run_words
 from trustbed.report.run.charts import QUANTILES
 from trustbed.report.run.factors import groups, shared, short
 from trustbed.report.run.records import (
+    Bandwidth,
     CellResults,
     Estimate,
+    MeanAndDeviation,
     RepetitionSummary,
     RunModel,
     RunSummary,
@@ -88,6 +90,8 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
         shape = _timed
     else:
         columns, shape = [("Repetitions", "cell"), ("Mean", "interval")], _plain
+        if pairs[0][1].is_error:
+            columns[1] = ("Error", "interval")
     found = [
         Table(
             first="Cell",
@@ -97,6 +101,11 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
     ]
     if any(one.slowdown for _, one in pairs):
         found.append(_compared(pairs, group))
+    if any(one.bandwidth is not None for _, one in pairs):
+        found[0] = _with_column(found[0], "SD", "", [_deviation(one.bandwidth) for _, one in pairs])
+        for title, name in _BANDWIDTH.items():
+            cells = [_rate_of(one.bandwidth, name) for _, one in pairs]
+            found[0] = _with_column(found[0], title, "", cells)
     if any(one.rtt_mean_seconds is not None for _, one in pairs):
         rtts = [one.rtt_mean_seconds for _, one in pairs]
         found[0] = _with_column(found[0], "RTT", "", [Cell.of(words.duration, rtt) for rtt in rtts])
@@ -104,6 +113,24 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
         limits = [_limited(one) for _, one in pairs]
         found[-1] = _with_column(found[-1], "Transfers mostly", "limit", limits)
     return found
+
+
+_BANDWIDTH = {"Low": "low", "High": "high", "Estimate": "estimate", "Available": "available"}
+"""The columns of an estimator of available bandwidth, in the order of the page."""
+
+
+def _deviation(found: Bandwidth | None) -> Cell:
+    """The standard deviation of the error over the repetitions."""
+    deviation = None if found is None else found.error.sd
+    return Cell("–") if deviation is None else Cell(run_words.percent_points(deviation), deviation)
+
+
+def _rate_of(found: Bandwidth | None, name: str) -> Cell:
+    """The mean of a rate, below it the standard deviation over the repetitions."""
+    one = MeanAndDeviation() if found is None else getattr(found, name)
+    if one.mean is None:
+        return Cell("–")
+    return Cell(words.bits(one.mean), one.mean, "" if one.sd is None else f"± {words.bits(one.sd)}")
 
 
 def _with_column(table: Table, title: str, definition: str, cells: Sequence[Cell]) -> Table:

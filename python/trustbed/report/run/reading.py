@@ -28,6 +28,7 @@ _RATES = (
     "bits_per_second",
     "sent_bits_per_second",
 )
+_BANDWIDTH = ("low", "high", "estimate", "available")
 _MEANS = ("response_mean_ns", "latency_mean_ns", "connection_mean_ns")
 
 
@@ -44,6 +45,8 @@ class Measured:
         mean: Mean response time in seconds, of programs that print nothing finer.
         requests: How many requests were completed, as far as it is known.
         failed: How many failed.
+        error: Error of an estimator of available bandwidth in percent.
+        bandwidth: Its bounds, its estimate and the available bandwidth, as far as they are known.
     """
 
     responses: Responses | None = None
@@ -52,6 +55,8 @@ class Measured:
     mean: float | None = None
     requests: int | None = None
     failed: int = 0
+    error: float | None = None
+    bandwidth: Mapping[str, float] = field(default_factory=dict)
 
 
 class Repetition:
@@ -145,6 +150,8 @@ class Repetition:
         summary = self.table(f"{workload}.summary")
         reported = summary.to_pylist() if summary is not None and summary.num_rows else []
         first = reported[0] if reported else {}
+        if "error_percent" in first:
+            return _estimated(first)
         requests = self.table(f"{workload}.requests")
         if requests is not None and requests.num_rows:
             return _requests(requests, first, self._discarded_seconds(workload))
@@ -226,6 +233,18 @@ def _failed(summary: Row) -> int:
     if summary.get("failed_requests") is not None:
         return int(summary["failed_requests"])
     return sum(int(summary.get(name) or 0) for name in columns)
+
+
+def _estimated(summary: Row) -> Measured | None:
+    """The error of an estimator; ``None`` if it estimated nothing."""
+    known = {
+        name: value
+        for name in _BANDWIDTH
+        if (value := summary.get(f"{name}_bits_per_second")) is not None
+    }
+    return (
+        Measured(error=summary["error_percent"], bandwidth=known) if summary["estimates"] else None
+    )
 
 
 def _rate(rows: Sequence[Row]) -> float | None:

@@ -51,6 +51,37 @@ class Increase(Struct, frozen=True, kw_only=True):
     baseline_requests: int
 
 
+class MeanAndDeviation(Struct, frozen=True, kw_only=True):
+    """Mean and standard deviation over repetitions, and how many had a value."""
+
+    mean: float | None = None
+    sd: float | None = None
+    count: int = 0
+
+
+class Bandwidth(Struct, frozen=True, kw_only=True):
+    """An estimator of available bandwidth: its error in percent, and rates in bit/s.
+
+    ``low`` and ``high`` are the bounds of pathload, ``available`` is that of the ledger.
+    """
+
+    error: MeanAndDeviation
+    low: MeanAndDeviation
+    high: MeanAndDeviation
+    estimate: MeanAndDeviation
+    available: MeanAndDeviation
+
+    def json(self) -> Json:
+        """Its keys: ``NAME_mean_UNIT``, ``NAME_sd_UNIT``, ``NAME_repetitions``."""
+        found: Json = {}
+        for name in self.__struct_fields__:
+            one, unit = getattr(self, name), "percent" if name == "error" else "bits_per_second"
+            found[f"{name}_mean_{unit}"] = one.mean
+            found[f"{name}_sd_{unit}"] = one.sd
+            found[f"{name}_repetitions"] = one.count
+        return found
+
+
 class RepetitionResult(Struct, frozen=True, kw_only=True):
     """The result of one repetition; ``mean`` is in the unit of the result."""
 
@@ -69,11 +100,16 @@ class Limit(Struct, frozen=True, kw_only=True):
     count: int
 
 
+_UNITS = {"throughput": "bits_per_second", "estimation_error": "percent"}
+"""The units of measures that are no times."""
+
+
 class WorkloadResult(Struct, frozen=True, kw_only=True):
     """The results of a workload in a cell.
 
-    ``measure`` is ``response_time``, ``mean_response_time``, ``throughput``, or ``None`` if nothing
-    was measured. ``from_requests``: computed from single requests, not printed by the program.
+    ``measure`` is ``response_time``, ``mean_response_time``, ``throughput``, ``estimation_error``
+    (in percent), or ``None`` if nothing was measured. ``from_requests``: computed from single
+    requests, not printed by the program.
     """
 
     name: str
@@ -92,13 +128,24 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
     median: Estimate | None = None
     mean: Estimate | None = None
     increase: Increase | None = None
+    bandwidth: Bandwidth | None = None
     transfers: Sequence[Limit] = ()
     rtt_mean_seconds: float | None = None
 
     @property
     def is_throughput(self) -> bool:
-        """Whether the result is a rate, else it is a time."""
+        """Whether the result is a rate."""
         return self.measure == "throughput"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the result is the error of an estimator in percent."""
+        return self.measure == "estimation_error"
+
+    @property
+    def unit(self) -> str:
+        """The unit of the result, as it ends the names of keys."""
+        return _UNITS.get(self.measure or "", "seconds")
 
     @property
     def middle_name(self) -> str:
@@ -122,7 +169,9 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
         if self.measure == "response_time":
             found |= self._response_times()
         elif self.measure is not None:
-            found |= self._scalar("bits_per_second" if self.is_throughput else "seconds")
+            found |= self._scalar(self.unit)
+        if self.bandwidth is not None:
+            found["bandwidth"] = self.bandwidth.json()
         found["transfers"] = _plain(self.transfers)
         found["rtt_mean_seconds"] = self.rtt_mean_seconds
         return found

@@ -20,8 +20,10 @@ from msgspec.structs import replace
 
 from trustbed.report.run.reading import Measured, Repetition
 from trustbed.report.run.records import (
+    Bandwidth,
     Estimate,
     Increase,
+    MeanAndDeviation,
     RepetitionResult,
     Slowdown,
     WorkloadResult,
@@ -78,6 +80,8 @@ def result(
         return _scalar(
             empty, taken, quiet, lambda one: one.rate, slower=lambda own, base: base / own
         )
+    if any(one.bandwidth for _, one in taken):
+        return _estimates(empty, taken)
     empty = replace(empty, measure="mean_response_time")
     return _scalar(empty, taken, quiet, lambda one: one.mean, slower=_times)
 
@@ -308,6 +312,26 @@ def _scalar(
     overall = mean([value for _, value in base])
     own = [(point.round, value) for point, value in known]
     return replace(found, slowdown=[_slower(None, own, rounds, overall, slower)])
+
+
+def _estimates(empty: WorkloadResult, taken: Sequence[Found]) -> WorkloadResult:
+    """The error of an estimator over the repetitions, and what it and the ledger found.
+
+    It is not compared with the baseline: the available bandwidth differs.
+    """
+    found = replace(empty, measure="estimation_error", bandwidth=_bandwidth(taken))
+    return _scalar(found, taken, (), lambda one: one.error, slower=_times)
+
+
+def _bandwidth(taken: Sequence[Found]) -> Bandwidth:
+    def over(values: Sequence[float]) -> MeanAndDeviation:
+        return MeanAndDeviation(mean=mean(values), sd=deviation(values), count=len(values))
+
+    each = {
+        name: over([one.bandwidth[name] for _, one in taken if name in one.bandwidth])
+        for name in ("low", "high", "estimate", "available")
+    }
+    return Bandwidth(error=over([one.error for _, one in taken if one.error is not None]), **each)
 
 
 def _times(own: float, base: float) -> float:

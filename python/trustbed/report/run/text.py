@@ -76,6 +76,8 @@ def _group(
     value = (
         "throughput"
         if pairs[0][1].is_throughput
+        else "error"
+        if pairs[0][1].is_error
         else "median"
         if pairs[0][1].measure == "response_time"
         else "mean time"
@@ -88,6 +90,9 @@ def _group(
         *(("SLOWDOWN", "95 % INTERVAL") if compared else ()),
     ]
     rows = [[_name(cell, group), *_cells(cell, one, compared)] for cell, one in pairs[:CELLS]]
+    if any(one.bandwidth is not None for _, one in pairs):
+        head += ["SD", "AVAILABLE", "LOW–HIGH"]
+        rows = [[*row, *_bandwidth(one)] for row, (_, one) in zip(rows, pairs, strict=False)]
     if any(one.rtt_mean_seconds is not None for _, one in pairs):
         head.append("RTT")
         rtts = [words.duration(one.rtt_mean_seconds) for _, one in pairs]
@@ -122,6 +127,25 @@ def _cells(cell: CellResults, one: WorkloadResult, compared: bool) -> list[str]:
             else [times(point.ratio), _short(point.low, point.high, factor)]
         )
     return found
+
+
+def _bandwidth(one: WorkloadResult) -> list[str]:
+    """The deviation of the error, the mean available bandwidth, the means of both bounds."""
+    if one.bandwidth is None:
+        return [""] * 3
+    found = one.bandwidth
+    deviation = "" if found.error.sd is None else run_words.percent_points(found.error.sd)
+    there = "" if found.available.mean is None else words.bits(found.available.mean)
+    return [deviation, there, _bounds(found.low.mean, found.high.mean)]
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    """Two rates: ``12.5–14.3 Mbit/s``; ``?`` for one that is not known."""
+    if low is None and high is None:
+        return ""
+    first, second = words.bits(low), words.bits(high)
+    number, _, unit = first.partition(" ")
+    return f"{number if second.endswith(unit) else first}–{second}"
 
 
 def _short(low: float | None, high: float | None, shape: Callable[[float | None], str]) -> str:

@@ -65,8 +65,29 @@ def middle(workload: WorkloadResult) -> tuple[float | None, str]:
 
 
 def shape_of(workload: WorkloadResult) -> Callable[[float | None], str]:
-    """The format of a result of this kind: a rate or a time."""
+    """The format of a result of this kind: a rate, an error in percent, or a time."""
+    if workload.is_error:
+        return signed_percent
     return words.bits if workload.is_throughput else words.duration
+
+
+def signed_percent(value: float | None) -> str:
+    """An error in percent with its sign: +3.4 %, -12 %."""
+    if value is None:
+        return words.UNKNOWN
+    return f"{value:+.0f} %" if abs(value) >= 9.95 else f"{value:+.1f} %"
+
+
+def percent_points(value: float) -> str:
+    """A deviation of errors in percent: 3.4 %."""
+    return signed_percent(value).removeprefix("+")
+
+
+def measure_of(workload: WorkloadResult) -> str:
+    """What the number that represents a result is, in words."""
+    if workload.is_error:
+        return "error of the estimate"
+    return "throughput" if workload.is_throughput else f"{workload.middle_name} response time"
 
 
 def central(workload: WorkloadResult) -> Slowdown | None:
@@ -157,10 +178,10 @@ def _ranged(found: Sequence[Found]) -> str:
     if not known:
         return ""
     least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
-    name, rate = least[3].name, least[3].is_throughput
-    what = f"The throughput of {name} is" if rate else f"The response time of {name} is"
+    name, timed = least[3].name, least[3].unit == "seconds"
+    what = f"The {'response time' if timed else measure_of(least[3])} of {name} is"
     if len(known) == 1:
-        return f"{what} {least[1]}{'' if rate else ' by the median'}."
+        return f"{what} {least[1]}{' by the median' if timed else ''}."
     return f"{what} between {least[1]} ({least[2].label}) and {most[1]} ({most[2].label})."
 
 

@@ -188,8 +188,8 @@ class AgentSpec:
     configuration: Configuration
 
 
-def listener(workload: Workload) -> AgentSpec | None:
-    """The agent that serves a workload: a bulk receiver, or the built-in HTTP server."""
+def listener(workload: Workload, scenario: Scenario) -> AgentSpec | None:
+    """The agent that serves a workload: a bulk or estimator receiver, or the HTTP server."""
     assert workload.to is not None or workload.kind == "command", (
         "validated when the scenario was read"
     )
@@ -200,6 +200,14 @@ def listener(workload: Workload) -> AgentSpec | None:
             where=_receiver(workload),
             configuration=_receiver_configuration(workload, address),
         )
+    if workload.estimator is not None and workload.to is not None:
+        configuration = {
+            "role": "receive",
+            "listen": f"{address_of(scenario, workload.to)}:{workload.port}",
+            "peer": address_of(scenario, workload.host),
+            "nonce": workload.port,
+        }
+        return AgentSpec(verb="estimate", where=workload.to, configuration=configuration)
     if workload.object_bytes is not None and workload.service is None and workload.to is not None:
         return AgentSpec(verb="serve", where=workload.to, configuration={"listen": [address]})
     return None
@@ -230,7 +238,38 @@ def client(workload: Workload, scenario: Scenario, logs: Path) -> AgentSpec | No
         return AgentSpec(
             verb="fetch", where=workload.host, configuration=_fetch(workload, scenario, logs)
         )
+    if workload.estimator is not None:
+        return AgentSpec(
+            verb="estimate", where=workload.host, configuration=_estimate(workload, scenario)
+        )
     return None
+
+
+def _estimate(workload: Workload, scenario: Scenario) -> Configuration:
+    """The sending side of an estimator; what is not set is as its authors have it."""
+    assert workload.to is not None, "validated when the scenario was read"
+    options = workload.estimator
+    assert options is not None, "an estimator has options"
+    limit = "time_limit_ns" if workload.kind == "pathload" else "duration_ns"
+    return {
+        "role": "send",
+        "to": f"{address_of(scenario, workload.to)}:{workload.port}",
+        "from": address_of(scenario, workload.host),
+        "nonce": workload.port,
+        "estimator": {
+            "kind": workload.kind,
+            "long_packets": options.long_packets,
+            limit: workload.duration_ns,
+            **_set(
+                resolution_bits_per_second=options.resolution,
+                majority=options.majority,
+                lowest_bits_per_second=options.lowest,
+                highest_bits_per_second=options.highest,
+                mean_bits_per_second=options.mean_rate,
+                averaged=options.averaged,
+            ),
+        },
+    }
 
 
 def _fetch(workload: Workload, scenario: Scenario, logs: Path) -> Configuration:

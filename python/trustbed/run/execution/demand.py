@@ -160,6 +160,11 @@ def _link_rates(scenario: Scenario) -> Mapping[Edge, float | None]:
     return rates
 
 
+def path(scenario: Scenario, source: str, target: str) -> tuple[Edge, ...]:
+    """The links of a shortest path by their ends, first to last, access links included."""
+    return tuple(_path(_link_rates(scenario), source, target))[::-1]
+
+
 def rate(direction: Direction) -> float | None:
     """The sustained rate of a direction of a link in bit/s: the least of its limits.
 

@@ -227,4 +227,6 @@ def _failure(report: Mapping[str, Any]) -> str | None:
         )
     if report.get("requests") and not report.get("good_requests"):
         return f"none of {report['requests']} requests was answered well"
+    if report.get("ending") == "receiver_lost":
+        return f"the receiver of probes was lost: {report.get('receiver_lost')}"
     return unwritten_words(report.get("rows") or {})

@@ -116,7 +116,7 @@ class Infrastructure:
                 service.ready_ns,
             )
         for workload in self._scenario.workloads:
-            spec = configurations.listener(workload)
+            spec = configurations.listener(workload, self._scenario)
             if spec is not None:
                 listener = self._start(spec.verb, spec.where, spec.configuration).agent
                 listener.begin()
@@ -273,6 +273,7 @@ class Infrastructure:
             "sink",
             "serve",
             "bulk",
+            "estimate",
             "spin",
             "sample",
             "capture",
@@ -330,7 +331,7 @@ class Infrastructure:
                 if not one.is_indicator
             ],
             watchers=[_agent(one) for one in self._started if one.is_indicator],
-            services=[_agent(one) for one in self._of("serve", "bulk")],
+            services=[_agent(one) for one in self._of("serve", "bulk", "estimate")],
             failures=self.failures,
         )
 
