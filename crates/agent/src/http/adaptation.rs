@@ -40,12 +40,12 @@ pub(super) struct Adaptation {
 impl Adaptation {
     /// `rates` ascend, and there is one at least.
     ///
-    /// The map begins at 3/8 of the buffer (the paper's 90 of 240 s) and ends at 9/10 (216 s), or
-    /// below where a chunk would no longer fit: a chunk is requested only when there is room for
-    /// it.
+    /// A chunk is requested when there is room for it, so the buffer then holds at most its size
+    /// less a segment. The map begins at 3/8 of that (the paper's 90 of 240 s) and ends at 9/10
+    /// (216 s).
     pub(super) fn new(rule: Rule, rates: Vec<u64>, buffer: Span, segment: Span) -> Self {
-        let upper = Span(buffer.0 / 10 * 9).min(buffer - segment);
-        let reservoir = Span(buffer.0 / 8 * 3).min(upper);
+        let most = (buffer - segment).max(Span::ZERO);
+        let (reservoir, upper) = (Span(most.0 / 8 * 3), Span(most.0 / 10 * 9));
         Self { rule, rates, reservoir, upper, throughputs: Vec::new(), last: None }
     }
 
@@ -142,22 +142,22 @@ mod tests {
         assert_eq!(chosen(&mut player, 4000), MBIT);
     }
 
-    /// The map goes from 1 Mbit/s at 7.5 s to 5 Mbit/s at 16 s.
+    /// The map goes from 1 Mbit/s at 6 s to 5 Mbit/s at 14.4 s.
     #[test]
     fn the_buffer_is_mapped_to_a_rate_with_hysteresis() {
         let mut player = player(Rule::Buffer);
         assert_eq!(chosen(&mut player, 12_000), MBIT);
-        assert_eq!(chosen(&mut player, 7500), MBIT);
-        // f(10 s) = 2.18 Mbit/s is below the next rate, f(11 s) = 2.65 above.
-        assert_eq!(chosen(&mut player, 10_000), MBIT);
-        assert_eq!(chosen(&mut player, 11_000), 5 * MBIT / 2);
-        // It stays between the rates beside it.
-        assert_eq!(chosen(&mut player, 15_900), 5 * MBIT / 2);
-        assert_eq!(chosen(&mut player, 7600), 5 * MBIT / 2);
-        assert_eq!(chosen(&mut player, 16_000), 5 * MBIT);
-        // f(10 s) is below 2.5 Mbit/s: the lowest rate above it.
+        assert_eq!(chosen(&mut player, 6000), MBIT);
+        // f(9 s) = 2.43 Mbit/s is below the next rate, f(10 s) = 2.90 above.
+        assert_eq!(chosen(&mut player, 9000), MBIT);
         assert_eq!(chosen(&mut player, 10_000), 5 * MBIT / 2);
-        assert_eq!(chosen(&mut player, 7000), MBIT);
+        // It stays between the rates beside it.
+        assert_eq!(chosen(&mut player, 14_300), 5 * MBIT / 2);
+        assert_eq!(chosen(&mut player, 6100), 5 * MBIT / 2);
+        assert_eq!(chosen(&mut player, 14_400), 5 * MBIT);
+        // f(9 s) is below 2.5 Mbit/s: the lowest rate above it.
+        assert_eq!(chosen(&mut player, 9000), 5 * MBIT / 2);
+        assert_eq!(chosen(&mut player, 5900), MBIT);
     }
 
     #[test]
