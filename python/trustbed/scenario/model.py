@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import INSIDE, Guest
+from trustbed.scenario.players import Media, Video
 from trustbed.traffic.offer import Draw
 
 SECOND = 1_000_000_000
@@ -22,7 +23,7 @@ Discipline: TypeAlias = Literal["drop-tail", "codel", "red", "unlimited"]
 Distribution: TypeAlias = Literal["uniform", "normal", "pareto", "paretonormal"]
 Judgement: TypeAlias = Literal["bulk", "interactive"]
 WorkloadKind: TypeAlias = Literal[
-    "command", "bulk", "http", "iperf3", "ab", "wrk", "httperf", "curl"
+    "command", "bulk", "http", "media", "video", "iperf3", "ab", "wrk", "httperf", "curl"
 ]
 BackgroundModel: TypeAlias = Literal["none", "cbr", "poisson", "playback", "users"]
 Transport: TypeAlias = Literal["udp", "tcp"]
@@ -38,6 +39,8 @@ WORKLOAD_KINDS: tuple[WorkloadKind, ...] = (
     "command",
     "bulk",
     "http",
+    "media",
+    "video",
     "iperf3",
     "ab",
     "wrk",
@@ -54,6 +57,8 @@ HTTP_KINDS: frozenset[WorkloadKind] = frozenset({"http", "ab", "wrk", "httperf",
 """Workloads that fetch objects: the built-in server answers them unless a service is named."""
 TOOLS: frozenset[WorkloadKind] = frozenset({"iperf3", "ab", "wrk", "httperf", "curl"})
 """Workloads that are programs of others, whose results are read."""
+BUILT_IN: frozenset[WorkloadKind] = frozenset({"bulk", "http", "media", "video"})
+"""Workloads that the agent carries out itself."""
 
 
 OPPORTUNITY_BYTES = 1504
@@ -307,7 +312,8 @@ class Workload:
 
     ``command`` is a command or the arguments of a known program; ``object_bytes`` is the size that
     HTTP workloads fetch, and ``think_ns`` the time between a response and the next request;
-    ``bytes`` is the size of a bulk transfer (``None``: as much as fits into the duration).
+    ``bytes`` is the size of a bulk transfer (``None``: as much as fits into the duration);
+    ``media`` and ``video`` are what the workloads of these kinds play for the duration.
     """
 
     name: str
@@ -340,6 +346,8 @@ class Workload:
     nagle: bool = False
     heading: Literal["forward", "reverse"] = "forward"
     discard_ns: int = 0
+    media: Media | None = None
+    video: Video | None = None
 
     @property
     def data_from(self) -> str | None:
