@@ -2,9 +2,9 @@
 //!
 //! A part is missing once a later one has arrived, and for a quarter of the round-trip time more:
 //! the reordering that RACK allows for (RFC 8985, section 6.2). It is reported until it arrives,
-//! each time after another round-trip time and a half, as long as it can still be in time: a report
-//! takes half a round-trip time to the server, and the part has to leave it half a round-trip time
-//! before it is played.
+//! each time after another timeout as of TCP (RFC 6298, section 2), as long as it can still be in
+//! time: a report takes half a round-trip time to the server, and the part has to leave it half a
+//! round-trip time before it is played.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,8 @@ const SHORTEST_AGAIN: Span = Span::from_millis(10);
 #[derive(Debug, Default)]
 pub(super) struct Missing {
     parts: BTreeMap<Part, Asked>,
-    rtt: Option<Span>,
+    /// Smoothed, and its mean deviation.
+    rtt: Option<(Span, Span)>,
     /// Parts that were reported, at least once.
     pub(super) reported: u64,
     /// Reports of parts.
@@ -31,53 +32,66 @@ pub(super) struct Missing {
     pub(super) given_up: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 struct Asked {
     /// When to report it.
     due: Span,
-    last: Option<Span>,
-    times: u32,
+    /// When it was reported.
+    reports: Vec<Span>,
 }
 
 impl Missing {
     /// A part has not arrived though a later one has, or though its time has passed.
     pub(super) fn on_gap(&mut self, at: Part, now: Span) {
         let due = now + Span(self.rtt().0 / 4);
-        self.parts.entry(at).or_insert(Asked { due, last: None, times: 0 });
+        self.parts.entry(at).or_insert(Asked { due, ..Asked::default() });
     }
 
     /// A part arrived.
     pub(super) fn on_part(&mut self, at: Part, transmission: u8, now: Span) {
         let Some(asked) = self.parts.remove(&at) else { return };
-        // After several reports it is not known which one was answered (Karn's algorithm).
-        if let (Some(last), 1, true) = (asked.last, asked.times, transmission > 0) {
-            self.on_round_trip(now - last);
+        // The transmission says which report it answers. If an earlier report was lost it is a
+        // later one, and the round trip is overestimated.
+        let answered = usize::from(transmission).checked_sub(1);
+        if let Some(reported) = answered.and_then(|index| asked.reports.get(index)) {
+            self.on_round_trip(now - *reported);
         }
     }
 
     /// A round trip took so long (smoothed as in RFC 6298, section 2).
     pub(super) fn on_round_trip(&mut self, took: Span) {
-        self.rtt = Some(self.rtt.map_or(took, |rtt| rtt + Span((took - rtt).0 / 8)));
+        self.rtt = Some(match self.rtt {
+            None => (took, Span(took.0 / 2)),
+            Some((rtt, deviation)) => {
+                let off = took - rtt;
+                (rtt + Span(off.0 / 8), deviation + Span((off.0.abs() - deviation.0) / 4))
+            }
+        });
     }
 
     /// The smoothed round-trip time; none before one was measured.
     pub(super) fn measured_rtt(&self) -> Option<Span> {
-        self.rtt
+        self.rtt.map(|(rtt, _)| rtt)
     }
 
     fn rtt(&self) -> Span {
-        self.rtt.unwrap_or(FIRST_RTT)
+        self.measured_rtt().unwrap_or(FIRST_RTT)
+    }
+
+    /// After so long an answer is not expected any more.
+    pub(super) fn timeout(&self) -> Span {
+        let deviation = self.rtt.map_or(Span(FIRST_RTT.0 / 2), |(_, deviation)| deviation);
+        (self.rtt() + Span(4 * deviation.0)).max(SHORTEST_AGAIN)
     }
 
     /// The parts to report now. Those that can no longer be in time are given up.
     pub(super) fn poll(&mut self, deadlines: &Deadlines, now: Span) -> Vec<Part> {
-        let rtt = self.rtt();
-        let again = Span(rtt.0 + rtt.0 / 2).max(SHORTEST_AGAIN);
+        let (rtt, again) = (self.rtt(), self.timeout());
         let before = self.parts.len();
         self.parts.retain(|at, asked| {
             let in_time = deadlines.playout(at.frame).is_none_or(|playout| now + rtt <= playout);
             // One that was reported may still be on its way.
-            in_time || asked.last.is_some_and(|last| now < last + again)
+            in_time || asked.reports.last().is_some_and(|last| now < *last + again)
         });
         self.given_up += (before - self.parts.len()) as u64;
         let mut found = Vec::new();
@@ -87,8 +101,9 @@ impl Missing {
                 continue;
             }
             self.reports += 1;
-            self.reported += u64::from(asked.times == 0);
-            *asked = Asked { due: now + again, last: Some(now), times: asked.times + 1 };
+            self.reported += u64::from(asked.reports.is_empty());
+            asked.reports.push(now);
+            asked.due = now + again;
             found.push(*at);
         }
         found
@@ -133,13 +148,14 @@ mod tests {
         assert_eq!(missing.next_wakeup(), Some(ms(510)));
         assert!(missing.poll(&deadlines, ms(509)).is_empty());
         assert_eq!(missing.poll(&deadlines, ms(510)), [AT]);
-        assert!(missing.poll(&deadlines, ms(569)).is_empty());
-        assert_eq!(missing.poll(&deadlines, ms(570)), [AT]);
-        missing.on_part(AT, 2, ms(612));
+        // The timeout is 40 ms and four times 20 ms.
+        assert!(missing.poll(&deadlines, ms(629)).is_empty());
+        assert_eq!(missing.poll(&deadlines, ms(630)), [AT]);
+        missing.on_part(AT, 2, ms(670));
         assert!(missing.is_empty());
         assert_eq!(missing.next_wakeup(), None);
         assert_eq!((missing.reported, missing.reports, missing.given_up), (1, 2, 0));
-        // Which report was answered is not known.
+        // It answers the second report, 40 ms before.
         assert_eq!(missing.measured_rtt(), Some(ms(40)));
     }
 
@@ -166,12 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_measured_by_a_part_that_was_reported_once() {
+    fn a_round_trip_is_measured_by_the_report_that_a_part_answers() {
         let (mut missing, deadlines) = (Missing::default(), playing(1000));
         missing.on_round_trip(ms(40));
         missing.on_gap(AT, ms(500));
         let _ = missing.poll(&deadlines, ms(510));
-        missing.on_part(AT, 1, ms(590));
-        assert_eq!(missing.measured_rtt(), Some(ms(45)));
+        let _ = missing.poll(&deadlines, ms(630));
+        missing.on_part(AT, 1, ms(590 + 50));
+        // 130 ms after the first report: 40 ms and an eighth of 90 ms.
+        assert_eq!(missing.measured_rtt(), Some(Span::from_micros(51_250)));
     }
 }

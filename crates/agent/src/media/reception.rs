@@ -11,8 +11,8 @@ use super::rows;
 use super::stream::{Part, Stream};
 use crate::output::rows::{Rows, RowsWritten};
 
-/// A frame that lies so far behind its time is looked for even when nothing later has arrived.
-const OVERDUE: Span = Span::from_millis(100);
+/// Without a packet for so long behind the end of the stream, its last parts are missing.
+const SHORTEST_QUIET: Span = Span::from_millis(200);
 
 /// The state of a client.
 #[derive(Debug)]
@@ -140,24 +140,23 @@ impl Reception {
 
     /// The parts to report now.
     pub(super) fn poll(&mut self, now: Span) -> Vec<Part> {
-        if let (true, Some(first)) = (self.repairs, self.first) {
-            // What nothing follows: the last frames, and those before an outage.
-            while self.stream.has(self.expected)
-                && now > first + self.stream.due(self.expected.frame) + OVERDUE
-            {
-                self.expect(self.stream.next(self.expected), now);
-            }
+        if self.tail_missing_at().is_some_and(|at| now >= at) {
+            self.expect(Part { frame: self.stream.frames, part: 0 }, now);
         }
         self.missing.poll(&self.deadlines, now)
     }
 
     /// When to poll next, at the latest; none when nothing arrives or is missing.
     pub(super) fn next_wakeup(&self) -> Option<Span> {
-        let overdue =
-            self.first.filter(|_| self.repairs && self.stream.has(self.expected)).map(|first| {
-                first + self.stream.due(self.expected.frame) + OVERDUE + Span::from_micros(1)
-            });
-        overdue.into_iter().chain(self.missing.next_wakeup()).min()
+        self.tail_missing_at().into_iter().chain(self.missing.next_wakeup()).min()
+    }
+
+    /// When the last parts, which nothing follows, are taken for missing: the stream should have
+    /// ended, and nothing arrives. A queue that delays all packets does not look like this.
+    fn tail_missing_at(&self) -> Option<Span> {
+        let quiet = Span(2 * self.missing.timeout().0).max(SHORTEST_QUIET);
+        let ended = (self.first? + self.stream.length()).max(self.last?);
+        (self.repairs && self.stream.has(self.expected)).then_some(ended + quiet)
     }
 
     /// A round trip took so long.
@@ -268,15 +267,14 @@ mod tests {
     #[test]
     fn the_last_parts_are_missed_when_their_time_has_passed() {
         let mut client = client(true);
+        client.on_round_trip(ms(40));
         client.on_packet(&packet(0, 0, 0), ms(0));
         client.on_packet(&packet(0, 1, 0), ms(0));
-        assert!(client.poll(ms(133)).is_empty());
-        // Frame 1 is due at 33 ms, and 125 ms are a quarter of the round trip that is assumed.
-        assert!(client.poll(ms(134)).is_empty());
-        assert_eq!(client.poll(ms(160)).len(), 2);
-        // Frames 2 and 3 are found missing here, and reported a quarter of it later.
-        assert_eq!(client.poll(ms(600)).len(), 2);
-        assert_eq!(client.poll(ms(625)).len(), 4);
+        // The stream ends at 133.3 ms; twice the timeout of 120 ms later it is quiet, and a quarter
+        // of the round trip later its parts are reported.
+        assert!(client.next_wakeup().is_some_and(|at| at > ms(373) && at < ms(374)));
+        assert!(client.poll(ms(373)).is_empty() && client.poll(ms(374)).is_empty());
+        assert_eq!(client.poll(ms(384)).len(), 6);
     }
 
     #[test]

@@ -13,7 +13,13 @@ from trustbed.report.records import Row, Spec
 from trustbed.report.run import charts as charts
 from trustbed.report.run import words as run_words
 from trustbed.report.run.factors import Scale, key_words, others, scale_of, short
-from trustbed.report.run.records import Application, CellOverTime, CellResults, RunModel
+from trustbed.report.run.records import (
+    Application,
+    CellOverTime,
+    CellResults,
+    RunModel,
+    WorkloadResult,
+)
 from trustbed.report.run.words import Found, times
 
 READING = {
@@ -92,7 +98,7 @@ def _against(model: RunModel, pairs: Sequence[Found], payload: Payload) -> Figur
     if scale is None:
         return None
     kind = pairs[0][1]
-    throughput, name, shape = kind.is_throughput, kind.middle_name, run_words.shape_of(kind)
+    is_rate, shape = kind.is_rate, run_words.shape_of(kind)
     lines: dict[str, list[Row]] = {}
     for cell, one in pairs:
         point = scale.position(cell)
@@ -101,13 +107,13 @@ def _against(model: RunModel, pairs: Sequence[Found], payload: Payload) -> Figur
             row = {"x": point, "value": found.value, "low": found.low, "high": found.high}
             lines.setdefault(others(cell, scale.key) or "all", []).append(row)
     quiet = next((one.middle.value for cell, one in pairs if cell.is_baseline), None)
-    measure = "throughput" if throughput else f"{name} response time"
+    measure = _measure(kind)
     spec = charts.against_factor(
         [(word, sorted(rows, key=lambda row: row["x"])) for word, rows in lines.items()],
         title=_scale_words(scale),
         unit=scale.unit,
         measure=measure,
-        label=RATE_LABEL if throughput else SECONDS_LABEL,
+        label=RATE_LABEL if is_rate else SECONDS_LABEL,
         baseline=quiet,
     )
     if not _drawn(spec):
@@ -123,6 +129,12 @@ def _against(model: RunModel, pairs: Sequence[Found], payload: Payload) -> Figur
     )
 
 
+def _measure(one: WorkloadResult) -> str:
+    """What a result is called on a chart: ``median response time``, ``throughput``."""
+    word = run_words.measure(one)
+    return f"{one.middle_name} {word}" if word == "response time" else word
+
+
 def _scale_words(scale: Scale) -> str:
     """The title of an axis; it gives the unit that the labels lack."""
     return key_words(scale.key) + (", packets" if scale.unit in ("p", "packets") else "")
@@ -133,7 +145,7 @@ def _values(
 ) -> Figure | None:
     """The result of every cell, where no factor has numbers and nothing is compared."""
     kind = pairs[0][1]
-    throughput, name, shape = kind.is_throughput, kind.middle_name, run_words.shape_of(kind)
+    is_rate, name, shape = kind.is_rate, kind.middle_name, run_words.shape_of(kind)
     cells: list[tuple[str, Row]] = [
         (
             short(cell, group),
@@ -146,8 +158,8 @@ def _values(
         )
         for cell, one in pairs
     ]
-    title = "throughput" if throughput else f"{name} response time"
-    spec = charts.values(cells, title=title, label=RATE_LABEL if throughput else SECONDS_LABEL)
+    title = _measure(kind)
+    spec = charts.values(cells, title=title, label=RATE_LABEL if is_rate else SECONDS_LABEL)
     if not _drawn(spec):
         return None
     known = [row["value"] for _, row in cells if row["value"] is not None]

@@ -17,6 +17,7 @@ from trustbed.report.html.render import fill
 from trustbed.report.placing import whole_file
 from trustbed.report.records import Row
 from trustbed.report.run import figures as run_figures
+from trustbed.report.run import playouts
 from trustbed.report.run import words as run_words
 from trustbed.report.run.charts import QUANTILES
 from trustbed.report.run.factors import groups, shared, short
@@ -87,7 +88,10 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
         columns += [("5 %", ""), ("90 %", ""), ("95 %", "")]
         shape = _timed
     else:
-        columns, shape = [("Repetitions", "cell"), ("Mean", "interval")], _plain
+        measure = pairs[0][1].measure
+        title = ("Jitter", "jitter") if measure == "jitter" else ("Mean", "interval")
+        title = ("Video rate", "video_rate") if measure == "video_rate" else title
+        columns, shape = [("Repetitions", "cell"), title], _plain
     found = [
         Table(
             first="Cell",
@@ -97,6 +101,9 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
     ]
     if any(one.slowdown for _, one in pairs):
         found.append(_compared(pairs, group))
+    played = _played(pairs, group)
+    if played is not None:
+        found.insert(1, played)
     if any(one.rtt_mean_seconds is not None for _, one in pairs):
         rtts = [one.rtt_mean_seconds for _, one in pairs]
         found[0] = _with_column(found[0], "RTT", "", [Cell.of(words.duration, rtt) for rtt in rtts])
@@ -104,6 +111,25 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
         limits = [_limited(one) for _, one in pairs]
         found[-1] = _with_column(found[-1], "Transfers mostly", "limit", limits)
     return found
+
+
+def _played(pairs: Sequence[Found], group: Sequence[CellResults]) -> Table | None:
+    """What the player showed, a line per cell; ``None`` where nothing was played."""
+    every = [one.playout for _, one in pairs if one.playout is not None]
+    if not every:
+        return None
+    titles = playouts.columns(every)
+    return Table(
+        first="Playout",
+        columns=[(title, "playout") for title in titles],
+        lines=[
+            _line(
+                cell, group, [Cell(text, value) for text, value in playouts.texts(played, titles)]
+            )
+            for cell, one in pairs
+            if (played := one.playout) is not None
+        ],
+    )
 
 
 def _with_column(table: Table, title: str, definition: str, cells: Sequence[Cell]) -> Table:
@@ -139,7 +165,8 @@ def _compared(pairs: Sequence[Found], group: Sequence[CellResults]) -> Table:
         one.increase is not None and one.increase.increase_mean_percent is not None
         for _, one in pairs
     )
-    columns = [(f"Slowdown, {QUANTILES[share]}", "slowdown") for share in shares] + (
+    what = "Increase" if pairs[0][1].measure == "jitter" else "Slowdown"
+    columns = [(f"{what}, {QUANTILES[share]}", "slowdown") for share in shares] + (
         [("Increase", "increase")] if grown else []
     )
     lines = []

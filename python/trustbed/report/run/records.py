@@ -69,11 +69,30 @@ class Limit(Struct, frozen=True, kw_only=True):
     count: int
 
 
+class PlayoutResult(Struct, frozen=True, kw_only=True):
+    """What a player showed, as means over the repetitions.
+
+    Frames, parts and the share of seconds with at least the media's rate are those of media
+    streams, switches and missing chunks those of videos; each is ``None`` for the other.
+    """
+
+    start_up_seconds: float | None
+    stalls: float | None
+    stall_seconds: float | None
+    rebuffer_ratio: float | None
+    lost_frames_share: float | None = None
+    late_parts_share: float | None = None
+    adequate_share: float | None = None
+    switches: float | None = None
+    missing_chunks: float | None = None
+
+
 class WorkloadResult(Struct, frozen=True, kw_only=True):
     """The results of a workload in a cell.
 
-    ``measure`` is ``response_time``, ``mean_response_time``, ``throughput``, or ``None`` if nothing
-    was measured. ``from_requests``: computed from single requests, not printed by the program.
+    ``measure`` is ``response_time``, ``mean_response_time``, ``throughput``, ``jitter`` (p95 − p50
+    of the one-way delay), ``video_rate``, or ``None`` if nothing was measured. ``from_requests``:
+    computed from single requests, not printed by the program. ``playout`` is what a player showed.
     """
 
     name: str
@@ -94,11 +113,12 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
     increase: Increase | None = None
     transfers: Sequence[Limit] = ()
     rtt_mean_seconds: float | None = None
+    playout: PlayoutResult | None = None
 
     @property
-    def is_throughput(self) -> bool:
+    def is_rate(self) -> bool:
         """Whether the result is a rate, else it is a time."""
-        return self.measure == "throughput"
+        return self.measure in ("throughput", "video_rate")
 
     @property
     def middle_name(self) -> str:
@@ -122,9 +142,11 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
         if self.measure == "response_time":
             found |= self._response_times()
         elif self.measure is not None:
-            found |= self._scalar("bits_per_second" if self.is_throughput else "seconds")
+            found |= self._scalar("bits_per_second" if self.is_rate else "seconds")
         found["transfers"] = _plain(self.transfers)
         found["rtt_mean_seconds"] = self.rtt_mean_seconds
+        if self.playout is not None:
+            found["playout"] = to_builtins(self.playout)
         return found
 
     def _response_times(self) -> Json:

@@ -23,6 +23,15 @@ from trustbed.report.run.records import (
 
 Found = tuple[CellResults, WorkloadResult]
 
+MEASURES = {
+    "response_time": "response time",
+    "mean_response_time": "response time",
+    "throughput": "throughput",
+    "jitter": "jitter",
+    "video_rate": "video rate",
+}
+"""What a result is called."""
+
 FLAGS = {
     "noisy_baseline": "noisy baseline: without background, response times already vary by over 5 %",
     "short_baseline": "short baseline: fewer than 100 requests without background",
@@ -66,7 +75,12 @@ def middle(workload: WorkloadResult) -> tuple[float | None, str]:
 
 def shape_of(workload: WorkloadResult) -> Callable[[float | None], str]:
     """The format of a result of this kind: a rate or a time."""
-    return words.bits if workload.is_throughput else words.duration
+    return words.bits if workload.is_rate else words.duration
+
+
+def measure(workload: WorkloadResult) -> str:
+    """What the result of a workload is called: ``throughput``."""
+    return MEASURES.get(workload.measure or "", "result")
 
 
 def central(workload: WorkloadResult) -> Slowdown | None:
@@ -114,6 +128,8 @@ def _slowed(found: Sequence[Found]) -> str:
     if worst is None:
         return ""
     ratio, cell, workload, _ = worst
+    if workload.measure in ("jitter", "video_rate"):
+        return _played(ratio, cell, workload)
     if ratio < _SMALL:
         return (
             f"Background traffic slows {workload.name} down by less than "
@@ -123,6 +139,15 @@ def _slowed(found: Sequence[Found]) -> str:
         f"Background traffic makes {workload.name} up to {factor(ratio)} times slower "
         f"({cell.label})."
     )
+
+
+def _played(ratio: float, cell: CellResults, workload: WorkloadResult) -> str:
+    """What background traffic does to a media stream or a video."""
+    what = f"the {measure(workload)} of {workload.name}"
+    if ratio < _SMALL:
+        return f"Background traffic makes {what} worse by less than {words.percent(_SMALL - 1)}."
+    times_as = "as large" if workload.measure == "jitter" else "lower"
+    return f"Background traffic makes {what} up to {factor(ratio)} times {times_as} ({cell.label})."
 
 
 def assurance(model: RunModel) -> str:
@@ -157,10 +182,11 @@ def _ranged(found: Sequence[Found]) -> str:
     if not known:
         return ""
     least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
-    name, rate = least[3].name, least[3].is_throughput
-    what = f"The throughput of {name} is" if rate else f"The response time of {name} is"
+    kind = least[3]
+    what = f"The {measure(kind)} of {kind.name} is"
     if len(known) == 1:
-        return f"{what} {least[1]}{'' if rate else ' by the median'}."
+        timed = kind.measure in ("response_time", "mean_response_time")
+        return f"{what} {least[1]}{' by the median' if timed else ''}."
     return f"{what} between {least[1]} ({least[2].label}) and {most[1]} ({most[2].label})."
 
 
