@@ -57,9 +57,9 @@ fn every_packet_arrives_in_order_over_udp_and_tcp() {
         // The last frame is sent 190 ms after the first.
         let sent: Vec<i64> = found.iter().map(|row| row[5]).collect();
         assert!(sent[39] - sent[0] >= 189_000_000, "{sent:?}");
-        let served = server.stop();
-        assert_eq!(number(&served["streams"][0]["packets"]), 40, "{served}");
-        assert_eq!(number(&served["streams"][0]["frames"]), 20);
+        let report = server.stop();
+        assert_eq!(number(&report["streams"][0]["packets"]), 40, "{report}");
+        assert_eq!(number(&report["streams"][0]["frames"]), 20);
     }
 }
 
@@ -102,7 +102,7 @@ fn lost_parts_are_retransmitted_only_where_this_is_wanted() {
         frames.dedup();
         assert_eq!(frames, if repair { vec![3, 10, 17] } else { vec![] });
         assert_eq!(number(&report["reported_parts"]), if repair { 3 } else { 0 });
-        assert_eq!(report["rtt_ns"].is_null(), false);
+        assert!(!report["rtt_ns"].is_null());
         server.stop();
     }
 }

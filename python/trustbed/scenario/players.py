@@ -91,12 +91,11 @@ def read_media(table: Table, duration_ns: int) -> Media:
     if not least <= found.rate <= _MOST_RATE:
         raise table.error(
             "rate",
-            f"{found.rate} bit/s is outside {least} to {_MOST_RATE} bit/s: at "
-            f"{found.frames_per_second} frames a second a frame has no room for its header of "
-            f"{_HEADER_BYTES} bytes"
+            f"{found.rate} bit/s at {found.frames_per_second} frames a second leaves a frame no room "
+            f"for its header of {_HEADER_BYTES} bytes"
             if found.rate < least
             else f"{found.rate} bit/s is more than a stream can have",
-            'give a rate within these limits, for example "450kbit/s"',
+            f"give from {least}bit/s to {_MOST_RATE // 10**9}Gbit/s",
         )
     _check_buffer(table, found.buffer_ns)
     frames = found.frames(duration_ns)
@@ -149,7 +148,9 @@ def _rates(table: Table) -> tuple[int, ...]:
     found = table.rates("rates", (1_000_000, 2_500_000, 5_000_000))
     if not found or len(found) > _MOST_RATES:
         raise table.error(
-            "rates", f"there are {len(found)}", f"give 1 to {_MOST_RATES}, for example {example}"
+            "rates",
+            f"there are {len(found)} rates to choose from",
+            f"give 1 to {_MOST_RATES}, for example {example}",
         )
     if min(found) < _LEAST_VIDEO_RATE:
         raise table.error(
