@@ -91,8 +91,8 @@ def read_media(table: Table, duration_ns: int) -> Media:
     if not least <= found.rate <= _MOST_RATE:
         raise table.error(
             "rate",
-            f"{found.rate} bit/s at {found.frames_per_second} frames a second leaves a frame no room "
-            f"for its header of {_HEADER_BYTES} bytes"
+            f"{found.rate} bit/s at {found.frames_per_second} frames a second leaves a frame no "
+            f"room for its header of {_HEADER_BYTES} bytes"
             if found.rate < least
             else f"{found.rate} bit/s is more than a stream can have",
             f"give from {least}bit/s to {_MOST_RATE // 10**9}Gbit/s",
