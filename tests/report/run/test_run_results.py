@@ -204,20 +204,31 @@ def test_a_round_without_its_baseline_is_held_against_the_median_of_all(bench: B
     )
 
 
+SHOWN: dict[str, float | None] = {
+    "start_up_ns": 500_000_000,
+    "stalls": 2,
+    "stall_ns": 10**9,
+    "rebuffer_ratio": 0.1,
+}
+
+
 def played(bench: Bench, this_round: int, **values: float | None) -> Repetition:
-    shown = {"start_up_ns": 500_000_000, "stalls": 2, "stall_ns": 10**9, "rebuffer_ratio": 0.1}
-    return bench.repetition(this_round, playout=[shown | values])
+    return bench.repetition(this_round, playout=[SHOWN | values])
 
 
 def test_media_streams_are_compared_by_their_jitter(bench: Bench) -> None:
     def media(this_round: int, spread: int, lost: int) -> Repetition:
         values = {"delay_spread_ns": spread, "frames": 100, "lost_frames": lost}
-        return played(bench, this_round, **values, parts=200, late_parts=10, adequate_share=0.5)
+        shown = {**SHOWN, **values, "parts": 200, "late_parts": 10, "adequate_share": 0.5}
+        gaps = [{"gap_ns": gap} for gap in (None, 10**6, 10**6, 3 * 10**6)]
+        return bench.repetition(this_round, playout=[shown], packets=gaps)
 
     base, own = [media(0, 10**6, 0), media(1, 10**6, 0)], [media(0, 10**7, 4), media(1, 10**7, 8)]
     found = of(own, base)
     assert (found["measure"], found["mean_seconds"]) == ("jitter", pytest.approx(0.01))
     assert [point["ratio"] for point in found["slowdown"]] == [pytest.approx(10)]
+    # Of six gaps in two repetitions four are of 1 ms, two of 3 ms.
+    assert found["cdf"] == [[0.001, pytest.approx(2 / 3)], [0.003, 1.0]]
     assert found["playout"] == {
         "start_up_seconds": 0.5,
         "stalls": 2,

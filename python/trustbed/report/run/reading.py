@@ -48,6 +48,7 @@ class Measured:
         jitter: 95th percentile of the one-way delay minus its median, in seconds, of media streams.
         video_rate: Mean rate of the chunks of a video, in bit/s.
         playout: The row of what was shown, of media streams and videos.
+        gaps: The time between each packet of a media stream and the one before, in seconds.
     """
 
     responses: Responses | None = None
@@ -59,6 +60,7 @@ class Measured:
     jitter: float | None = None
     video_rate: float | None = None
     playout: Row | None = None
+    gaps: Sequence[float] = ()
 
 
 class Repetition:
@@ -151,7 +153,7 @@ class Repetition:
     def _measured(self, workload: str) -> Measured | None:
         shown = self.table(f"{workload}.playout")
         if shown is not None:
-            return _played(shown.to_pylist())
+            return _played(shown.to_pylist(), self.table(f"{workload}.packets"))
         summary = self.table(f"{workload}.summary")
         reported = summary.to_pylist() if summary is not None and summary.num_rows else []
         first = reported[0] if reported else {}
@@ -224,7 +226,7 @@ def _requests(table: pa.Table, summary: Row, discarded_seconds: float) -> Measur
     return Measured(responses=responses, requests=len(responses.seconds), failed=failed)
 
 
-def _played(playouts: Sequence[Row]) -> Measured | None:
+def _played(playouts: Sequence[Row], packets: pa.Table | None) -> Measured | None:
     """What a player showed, and the number by which cells are compared.
 
     ``None`` where nothing of it came.
@@ -232,7 +234,9 @@ def _played(playouts: Sequence[Row]) -> Measured | None:
     row = playouts[0] if playouts else {}
     spread, rate = row.get("delay_spread_ns"), row.get("mean_rate_bits_per_second")
     if spread is not None:
-        return Measured(jitter=spread / SECOND, playout=row)
+        known = [] if packets is None else packets["gap_ns"].drop_null().to_pylist()
+        gaps = tuple(gap / SECOND for gap in known)
+        return Measured(jitter=spread / SECOND, playout=row, gaps=gaps)
     if rate is not None:
         return Measured(video_rate=rate, failed=row.get("failed_requests") or 0, playout=row)
     return None

@@ -147,6 +147,8 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
         found["rtt_mean_seconds"] = self.rtt_mean_seconds
         if self.playout is not None:
             found["playout"] = to_builtins(self.playout)
+            if self.measure == "jitter":
+                found["cdf"] = [list(step) for step in self.cdf]
         return found
 
     def _response_times(self) -> Json:

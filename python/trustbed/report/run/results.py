@@ -81,7 +81,9 @@ def result(
         )
     shown = playouts.of_repetitions([one.playout for _, one in taken if one.playout is not None])
     if all(one.jitter is not None for _, one in taken):
-        empty = replace(empty, measure="jitter", playout=shown)
+        gaps = [gap for _, one in taken for gap in one.gaps]
+        steps = [[step.value, step.share] for step in cumulative(gaps, most=STEPS)]
+        empty = replace(empty, measure="jitter", playout=shown, cdf=steps)
         return _scalar(empty, taken, quiet, lambda one: one.jitter, slower=_times)
     if all(one.video_rate is not None for _, one in taken):
         empty = replace(empty, measure="video_rate", playout=shown)
