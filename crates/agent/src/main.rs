@@ -14,6 +14,7 @@ mod exec;
 mod guest;
 mod host;
 mod http;
+mod media;
 mod output;
 mod probe;
 mod session;
@@ -47,6 +48,7 @@ const VERBS: &[(&str, Run)] = &[
     ("fetch", Run::Session(http::fetch)),
     ("generate", Run::Session(traffic::generate::run)),
     ("guest", Run::Program(guest::run)),
+    ("media", Run::Session(media::run)),
     ("pairs", Run::Session(tcp::pairs::run)),
     ("ping", Run::Session(probe::ping::run)),
     ("probe", Run::Session(probe::stamp::probe)),
@@ -56,6 +58,7 @@ const VERBS: &[(&str, Run)] = &[
     ("send", Run::Session(traffic::send::run)),
     ("sink", Run::Session(traffic::sink::run)),
     ("spin", Run::Session(host::spin::run)),
+    ("video", Run::Session(http::video)),
 ];
 
 fn main() -> ExitCode {

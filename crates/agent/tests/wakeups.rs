@@ -28,6 +28,11 @@ fn a_session_that_waits_wakes_up_for_its_progress_only() {
     let cases = [
         ("bulk", json!({"role": "receive", "listen": ["127.0.0.1:0"]})),
         ("serve", json!({"listen": ["127.0.0.1:0"]})),
+        (
+            "media",
+            json!({"role": "send", "transport": "udp", "listen": "127.0.0.1:0",
+                "media": {"rate_bits_per_second": 450_000, "frames_per_second": 30, "frames": 1}}),
+        ),
         ("sink", json!({"listen": [{"transport": "udp", "address": "127.0.0.1:0"}]})),
         (
             "pairs",

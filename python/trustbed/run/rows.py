@@ -9,6 +9,7 @@ dropped and its bytes are counted.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ _KINDS: Mapping[str, tuple[pa.DataType, int]] = {
 _NONE = -(2**63)
 """The null value in columns of type i64."""
 _LONGEST_HEADER = 1 << 20
+_CODE = re.compile(r"(\d+) (\w+)")
 _BLOCK_ROWS = 65_536
 
 
@@ -110,6 +112,12 @@ def read(source: Path) -> pa.Table:
     return pa.Table.from_arrays(
         arrays, schema=pa.schema([_field(column, {}) for column in columns])
     )
+
+
+def codes(table: pa.Table, name: str) -> dict[int, str]:
+    """The words that the codes of a column stand for, from its meaning: ``0 none, 1 refused``."""
+    meaning = (table.schema.field(name).metadata or {}).get(b"meaning", b"").decode()
+    return {int(code): word for code, word in _CODE.findall(meaning)}
 
 
 def _header(stream: BinaryIO, source: Path) -> tuple[list[_Column], int]:

@@ -7,7 +7,6 @@ the repetition is judged without its tables.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trustbed.run import rows
+from trustbed.run.player_results import media_tables, video_tables
 from trustbed.scenario.model import ESTIMATORS
 from trustbed.workload import WorkloadError, estimates
 from trustbed.workload import read as read_output
@@ -24,7 +24,6 @@ from trustbed.workload.iperf3 import SUMMARY
 from trustbed.workload.tables import REQUESTS, column
 from trustbed.workload.tables import table as table_of
 
-_FAULT = re.compile(r"(\d+) (\w+)")
 _KERNEL = {
     "busy_ns": "time busy sending data",
     "receive_window_limited_ns": "of that: limited by the receiver's window",
@@ -58,6 +57,10 @@ def tables_of(
             return {"requests": _requests(logs / f"{workload['name']}.requests.rows", report)}, None
         if workload["kind"] in ESTIMATORS:
             return (estimates.read(report, available) if report else {}), None
+        if workload["kind"] == "media":
+            return media_tables(logs / f"{workload['name']}.packets.rows", report), None
+        if workload["kind"] == "video":
+            return video_tables(logs / f"{workload['name']}.chunks.rows", report), None
         if workload.get("tool"):
             return _output(workload, logs), None
     except (WorkloadError, rows.RowsError) as error:
@@ -121,8 +124,7 @@ def _requests(source: Path, report: Mapping[str, Any]) -> pa.Table:
     """
     read = rows.read(source)
     begun, sent, last = (read.column(f"{name}_ns") for name in ("begun", "sent", "last_byte"))
-    meaning = (read.schema.field("fault").metadata or {}).get(b"meaning", b"").decode()
-    faults = {int(code): name for code, name in _FAULT.findall(meaning)}
+    faults = rows.codes(read, "fault")
     codes = read.column("fault").to_pylist()
     good = pc.and_(
         pc.equal(read.column("fault"), 0),

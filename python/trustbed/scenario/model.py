@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import INSIDE, Guest
+from trustbed.scenario.players import Media, Video
 from trustbed.traffic.offer import Draw
 
 SECOND = 1_000_000_000
@@ -25,6 +26,8 @@ WorkloadKind: TypeAlias = Literal[
     "command",
     "bulk",
     "http",
+    "media",
+    "video",
     "iperf3",
     "ab",
     "wrk",
@@ -47,6 +50,8 @@ WORKLOAD_KINDS: tuple[WorkloadKind, ...] = (
     "command",
     "bulk",
     "http",
+    "media",
+    "video",
     "iperf3",
     "ab",
     "wrk",
@@ -67,6 +72,10 @@ ESTIMATORS: frozenset[WorkloadKind] = frozenset({"pathload", "pathchirp"})
 """Workloads that estimate the available bandwidth from ``host`` to ``to``."""
 TOOLS: frozenset[WorkloadKind] = frozenset({"iperf3", "ab", "wrk", "httperf", "curl"})
 """Workloads that are programs of others, whose results are read."""
+BUILT_IN: frozenset[WorkloadKind] = frozenset(
+    {"bulk", "http", "media", "video", "pathload", "pathchirp"}
+)
+"""Workloads that the agent carries out itself."""
 
 
 OPPORTUNITY_BYTES = 1504
@@ -337,7 +346,8 @@ class Workload:
 
     ``command`` is a command or the arguments of a known program; ``object_bytes`` is the size that
     HTTP workloads fetch, and ``think_ns`` the time between a response and the next request;
-    ``bytes`` is the size of a bulk transfer (``None``: as much as fits into the duration).
+    ``bytes`` is the size of a bulk transfer (``None``: as much as fits into the duration);
+    ``media`` and ``video`` are what the workloads of these kinds play for the duration.
     """
 
     name: str
@@ -371,6 +381,8 @@ class Workload:
     heading: Literal["forward", "reverse"] = "forward"
     discard_ns: int = 0
     estimator: EstimatorOptions | None = None
+    media: Media | None = None
+    video: Video | None = None
 
     @property
     def data_from(self) -> str | None:

@@ -302,7 +302,7 @@ def _check_guests(root: Table, scenario: Scenario) -> None:
             raise root.source.error(
                 ("workload", workload.name, "kind"),
                 message,
-                "bulk, http, and command (of busybox) run in guests",
+                "bulk, http, media, video, and command (of busybox) run in guests",
             )
     for background in scenario.backgrounds:
         froms = (

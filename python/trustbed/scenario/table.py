@@ -214,6 +214,20 @@ class Table:
             )
         return value
 
+    def rates(self, key: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        """A list of rates in bit/s, each from 0; a single one is a list of one."""
+        if key not in self:
+            return default
+        found = []
+        for text in self.texts(key):
+            try:
+                if lacks_unit(text):
+                    raise ValueError(f"{text!r} lacks a unit")
+                found.append(int(_core.parse_rate(text)))
+            except ValueError as error:
+                raise self.error(key, str(error), 'for example "20Mbit/s"') from None
+        return tuple(found)
+
     def span(self, key: str, default: T, *, example: str = "20ms") -> int | T:
         """Nanoseconds, from 0."""
         value = self._quantity(key, _core.parse_span, example, default)

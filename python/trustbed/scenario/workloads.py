@@ -22,12 +22,14 @@ from trustbed.scenario.model import (
     Workload,
     WorkloadKind,
 )
+from trustbed.scenario.players import MEDIA_NS, read_media, read_video
 from trustbed.scenario.table import Table
 from trustbed.scenario.topology import check_name
 
 CONGESTION_CONTROL = "cubic"
 """Set explicitly on every bulk transfer: the kernel's default differs between machines."""
-_BULK_PORT, _HTTP_PORT, _IPERF_PORT, _ESTIMATOR_PORT = 5001, 8000, 5201, 8365
+_BULK_PORT, _HTTP_PORT, _IPERF_PORT = 5001, 8000, 5201
+_ESTIMATOR_PORT, _MEDIA_PORT = 8365, 6001
 LEAST_CLAMP = 2304
 """The least receive buffer of Linux (SOCK_MIN_RCVBUF).
 
@@ -47,7 +49,12 @@ _PATHCHIRP_KEYS = ("lowest", "highest", "mean_rate", "averaged")
 _LOWEST_CHIRP = 10_000_000
 """The lowest rate of a chirp by default."""
 _LONGEST = 7 * 24 * 3600 * SECOND
-_JUDGED: Mapping[WorkloadKind, Judgement] = {"bulk": "bulk", "iperf3": "bulk"}
+_JUDGED: Mapping[WorkloadKind, Judgement] = {
+    "bulk": "bulk",
+    "iperf3": "bulk",
+    "media": "interactive",
+    "video": "interactive",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,8 @@ def _workload(name: str, table: Table, around: Around, index: int) -> Workload:
     host = host_of(table, "host", around.hosts)
     to = _target(table, kind, host, around.hosts)
     start = table.span("start", 0)
-    duration = table.span_above_zero("duration", max(around.duration_ns - start, SECOND))
+    rest = max(around.duration_ns - start, SECOND)
+    duration = table.span_above_zero("duration", min(MEDIA_NS, rest) if kind == "media" else rest)
     limit = table.span_above_zero("time_limit", duration + max(duration // 2, 30 * SECOND))
     if limit < duration:
         raise table.error(
@@ -159,6 +167,8 @@ def _workload(name: str, table: Table, around: Around, index: int) -> Workload:
         "iperf3": _iperf3,
         "pathload": _estimator,
         "pathchirp": _estimator,
+        "media": _media,
+        "video": _video,
     }.get(kind, _http)
     return read(table, workload, around, index)
 
@@ -339,6 +349,26 @@ def _estimator(table: Table, workload: Workload, around: Around, index: int) -> 
             averaged=table.whole("averaged", None, least=1, most=1000),
         ),
     )
+
+
+def _media(table: Table, workload: Workload, around: Around, index: int) -> Workload:
+    _no_discard(table, workload)
+    media = read_media(table, workload.duration_ns)
+    return replace(workload, media=media, port=_MEDIA_PORT + index)
+
+
+def _video(table: Table, workload: Workload, around: Around, index: int) -> Workload:
+    _no_discard(table, workload)
+    return replace(workload, video=read_video(table), port=_HTTP_PORT + index)
+
+
+def _no_discard(table: Table, workload: Workload) -> None:
+    if "discard" in table:
+        raise table.error(
+            "discard",
+            f"has no effect on {workload.kind}, whose start belongs to what is measured",
+            "leave it out",
+        )
 
 
 def _http(table: Table, workload: Workload, around: Around, index: int) -> Workload:

@@ -237,3 +237,57 @@ def test_an_estimator_has_the_error_of_each_repetition(bench: Bench) -> None:
     assert json["bandwidth"]["high_repetitions"] == 2
     assert run_words.middle(found)[1] == "+2.0 %"
     assert run_words.measure_of(found) == "error of the estimate"
+
+
+SHOWN: dict[str, float | None] = {
+    "start_up_ns": 500_000_000,
+    "stalls": 2,
+    "stall_ns": 10**9,
+    "rebuffer_ratio": 0.1,
+}
+
+
+def played(bench: Bench, this_round: int, **values: float | None) -> Repetition:
+    return bench.repetition(this_round, playout=[SHOWN | values])
+
+
+def test_media_streams_are_compared_by_their_jitter(bench: Bench) -> None:
+    def media(this_round: int, spread: int, lost: int) -> Repetition:
+        values = {"delay_spread_ns": spread, "frames": 100, "lost_frames": lost}
+        shown = {**SHOWN, **values, "parts": 200, "late_parts": 10, "adequate_share": 0.5}
+        gaps = [{"gap_ns": gap} for gap in (None, 10**6, 10**6, 3 * 10**6)]
+        return bench.repetition(this_round, playout=[shown], packets=gaps)
+
+    base, own = [media(0, 10**6, 0), media(1, 10**6, 0)], [media(0, 10**7, 4), media(1, 10**7, 8)]
+    found = of(own, base)
+    assert (found["measure"], found["mean_seconds"]) == ("jitter", pytest.approx(0.01))
+    assert [point["ratio"] for point in found["slowdown"]] == [pytest.approx(10)]
+    # Of six gaps in two repetitions four are of 1 ms, two of 3 ms.
+    assert found["cdf"] == [[0.001, pytest.approx(2 / 3)], [0.003, 1.0]]
+    assert found["playout"] == {
+        "start_up_seconds": 0.5,
+        "stalls": 2,
+        "stall_seconds": 1.0,
+        "rebuffer_ratio": pytest.approx(0.1),
+        "lost_frames_share": pytest.approx(0.06),
+        "late_parts_share": pytest.approx(0.05),
+        "adequate_share": 0.5,
+        "switches": None,
+        "missing_chunks": None,
+    }
+
+
+def test_videos_are_compared_by_their_rate(bench: Bench) -> None:
+    def video(rate: float) -> Repetition:
+        return played(bench, 0, mean_rate_bits_per_second=rate, switches=3, missing_chunks=0)
+
+    found = of([video(1e6)], [video(4e6)])
+    assert (found["measure"], found["mean_bits_per_second"]) == ("video_rate", 1e6)
+    assert [point["ratio"] for point in found["slowdown"]] == [4.0]
+    assert (found["playout"]["switches"], found["playout"]["lost_frames_share"]) == (3, None)
+
+
+def test_a_stream_of_which_nothing_came_has_no_result(bench: Bench) -> None:
+    found = of([played(bench, 0, delay_spread_ns=None)])
+    assert (found["measure"], found["repetitions"]) == (None, 0)
+    assert "playout" not in found

@@ -1,18 +1,23 @@
 //! HTTP/1.1 (RFC 9110, RFC 9112) as far as a workload of fixed objects needs it: the verbs `serve`
-//! and `fetch`.
+//! and `fetch`, and `video`, which fetches the chunks of a video.
 //!
 //! Both work with other programs: any client can fetch from `serve`, and `fetch` from any server.
 
+mod adaptation;
 mod body;
 mod client;
 mod fetch;
 mod fetch_rows;
 mod object;
+mod playback;
 mod request;
 mod serve;
+mod video;
+mod video_rows;
 
 pub(crate) use fetch::run as fetch;
 pub(crate) use serve::run as serve;
+pub(crate) use video::run as video;
 
 /// The longest head of a message that is read.
 const LONGEST_HEAD: usize = 16 << 10;

@@ -28,6 +28,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "facts": (),
     "fetch": ("rows",),
     "generate": ("rows",),
+    "media": ("rows",),
     "pairs": (),
     "ping": (),
     "probe": ("rows",),
@@ -37,6 +38,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "serve": (),
     "sink": (),
     "spin": ("path",),
+    "video": ("rows",),
 }
 """The keys of an agent's configuration that name files it writes, by verb.
 

@@ -184,11 +184,15 @@ def values(cells: Sequence[tuple[str, Row]], *, title: str, label: str) -> Spec:
 
 
 def distributions(
-    cells: Sequence[tuple[str, Sequence[Sequence[float]]]], *, logarithmic: bool = False
+    cells: Sequence[tuple[str, Sequence[Sequence[float]]]],
+    *,
+    logarithmic: bool = False,
+    what: str = "response time",
+    of: str = "requests",
 ) -> Spec:
-    """The cumulative distribution of each cell's response times.
+    """The cumulative distribution of each cell's response times, or other durations.
 
-    ``cells`` holds the label and the steps of each.
+    ``cells`` holds the label and the steps of each, ``what`` a duration is and what it is ``of``.
     """
     shown = [(label, steps) for label, steps in cells if steps][:LINES]
     rows = [
@@ -199,7 +203,7 @@ def distributions(
     horizontal = {
         "field": "seconds",
         "type": "quantitative",
-        "title": "response time",
+        "title": what,
         "scale": {"type": "log", "nice": False, "padding": 6}
         if logarithmic
         else {"zero": False, "nice": False, "padding": 6},
@@ -210,7 +214,7 @@ def distributions(
         },
     }
     vertical = {
-        **quantity_axis("share", title="share of the requests", label=SHARE_LABEL),
+        **quantity_axis("share", title=f"share of the {of}", label=SHARE_LABEL),
         "scale": {"domain": [0, 1]},
     }
     tips = [
@@ -219,7 +223,7 @@ def distributions(
     ]
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8}
     return frame(
-        description="Cumulative distributions of the response times",
+        description=f"Cumulative distributions: {what}",
         datasets={"steps": rows},
         layers=[
             layer(

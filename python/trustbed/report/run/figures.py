@@ -36,6 +36,10 @@ READING = {
     "of the requests take at most. A line that "
     "is shifted to the right means that all requests got slower, one that leans that they "
     "vary more.",
+    "gaps": "Follow a share to the right until it meets a line: so far apart were that share of "
+    "the packets at most, each from the one received before it. A network that changes nothing "
+    "leaves the gaps of the sender, two parts of a frame or two frames; a line that leans more "
+    "has packets that were held up and packets that came in bunches.",
     "factor": "Each point is the result of a cell, each bar its 95 % confidence interval. Cells "
     "whose bars overlap may not differ at all. "
     "The dashed line is the cell without background.",
@@ -137,7 +141,7 @@ def _against(model: RunModel, pairs: Sequence[Found], payload: Payload) -> Figur
 def _label(kind: WorkloadResult) -> str:
     if kind.is_error:
         return PERCENT_LABEL
-    return RATE_LABEL if kind.is_throughput else SECONDS_LABEL
+    return RATE_LABEL if kind.is_rate else SECONDS_LABEL
 
 
 def _scale_words(scale: Scale) -> str:
@@ -200,8 +204,12 @@ def _distribution(
         if apart > 0
         else ""
     )
+    is_gap = pairs[0][1].measure == "jitter"
     spec = charts.distributions(
-        cells, logarithmic=min(values) > 0 and max(values) / min(values) > 8
+        cells,
+        logarithmic=min(values) > 0 and max(values) / min(values) > 8,
+        what="gap between packets" if is_gap else "response time",
+        of="packets" if is_gap else "requests",
     )
     caption = (
         f"{words.counted(len(cells), 'cell')}, from {words.duration(min(values))} to "
@@ -209,10 +217,10 @@ def _distribution(
     )
     return Figure(
         chart=payload.add(spec),
-        title="Distribution of the response times",
+        title=f"Distribution of the {'gaps between packets' if is_gap else 'response times'}",
         caption=caption,
         definition="distribution",
-        reading=READING["distribution"],
+        reading=READING["gaps" if is_gap else "distribution"],
     )
 
 

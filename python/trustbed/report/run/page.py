@@ -17,6 +17,7 @@ from trustbed.report.html.render import fill
 from trustbed.report.placing import whole_file
 from trustbed.report.records import Row
 from trustbed.report.run import figures as run_figures
+from trustbed.report.run import playouts
 from trustbed.report.run import words as run_words
 from trustbed.report.run.charts import QUANTILES
 from trustbed.report.run.factors import groups, shared, short
@@ -89,9 +90,9 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
         columns += [("5 %", ""), ("90 %", ""), ("95 %", "")]
         shape = _timed
     else:
-        columns, shape = [("Repetitions", "cell"), ("Mean", "interval")], _plain
-        if pairs[0][1].is_error:
-            columns[1] = ("Error", "interval")
+        measure = pairs[0][1].measure
+        title = _PLAIN_TITLES.get(measure or "", ("Mean", "interval"))
+        columns, shape = [("Repetitions", "cell"), title], _plain
     found = [
         Table(
             first="Cell",
@@ -101,11 +102,14 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
     ]
     if any(one.slowdown for _, one in pairs):
         found.append(_compared(pairs, group))
+    played = _played(pairs, group)
+    if played is not None:
+        found.insert(1, played)
     if any(one.bandwidth is not None for _, one in pairs):
         found[0] = _with_column(found[0], "SD", "", [_deviation(one.bandwidth) for _, one in pairs])
-        for title, name in _BANDWIDTH.items():
+        for heading, name in _BANDWIDTH.items():
             cells = [_rate_of(one.bandwidth, name) for _, one in pairs]
-            found[0] = _with_column(found[0], title, "", cells)
+            found[0] = _with_column(found[0], heading, "", cells)
     if any(one.rtt_mean_seconds is not None for _, one in pairs):
         rtts = [one.rtt_mean_seconds for _, one in pairs]
         found[0] = _with_column(found[0], "RTT", "", [Cell.of(words.duration, rtt) for rtt in rtts])
@@ -115,6 +119,12 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
     return found
 
 
+_PLAIN_TITLES = {
+    "estimation_error": ("Error", "interval"),
+    "jitter": ("Jitter", "jitter"),
+    "video_rate": ("Video rate", "video_rate"),
+}
+"""The column of a measure that is not a mean time or rate, and its definition."""
 _BANDWIDTH = {"Low": "low", "High": "high", "Estimate": "estimate", "Available": "available"}
 """The columns of an estimator of available bandwidth, in the order of the page."""
 
@@ -131,6 +141,25 @@ def _rate_of(found: Bandwidth | None, name: str) -> Cell:
     if one.mean is None:
         return Cell("–")
     return Cell(words.bits(one.mean), one.mean, "" if one.sd is None else f"± {words.bits(one.sd)}")
+
+
+def _played(pairs: Sequence[Found], group: Sequence[CellResults]) -> Table | None:
+    """What the player showed, a line per cell; ``None`` where nothing was played."""
+    every = [one.playout for _, one in pairs if one.playout is not None]
+    if not every:
+        return None
+    titles = playouts.columns(every)
+    return Table(
+        first="Playout",
+        columns=[(title, "playout") for title in titles],
+        lines=[
+            _line(
+                cell, group, [Cell(text, value) for text, value in playouts.texts(played, titles)]
+            )
+            for cell, one in pairs
+            if (played := one.playout) is not None
+        ],
+    )
 
 
 def _with_column(table: Table, title: str, definition: str, cells: Sequence[Cell]) -> Table:
@@ -166,7 +195,8 @@ def _compared(pairs: Sequence[Found], group: Sequence[CellResults]) -> Table:
         one.increase is not None and one.increase.increase_mean_percent is not None
         for _, one in pairs
     )
-    columns = [(f"Slowdown, {QUANTILES[share]}", "slowdown") for share in shares] + (
+    what = "Increase" if pairs[0][1].measure == "jitter" else "Slowdown"
+    columns = [(f"{what}, {QUANTILES[share]}", "slowdown") for share in shares] + (
         [("Increase", "increase")] if grown else []
     )
     lines = []

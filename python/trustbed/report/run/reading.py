@@ -36,7 +36,8 @@ _MEANS = ("response_mean_ns", "latency_mean_ns", "connection_mean_ns")
 class Measured:
     """The results of one workload in one repetition.
 
-    It has response times, percentiles, a rate or a mean, depending on what its program reports.
+    It has response times, percentiles, a rate, a mean, a jitter or a video rate, depending on what
+    its program reports.
 
     Attributes:
         responses: Response times, request by request.
@@ -47,6 +48,10 @@ class Measured:
         failed: How many failed.
         error: Error of an estimator of available bandwidth in percent.
         bandwidth: Its bounds, its estimate and the available bandwidth, as far as they are known.
+        jitter: 95th percentile of the one-way delay minus its median, in seconds, of media streams.
+        video_rate: Mean rate of the chunks of a video, in bit/s.
+        playout: The row of what was shown, of media streams and videos.
+        gaps: The time between each packet of a media stream and the one before, in seconds.
     """
 
     responses: Responses | None = None
@@ -57,6 +62,10 @@ class Measured:
     failed: int = 0
     error: float | None = None
     bandwidth: Mapping[str, float] = field(default_factory=dict)
+    jitter: float | None = None
+    video_rate: float | None = None
+    playout: Row | None = None
+    gaps: Sequence[float] = ()
 
 
 class Repetition:
@@ -147,6 +156,9 @@ class Repetition:
         return found
 
     def _measured(self, workload: str) -> Measured | None:
+        shown = self.table(f"{workload}.playout")
+        if shown is not None:
+            return _played(shown.to_pylist(), self.table(f"{workload}.packets"))
         summary = self.table(f"{workload}.summary")
         reported = summary.to_pylist() if summary is not None and summary.num_rows else []
         first = reported[0] if reported else {}
@@ -219,6 +231,22 @@ def _requests(table: pa.Table, summary: Row, discarded_seconds: float) -> Measur
     responses = steady_rows(table, warm_up=discarded_seconds if started else 0.0)
     failed = max(responses.failed, _failed(summary))
     return Measured(responses=responses, requests=len(responses.seconds), failed=failed)
+
+
+def _played(playouts: Sequence[Row], packets: pa.Table | None) -> Measured | None:
+    """What a player showed, and the number by which cells are compared.
+
+    ``None`` where nothing of it came.
+    """
+    row = playouts[0] if playouts else {}
+    spread, rate = row.get("delay_spread_ns"), row.get("mean_rate_bits_per_second")
+    if spread is not None:
+        known = [] if packets is None else packets["gap_ns"].drop_null().to_pylist()
+        gaps = tuple(gap / SECOND for gap in known)
+        return Measured(jitter=spread / SECOND, playout=row, gaps=gaps)
+    if rate is not None:
+        return Measured(video_rate=rate, failed=row.get("failed_requests") or 0, playout=row)
+    return None
 
 
 def _failed(summary: Row) -> int:

@@ -100,16 +100,39 @@ class Limit(Struct, frozen=True, kw_only=True):
     count: int
 
 
-_UNITS = {"throughput": "bits_per_second", "estimation_error": "percent"}
+_UNITS = {
+    "throughput": "bits_per_second",
+    "video_rate": "bits_per_second",
+    "estimation_error": "percent",
+}
 """The units of measures that are no times."""
+
+
+class PlayoutResult(Struct, frozen=True, kw_only=True):
+    """What a player showed, as means over the repetitions.
+
+    Frames, parts and the share of seconds with at least the media's rate are those of media
+    streams, switches and missing chunks those of videos; each is ``None`` for the other.
+    """
+
+    start_up_seconds: float | None
+    stalls: float | None
+    stall_seconds: float | None
+    rebuffer_ratio: float | None
+    lost_frames_share: float | None = None
+    late_parts_share: float | None = None
+    adequate_share: float | None = None
+    switches: float | None = None
+    missing_chunks: float | None = None
 
 
 class WorkloadResult(Struct, frozen=True, kw_only=True):
     """The results of a workload in a cell.
 
-    ``measure`` is ``response_time``, ``mean_response_time``, ``throughput``, ``estimation_error``
-    (in percent), or ``None`` if nothing was measured. ``from_requests``: computed from single
-    requests, not printed by the program.
+    ``measure`` is ``response_time``, ``mean_response_time``, ``throughput``, ``jitter`` (p95 − p50
+    of the one-way delay), ``video_rate``, ``estimation_error`` (in percent), or ``None`` if nothing
+    was measured. ``from_requests``: computed from single requests, not printed by the program.
+    ``playout`` is what a player showed.
     """
 
     name: str
@@ -131,11 +154,12 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
     bandwidth: Bandwidth | None = None
     transfers: Sequence[Limit] = ()
     rtt_mean_seconds: float | None = None
+    playout: PlayoutResult | None = None
 
     @property
-    def is_throughput(self) -> bool:
+    def is_rate(self) -> bool:
         """Whether the result is a rate."""
-        return self.measure == "throughput"
+        return self.measure in ("throughput", "video_rate")
 
     @property
     def is_error(self) -> bool:
@@ -174,6 +198,10 @@ class WorkloadResult(Struct, frozen=True, kw_only=True):
             found["bandwidth"] = self.bandwidth.json()
         found["transfers"] = _plain(self.transfers)
         found["rtt_mean_seconds"] = self.rtt_mean_seconds
+        if self.playout is not None:
+            found["playout"] = to_builtins(self.playout)
+            if self.measure == "jitter":
+                found["cdf"] = [list(step) for step in self.cdf]
         return found
 
     def _response_times(self) -> Json:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from trustbed.report.run import playouts
 from trustbed.report.run.reading import Measured, Repetition
 from trustbed.report.run.records import (
     Bandwidth,
@@ -82,6 +83,17 @@ def result(
         )
     if any(one.bandwidth for _, one in taken):
         return _estimates(empty, taken)
+    shown = playouts.of_repetitions([one.playout for _, one in taken if one.playout is not None])
+    if all(one.jitter is not None for _, one in taken):
+        gaps = [gap for _, one in taken for gap in one.gaps]
+        steps = [[step.value, step.share] for step in cumulative(gaps, most=STEPS)]
+        empty = replace(empty, measure="jitter", playout=shown, cdf=steps)
+        return _scalar(empty, taken, quiet, lambda one: one.jitter, slower=_times)
+    if all(one.video_rate is not None for _, one in taken):
+        empty = replace(empty, measure="video_rate", playout=shown)
+        return _scalar(
+            empty, taken, quiet, lambda one: one.video_rate, slower=lambda own, base: base / own
+        )
     empty = replace(empty, measure="mean_response_time")
     return _scalar(empty, taken, quiet, lambda one: one.mean, slower=_times)
 

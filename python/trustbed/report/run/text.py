@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from trustbed.report import words
 from trustbed.report.paint import Paint
+from trustbed.report.run import playouts
 from trustbed.report.run import words as run_words
 from trustbed.report.run.factors import groups, shared, short
 from trustbed.report.run.records import CellResults, RunModel, WorkloadResult
-from trustbed.report.run.words import factor, span, times
+from trustbed.report.run.words import Found, factor, span, times
 from trustbed.report.text import PLAIN, fitted, joined, table, wrapped
 from trustbed.report.text import WIDEST as WIDEST
 
@@ -22,6 +23,11 @@ CELLS = 30
 """The number of cells shown per group."""
 UNUSABLE = 10
 """The number of unusable repetitions shown."""
+_TITLES = {
+    "response_time": "median",
+    "mean_response_time": "mean time",
+    "estimation_error": "error",
+}
 _INDENT = 12
 _NAME = 34
 
@@ -73,21 +79,13 @@ def _group(
         (cell, one) for cell in group for one in cell.workloads if one.name == name and one.measure
     ]
     compared = any(one.slowdown for _, one in pairs)
-    value = (
-        "throughput"
-        if pairs[0][1].is_throughput
-        else "error"
-        if pairs[0][1].is_error
-        else "median"
-        if pairs[0][1].measure == "response_time"
-        else "mean time"
-    )
+    value = _TITLES.get(pairs[0][1].measure or "") or run_words.measure(pairs[0][1])
     head = [
         "CELL",
         "USED",
         value.upper(),
         "95 % INTERVAL",
-        *(("SLOWDOWN", "95 % INTERVAL") if compared else ()),
+        *((_compared_title(pairs[0][1]), "95 % INTERVAL") if compared else ()),
     ]
     rows = [[_name(cell, group), *_cells(cell, one, compared)] for cell, one in pairs[:CELLS]]
     if any(one.bandwidth is not None for _, one in pairs):
@@ -104,8 +102,30 @@ def _group(
     yield from table(head, rows, paint, width=width)
     if len(pairs) > CELLS:
         yield f"… and {words.counted(len(pairs) - CELLS, 'cell')} more (--json and --out show them)"
+    yield from _playouts(pairs[:CELLS], group, width, paint)
     for note in run_words.notes(group, name):
         yield from wrapped(f"! {note}", width, rest="  ")
+
+
+def _compared_title(one: WorkloadResult) -> str:
+    return "INCREASE" if one.measure == "jitter" else "SLOWDOWN"
+
+
+def _playouts(
+    pairs: Sequence[Found], group: Sequence[CellResults], width: int, paint: Paint
+) -> Iterator[str]:
+    """What the player showed, a line per cell."""
+    every = [one.playout for _, one in pairs if one.playout is not None]
+    if not every:
+        return
+    titles = playouts.columns(every)
+    head = ["PLAYOUT", *(title.upper() for title in titles)]
+    rows = [
+        [_name(cell, group), *(text for text, _ in playouts.texts(one.playout, titles))]
+        for cell, one in pairs
+        if one.playout is not None
+    ]
+    yield from table(head, rows, paint, width=width)
 
 
 def _name(cell: CellResults, group: Sequence[CellResults]) -> str:

@@ -23,6 +23,16 @@ from trustbed.report.run.records import (
 
 Found = tuple[CellResults, WorkloadResult]
 
+MEASURES = {
+    "response_time": "response time",
+    "mean_response_time": "response time",
+    "throughput": "throughput",
+    "jitter": "jitter",
+    "video_rate": "video rate",
+    "estimation_error": "error of the estimate",
+}
+"""What a result is called."""
+
 FLAGS = {
     "noisy_baseline": "noisy baseline: without background, response times already vary by over 5 %",
     "short_baseline": "short baseline: fewer than 100 requests without background",
@@ -68,7 +78,12 @@ def shape_of(workload: WorkloadResult) -> Callable[[float | None], str]:
     """The format of a result of this kind: a rate, an error in percent, or a time."""
     if workload.is_error:
         return signed_percent
-    return words.bits if workload.is_throughput else words.duration
+    return words.bits if workload.is_rate else words.duration
+
+
+def measure(workload: WorkloadResult) -> str:
+    """What the result of a workload is called: ``throughput``."""
+    return MEASURES.get(workload.measure or "", "result")
 
 
 def signed_percent(value: float | None) -> str:
@@ -85,9 +100,8 @@ def percent_points(value: float) -> str:
 
 def measure_of(workload: WorkloadResult) -> str:
     """What the number that represents a result is, in words."""
-    if workload.is_error:
-        return "error of the estimate"
-    return "throughput" if workload.is_throughput else f"{workload.middle_name} response time"
+    word = measure(workload)
+    return f"{workload.middle_name} {word}" if word == "response time" else word
 
 
 def central(workload: WorkloadResult) -> Slowdown | None:
@@ -135,6 +149,8 @@ def _slowed(found: Sequence[Found]) -> str:
     if worst is None:
         return ""
     ratio, cell, workload, _ = worst
+    if workload.measure in ("jitter", "video_rate"):
+        return _played(ratio, cell, workload)
     if ratio < _SMALL:
         return (
             f"Background traffic slows {workload.name} down by less than "
@@ -144,6 +160,15 @@ def _slowed(found: Sequence[Found]) -> str:
         f"Background traffic makes {workload.name} up to {factor(ratio)} times slower "
         f"({cell.label})."
     )
+
+
+def _played(ratio: float, cell: CellResults, workload: WorkloadResult) -> str:
+    """What background traffic does to a media stream or a video."""
+    what = f"the {measure(workload)} of {workload.name}"
+    if ratio < _SMALL:
+        return f"Background traffic makes {what} worse by less than {words.percent(_SMALL - 1)}."
+    times_as = "as large" if workload.measure == "jitter" else "lower"
+    return f"Background traffic makes {what} up to {factor(ratio)} times {times_as} ({cell.label})."
 
 
 def assurance(model: RunModel) -> str:
@@ -178,9 +203,10 @@ def _ranged(found: Sequence[Found]) -> str:
     if not known:
         return ""
     least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
-    name, timed = least[3].name, least[3].unit == "seconds"
-    what = f"The {'response time' if timed else measure_of(least[3])} of {name} is"
+    kind = least[3]
+    what = f"The {measure(kind)} of {kind.name} is"
     if len(known) == 1:
+        timed = kind.measure in ("response_time", "mean_response_time")
         return f"{what} {least[1]}{' by the median' if timed else ''}."
     return f"{what} between {least[1]} ({least[2].label}) and {most[1]} ({most[2].label})."
 

@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping
 
 from trustbed.scenario import Scenario, Workload
+from trustbed.scenario.model import BUILT_IN
 
 SECOND = 1_000_000_000
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_-]*)\}")
-_OWN = ("bulk", "http", "pathload", "pathchirp")
-"""The kinds of workloads that trustbed's agent carries out."""
 _MANY = 1_000_000
 """The number of requests where the duration limits the run instead.
 
@@ -125,6 +124,6 @@ def programs(scenario: Scenario) -> dict[str, str]:
             continue
         needed.setdefault(service.command[0], f"services.{service.name}")
     for workload in scenario.workloads:
-        if workload.kind not in _OWN and workload.host not in guests:
+        if workload.kind not in BUILT_IN and workload.host not in guests:
             needed.setdefault(command_of(workload, scenario)[0], f"workload.{workload.name}")
     return needed

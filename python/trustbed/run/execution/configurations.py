@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from trustbed.agent.messages import Configuration
+from trustbed.run.execution import players
 from trustbed.run.execution.commands import address_of
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
@@ -189,7 +190,7 @@ class AgentSpec:
 
 
 def listener(workload: Workload, scenario: Scenario) -> AgentSpec | None:
-    """The agent that serves a workload: a bulk or estimator receiver, or the HTTP server."""
+    """The agent that serves a workload: a receiver, or the server of a stream or of objects."""
     assert workload.to is not None or workload.kind == "command", (
         "validated when the scenario was read"
     )
@@ -208,7 +209,12 @@ def listener(workload: Workload, scenario: Scenario) -> AgentSpec | None:
             "nonce": workload.port,
         }
         return AgentSpec(verb="estimate", where=workload.to, configuration=configuration)
-    if workload.object_bytes is not None and workload.service is None and workload.to is not None:
+    if workload.media is not None and workload.to is not None:
+        return AgentSpec(
+            verb="media", where=workload.to, configuration=players.server(workload, address)
+        )
+    serves = workload.object_bytes is not None or workload.video is not None
+    if serves and workload.service is None and workload.to is not None:
         return AgentSpec(verb="serve", where=workload.to, configuration={"listen": [address]})
     return None
 
@@ -241,6 +247,12 @@ def client(workload: Workload, scenario: Scenario, logs: Path) -> AgentSpec | No
     if workload.estimator is not None:
         return AgentSpec(
             verb="estimate", where=workload.host, configuration=_estimate(workload, scenario)
+        )
+    if workload.media is not None or workload.video is not None:
+        return AgentSpec(
+            verb=workload.kind,
+            where=workload.host,
+            configuration=players.client(workload, scenario, logs),
         )
     return None
 

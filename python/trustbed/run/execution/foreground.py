@@ -225,6 +225,8 @@ def _failure(report: Mapping[str, Any]) -> str | None:
             f"{len(transfers)} of {len(report['transfers'])} transfers: "
             f"{transfers[0].get('error') or transfers[0]['outcome']}"
         )
+    if report.get("error"):
+        return str(report["error"])
     if report.get("requests") and not report.get("good_requests"):
         return f"none of {report['requests']} requests was answered well"
     if report.get("ending") == "receiver_lost":

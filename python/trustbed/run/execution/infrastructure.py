@@ -272,6 +272,7 @@ class Infrastructure:
             "generate",
             "sink",
             "serve",
+            "media",
             "bulk",
             "estimate",
             "spin",
@@ -331,7 +332,7 @@ class Infrastructure:
                 if not one.is_indicator
             ],
             watchers=[_agent(one) for one in self._started if one.is_indicator],
-            services=[_agent(one) for one in self._of("serve", "bulk", "estimate")],
+            services=[_agent(one) for one in self._of("serve", "media", "bulk", "estimate")],
             failures=self.failures,
         )
 
