@@ -523,14 +523,11 @@ def _value(measured: Measured | None) -> _Value | None:
         middle = min(shares, key=lambda one: abs(one[0] - 0.5))[1]
         high = min(shares, key=lambda one: abs(one[0] - 0.95))[1]
         return _value_of(area / below if below else None, middle, high, "mean response time")
-    if measured.rate:
-        return _Value(
-            slow=1 / measured.rate,
-            median=measured.rate,
-            p95=None,
-            measure="throughput",
-            unit="bit/s",
-        )
+    for name, rate in (("throughput", measured.rate), ("video rate", measured.video_rate)):
+        if rate:
+            return _Value(slow=1 / rate, median=rate, p95=None, measure=name, unit="bit/s")
+    if measured.jitter:
+        return _value_of(measured.jitter, measured.jitter, None, "jitter")
     return _value_of(measured.mean, measured.mean, None, "mean response time")
 
 

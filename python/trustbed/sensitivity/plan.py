@@ -7,6 +7,7 @@ It can be read, and carried out, like any other (``scenario.toml`` of its run di
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,7 +94,7 @@ class Part:
         )
 
 
-OVERHEAD_SECONDS = 2.5
+OVERHEAD_SECONDS = 1.0
 """What a repetition takes beyond its traffic: namespaces, starting, judging."""
 
 
@@ -246,9 +247,12 @@ def _part(
     study: ScenarioFile, keys: Keys, treatments: Sequence[Treatment], where: Place, what: str
 ) -> Part:
     backgrounds = dict(keys.get("background") or {})
-    table = _TABLE
-    while table in backgrounds or table in (keys.get("workload") or {}):
-        table += "-"
+    taken = backgrounds.keys() | (keys.get("workload") or {}).keys()
+    table = next(
+        name
+        for number in itertools.count(1)
+        if (name := _TABLE if number == 1 else f"{_TABLE}-{number}") not in taken
+    )
     ends = {"from": where.sender, "to": where.receiver}
     changed = {
         **{key: value for key, value in keys.items() if key != "factors"},

@@ -1,0 +1,74 @@
+"""A whole study of a small application in networks made for the test."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE
+
+TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
+SCENARIO = """
+duration = "1s"
+warm_up = "200ms"
+[hosts.client]
+[hosts.server]
+[link]
+rate = "10Mbit/s"
+delay = "2ms"
+queue = "100ms"
+[workload.pages]
+kind = "http"
+host = "client"
+to = "server"
+object = "20KB"
+"""
+
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(
+        os.geteuid() != 0 and not Path("/proc/sys/user/max_user_namespaces").is_file(),
+        reason="network namespaces need root or user namespaces",
+    ),
+]
+
+
+def studied(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TRUSTBED, "sensitivity", "pages.toml", "--backgrounds", "steady,web", *words],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=250 * PATIENCE,
+        check=False,
+    )
+
+
+def test_a_study_answers_its_questions_and_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "pages.toml").write_text(SCENARIO, encoding="utf-8")
+    asked = ("--loads", "0.7", "--no-reverse", "--no-surrogates", "--json")
+    short = studied(tmp_path, *asked, "--budget", "5s")
+    assert short.returncode == 1
+    assert "the budget is" in short.stderr
+    assert not (tmp_path / "pages.sensitivity").exists()
+
+    ended = studied(tmp_path, *asked, "--budget", "28s")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    by_name = {one["name"]: one for one in found["treatments"]}
+    assert by_name.keys() == {"quiet", "steady", "web"}
+    # 7 of 10 Mbit/s are taken: 20 kB take more than twice as long as on an empty link.
+    assert by_name["steady"]["slowdown"]["value"] > 1.5
+    assert by_name["steady"]["carried_bits_per_second"] == pytest.approx(7e6, rel=0.1)
+    assert found["matters"]["answer"] in ("yes", "unknown")
+    page = (tmp_path / "pages.sensitivity" / "report.html").read_text(encoding="utf-8")
+    assert found["matters"]["sentence"] in page.replace("\N{NO-BREAK SPACE}", " ")
+
+    again = studied(tmp_path, *asked, "--budget", "28s", "--quiet")
+    assert (again.returncode, again.stdout) == (0, "")

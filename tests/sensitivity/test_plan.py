@@ -1,0 +1,139 @@
+"""What a study runs: the user's scenario beside every background, as scenarios of their own."""
+
+from __future__ import annotations
+
+import struct
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from trustbed import _core
+from trustbed.scenario import load
+from trustbed.scenario.file import keys_of
+from trustbed.scenario.toml_text import toml
+from trustbed.sensitivity.api import Options, planned
+from trustbed.sensitivity.arrivals import write_capture
+from trustbed.sensitivity.plan import SensitivityError, pasted
+
+SCENARIO = """
+name = "pages"
+duration = "5s"
+[hosts.client]
+[hosts.server]
+[link]
+rate = "10Mbit/s"
+delay = "10ms"
+[workload.pages]
+kind = "http"
+host = "client"
+to = "server"
+object = "4KB"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "pages.toml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+def test_the_suite_is_every_background_at_every_load_and_the_reverse(file: Path) -> None:
+    found = planned(file, Options(loads=(0.3, 0.6)))
+    labels = [one.label for one in found.treatments]
+    assert labels[0] == "quiet"
+    assert {"steady 30 %", "web 60 %", "heavy-tailed 60 % reverse"} <= set(labels)
+    assert len(labels) == len(set(labels)) == 1 + 2 * 8 + 2
+    assert len(found.suite.study.cells) == len(labels)
+    assert len(found.alone.study.cells) == len(labels) - 1
+    assert [band.first for band in found.bands] == [1, 3, 5, 7, 9]
+
+
+def test_backgrounds_flow_with_the_data_of_the_application(file: Path) -> None:
+    found = planned(file, Options(loads=(0.3,), backgrounds=("steady", "web")))
+    quiet, steady, web, *back = (cell.scenario.backgrounds[0] for cell in found.suite.study.cells)
+    assert quiet.silent
+    assert (steady.source, steady.to, steady.rate) == ("server", "client", 3_000_000)
+    assert web.beside == ("client", "server")  # users beside the client, who fetch
+    assert (back[0].source, back[0].to) == ("client", "server")
+    assert back[1].beside == ("server", "client")
+
+
+def test_a_study_s_scenario_can_be_read_from_its_text(file: Path, tmp_path: Path) -> None:
+    found = planned(file, Options(backgrounds=("steady", "poisson")))
+    again = tmp_path / "again.toml"
+    again.write_text(found.suite.study.text, encoding="utf-8")
+    assert load(again).cells == found.suite.study.cells
+    assert not [one for one in found.alone.study.first.workloads if one.kind == "http"]
+
+
+def test_what_is_pasted_is_a_factor(file: Path, tmp_path: Path) -> None:
+    found = planned(file, Options(backgrounds=("steady", "web")))
+    chosen = (found.treatments[0], found.treatments[2])
+    whole = tmp_path / "whole.toml"
+    whole.write_text(SCENARIO + pasted(chosen, found.where), encoding="utf-8")
+    cells = load(whole).cells
+    assert [cell.scenario.backgrounds[0].model for cell in cells] == ["none", "users"]
+
+
+def test_a_background_of_the_scenario_stays(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    own = '[background.noise]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
+    path.write_text(SCENARIO + own, encoding="utf-8")
+    found = planned(path, Options(backgrounds=("steady", "poisson")))
+    names = [one.name for one in found.suite.study.cells[1].scenario.backgrounds]
+    assert names == ["noise", "noise-2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (SCENARIO + '[factors]\n"link.rate" = ["1Mbit/s", "2Mbit/s"]\n', Options(), "has factors"),
+        (SCENARIO.replace('rate = "10Mbit/s"\n', ""), Options(), "no link has a rate"),
+        (SCENARIO, Options(link="other"), "no link with a rate is called other"),
+        (SCENARIO, Options(workload="films"), "no workload is called films"),
+        (SCENARIO, Options(backgrounds=("steady",)), "one background"),
+        (SCENARIO, Options(backgrounds=("stedy", "web")), "no background is called stedy"),
+        (SCENARIO, Options(loads=(0.3, 1.2)), "leaves the application nothing"),
+        (SCENARIO, Options(loads=(0.3, 0.3)), "not all different"),
+        (SCENARIO, Options(loads=(0.0,)), "is none"),
+    ],
+)
+def test_what_cannot_be_studied_is_said(
+    tmp_path: Path, text: str, options: Options, said: str
+) -> None:
+    path = tmp_path / "pages.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SensitivityError, match=said) as caught:
+        planned(path, options)
+    assert caught.value.hint
+
+
+def test_composed_text_keeps_every_value(file: Path) -> None:
+    keys = {
+        "a": True,
+        "text": 'quotes " and \\ and ü and \x7f',
+        "table one": {"list": [1, 2.5, "x"], "inner": {"rows": [{"k": 1}, {"k": [False]}]}},
+        "empty": {},
+    }
+    assert tomllib.loads(toml(keys)) == keys
+    assert tomllib.loads(toml(keys_of(load(file)))) == keys_of(load(file))
+    with pytest.raises(TypeError, match="TOML has no NoneType"):
+        toml({"a": None})
+
+
+def test_a_series_comes_back_from_its_capture(tmp_path: Path) -> None:
+    series = [0.0, 30.0, 1250.0, 3100.0, 0.0, 1520.0, 46.0]
+    path = tmp_path / "series.pcap"
+    written = write_capture(path, series)
+    assert _core.arrivals([str(path)], basis="ip", filter="udp").packets == written
+    text, place, sent = path.read_bytes(), 24, [0] * len(series)
+    while place < len(text):
+        seconds, micro, stored, whole = struct.unpack_from("<IIII", text, place)
+        assert (seconds, micro % 1000) == (0, 0)
+        assert 46 <= whole - 14 <= 1500
+        sent[micro // 1000] += whole - 14
+        place += 16 + stored
+    behind = [sum(series[: n + 1]) - sum(sent[: n + 1]) for n in range(len(series))]
+    assert all(0 <= one < 46 for one in behind)
