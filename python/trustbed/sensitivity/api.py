@@ -47,6 +47,7 @@ from trustbed.sensitivity.plan import (
     suite,
     surrogate,
 )
+from trustbed.sensitivity.words import span
 from trustbed.workload.distribution import mean, quantile
 
 RESULT = "sensitivity.json"
@@ -379,6 +380,8 @@ class _Study:
         series.mkdir(exist_ok=True)
         label, load = base.treatment.label, base.treatment.load
         self._kept = _Kept(self._kept.seconds, label)
+        wanted = load * where.capacity / (base.carried or 1.0)  # one draw of users is more, or less
+        scaled = [wanted * one for one in base.series]
         made = []
         changes = [(None, False), *((b, up) for b in self._plan.bands for up in (False, True))]
         for band, amplified in changes:
@@ -389,7 +392,7 @@ class _Study:
             )
             file = (series / f"{name}.pcap").resolve()
             changed = cascade.surrogate(
-                base.series, band, amplified=amplified, seed=seed_of(study, name)
+                scaled, band, amplified=amplified, seed=seed_of(study, name)
             )
             write_capture(file, _covering(changed, study))
             made.append(replace(surrogate(name, file, where, load), band=band, amplified=amplified))
@@ -409,6 +412,7 @@ class _Study:
             "way": judge.way(found),
         }
         chosen = judge.bracket(found)
+        unseen = [one for one in plan.bands if one.first not in {band.first for band in bands}]
         name, unit = self._measure()
         rounds = max((len(one.logs) for one in found), default=0)
         return Sensitivity(
@@ -431,7 +435,7 @@ class _Study:
             bracket=tuple(one.label for one in chosen),
             paste=pasted(chosen, where) if len(chosen) > 1 else "",
             advice=judge.advice(answers, chosen),
-            caveats=tuple(self._caveats(found, rounds)),
+            caveats=tuple(self._caveats(found, rounds, unseen)),
             rounds=rounds,
             surrogate_rounds=max((len(one.logs) for one in surrogates), default=0),
             seconds=self._spent(),
@@ -448,7 +452,9 @@ class _Study:
             "see trustbed report on the directory 'suite' of this study",
         )
 
-    def _caveats(self, found: Sequence[Seen], rounds: int) -> list[str]:
+    def _caveats(
+        self, found: Sequence[Seen], rounds: int, unseen: Sequence[cascade.Band]
+    ) -> list[str]:
         said = list(self._plan.left_out)
         thin = [one.treatment.label for one in found if len(one.logs) < judge.LEAST_ROUNDS]
         if thin:
@@ -464,6 +470,9 @@ class _Study:
                 "these carried more than 30 % less or more than asked for, because their users "
                 f"wait for answers or a burst fell into the measured time: {', '.join(off)}"
             )
+        if unseen:
+            scales = ", ".join(span(*one.seconds()) for one in unseen)
+            said.append(f"no two usable repetitions of the surrogates at {scales}")
         failed = sum(one.failed for one in found)
         if failed:
             said.append(f"{failed:,} requests failed; they are not in the response times")
@@ -477,10 +486,10 @@ class _Study:
 
 
 def _base(found: Sequence[Seen]) -> Seen | None:
-    """The background whose time scales are changed: of a model, and the one that costs most."""
+    """The background whose time scales are changed: the model that surely costs most."""
     slow = judge.slowdowns(found)
     known = [
-        (one, effect.value)
+        (one, (effect.value if effect.low is None else effect.low))
         for one, effect in zip(found, slow, strict=True)
         if effect is not None and any(one.series) and not one.treatment.reverse
     ]

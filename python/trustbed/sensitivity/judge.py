@@ -170,7 +170,7 @@ def matters(seen: Sequence[Seen]) -> Said:
     known = [(label, slow) for label, slow in found if slow.low is not None]
     if not known:
         return Said(answer="unknown", sentence="No two rounds could be compared.")
-    most = max(known, key=lambda one: one[1].value)
+    most = max(known, key=lambda one: _surely(one[1]))
     worst = f"{most[0]} makes it {_interval(most[1])} as slow as without background"
     if any(slow.excludes(NEGLIGIBLE) for _, slow in known):
         return Said(answer="yes", sentence=f"Background matters: {worst}.")
@@ -208,7 +208,7 @@ def kind(seen: Sequence[Seen]) -> Said:
         )
     load = any(found.excludes(NEGLIGIBLE) for found in steady)
     heavy = max(steady, key=lambda found: found.value)
-    most, by = max(more, key=lambda one: abs(one[1].value))
+    most, by = max(more, key=lambda one: abs(_surely(one[1])))
     bursts = any(found.excludes(NEGLIGIBLE) for _, found in more)
     told = (
         f"constant traffic makes it up to {_interval(heavy)} as slow; beyond constant traffic of "
@@ -246,7 +246,7 @@ def direction(seen: Sequence[Seen]) -> Said:
     ]
     if not pairs:
         return Said(answer="unknown", sentence="Traffic against the data was not tried.")
-    label, ahead, back = max(pairs, key=lambda one: one[2].value)
+    label, ahead, back = max(pairs, key=lambda one: _surely(one[2]))
     told = f"{label} makes it {_interval(back)} as slow, with the data {_interval(ahead)}"
     if any(found.excludes(NEGLIGIBLE) for _, _, found in pairs):
         return Said(answer="both", sentence=f"Traffic against the data matters too: {told}.")
@@ -452,8 +452,8 @@ def _is_within(found: Ratio) -> bool:
 def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
     """The fewest backgrounds between which all the others lie, with none at all.
 
-    Of those whose slowdown is as large as the largest within the uncertainty, the one at the lower
-    load: it needs less to show the same.
+    The slowest is the one with the highest lower end of its interval. Of those whose slowdown is
+    as large within the uncertainty, the one at the lower load: it needs less to show the same.
     """
     known = [
         (one.treatment, found)
@@ -463,10 +463,10 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
     if not known:
         return ()
     quiet = _quiet(seen).treatment
-    slowest = max(known, key=lambda one: one[1].value)
+    slowest = max(known, key=lambda one: _surely(one[1]))
     fastest = min(known, key=lambda one: one[1].value)
     least = slowest[1].low if slowest[1].low is not None else slowest[1].value
-    alike = [one for one in known if one[1].value >= least]
+    alike = [one for one in known if one[1].value >= least and _surely(one[1]) > 0] or [slowest]
     highest = min(alike, key=lambda one: (one[0].load, -one[1].value))
     chosen = [quiet]
     if fastest[1].value < 0 and fastest[1].excludes():
@@ -503,11 +503,18 @@ def advice(answers: Mapping[str, Said], chosen: Sequence[Treatment]) -> tuple[st
     if len(chosen) > 1:
         found.append(
             f"Report it beside {' and '.join(one.label for one in chosen)}: everything that was "
-            "tried lies between them."
+            "tried lies between them, within the uncertainty."
         )
     if any(one.answer == "unknown" for one in answers.values()):
         found.append("Where an answer is unknown, give more time (--budget) or longer repetitions.")
     return tuple(found)
+
+
+def _surely(found: Effect) -> float:
+    """How much slower at least, or faster; 0 where the interval includes no effect."""
+    if found.low is None or found.high is None:
+        return 0.0
+    return found.low if found.low > 0 else min(found.high, 0.0)
 
 
 def _interval(found: Effect) -> str:

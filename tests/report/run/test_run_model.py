@@ -15,7 +15,9 @@ import pyarrow.parquet
 import pytest
 
 from tests.report.run_directories import LATE, STUDY, make_run
+from trustbed.report.run import model as run_model
 from trustbed.report.run.model import read_model
+from trustbed.report.run.records import Users
 from trustbed.run.directory import RunDirectoryError
 
 Model = dict[str, Any]
@@ -257,3 +259,30 @@ def test_a_manifest_that_lacks_its_order_is_an_error(tmp_path: Path) -> None:
     directory.write_manifest(manifest)
     with pytest.raises(RunDirectoryError, match="manifest is incomplete"):
         read_model(directory.path)
+
+
+def test_what_users_did_is_summed_over_repetitions() -> None:
+    def sent(connections: int, open_at_once: int) -> dict[str, Any]:
+        return {
+            "open_connections": 1,
+            "duration_ns": 2 * 10**9,
+            "sessions": 5,
+            "connections": connections,
+            "failed_connections": 1,
+            "most_open_connections": open_at_once,
+            "server_sent_bytes_per_second": [1000, 3000],
+            "client_sent_bytes_per_second": [100],
+            "start_error": {"p99_ns": 80_000, "max_ns": 10**6},
+        }
+
+    rows = [{"name": "web", "send": sent(10, 4)}, {"name": "web", "send": sent(20, 3)}]
+    found = run_model._background("web", rows)
+    assert found.users == Users(
+        sessions=10,
+        connections=30,
+        failed=2,
+        most_open=4,
+        server_bits_per_second=16_000.0,
+        client_bits_per_second=400.0,
+    )
+    assert found.late_p99_seconds == pytest.approx(80e-6)

@@ -16,6 +16,7 @@ from tests.report.run.conftest import with_cells, with_workload
 from tests.report.run_directories import make_run
 from trustbed.report import text
 from trustbed.report.paint import Paint
+from trustbed.report.run import page as run_page
 from trustbed.report.run import text as run_text
 from trustbed.report.run import words as run_words
 from trustbed.report.run.model import read_model
@@ -26,6 +27,7 @@ from trustbed.report.run.records import (
     Limit,
     MeanAndDeviation,
     RunModel,
+    Users,
 )
 
 
@@ -191,3 +193,27 @@ def test_an_estimator_has_its_error_and_what_was_available(model: RunModel) -> N
     assert rows[1].endswith("900 kbit/s–1.50 Mbit/s")
     assert rows[2].endswith("?–9.00 Mbit/s")
     assert "The error of the estimate of fetch is between -3.0 %" in text
+
+
+def test_users_of_models_have_a_table(model: RunModel) -> None:
+    users = Users(
+        sessions=12,
+        connections=1234,
+        failed=3,
+        most_open=40,
+        server_bits_per_second=4.5e6,
+        client_bits_per_second=2e5,
+    )
+
+    def with_users(cell: CellResults) -> CellResults:
+        return replace(
+            cell, backgrounds=[replace(one, users=users) for one in cell.backgrounds[:1]]
+        )
+
+    changed = with_cells(model, with_users)
+    shown = run_text.render(changed, "study")
+    assert re.search(r"cross +12 +1,234 +3 +4\.50 Mbit/s", shown)
+    table = run_page.users(changed)
+    assert table is not None
+    assert [cell.text for cell in table.lines[0].cells[:4]] == ["12", "1,234", "3", "40"]
+    assert run_page.users(model) is None

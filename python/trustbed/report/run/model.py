@@ -33,6 +33,7 @@ from trustbed.report.run.records import (
     RepetitionSummary,
     RunModel,
     RunSummary,
+    Users,
     WorkloadOutcome,
 )
 from trustbed.report.run.results import result
@@ -176,7 +177,7 @@ def _background(name: str, rows: Sequence[Row]) -> Background:
         if (got := _arrived(row)) is not None and (gave := _offered(row))
     ]
     over = mean_interval(losses)
-    departure_error = [one.get("departure_error") or {} for one in sent]
+    departure_error = [one.get("departure_error") or one.get("start_error") or {} for one in sent]
     rates = [rate for row in rows if (rate := _rate(row.get("send") or {})) is not None]
     return Background(
         name=name,
@@ -193,7 +194,27 @@ def _background(name: str, rows: Sequence[Row]) -> Background:
         loss_high=None if over is None else min(1.0, over.high),
         late_p99_seconds=_most(one.get("p99_ns") for one in departure_error),
         late_max_seconds=_most(one.get("max_ns") for one in departure_error),
+        users=_users([one for one in sent if "open_connections" in one]),
     )
+
+
+def _users(sent: Sequence[Row]) -> Users | None:
+    if not sent:
+        return None
+    return Users(
+        sessions=_sum(one.get("sessions") for one in sent) or 0,
+        connections=_sum(one.get("connections") for one in sent) or 0,
+        failed=_sum(one.get("failed_connections") for one in sent) or 0,
+        most_open=max(one.get("most_open_connections") or 0 for one in sent),
+        server_bits_per_second=_payload_rate(sent, "server_sent_bytes_per_second"),
+        client_bits_per_second=_payload_rate(sent, "client_sent_bytes_per_second"),
+    )
+
+
+def _payload_rate(sent: Sequence[Row], key: str) -> float | None:
+    """Bits per second over the whole time of the generator, silent seconds included."""
+    seconds = sum(one.get("duration_ns") or 0 for one in sent) / SECOND
+    return 8 * sum(sum(one.get(key) or ()) for one in sent) / seconds if seconds else None
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -263,6 +263,37 @@ def _increase(one: WorkloadResult) -> Cell:
     return Cell(text, mean, "" if deviation is None else f"± {deviation:.0f} %")
 
 
+def users(model: RunModel) -> Table | None:
+    """What the users of traffic models did, a line per cell and source."""
+    lines = [
+        Line(
+            name=f"{cell.label}: {one.name}",
+            cells=[
+                Cell.of(words.count, found.sessions),
+                Cell.of(words.count, found.connections),
+                Cell.of(words.count, found.failed),
+                Cell.of(words.count, found.most_open),
+                Cell.of(words.bits, found.server_bits_per_second),
+                Cell.of(words.bits, found.client_bits_per_second),
+                Cell.of(words.duration, one.late_p99_seconds),
+            ],
+        )
+        for cell in model.cells
+        for one in cell.backgrounds
+        if (found := one.users) is not None
+    ]
+    columns = [
+        ("Sessions", "users"),
+        ("Connections", ""),
+        ("Failed", ""),
+        ("Open at once, most", ""),
+        ("From servers", "users"),
+        ("From clients", ""),
+        ("Begun late, p99", "users"),
+    ]
+    return Table(first="Users of models", columns=columns, lines=lines) if lines else None
+
+
 def backgrounds(model: RunModel) -> Table | None:
     """The background traffic sent and received, a line per cell and source."""
     rows = [(cell, one) for cell in model.cells for one in cell.backgrounds if one.offered_packets]
@@ -481,6 +512,7 @@ def render(model: RunModel, about: Row, *, scenario: str = "") -> str:
         vitals=vitals(model),
         sections=shown,
         backgrounds=backgrounds(model),
+        users=users(model),
         losses=losses,
         queues=charted,
         applied=any(pair.above is not None for pair in charted),

@@ -252,8 +252,31 @@ def _quantile(share: float, value: float | None) -> Json:
     return {f"p{round(100 * share)}_seconds": value}
 
 
+class Users(Struct, frozen=True, kw_only=True):
+    """What the users of a traffic model did: sums over all repetitions, and mean rates.
+
+    Attributes:
+        sessions: Sessions begun, or going on at the start.
+        connections: Connections opened.
+        failed: Of these, refused or cut off.
+        most_open: Open at the same time, at most.
+        server_bits_per_second: Payload that servers sent, over the whole duration.
+        client_bits_per_second: Payload that clients sent.
+    """
+
+    sessions: int
+    connections: int
+    failed: int
+    most_open: int
+    server_bits_per_second: float | None
+    client_bits_per_second: float | None
+
+
 class Background(Struct, frozen=True, kw_only=True):
-    """Offered and received traffic of a background source, over all repetitions."""
+    """Offered and received traffic of a background source, over all repetitions.
+
+    ``users`` is what those of a model did, ``None`` for other sources.
+    """
 
     name: str
     from_: str | None = field(name="from")
@@ -269,6 +292,7 @@ class Background(Struct, frozen=True, kw_only=True):
     loss_high: float | None
     late_p99_seconds: float | None
     late_max_seconds: float | None
+    users: Users | None = None
 
 
 class Pipe(Struct, frozen=True, kw_only=True):

@@ -39,6 +39,7 @@ def render(model: RunModel, path: str, *, columns: int = WIDEST, paint: Paint = 
         list(_head(model, width, paint)),
         *(list(block) for block in _results(model, width, paint)),
         list(_backgrounds(model, width, paint)),
+        list(_users(model, width, paint)),
         list(_unusable(model, width, paint)),
         list(_found(model, width, paint)),
         list(_next(path, paint)),
@@ -195,6 +196,30 @@ def _backgrounds(model: RunModel, width: int, paint: Paint) -> Iterator[str]:
     yield from table(
         ["CELL AND SOURCE", "OFFERED", "LOST", "LATE (P99)"], rows[:CELLS], paint, width=width
     )
+    if len(rows) > CELLS:
+        yield f"… and {len(rows) - CELLS} more (--json and --out show them)"
+
+
+def _users(model: RunModel, width: int, paint: Paint) -> Iterator[str]:
+    rows = [
+        [
+            f"{cell.label}: {one.name}",
+            words.count(users.sessions),
+            words.count(users.connections),
+            words.count(users.failed),
+            words.bits(users.server_bits_per_second),
+            words.bits(users.client_bits_per_second),
+            words.duration(one.late_p99_seconds),
+        ]
+        for cell in model.cells
+        for one in cell.backgrounds
+        if (users := one.users) is not None
+    ]
+    if not rows:
+        return
+    yield paint("strong", "Users of traffic models")
+    head = ["CELL AND SOURCE", "SESSIONS", "CONNECTIONS", "FAILED", "FROM SERVERS", "FROM CLIENTS"]
+    yield from table([*head, "LATE (P99)"], rows[:CELLS], paint, width=width)
     if len(rows) > CELLS:
         yield f"… and {len(rows) - CELLS} more (--json and --out show them)"
 
