@@ -78,3 +78,19 @@ def test_what_is_generated_is_what_the_model_says(small: Model, tmp_path: Path) 
     assert thinks[len(thinks) // 2] == pytest.approx(10.0, rel=0.1)
     clients = [row["latency_ns"] for row in again.hosts.to_pylist() if row["side"] == "client"]
     assert sorted(clients)[len(clients) // 2] == pytest.approx(4e6, rel=0.1)
+
+
+def test_a_background_is_measured_by_itself(tmp_path: Path) -> None:
+    words = ["model", "measure", "poisson", "--rate", "4Mbit/s", "--duration", "2s", "-o", "out"]
+    ended = subprocess.run(
+        [TRUSTBED, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "HURST" in ended.stdout or "ENERGY" in ended.stdout
+    assert "(Haar" in ended.stdout
+    assert "Energy" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
