@@ -17,9 +17,11 @@ import trustbed
 from tests.patience import PATIENCE
 from tests.report.campaign_directories import FOUR_DAYS, HOUR, Story, make_campaign
 from tests.report.run_directories import make_run
+from tests.report.sensitivity_study import study
 from trustbed.campaign.results import read_model
 from trustbed.report.burst import page as burst_page
 from trustbed.report.campaign import page as campaign_page
+from trustbed.report.sensitivity import page as sensitivity_page
 from trustbed.report.transfer import html
 
 FLAGS = (
@@ -184,4 +186,12 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("run")
     path = directory / "report.html"
     trustbed.open_run(make_run(directory / "study").path).report(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def sensitivity_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of an application that reacts to one band of time scales."""
+    path = tmp_path_factory.mktemp("sensitivity") / "report.html"
+    sensitivity_page.write(study(), path, {"version": "0", "command": "trustbed sensitivity"})
     return path

@@ -1,4 +1,4 @@
-"""Every page in a browser: of captures, bursts, a run and a campaign.
+"""Every page in a browser: of captures, bursts, a run, a campaign and a sensitivity study.
 
 Drawn without a word on the console or a request, on a desktop, a phone, in the dark, on paper.
 """
@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 
-PAGES = ("page_file", "burst_file", "run_file", "campaign_file")
-CHARTS = {"burst_file": 2 * 8 + 2 * 5, "run_file": 3 + 1 + 2 * 7, "campaign_file": 3 * 9 + 1}
+PAGES = ("page_file", "burst_file", "run_file", "campaign_file", "sensitivity_file")
+CHARTS = {
+    "burst_file": 2 * 8 + 2 * 5,
+    "run_file": 3 + 1 + 2 * 7,
+    "campaign_file": 3 * 9 + 1,
+    "sensitivity_file": 4,
+}
 """How many charts a page has; that of three captures has 30 at least."""
 
 # Smallest contrast of any visible text with what lies behind it, as WCAG 2.2 computes it, with the

@@ -17,6 +17,7 @@ _SCALES = (
     ": format(datum.value / 1000, '~g') + ' s'"
 )
 _ROW = 22
+_LEAST = 280
 _TIPS = tooltip(("times", "times as slow", ".3f"), ("low", "from", ".3f"), ("high", "to", ".3f"))
 ROLES = (
     "data", "silence", "allowed", "window", "retransmission", "timeout", "share_growing",
@@ -63,7 +64,7 @@ def _intervals(rows: Sequence[Json], description: str, title: str) -> Spec:
     wide = most > 4 * min(1.0, least)
     scale = {"type": "log"} if wide else {"zero": False}
     axis = quantity_axis("times", title=title, label=_TIMES)
-    axis["scale"] = {**scale, "nice": True, "domain": [min(least, 0.98), max(most, 1.02)]}
+    axis["scale"] = {**scale, "nice": not wide, "domain": [min(least, 0.98), max(most, 1.02)]}
     ends = {"x": {**axis, "field": "low"}, "x2": {"field": "high"}}
     dot = {"type": "point", "filled": True, "size": 50, "opacity": 1}
     return frame(
@@ -88,7 +89,7 @@ def _intervals(rows: Sequence[Json], description: str, title: str) -> Spec:
             layer("rows", dot, x=axis, y=names, color={"value": LIGHT["data"]}, tooltip=_TIPS),
         ],
         params={},
-        height=max(90, _ROW * len(rows)),
+        height=max(_LEAST, _ROW * len(rows)),
     )
 
 
@@ -195,5 +196,5 @@ def octaves(found: Sensitivity) -> Spec:
             ),
         ],
         params={},
-        height=220,
+        height=_LEAST,
     )

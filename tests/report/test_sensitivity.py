@@ -1,0 +1,53 @@
+"""A sensitivity study in the terminal and on its page."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tests.report.pages import charts_of, check_definitions, text_of
+from tests.report.sensitivity_study import study
+from trustbed.report.sensitivity import page, text
+from trustbed.sensitivity.model import Said
+
+ABOUT = {"version": "0", "command": "trustbed sensitivity pages.toml", "started": None}
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 300])
+def test_the_answers_come_first_and_no_line_is_wider_than_asked(columns: int) -> None:
+    shown = text.render(study(), columns=columns)
+    assert max(len(line) for line in shown.splitlines()) <= columns
+    order = [shown.index(question) for _, question in text.QUESTIONS]
+    assert order == sorted(order)
+    assert order[-1] < shown.index("Beside each background") < shown.index("What to do")
+
+
+def test_figures_have_their_intervals() -> None:
+    shown = text.render(study(), columns=300)
+    assert "5.50 × (4.95–6.05)" in shown
+    assert "64 to 128 ms  1.60 × (1.57–1.63)  matters" in shown
+
+
+def test_the_page_has_every_chart_and_explains_its_words() -> None:
+    rendered = page.render(study(), ABOUT)
+    assert charts_of(rendered) == 4
+    check_definitions(rendered, "sensitivity")
+    words = text_of(rendered)
+    assert "Background matters: bulk 60 % makes it 5.50 times." in words.replace("\u00a0", " ")
+    assert "<of>" not in rendered
+
+
+def test_a_study_without_surrogates_has_a_page() -> None:
+    less = replace(
+        study(),
+        bands=(),
+        octaves=(),
+        base=None,
+        scales=Said(answer="unknown", sentence="No surrogates were tried."),
+        paste="",
+        caveats=(),
+    )
+    rendered = page.render(less, ABOUT)
+    assert charts_of(rendered) == 2
+    assert "No surrogates were tried." in text_of(rendered)
+    assert "Time scales" not in text.render(less).replace("time scales?", "")
