@@ -12,6 +12,7 @@
 mod content;
 mod conversation;
 mod deck;
+mod decks;
 mod extraction;
 mod hosts;
 mod observed;
