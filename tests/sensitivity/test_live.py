@@ -14,8 +14,8 @@ from tests.patience import PATIENCE
 
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 SCENARIO = """
-duration = "1s"
-warm_up = "200ms"
+duration = "600ms"
+warm_up = "100ms"
 [hosts.client]
 [hosts.server]
 [link]
@@ -58,7 +58,7 @@ def test_a_study_answers_its_questions_and_goes_on(tmp_path: Path) -> None:
     assert "the budget is" in short.stderr
     assert not (tmp_path / "pages.sensitivity").exists()
 
-    ended = studied(tmp_path, *asked, "--budget", "28s")
+    ended = studied(tmp_path, *asked, "--budget", "25s")
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     by_name = {one["name"]: one for one in found["treatments"]}
@@ -70,5 +70,5 @@ def test_a_study_answers_its_questions_and_goes_on(tmp_path: Path) -> None:
     page = (tmp_path / "pages.sensitivity" / "report.html").read_text(encoding="utf-8")
     assert found["matters"]["sentence"] in page.replace("\N{NO-BREAK SPACE}", " ")
 
-    again = studied(tmp_path, *asked, "--budget", "28s", "--quiet")
+    again = studied(tmp_path, *asked, "--budget", "25s", "--quiet")
     assert (again.returncode, again.stdout) == (0, "")

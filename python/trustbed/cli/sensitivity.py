@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 _DEFAULT_LOADS = "0.3,0.6"
-_DEFAULT_BUDGET = "20min"
+_DEFAULT_BUDGET = "30min"
 
 
 def parser() -> arguments.Parser:
@@ -74,7 +74,7 @@ def parser() -> arguments.Parser:
         type=arguments.span,
         default=arguments.span(_DEFAULT_BUDGET),
         metavar="TIME",
-        help="no further round begins after it; narrow intervals end it earlier (default: 20min)",
+        help="no further round begins after it; narrow intervals end it earlier (default: 30min)",
     )
     tried.add_argument("--dry-run", action="store_true", help="print the plan, and stop")
     output = parser.add_argument_group("output")
@@ -195,6 +195,8 @@ class _Parts:
 
 
 def _plan(plan: Planned, asked: Options) -> Iterator[str]:
+    from trustbed.sensitivity.judge import LEAST_ROUNDS
+
     where = plan.where
     yield (
         f"{where.workload.name} ({where.workload.kind}), data from {where.sender} to "
@@ -209,7 +211,7 @@ def _plan(plan: Planned, asked: Options) -> Iterator[str]:
         scales = ", ".join(span(*band.seconds()) for band in plan.bands)
         yield f"surrogates: one unchanged, and flattened and amplified at {scales}"
     yield (
-        f"two rounds take about {words.duration(plan.least_seconds)}, of a budget of "
+        f"{LEAST_ROUNDS} rounds take about {words.duration(plan.least_seconds)}, of a budget of "
         f"{words.duration(asked.budget_seconds)}"
     )
 

@@ -53,7 +53,7 @@ from trustbed.workload.distribution import mean, quantile
 RESULT = "sensitivity.json"
 _KEPT = "study.json"
 LOADS = (0.3, 0.6)
-BUDGET_SECONDS = 1200.0
+BUDGET_SECONDS = 1800.0
 MOST_ROUNDS = 30
 _SUITE_SHARE = 0.6
 """Of the budget, if surrogates follow."""
@@ -112,7 +112,7 @@ class Planned:
 
     @property
     def least_seconds(self) -> float:
-        """What the backgrounds alone, and two rounds of every part take."""
+        """What the backgrounds alone, and the least rounds of every part take."""
         cell = self.suite.study.cells[0].scenario.expected_ns / SECOND + OVERHEAD_SECONDS
         again = (1 + 2 * len(self.bands)) * cell if self.bands else 0.0
         rounds = judge.LEAST_ROUNDS
@@ -192,7 +192,7 @@ def sensitivity(
     plan = planned(scenario, chosen)
     if plan.least_seconds > chosen.budget_seconds:
         raise SensitivityError(
-            f"two rounds of everything take about {plan.least_seconds / 60:.0f} min, "
+            f"{judge.LEAST_ROUNDS} rounds of everything take about {plan.least_seconds / 60:.0f} min, "
             f"and the budget is {chosen.budget_seconds / 60:.3g} min",
             f"give --budget {math.ceil(plan.least_seconds / 60) + 1}min, fewer --backgrounds or "
             "--loads, or a shorter duration",
@@ -458,7 +458,7 @@ class _Study:
         said = list(self._plan.left_out)
         thin = [one.treatment.label for one in found if len(one.logs) < judge.LEAST_ROUNDS]
         if thin:
-            said.append(f"fewer than two usable repetitions: {', '.join(thin)}")
+            said.append(f"fewer usable repetitions than {judge.LEAST_ROUNDS}: {', '.join(thin)}")
         off = [
             f"{one.treatment.label} ({one.carried / 1e6:.3g} Mbit/s)"
             for one in found

@@ -38,7 +38,8 @@ STEADY = "steady"
 APART = 0.15
 """By how much one of queue and loss must explain more than the other to be named."""
 EXPLAINED = 0.5
-LEAST_ROUNDS = 2
+LEAST_ROUNDS = 4
+"""With fewer, intervals of several comparisons are so wide that nothing can be said."""
 HALF = 0.5
 """The share of the largest effect from which on a shorter time scale is named."""
 
