@@ -51,6 +51,7 @@ def study() -> Sensitivity:
         workload="pages",
         measure="mean response time",
         unit="s",
+        word="as slow",
         link="link",
         capacity_bits_per_second=1e7,
         quiet=0.02,

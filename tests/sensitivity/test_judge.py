@@ -71,6 +71,31 @@ def test_constant_traffic_of_another_rate_is_interpolated() -> None:
     expected = math.log(1.6) - (math.log(1.3) + math.log(1.6)) / 2
     assert beyond["web 60 %"].value == pytest.approx(expected, abs=0.02)
     assert beyond["steady 60 %"] is None
+    web.rates = {round_: 0.8 * LINK for round_ in web.logs}  # more than constant traffic was tried
+    assert judge.beyond(found)[found.index(web)] is None
+
+
+def test_a_background_that_breaks_the_application_matters() -> None:
+    found = suite(lambda _name, _load: 1.0, noise=0.004)
+    lost = next(one for one in found if one.treatment.label == "web 60 %")
+    lost.logs.clear()
+    assert judge.matters(found).answer == "unknown"  # it may be the testbed's fault
+    assert not judge.narrow(found)
+    lost.broken = 4
+    assert judge.matters(found).answer == "yes"
+    assert "web 60 %" in judge.matters(found).sentence
+
+
+def test_traffic_that_gives_way_is_less_than_constant_traffic() -> None:
+    found = suite(lambda name, load: 1 + load if name == "steady" else 1.0)
+    assert judge.kind(found).answer == "load"
+    assert "gives way" in judge.kind(found).sentence
+
+
+def test_what_was_not_recorded_is_not_made_up() -> None:
+    found = suite(lambda _name, load: 1 + load)
+    assert judge.way(found).answer == "unknown"
+    assert "not recorded" in judge.way(found).sentence
 
 
 def test_the_reverse_path_is_compared_with_the_forward_one() -> None:
@@ -78,6 +103,8 @@ def test_the_reverse_path_is_compared_with_the_forward_one() -> None:
     assert judge.direction(ahead).answer == "unknown"
     still = [*ahead, seen("web", 0.6, 1.0, reverse=True, noise=0.004)]
     assert judge.direction(still).answer == "forward"
+    nothing = [*suite(lambda _n, _l: 1.0, noise=0.004), still[-1]]
+    assert judge.direction(nothing).answer == "neither"
     slow = [*ahead, seen("web", 0.6, 1.5, reverse=True)]
     assert judge.direction(slow).answer == "both"
 
@@ -122,6 +149,12 @@ def test_bands_without_effect_are_none_and_noisy_ones_unknown() -> None:
 
     quiet = judge.bands(bands(0.005))
     assert judge.scales(quiet, "web").answer == "none"
+    helped = bands(0.005)
+    for one in helped:
+        one.logs = {key: log - 0.3 * one.treatment.amplified for key, log in one.logs.items()}
+    said = judge.scales(judge.bands(helped), "web")
+    assert said.answer == "1 to 2 ms"
+    assert "help" in said.sentence
     noisy = judge.bands(bands(0.5))
     assert judge.scales(noisy, "web").answer == "unknown"
     assert judge.scales((), None).answer == "unknown"

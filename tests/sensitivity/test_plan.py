@@ -31,6 +31,8 @@ to = "server"
 object = "4KB"
 """
 
+ESTIMATOR = SCENARIO.replace('"http"', '"pathload"').replace('object = "4KB"\n', "")
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -72,7 +74,7 @@ def test_what_is_pasted_is_a_factor(file: Path, tmp_path: Path) -> None:
     found = planned(file, Options(backgrounds=("steady", "web")))
     chosen = (found.treatments[0], found.treatments[2])
     whole = tmp_path / "whole.toml"
-    whole.write_text(SCENARIO + pasted(chosen, found.where), encoding="utf-8")
+    whole.write_text(SCENARIO + pasted(chosen, found.where, keys_of(found.study)), encoding="utf-8")
     cells = load(whole).cells
     assert [cell.scenario.backgrounds[0].model for cell in cells] == ["none", "users"]
 
@@ -84,19 +86,78 @@ def test_a_background_of_the_scenario_stays(tmp_path: Path) -> None:
     found = planned(path, Options(backgrounds=("steady", "poisson")))
     names = [one.name for one in found.suite.study.cells[1].scenario.backgrounds]
     assert names == ["noise", "noise-2"]
+    assert [one.name for one in found.alone.study.first.backgrounds] == ["noise"]
+    assert pasted(found.treatments[:2], found.where, keys_of(found.study)).startswith(
+        "[background.noise-2]"
+    )
+
+
+def test_backgrounds_go_where_the_data_do(tmp_path: Path) -> None:
+    path = tmp_path / "uneven.toml"
+    uneven = 'rate = "10Mbit/s"\nup.rate = "1Mbit/s"\n'
+    path.write_text(SCENARIO.replace('rate = "10Mbit/s"\n', uneven), encoding="utf-8")
+    where = planned(path, Options(loads=(0.5,), backgrounds=("steady", "poisson"))).where
+    assert (where.pipe, where.capacity, where.reverse_capacity) == ("link.down", 10e6, 1e6)
+
+
+def test_a_link_that_no_data_cross_is_not_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "star.toml"
+    text = """
+duration = "5s"
+[hosts.a]
+[hosts.b]
+[hosts.c]
+[topology]
+routers = ["r"]
+[links.first]
+between = ["a", "r"]
+rate = "10Mbit/s"
+[links.second]
+between = ["r", "b"]
+rate = "20Mbit/s"
+[links.aside]
+between = ["c", "r"]
+rate = "1Mbit/s"
+[workload.load]
+kind = "bulk"
+host = "a"
+to = "b"
+"""
+    path.write_text(text, encoding="utf-8")
+    where = planned(path, Options(backgrounds=("steady", "poisson"))).where
+    assert (where.link, where.pipe, where.sender) == ("first", "first.up", "a")
+    with pytest.raises(SensitivityError, match="is called aside"):
+        planned(path, Options(link="aside"))
+
+
+def test_the_ledger_of_a_study_has_packets(tmp_path: Path) -> None:
+    path = tmp_path / "summary.toml"
+    path.write_text(SCENARIO + '[emulator]\nledger = "summary"\n', encoding="utf-8")
+    found = planned(path, Options(backgrounds=("steady", "poisson")))
+    assert {cell.scenario.emulator.ledger for cell in found.suite.study.cells} == {"packets"}
+
+
+def test_what_surrogates_cannot_show_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "fast.toml"
+    path.write_text(SCENARIO.replace("10Mbit/s", "400Mbit/s"), encoding="utf-8")
+    found = planned(path, Options(backgrounds=("steady", "poisson")))
+    assert found.bands == ()
+    assert "no surrogates" in found.left_out[0]
 
 
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
         (SCENARIO + '[factors]\n"link.rate" = ["1Mbit/s", "2Mbit/s"]\n', Options(), "has factors"),
-        (SCENARIO.replace('rate = "10Mbit/s"\n', ""), Options(), "no link has a rate"),
-        (SCENARIO, Options(link="other"), "no link with a rate is called other"),
+        (SCENARIO.replace('rate = "10Mbit/s"\n', ""), Options(), "so nothing would queue"),
+        (SCENARIO, Options(link="other"), "is called other"),
         (SCENARIO, Options(workload="films"), "no workload is called films"),
         (SCENARIO, Options(backgrounds=("steady",)), "one background"),
         (SCENARIO, Options(backgrounds=("stedy", "web")), "no background is called stedy"),
         (SCENARIO, Options(loads=(0.3, 1.2)), "leaves the application nothing"),
         (SCENARIO, Options(loads=(0.3, 0.3)), "not all different"),
+        (SCENARIO, Options(loads=(0.301, 0.304)), "not all different"),
+        (ESTIMATOR, Options(), "is an estimator"),
         (SCENARIO, Options(loads=(0.0,)), "is none"),
     ],
 )
@@ -136,4 +197,6 @@ def test_a_series_comes_back_from_its_capture(tmp_path: Path) -> None:
         sent[micro // 1000] += whole - 14
         place += 16 + stored
     behind = [sum(series[: n + 1]) - sum(sent[: n + 1]) for n in range(len(series))]
-    assert all(0 <= one < 46 for one in behind)
+    # Up to a packet is sent before its time, so that playback begins with the series.
+    assert sent[0] == 46
+    assert all(-46 <= one < 46 for one in behind)

@@ -211,9 +211,11 @@ def _plan(plan: Planned, asked: Options) -> Iterator[str]:
         scales = ", ".join(span(*band.seconds()) for band in plan.bands)
         yield f"surrogates: one unchanged, and flattened and amplified at {scales}"
     yield (
-        f"{LEAST_ROUNDS} rounds take about {words.duration(plan.least_seconds)}, of a budget of "
-        f"{words.duration(asked.budget_seconds)}"
+        f"{LEAST_ROUNDS} rounds, the least, take about {words.duration(plan.least_seconds)}, of a "
+        f"budget of {words.duration(asked.budget_seconds)}"
     )
+    if plan.least_seconds > asked.budget_seconds:
+        yield "the budget is too small: give more, or fewer backgrounds, loads or seconds"
 
 
 def _loads(text: str) -> tuple[float, ...]:

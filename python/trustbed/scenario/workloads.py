@@ -48,6 +48,8 @@ _PATHLOAD_KEYS = ("resolution", "majority")
 _PATHCHIRP_KEYS = ("lowest", "highest", "mean_rate", "averaged")
 _LOWEST_CHIRP = 10_000_000
 """The lowest rate of a chirp by default."""
+_HIGHEST_CHIRP = 200_000_000
+"""The highest."""
 _LONGEST = 7 * 24 * 3600 * SECOND
 _JUDGED: Mapping[WorkloadKind, Judgement] = {
     "bulk": "bulk",
@@ -330,10 +332,12 @@ def _estimator(table: Table, workload: Workload, around: Around, index: int) -> 
             )
     lowest = table.rate_above_zero("lowest", None)
     highest = table.rate_above_zero("highest", None)
-    if highest is not None and highest <= (lowest or _LOWEST_CHIRP):
+    if (highest or _HIGHEST_CHIRP) <= (lowest or _LOWEST_CHIRP):
+        key = "lowest" if highest is None else "highest"
         raise table.error(
-            "highest",
-            f"{table.raw('highest')} is not above the lowest rate of a chirp",
+            key,
+            f"the lowest rate of a chirp, {(lowest or _LOWEST_CHIRP) / 1e6:g} Mbit/s, is not below "
+            f"its highest, {(highest or _HIGHEST_CHIRP) / 1e6:g} Mbit/s",
             'for example lowest = "2Mbit/s", highest = "100Mbit/s"',
         )
     return replace(

@@ -15,20 +15,27 @@ from pathlib import Path
 
 import msgspec
 
-from trustbed.report.run.reading import Measured, Repetition
+from trustbed.errors import TrustbedError
+from trustbed.report.run.reading import Repetition
 from trustbed.report.run.reading import Run as Reading
 from trustbed.run.api import session_of
-from trustbed.run.directory import RunDirectory
+from trustbed.run.directory import RunDirectory, RunDirectoryError
 from trustbed.run.error import RunError
-from trustbed.run.execution import ceiling
+from trustbed.run.execution import ceiling, demand
 from trustbed.run.execution.listener import Listener
 from trustbed.run.session_about import session_about
 from trustbed.scenario import ScenarioError, ScenarioFile, load
 from trustbed.scenario.file import keys_of
 from trustbed.sensitivity import cascade, judge
-from trustbed.sensitivity.arrivals import Arrivals, arrivals, write_capture
+from trustbed.sensitivity.arrivals import (
+    MOST_BITS_PER_SECOND,
+    Arrivals,
+    arrivals,
+    write_capture,
+)
 from trustbed.sensitivity.judge import Seen
 from trustbed.sensitivity.model import Sensitivity
+from trustbed.sensitivity.observing import Value, is_broken, sent_by, value_of
 from trustbed.sensitivity.plan import (
     MOST_LOAD,
     OVERHEAD_SECONDS,
@@ -48,7 +55,7 @@ from trustbed.sensitivity.plan import (
     surrogate,
 )
 from trustbed.sensitivity.words import span
-from trustbed.workload.distribution import mean, quantile
+from trustbed.workload.distribution import quantile
 
 RESULT = "sensitivity.json"
 _KEPT = "study.json"
@@ -89,6 +96,19 @@ class _Kept(msgspec.Struct, frozen=True):
     base: str | None
 
 
+_LEAST_NS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Observed:
+    value: Value | None
+    broken: bool
+    failed: int
+    sent: float | None
+    queue: float | None
+    lost: float | None
+
+
 @dataclass(slots=True)
 class Planned:
     """A study before it begins.
@@ -127,7 +147,7 @@ def planned(scenario: str | os.PathLike[str], options: Options) -> Planned:
         SensitivityError: No study can be made of it.
     """
     study = load(Path(scenario))
-    where = place(study, workload=options.workload, link=options.link)
+    where = place(study, demand.path, workload=options.workload, link=options.link)
     _check(options)
     keys, left_out, kept = keys_of(study), [], []
     wanted = suite(where, members(options.backgrounds), options.loads, reverse=options.reverse)
@@ -146,16 +166,35 @@ def planned(scenario: str | os.PathLike[str], options: Options) -> Planned:
             "lower the loads, or the rate of the link",
         )
     sending = [one for one in kept if one.load]
-    bins = where.workload.duration_ns // 1_000_000
+    if where.note:
+        left_out.append(where.note)
     return Planned(
         study=study,
         where=where,
         treatments=tuple(kept),
         suite=beside(study, keys, kept, where, "beside the suite"),
         alone=alone(study, keys, sending, where),
-        bands=cascade.bands(bins) if options.surrogates else (),
+        bands=_bands(study, where, options, left_out),
         left_out=left_out,
     )
+
+
+def _bands(
+    study: ScenarioFile, where: Place, options: Options, said: list[str]
+) -> tuple[cascade.Band, ...]:
+    """The time scales that surrogates can change here; why there are none is ``said``."""
+    if not options.surrogates:
+        return ()
+    if study.first.host(where.sender).guest is not None:
+        said.append(f"no surrogates: {where.sender} is a guest, in which no capture is played back")
+        return ()
+    if max(options.loads) * where.capacity > MOST_BITS_PER_SECOND / 2:
+        most = MOST_BITS_PER_SECOND / 1e6
+        said.append(
+            f"no surrogates: they are made of {most:g} Mbit/s at most, and bursts need room"
+        )
+        return ()
+    return cascade.bands(where.workload.duration_ns // 1_000_000)
 
 
 def _check(options: Options) -> None:
@@ -167,8 +206,10 @@ def _check(options: Options) -> None:
                 else f"a load of {share:g} is none",
                 f"give shares above 0 and at most {MOST_LOAD:g}, for example 0.3,0.6",
             )
-    if len(set(options.loads)) < len(options.loads) or not options.loads:
-        raise SensitivityError("the loads are not all different", "for example 0.3,0.6")
+    if len({round(100 * share) for share in options.loads}) < max(1, len(options.loads)):
+        raise SensitivityError(
+            "the loads are not all different by 1 % of the link", "for example 0.3,0.6"
+        )
 
 
 def sensitivity(
@@ -192,8 +233,8 @@ def sensitivity(
     plan = planned(scenario, chosen)
     if plan.least_seconds > chosen.budget_seconds:
         raise SensitivityError(
-            f"{judge.LEAST_ROUNDS} rounds of everything take about {plan.least_seconds / 60:.0f} min, "
-            f"and the budget is {chosen.budget_seconds / 60:.3g} min",
+            f"{judge.LEAST_ROUNDS} rounds of everything take about {plan.least_seconds / 60:.0f} "
+            f"min, and the budget is {chosen.budget_seconds / 60:.3g} min",
             f"give --budget {math.ceil(plan.least_seconds / 60) + 1}min, fewer --backgrounds or "
             "--loads, or a shorter duration",
         )
@@ -215,16 +256,21 @@ class _Study:
         self._listener = listener or (lambda _title, _cells: Listener())
         self._about = about
         self._kept = _Kept(0.0, None)
+        self._observed: dict[Path, _Observed] = {}
+        self._troubles: list[str] = []
+        self._value: Value | None = None
         self._begun = time.monotonic()
 
     def _spent(self) -> float:
         """The seconds of this study so far, earlier calls included."""
         return self._kept.seconds + time.monotonic() - self._begun
 
-    def _keep(self, base: str | None) -> None:
+    def _keep(self) -> None:
         """What a later call must know: the time spent, and the background that is changed."""
-        kept = _Kept(self._spent(), base)
-        (self._out / _KEPT).write_bytes(msgspec.json.encode(kept))
+        kept = _Kept(self._spent(), self._kept.base)
+        partial = self._out / f"{_KEPT}.partial"
+        partial.write_bytes(msgspec.json.encode(kept))
+        partial.replace(self._out / _KEPT)
 
     def carry_out(self) -> Sensitivity:
         self._out.mkdir(parents=True, exist_ok=True)
@@ -239,7 +285,7 @@ class _Study:
         try:
             return self._carry_out()
         finally:
-            self._keep(self._kept.base)
+            self._keep()
 
     def _carry_out(self) -> Sensitivity:
         plan, options = self._plan, self._options
@@ -247,15 +293,26 @@ class _Study:
         until = options.budget_seconds * (_SUITE_SHARE if plan.bands else 1.0)
         found = self._rounds(plan.suite, "suite", until)
         self._add_alone(found)
-        base, surrogates = None, []
-        if plan.bands:
-            base, part = self._surrogates(found)
-            surrogates = self._rounds(part, "surrogates", options.budget_seconds)
+        if not any(one.logs for one in found):
+            raise SensitivityError(
+                f"{plan.where.workload.name} gave no number that could be compared",
+                f"see trustbed report {self._out / 'suite'}",
+            )
+        base, surrogates = self._changed(found) if plan.bands else (None, [])
         result = self._answers(found, base, surrogates)
         partial = self._out / f"{RESULT}.partial"
         partial.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1))
         partial.replace(self._out / RESULT)
         return result
+
+    def _changed(self, found: Sequence[Seen]) -> tuple[str | None, list[Seen]]:
+        """The rounds of surrogates; without them the suite's answers stand."""
+        try:
+            base, part = self._surrogates(found)
+            return base, self._rounds(part, "surrogates", self._options.budget_seconds)
+        except TrustbedError as error:
+            self._troubles.append(f"no surrogates: {error.message}")
+            return None, []
 
     def _run(self, part: Part, name: str, repetitions: int) -> Reading:
         directory = RunDirectory(self._out / name)
@@ -270,86 +327,81 @@ class _Study:
 
     def _rounds(self, part: Part, name: str, until: float) -> list[Seen]:
         """Rounds until all intervals are narrow, or another round would not fit."""
-        rounds = judge.LEAST_ROUNDS
+        rounds = max(judge.LEAST_ROUNDS, _complete_rounds(self._out / name))
         while True:
-            found = self._seen(part, self._run(part, name, rounds))
+            try:
+                reading = self._run(part, name, rounds)
+            except RunError as error:
+                if _complete_rounds(self._out / name) == 0:
+                    raise
+                self._troubles.append(f"the rounds of {name} ended early: {error.message}")
+                return self._seen(part, Reading(self._out / name))
+            found = self._seen(part, reading)
+            self._keep()
             full = self._spent() + part.seconds_per_round > until
-            if full or rounds >= MOST_ROUNDS or self._is_narrow(found):
+            hopeless = not any(one.logs for one in found)
+            if full or hopeless or rounds >= MOST_ROUNDS or _is_narrow(found):
                 return found
             rounds += 1
 
-    def _is_narrow(self, found: Sequence[Seen]) -> bool:
-        if any(one.treatment.name == QUIET for one in found):
-            return judge.narrow(found)
-        widths = [one.effect for one in judge.bands(found)]
-        return all(
-            one.low is not None
-            and one.high is not None
-            and math.log(one.high / one.low) / 2
-            <= max(judge.NARROW / 2, 0.25 * abs(math.log(one.value)))
-            for one in widths
-        )
-
     def _seen(self, part: Part, reading: Reading) -> list[Seen]:
         found = [Seen(treatment) for treatment in part.treatments]
-        where = self._plan.where
         for repetition in reading.repetitions:
-            if not repetition.counts:
+            if not repetition.complete:
                 continue
-            seen, measured = found[repetition.cell], repetition.measured(where.workload.name)
-            value = _value(measured)
-            if measured is None or value is None:
+            seen, one = found[repetition.cell], self._observe(repetition, part.background)
+            seen.broken += one.broken
+            seen.failed += one.failed
+            if one.value is None or one.broken or not repetition.counts:
                 continue
-            seen.logs[repetition.round] = math.log(value.slow)
-            seen.medians.append(value.median)
-            seen.failed += measured.failed
-            if value.p95 is not None:
-                seen.p95s.append(value.p95)
-            ways = self._arrivals(repetition)
-            if self._data_pipe in ways:
-                seen.queues[repetition.round] = ways[self._data_pipe].queue_seconds
-                seen.losses[repetition.round] = ways[self._data_pipe].lost
+            self._value = self._value or one.value
+            this_round = repetition.round
+            seen.logs[this_round] = math.log(one.value.cost)
+            seen.medians.append(one.value.median)
+            if one.value.p95 is not None:
+                seen.p95s.append(one.value.p95)
+            if one.sent is not None:
+                seen.rates[this_round] = one.sent
+            if one.queue is not None and one.lost is not None:
+                seen.queues[this_round], seen.losses[this_round] = one.queue, one.lost
         return found
 
-    def _arrivals(self, repetition: Repetition) -> dict[str, Arrivals]:
+    def _observe(self, repetition: Repetition, background: str) -> _Observed:
+        """Read once: rounds are added to those that were read before."""
+        known = self._observed.get(repetition.path)
+        if known is not None:
+            return known
+        where = self._plan.where
+        name = where.workload.name
+        measured = repetition.measured(name)
+        value = value_of(repetition, name)
+        own = self._arrivals(repetition, where.workload.start_ns).get(where.pipe)
+        found = _Observed(
+            value=value,
+            broken=is_broken(repetition, name),
+            failed=0 if measured is None else measured.failed,
+            sent=sent_by(repetition, background),
+            queue=None if own is None else own.queue_seconds,
+            lost=None if own is None else own.lost,
+        )
+        self._observed[repetition.path] = found
+        return found
+
+    def _arrivals(self, repetition: Repetition, start_ns: int) -> dict[str, Arrivals]:
+        """What came to the link while the application ran, or for as long as it would."""
         begin = repetition.record.get("workload_start_ns")
         where = self._plan.where
         if begin is None:
             return {}
+        seconds = repetition.workload(where.workload.name).get("seconds")
+        lasted = where.workload.duration_ns if not seconds else round(seconds * SECOND)
         return arrivals(
             repetition.path,
             where.link,
-            begin_ns=begin,
-            end_ns=begin + where.workload.duration_ns,
+            begin_ns=begin + start_ns,
+            end_ns=begin + start_ns + min(where.workload.duration_ns, max(lasted, _LEAST_NS)),
             capacity=where.capacity,
         )
-
-    @property
-    def _data_pipe(self) -> str:
-        """The direction of the link in which the application's data flow."""
-        where = self._plan.where
-        link = next(one for one in self._plan.study.first.links if one.name == where.link)
-        if link.backward is None:
-            return link.name
-        return f"{link.name}.{'up' if self._is_forward(link.ends) else 'down'}"
-
-    def _is_forward(self, ends: tuple[str, str]) -> bool:
-        """Whether the sender is on the first end's side of the link."""
-        scenario, where = self._plan.study.first, self._plan.where
-        joined = [
-            (one.ends[0], one.ends[1]) for one in scenario.links if one.name != where.link
-        ] + [(host.name, host.router) for host in scenario.hosts if host.router is not None]
-        side, grown = {where.sender}, True
-        while grown:
-            more = {
-                other
-                for pair in joined
-                for here, other in (pair, pair[::-1])
-                if here in side and other not in side
-            }
-            side |= more
-            grown = bool(more)
-        return ends[0] in side
 
     def _add_alone(self, found: Sequence[Seen]) -> None:
         by_label = {
@@ -360,7 +412,7 @@ class _Study:
         }
         for seen in found:
             repetition = by_label.get(seen.treatment.label)
-            ways = self._arrivals(repetition) if repetition is not None else {}
+            ways = self._arrivals(repetition, 0) if repetition is not None else {}
             if ways:
                 own = max(ways.values(), key=lambda one: one.bits_per_second)
                 seen.series, seen.carried = own.series, own.bits_per_second
@@ -380,6 +432,7 @@ class _Study:
         series.mkdir(exist_ok=True)
         label, load = base.treatment.label, base.treatment.load
         self._kept = _Kept(self._kept.seconds, label)
+        self._keep()
         wanted = load * where.capacity / (base.carried or 1.0)  # one draw of users is more, or less
         scaled = [wanted * one for one in base.series]
         made = []
@@ -394,7 +447,7 @@ class _Study:
             changed = cascade.surrogate(
                 scaled, band, amplified=amplified, seed=seed_of(study, name)
             )
-            write_capture(file, _covering(changed, study))
+            write_capture(file, _covering(changed, where, study))
             made.append(replace(surrogate(name, file, where, load), band=band, amplified=amplified))
         return label, beside(study, keys_of(study), made, where, f"beside surrogates of {label}")
 
@@ -404,22 +457,24 @@ class _Study:
         plan, where = self._plan, self._plan.where
         measured = next((one for one in found if one.treatment.name == QUIET), found[0])
         bands = judge.bands(surrogates)
+        value = self._value
+        assert value is not None, "the suite has numbers, or there would be no answers"
         answers = {
-            "matters": judge.matters(found),
-            "kind": judge.kind(found),
-            "scales": judge.scales(bands, base),
-            "direction": judge.direction(found),
+            "matters": judge.matters(found, value.word),
+            "kind": judge.kind(found, value.word),
+            "scales": judge.scales(bands, base, value.word),
+            "direction": judge.direction(found, value.word),
             "way": judge.way(found),
         }
         chosen = judge.bracket(found)
         unseen = [one for one in plan.bands if one.first not in {band.first for band in bands}]
-        name, unit = self._measure()
         rounds = max((len(one.logs) for one in found), default=0)
         return Sensitivity(
             name=plan.study.first.name,
             workload=where.workload.name,
-            measure=name,
-            unit=unit,
+            measure=value.measure,
+            unit=value.unit,
+            word=value.word,
             link=where.link,
             capacity_bits_per_second=where.capacity,
             quiet=quantile(measured.medians, 0.5),
@@ -433,7 +488,7 @@ class _Study:
             bands=bands,
             base=base,
             bracket=tuple(one.label for one in chosen),
-            paste=pasted(chosen, where) if len(chosen) > 1 else "",
+            paste=pasted(chosen, where, keys_of(plan.study)) if len(chosen) > 1 else "",
             advice=judge.advice(answers, chosen),
             caveats=tuple(self._caveats(found, rounds, unseen)),
             rounds=rounds,
@@ -442,33 +497,25 @@ class _Study:
             budget_seconds=self._options.budget_seconds,
         )
 
-    def _measure(self) -> tuple[str, str]:
-        for repetition in Reading(self._out / "suite").repetitions:
-            value = _value(repetition.measured(self._plan.where.workload.name))
-            if value is not None:
-                return value.measure, value.unit
-        raise SensitivityError(
-            f"{self._plan.where.workload.name} gave no number that could be compared",
-            "see trustbed report on the directory 'suite' of this study",
-        )
-
     def _caveats(
         self, found: Sequence[Seen], rounds: int, unseen: Sequence[cascade.Band]
     ) -> list[str]:
-        said = list(self._plan.left_out)
+        said = [*self._plan.left_out, *self._troubles]
         thin = [one.treatment.label for one in found if len(one.logs) < judge.LEAST_ROUNDS]
         if thin:
             said.append(f"fewer usable repetitions than {judge.LEAST_ROUNDS}: {', '.join(thin)}")
-        off = [
-            f"{one.treatment.label} ({one.carried / 1e6:.3g} Mbit/s)"
-            for one in found
-            if one.carried
-            and not 0.7 <= one.carried / (one.treatment.load * self._plan.where.capacity) <= 1.3
-        ]
+        off = []
+        for one in found:
+            treatment, rate = one.treatment, judge.sent(one)
+            capacity = self._plan.where.capacity
+            if treatment.reverse:
+                capacity = self._plan.where.reverse_capacity
+            if rate and not 0.7 <= rate / (treatment.load * capacity) <= 1.3:
+                off.append(f"{treatment.label} ({rate / 1e6:.3g} Mbit/s)")
         if off:
             said.append(
-                "these carried more than 30 % less or more than asked for, because their users "
-                f"wait for answers or a burst fell into the measured time: {', '.join(off)}"
+                "these sent more than 30 % less or more than asked for, because their users wait "
+                f"for answers, or large transfers fell into the time: {', '.join(off)}"
             )
         if unseen:
             scales = ", ".join(span(*one.seconds()) for one in unseen)
@@ -477,7 +524,7 @@ class _Study:
         if failed:
             said.append(f"{failed:,} requests failed; they are not in the response times")
         if not judge.narrow(found) and rounds < MOST_ROUNDS:
-            said.append("the budget ended before all intervals were narrow (10 %)")
+            said.append("the budget ended before all intervals of the suite were narrow (10 %)")
         if self._plan.bands:
             said.append(
                 "surrogates are played back: unlike users behind real TCP they do not give way"
@@ -497,52 +544,27 @@ def _base(found: Sequence[Seen]) -> Seen | None:
     return max(varied or known, key=lambda pair: pair[1], default=(None, 0.0))[0]
 
 
-def _covering(series: Sequence[float], study: ScenarioFile) -> list[float]:
-    """A series that begins with the application and repeats, with the warm-up before it."""
+def _covering(series: Sequence[float], where: Place, study: ScenarioFile) -> list[float]:
+    """A series that begins with the application and repeats, with the time before it."""
     scenario = study.first
-    before = scenario.warm_up_ns // 1_000_000
+    before = (scenario.warm_up_ns + where.workload.start_ns) // 1_000_000
     whole = -(-scenario.longest_ns // 1_000_000)
     return [series[(place - before) % len(series)] for place in range(whole)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Value:
-    slow: float
-    median: float
-    p95: float | None
-    measure: str
-    unit: str
+def _complete_rounds(directory: Path) -> int:
+    """How many rounds of a run are complete; 0 if there is none."""
+    try:
+        reading = Reading(directory)
+    except RunDirectoryError:
+        return 0
+    incomplete = [one.round for one in reading.repetitions if not one.complete]
+    rounds = 1 + max((one.round for one in reading.repetitions), default=-1)
+    return min(incomplete, default=rounds)
 
 
-def _value(measured: Measured | None) -> _Value | None:
-    """What is compared: larger is slower. A throughput counts by its inverse."""
-    if measured is None:
-        return None
-    if measured.responses is not None and measured.responses.seconds:
-        seconds = measured.responses.seconds
-        return _value_of(
-            mean(seconds), quantile(seconds, 0.5), quantile(seconds, 0.95), "mean response time"
-        )
-    if measured.percentiles:
-        shares = sorted(measured.percentiles.items())
-        below, area = 0.0, 0.0
-        for share, seconds_there in shares:
-            area += (share - below) * seconds_there
-            below = share
-        middle = min(shares, key=lambda one: abs(one[0] - 0.5))[1]
-        high = min(shares, key=lambda one: abs(one[0] - 0.95))[1]
-        return _value_of(area / below if below else None, middle, high, "mean response time")
-    for name, rate in (("throughput", measured.rate), ("video rate", measured.video_rate)):
-        if rate:
-            return _Value(slow=1 / rate, median=rate, p95=None, measure=name, unit="bit/s")
-    if measured.jitter:
-        return _value_of(measured.jitter, measured.jitter, None, "jitter")
-    return _value_of(measured.mean, measured.mean, None, "mean response time")
-
-
-def _value_of(
-    slow: float | None, median: float | None, p95: float | None, measure: str
-) -> _Value | None:
-    if not slow or median is None:
-        return None
-    return _Value(slow=slow, median=median, p95=p95, measure=measure, unit="s")
+def _is_narrow(found: Sequence[Seen]) -> bool:
+    if any(one.treatment.name == QUIET for one in found):
+        return judge.narrow(found)
+    changes = judge.changes(found)
+    return bool(changes) and all(judge.is_narrow(one, judge.NARROW / 2) for one in changes.values())

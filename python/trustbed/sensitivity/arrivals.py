@@ -99,7 +99,9 @@ def _of(table: pa.Table, pipe: str, begin_ns: int, end_ns: int, capacity: float)
 
 _LARGEST, _SMALLEST = 1500, 46
 MOST_PACKETS = 20
-"""Of a millisecond: 240 Mbit/s of full packets."""
+"""Of a millisecond."""
+MOST_BITS_PER_SECOND = 1000 * 8 * MOST_PACKETS * _LARGEST
+"""What a capture can have at most."""
 _ETHERNET = bytes(12) + b"\x08\x00"
 _SNAP = len(_ETHERNET) + 28
 
@@ -110,9 +112,11 @@ def write_capture(path: Path, series: Sequence[float]) -> int:
     What does not fill a packet of 46 B waits for the next millisecond, and so does what exceeds
     :data:`MOST_PACKETS`: a sender that is late would show its own bursts, not these.
     """
-    written, rest = 0, 0.0
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, _SNAP, 1))
+        # Playback counts time from the first packet, so there is one at the beginning.
+        file.write(_record(0, _SMALLEST))
+        written, rest = 1, -float(_SMALLEST)
         for place, octets in enumerate(series):
             rest += octets
             here = 0

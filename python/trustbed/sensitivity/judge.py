@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trustbed.sensitivity.cascade import Band, energies
@@ -24,9 +24,9 @@ from trustbed.sensitivity.statistics import (
     determined,
     effect,
     partial,
-    quantiles,
 )
 from trustbed.sensitivity.words import factor, scale, span
+from trustbed.workload.distribution import quantile
 
 NEGLIGIBLE = math.log(1.05)
 """What a slowdown must exceed to matter."""
@@ -35,9 +35,14 @@ SMALLEST = math.log(1.02)
 NARROW = 0.1
 """Half of an interval's width, as a log ratio, from which on no more rounds are needed."""
 STEADY = "steady"
+SLOW = "as slow"
+_OUTSIDE = 1.1
+"""How far beyond the last rate of constant traffic a rate may be, to be compared with it."""
 APART = 0.15
 """By how much one of queue and loss must explain more than the other to be named."""
 EXPLAINED = 0.5
+_LARGEST = 50.0
+"""The largest log ratio that is written as a factor."""
 LEAST_ROUNDS = 4
 """With fewer, intervals of several comparisons are so wide that nothing can be said."""
 HALF = 0.5
@@ -46,10 +51,16 @@ HALF = 0.5
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of a treatment: log values, queue and loss by round, and what it is alone."""
+    """What was seen of a treatment: log values, queue and loss by round, and what it is alone.
+
+    ``rates`` is what it sent in each round beside the application, in bit/s of IP packets, where
+    its generator says so; ``broken`` counts repetitions in which the application gave nothing.
+    """
 
     treatment: Treatment
     logs: dict[int, float] = field(default_factory=dict)
+    rates: dict[int, float] = field(default_factory=dict)
+    broken: int = 0
     queues: dict[int, float] = field(default_factory=dict)
     losses: dict[int, float] = field(default_factory=dict)
     medians: list[float] = field(default_factory=list)
@@ -63,8 +74,12 @@ def ratio(found: Effect | None) -> Ratio | None:
     """A log ratio as a factor."""
     if found is None:
         return None
-    ends = [None if end is None else math.exp(end) for end in (found.low, found.high)]
-    return Ratio(value=math.exp(found.value), low=ends[0], high=ends[1], rounds=found.rounds)
+    ends = [None if end is None else _factor(end) for end in (found.low, found.high)]
+    return Ratio(value=_factor(found.value), low=ends[0], high=ends[1], rounds=found.rounds)
+
+
+def _factor(log: float) -> float:
+    return math.exp(max(-_LARGEST, min(_LARGEST, log)))
 
 
 def slowdowns(seen: Sequence[Seen]) -> list[Effect | None]:
@@ -76,10 +91,12 @@ def slowdowns(seen: Sequence[Seen]) -> list[Effect | None]:
 
 def narrow(seen: Sequence[Seen]) -> bool:
     """Whether no interval is wider than needed: narrow, or far from 1 compared with its width."""
-    found = [one for one in slowdowns(seen)[1:] if one is not None]
-    return bool(found) and all(
-        one.half_width <= max(NARROW, 0.25 * abs(one.value)) for one in found
-    )
+    return all(is_narrow(one) for one in slowdowns(seen)[1:])
+
+
+def is_narrow(found: Effect | None, least: float = NARROW) -> bool:
+    """Whether an interval is narrow, or far from no effect compared with its width."""
+    return found is not None and found.half_width <= max(least, 0.25 * abs(found.value))
 
 
 def _quiet(seen: Sequence[Seen]) -> Seen:
@@ -89,41 +106,46 @@ def _quiet(seen: Sequence[Seen]) -> Seen:
 def _smooth(seen: Sequence[Seen], quiet: Seen) -> list[tuple[float, float]]:
     """What constant traffic costs by its rate: (bit/s, log slowdown), from none on."""
     points = [
-        (one.carried, found.value)
+        (rate, found.value)
         for one in seen
-        if one.treatment.name == STEADY and not one.treatment.reverse and one.carried
-        if (found := between(one.logs, quiet.logs)) is not None
+        if one.treatment.name == STEADY and not one.treatment.reverse
+        if (rate := sent(one)) and (found := between(one.logs, quiet.logs)) is not None
     ]
     return [(0.0, 0.0), *sorted(points)] if points else []
 
 
-def _at(curve: Sequence[tuple[float, float]], rate: float) -> float:
-    """A curve between its points, and beyond the last in the direction of the last two."""
+def sent(one: Seen) -> float | None:
+    """The mean rate of a background in bit/s: beside the application, else by itself."""
+    return _mean(one.rates.values()) or one.carried
+
+
+def _at(curve: Sequence[tuple[float, float]], rate: float) -> float | None:
+    """A curve at a rate; ``None`` beyond its last point, where nobody knows it."""
+    if rate > curve[-1][0] * _OUTSIDE:
+        return None
     for (x0, y0), (x1, y1) in itertools.pairwise(curve):
-        if rate <= x1 or (x1, y1) == curve[-1]:
+        if rate <= x1 and x1 > x0:
             return y0 + (y1 - y0) * (rate - x0) / (x1 - x0)
     return curve[-1][1]
 
 
 def beyond(seen: Sequence[Seen]) -> list[Effect | None]:
-    """What every treatment costs beyond constant traffic of the rate that it has."""
+    """What every treatment costs over constant traffic of the rate that it has, round by round."""
     quiet = _quiet(seen)
     curve = _smooth(seen, quiet)
     compared = max(1, len(seen) - 1)
     found: list[Effect | None] = []
     for one in seen:
-        other = one.treatment
-        if not curve or not one.carried or other.reverse or other.name == STEADY:
+        if not curve or one.treatment.reverse or one.treatment.name in (STEADY, QUIET):
             found.append(None)
             continue
-        expected = _at(curve, one.carried)
-        rounds = sorted(one.logs.keys() & quiet.logs.keys())
-        found.append(
-            effect(
-                [one.logs[key] - quiet.logs[key] - expected for key in rounds],
-                comparisons=compared,
-            )
-        )
+        ratios = [
+            one.logs[key] - quiet.logs[key] - expected
+            for key in sorted(one.logs.keys() & quiet.logs.keys())
+            if (rate := one.rates.get(key) or one.carried) is not None
+            if (expected := _at(curve, rate)) is not None
+        ]
+        found.append(effect(ratios, comparisons=compared))
     return found
 
 
@@ -139,8 +161,8 @@ def treatments(seen: Sequence[Seen]) -> tuple[TreatmentResult, ...]:
             energies=tuple(energies(one.series)),
             slowdown=ratio(slow),
             beyond=ratio(more),
-            median=_median(one.medians),
-            p95=_median(one.p95s),
+            median=quantile(one.medians, 0.5),
+            p95=quantile(one.p95s, 0.5),
             queue_seconds=_mean(one.queues.values()),
             lost=_mean(one.losses.values()),
             failed=one.failed,
@@ -149,33 +171,40 @@ def treatments(seen: Sequence[Seen]) -> tuple[TreatmentResult, ...]:
     )
 
 
-def _median(values: Sequence[float]) -> float | None:
-    return quantiles(values, (0.5,))[0] if values else None
-
-
-def _mean(values: object) -> float | None:
-    known = list(values)  # type: ignore[call-overload] # the values of a dictionary
-    return sum(known) / len(known) if known else None
+def _mean(values: Collection[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 # Answers.
 
 
-def matters(seen: Sequence[Seen]) -> Said:
-    """Does background matter here at all?"""
+def matters(seen: Sequence[Seen], word: str = SLOW) -> Said:
+    """Does background matter here at all? ``word``: what a larger number means."""
+    others = [one for one in seen if one.treatment.name != QUIET]
+    quiet = _quiet(seen)
+    broken = [one for one in others if one.broken > len(one.logs) and quiet.broken == 0]
+    if broken:
+        names = ", ".join(one.treatment.label for one in broken)
+        return Said(
+            answer="yes",
+            sentence=f"Background matters: beside {names} the application mostly gave no result, "
+            "and alone it always did.",
+        )
     found = [
         (one.treatment.label, slow)
         for one, slow in zip(seen, slowdowns(seen), strict=True)
-        if one.treatment.name != QUIET and slow is not None
+        if one.treatment.name != QUIET and slow is not None and slow.low is not None
     ]
-    known = [(label, slow) for label, slow in found if slow.low is not None]
-    if not known:
-        return Said(answer="unknown", sentence="No two rounds could be compared.")
-    most = max(known, key=lambda one: _surely(one[1]))
-    worst = f"{most[0]} makes it {_interval(most[1])} as slow as without background"
-    if any(slow.excludes(NEGLIGIBLE) for _, slow in known):
+    if not found:
+        return Said(
+            answer="unknown",
+            sentence="Fewer than two rounds have both a background and the application alone.",
+        )
+    most = max(found, key=lambda one: _surely(one[1]))
+    worst = f"{most[0]} makes it {_interval(most[1])} {word} as without background"
+    if any(slow.excludes(NEGLIGIBLE) for _, slow in found):
         return Said(answer="yes", sentence=f"Background matters: {worst}.")
-    if all(slow.within(NEGLIGIBLE) for _, slow in known):
+    if len(found) == len(others) and all(slow.within(NEGLIGIBLE) for _, slow in found):
         return Said(
             answer="no",
             sentence="Background does not matter here: beside all of them the application is "
@@ -187,7 +216,7 @@ def matters(seen: Sequence[Seen]) -> Said:
     )
 
 
-def kind(seen: Sequence[Seen]) -> Said:
+def kind(seen: Sequence[Seen], word: str = SLOW) -> Said:
     """Is it the mean load, or what the traffic is like at the same load?"""
     slow = dict(zip((one.treatment.label for one in seen), slowdowns(seen), strict=True))
     steady = [
@@ -212,9 +241,15 @@ def kind(seen: Sequence[Seen]) -> Said:
     most, by = max(more, key=lambda one: abs(_surely(one[1])))
     bursts = any(found.excludes(NEGLIGIBLE) for _, found in more)
     told = (
-        f"constant traffic makes it up to {_interval(heavy)} as slow; beyond constant traffic of "
-        f"the same rate, {most.treatment.label} makes it {_interval(by)} as slow"
+        f"constant traffic makes it up to {_interval(heavy)} {word} as none; over constant traffic "
+        f"of the same rate, {most.treatment.label} makes it {_interval(by)} {word}"
     )
+    if bursts and by.value < 0:
+        return Said(
+            answer="load",
+            sentence="The mean load, and less of it where the background gives way to the "
+            f"application: {told}.",
+        )
     if bursts and load:
         bigger = "burstiness" if abs(by.value) > abs(heavy.value) else "load"
         return Said(answer="both", sentence=f"Both, {bigger} more: {told}.")
@@ -235,7 +270,7 @@ def kind(seen: Sequence[Seen]) -> Said:
     )
 
 
-def direction(seen: Sequence[Seen]) -> Said:
+def direction(seen: Sequence[Seen], word: str = SLOW) -> Said:
     """Does traffic against the application's data matter?"""
     slow = dict(zip((one.treatment.label for one in seen), slowdowns(seen), strict=True))
     pairs = [
@@ -248,9 +283,11 @@ def direction(seen: Sequence[Seen]) -> Said:
     if not pairs:
         return Said(answer="unknown", sentence="Traffic against the data was not tried.")
     label, ahead, back = max(pairs, key=lambda one: _surely(one[2]))
-    told = f"{label} makes it {_interval(back)} as slow, with the data {_interval(ahead)}"
+    told = f"{label} makes it {_interval(back)} {word}, with the data {_interval(ahead)}"
     if any(found.excludes(NEGLIGIBLE) for _, _, found in pairs):
         return Said(answer="both", sentence=f"Traffic against the data matters too: {told}.")
+    if all(one.within(NEGLIGIBLE) for _, ahead, back in pairs for one in (ahead, back)):
+        return Said(answer="neither", sentence=f"Neither does: {told}.")
     if all(found.within(NEGLIGIBLE) for _, _, found in pairs):
         return Said(answer="forward", sentence=f"Only traffic with the data matters: {told}.")
     return Said(
@@ -268,6 +305,8 @@ def way(seen: Sequence[Seen]) -> Said:
         if not one.treatment.reverse
         for key in sorted(one.logs.keys() & quiet.logs.keys() & one.queues.keys())
     ]
+    if not rows:
+        return Said(answer="unknown", sentence="What the link did was not recorded.")
     ys, queues, losses = ([row[place] for row in rows] for place in range(3))
     by_queue, by_loss = determined(ys, queues), determined(ys, losses)
     if not any(losses):
@@ -304,9 +343,9 @@ def octaves(seen: Sequence[Seen], *, seed: int) -> tuple[OctaveResult, ...]:
     """How slowdowns go with the energy of every octave over the suite, load given."""
     quiet = _quiet(seen)
     rows = [
-        (energies(one.series), one.carried, found.value)
+        (energies(one.series), carried, found.value)
         for one in seen
-        if one.carried and one.series and not one.treatment.reverse
+        if (carried := sent(one)) and one.series and not one.treatment.reverse
         if (found := between(one.logs, quiet.logs)) is not None
     ]
     results = []
@@ -349,26 +388,38 @@ def _bootstrapped(points: Sequence[Point], seed: int) -> tuple[float | None, flo
     ]
     if len(values) < BOOTSTRAPS / 2:
         return None, None
-    low, high = quantiles(values, (0.025, 0.975))
-    return low, high
+    return quantile(values, 0.025), quantile(values, 0.975)
+
+
+def changes(seen: Sequence[Seen]) -> dict[Band, Effect]:
+    """Amplified against flattened, of every band that has both; together right in 95 %."""
+    sides = _by_band(seen)
+    return {
+        band: change
+        for band, one in sorted(sides.items())
+        if len(one) > 1
+        if (change := between(one[True].logs, one[False].logs, comparisons=len(sides))) is not None
+    }
+
+
+def _by_band(seen: Sequence[Seen]) -> dict[Band, dict[bool, Seen]]:
+    found: dict[Band, dict[bool, Seen]] = {}
+    for one in seen:
+        if one.treatment.band is not None:
+            found.setdefault(one.treatment.band, {})[one.treatment.amplified] = one
+    return found
 
 
 def bands(seen: Sequence[Seen]) -> tuple[BandResult, ...]:
     """Every band's effect; the unchanged series is the treatment without a band."""
-    by_band: dict[Band, dict[bool, Seen]] = {}
-    for one in seen:
-        if one.treatment.band is not None:
-            by_band.setdefault(one.treatment.band, {})[one.treatment.amplified] = one
+    sides = _by_band(seen)
     base = next((one for one in seen if one.treatment.band is None), None)
     found = []
-    for band, sides in sorted(by_band.items()):
-        if len(sides) < 2:
-            continue
-        change = between(sides[True].logs, sides[False].logs, comparisons=len(by_band))
+    for band, change in changes(seen).items():
         value = ratio(change)
-        if change is None or value is None:
-            continue
+        assert value is not None
         shortest, longest = band.seconds()
+        amplified, flattened = sides[band][True], sides[band][False]
         found.append(
             BandResult(
                 first=band.first,
@@ -376,8 +427,8 @@ def bands(seen: Sequence[Seen]) -> tuple[BandResult, ...]:
                 shortest_seconds=shortest,
                 longest_seconds=longest,
                 effect=value,
-                amplified=ratio(between(sides[True].logs, base.logs)) if base else None,
-                flattened=ratio(between(sides[False].logs, base.logs)) if base else None,
+                amplified=ratio(between(amplified.logs, base.logs)) if base else None,
+                flattened=ratio(between(flattened.logs, base.logs)) if base else None,
                 matters=change.excludes() and abs(change.value) > SMALLEST,
             )
         )
@@ -406,7 +457,7 @@ def onset(found: Sequence[BandResult]) -> BandResult | None:
     )
 
 
-def scales(found: Sequence[BandResult], base: str | None) -> Said:
+def scales(found: Sequence[BandResult], base: str | None, word: str = SLOW) -> Said:
     """At which time scales does burstiness matter?"""
     if not found or base is None:
         return Said(answer="unknown", sentence="No surrogates were tried.")
@@ -423,13 +474,17 @@ def scales(found: Sequence[BandResult], base: str | None) -> Said:
             answer="unknown",
             sentence=f"The surrogates of {base} cannot tell: the largest effect, at "
             f"{span(widest.shortest_seconds, widest.longest_seconds)}, is "
-            f"{_factor_interval(widest.effect)}, which includes none.",
+            f"{_factor_interval(widest.effect)} {word}, which includes no effect.",
         )
-    last = max((one for one in found if one.matters), key=lambda one: one.last)
+    largest = math.log(most.effect.value)
+    alike = [one for one in found if one.matters and math.log(one.effect.value) / largest >= HALF]
+    last = max(alike, key=lambda one: one.last)
     told = (
         f"amplified instead of flattened at {span(most.shortest_seconds, most.longest_seconds)}, "
-        f"{base} makes it {_factor_interval(most.effect)} as slow"
+        f"{base} makes it {_factor_interval(most.effect)} {word}"
     )
+    if largest < 0:
+        told += "; so bursts there help it"
     if first == last:
         return Said(
             answer=span(first.shortest_seconds, first.longest_seconds),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
-
-Answer = Literal["yes", "no", "unknown"]
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +105,7 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
         workload: The application.
         measure: What of it was compared.
         unit: ``s`` or ``bit/s``, of the medians of treatments.
+        word: What more of it makes the application: ``as slow``.
         link: Where the background competes.
         capacity_bits_per_second: Of the link.
         quiet: The application's measure without background: the median of repetitions.
@@ -119,6 +116,7 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     measure: str
     unit: str
+    word: str
     link: str
     capacity_bits_per_second: float
     quiet: float | None
@@ -137,6 +135,5 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True):
     caveats: tuple[str, ...] = ()
     rounds: int = 0
     surrogate_rounds: int = 0
-    discarded: int = 0
     seconds: float = 0.0
     budget_seconds: float = 0.0

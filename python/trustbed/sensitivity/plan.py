@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trustbed.errors import TrustbedError
 from trustbed.scenario import Scenario, ScenarioFile, Workload
 from trustbed.scenario.file import composed
+from trustbed.scenario.model import ESTIMATORS
 from trustbed.scenario.positions import Keys
 from trustbed.scenario.toml_text import inline, toml
 from trustbed.sensitivity.cascade import Band
@@ -66,25 +67,32 @@ class Place:
 
     Attributes:
         link: The name of the link.
-        capacity: Its rate in bit/s, that of its slower direction.
+        pipe: Its direction in which the application's data flow.
+        capacity: The rate of that direction in bit/s.
+        reverse_capacity: The rate of the other one.
         sender: The host that sends most of the application's data.
         receiver: The other one.
         workload: The application.
+        note: What limits the data before this link does; empty if nothing.
     """
 
     link: str
+    pipe: str
     capacity: float
+    reverse_capacity: float
     sender: str
     receiver: str
     workload: Workload
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A run of the study: its scenario, and the treatment of every cell."""
+    """A run of the study: its scenario, the treatment of every cell, and the background's name."""
 
     study: ScenarioFile
     treatments: tuple[Treatment, ...]
+    background: str
 
     @property
     def seconds_per_round(self) -> float:
@@ -98,12 +106,16 @@ OVERHEAD_SECONDS = 1.0
 """What a repetition takes beyond its traffic: namespaces, starting, judging."""
 
 
-def place(study: ScenarioFile, *, workload: str | None, link: str | None) -> Place:
+Route = Callable[[Scenario, str, str], Sequence[tuple[str, str]]]
+"""The ends of the links from one host to another, first to last."""
+
+
+def place(study: ScenarioFile, path: Route, *, workload: str | None, link: str | None) -> Place:
     """Where backgrounds go.
 
     Raises:
-        SensitivityError: The scenario has factors, no such workload or link, or no link with a
-            rate.
+        SensitivityError: The scenario has factors, no such workload or link, a workload that
+            cannot be compared, or no link with a rate on the way of its data.
     """
     if study.factors:
         raise SensitivityError(
@@ -112,6 +124,11 @@ def place(study: ScenarioFile, *, workload: str | None, link: str | None) -> Pla
         )
     scenario = study.first
     found = _workload(scenario, workload)
+    if found.kind in ESTIMATORS:
+        raise SensitivityError(
+            f"{found.name} is an estimator, and its error is not larger where it is slower",
+            "compare its errors with a factor of backgrounds: examples/background",
+        )
     sender = found.data_from or found.host
     receiver = found.to if sender == found.host else found.host
     if receiver is None:
@@ -119,28 +136,66 @@ def place(study: ScenarioFile, *, workload: str | None, link: str | None) -> Pla
             f"nobody is named at the other end of {found.name}",
             f'add to = "HOST" to [workload.{found.name}]: background flows between the same hosts',
         )
-    rates = {
-        one.name: min(rates)
-        for one in scenario.links
-        if (
-            rates := [
-                rate
-                for way in (one.forward, one.backward)
-                if way is not None and (rate := way.drain_rate) is not None
-            ]
-        )
-    }
-    if link is not None and link not in rates:
+    ways = _ways(scenario, set(path(scenario, sender, receiver)))
+    if link is not None and link not in ways:
         raise SensitivityError(
-            f"no link with a rate is called {link}",
-            f"there are: {', '.join(rates)}" if rates else 'give the link a rate = "10Mbit/s"',
+            f"no link with a rate on the way of {found.name}'s data is called {link}",
+            f"there are: {', '.join(ways)}" if ways else 'give the link a rate = "10Mbit/s"',
         )
-    if not rates:
+    if not ways:
         raise SensitivityError(
-            "no link has a rate, so nothing would queue", 'give the link a rate = "10Mbit/s"'
+            f"no link on the way of {found.name}'s data has a rate, so nothing would queue",
+            'give the link a rate = "10Mbit/s"; backgrounds do not cross access links of hosts',
         )
-    name = link or min(rates, key=lambda one: rates[one])
-    return Place(link=name, capacity=rates[name], sender=sender, receiver=receiver, workload=found)
+    name = link or min(ways, key=lambda one: ways[one].capacity)
+    chosen = ways[name]
+    return Place(
+        link=name,
+        pipe=chosen.pipe,
+        capacity=chosen.capacity,
+        reverse_capacity=chosen.reverse_capacity,
+        sender=sender,
+        receiver=receiver,
+        workload=found,
+        note=_narrower(scenario, sender, receiver, chosen.capacity),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    pipe: str
+    capacity: float
+    reverse_capacity: float
+
+
+def _ways(scenario: Scenario, edges: Collection[tuple[str, str]]) -> dict[str, _Way]:
+    """The links that data cross, each in their direction, if it has a rate."""
+    found = {}
+    for one in scenario.links:
+        pipes = (one.name, "") if one.backward is None else (f"{one.name}.up", f"{one.name}.down")
+        directions = (one.forward, one.backward)
+        for place_, edge in enumerate((one.ends, one.ends[::-1])):
+            own, other = directions[place_], directions[1 - place_]
+            if own is None or edge not in edges or own.drain_rate is None:
+                continue
+            back = None if other is None else other.drain_rate
+            found[one.name] = _Way(pipes[place_], own.drain_rate, back or own.drain_rate)
+    return found
+
+
+def _narrower(scenario: Scenario, sender: str, receiver: str, capacity: float) -> str:
+    """A word about an access link that is narrower than the link of the backgrounds."""
+    for name, way in (
+        (sender, scenario.host(sender).access_up),
+        (receiver, scenario.host(receiver).access_down),
+    ):
+        rate = None if way is None else way.drain_rate
+        if rate is not None and rate < capacity:
+            return (
+                f"the access link of {name} has {rate / 1e6:.3g} Mbit/s, less than the link that "
+                "the backgrounds share with it"
+            )
+    return ""
 
 
 def _workload(scenario: Scenario, name: str | None) -> Workload:
@@ -195,16 +250,16 @@ def _apart(chosen: Sequence[Member]) -> list[Member]:
 
 
 def _treatment(one: Member, load: float, where: Place, *, reverse: bool) -> Treatment:
-    data_from, data_to = where.sender, where.receiver
+    data_from, data_to, capacity = where.sender, where.receiver, where.capacity
     if reverse:
-        data_from, data_to = data_to, data_from
+        data_from, data_to, capacity = data_to, data_from, where.reverse_capacity
     # Of a model most data flow from its servers, which are where ``to`` is.
     ends = (
         {"from": data_to, "to": data_from} if one.is_model else {"from": data_from, "to": data_to}
     )
     return Treatment(
         name=one.name,
-        keys={**one.keys, **ends, "rate": f"{round(load * where.capacity)}bit/s"},
+        keys={**one.keys, **ends, "rate": f"{round(load * capacity)}bit/s"},
         load=load,
         reverse=reverse,
     )
@@ -227,53 +282,59 @@ def surrogate(name: str, file: Path, where: Place, load: float, **what: object) 
     )
 
 
-def beside(
-    study: ScenarioFile, keys: Keys, treatments: Sequence[Treatment], where: Place, what: str
-) -> Part:
-    """The scenario beside every treatment."""
-    return _part(study, keys, treatments, where, what)
+_ELSE = frozenset({"services", "faults", "background", "capture"})
+"""Tables of the user's scenario that have no part in a background by itself."""
 
 
 def alone(study: ScenarioFile, keys: Keys, treatments: Sequence[Treatment], where: Place) -> Part:
-    """Every treatment without the application, to see what it is by itself."""
+    """Every treatment without anything else, to see what it is by itself."""
     seconds = where.workload.duration_ns / SECOND
     waiting = {"kind": "command", "host": where.receiver, "command": f"sleep {seconds:g}"}
-    without = {key: value for key, value in keys.items() if key not in ("services", "faults")}
+    without = {key: value for key, value in keys.items() if key not in _ELSE}
     changed = {**without, "workload": {"wait": waiting}, "duration": f"{seconds:g}s"}
-    return _part(study, changed, treatments, where, "the backgrounds alone")
+    return beside(study, changed, treatments, where, "the backgrounds alone")
 
 
-def _part(
+def beside(
     study: ScenarioFile, keys: Keys, treatments: Sequence[Treatment], where: Place, what: str
 ) -> Part:
-    backgrounds = dict(keys.get("background") or {})
-    taken = backgrounds.keys() | (keys.get("workload") or {}).keys()
-    table = next(
-        name
-        for number in itertools.count(1)
-        if (name := _TABLE if number == 1 else f"{_TABLE}-{number}") not in taken
-    )
+    """The scenario beside every treatment; its ledger has packets."""
+    backgrounds, table = dict(keys.get("background") or {}), _free_name(keys)
     ends = {"from": where.sender, "to": where.receiver}
     changed = {
         **{key: value for key, value in keys.items() if key != "factors"},
         "name": f"{study.first.name}: {what}",
+        "emulator": {**(keys.get("emulator") or {}), "ledger": "packets"},
         "background": {**backgrounds, table: {"model": "none", **ends}},
         "factors": {"background": {table: [dict(one.keys) for one in treatments]}},
     }
     found = composed(study.file, toml(changed), changed)
-    return Part(study=found, treatments=tuple(treatments))
+    return Part(study=found, treatments=tuple(treatments), background=table)
 
 
-def pasted(treatments: Sequence[Treatment], where: Place) -> str:
+def _free_name(keys: Keys) -> str:
+    """A name that no background, workload or service of the scenario has."""
+    taken = {
+        name for table in ("background", "workload", "services") for name in keys.get(table) or {}
+    }
+    return next(
+        name
+        for number in itertools.count(1)
+        if (name := _TABLE if number == 1 else f"{_TABLE}-{number}") not in taken
+    )
+
+
+def pasted(treatments: Sequence[Treatment], where: Place, keys: Keys) -> str:
     """A factor for the user's own scenario: these backgrounds, as lines of TOML."""
+    table = _free_name(keys)
     lines = [
-        f"[background.{_TABLE}]",
+        f"[background.{table}]",
         'model = "none"',
         f"from = {inline(where.sender)}",
         f"to = {inline(where.receiver)}",
         "",
         "[factors]",
-        f"background.{_TABLE} = [",
+        f"background.{table} = [",
         *(f"  {inline(dict(one.keys))}," for one in treatments),
         "]",
     ]

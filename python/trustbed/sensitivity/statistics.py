@@ -1,4 +1,4 @@
-"""Intervals, permutations and small regressions over repetitions that come in rounds.
+"""Intervals and small regressions over repetitions that come in rounds.
 
 A round has every treatment once, in random order, minutes apart at most. So treatments are compared
 within rounds (randomised blocks, R. A. Fisher, *The Design of Experiments*, 1935), as log ratios: a
@@ -8,7 +8,6 @@ difference of 0.1 is 10 %.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ from trustbed.workload.distribution import deviation, mean
 from trustbed.workload.intervals import student
 
 LEVEL = 0.95
-PERMUTATIONS = 2000
 BOOTSTRAPS = 400
 
 
@@ -76,31 +74,6 @@ def between(
     )
 
 
-def differ(groups: Sequence[Mapping[int, float]], *, seed: int) -> float | None:
-    """How likely treatments that are all alike differ as much as these: log values by round.
-
-    A permutation test within rounds of the variance between treatments; ``None`` with fewer than
-    two rounds that have all of them.
-    """
-    rounds = sorted(set.intersection(*(set(one) for one in groups))) if groups else []
-    if len(rounds) < 2 or len(groups) < 2:
-        return None
-    rows = [[one[key] for one in groups] for key in rounds]
-    observed, chosen = _spread(rows), random.Random(seed)
-    higher = 0
-    for _ in range(PERMUTATIONS):
-        for row in rows:
-            chosen.shuffle(row)
-        higher += _spread(rows) >= observed - 1e-12
-    return (higher + 1) / (PERMUTATIONS + 1)
-
-
-def _spread(rows: Sequence[Sequence[float]]) -> float:
-    centred = [[value - sum(row) / len(row) for value in row] for row in rows]
-    means: list[float] = [sum(column) / len(column) for column in zip(*centred, strict=True)]
-    return sum(one * one for one in means)
-
-
 def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
     """Pearson's r; ``None`` where either does not vary, or of fewer than three points."""
     count = len(xs)
@@ -140,9 +113,3 @@ def determined(ys: Sequence[float], *columns: Sequence[float]) -> float | None:
         return max(first**2, second**2)
     explained = (first**2 + second**2 - 2 * first * second * both) / (1 - both**2)
     return max(0.0, min(1.0, explained))
-
-
-def quantiles(values: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """Order statistics nearest to these shares."""
-    ordered = sorted(values)
-    return [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in shares]

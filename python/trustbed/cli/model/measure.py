@@ -13,7 +13,6 @@ from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.report import printable
 
 _LINK = "1Gbit/s"
-_SCENARIO = "scenario.toml"
 _REPORT = "report.html"
 
 
@@ -84,16 +83,17 @@ def run(words: Sequence[str]) -> int:
     from trustbed.report.burst import text
     from trustbed.run.api import session_of
     from trustbed.run.directory import RunDirectory
+    from trustbed.run.results import open_run
     from trustbed.run.session_about import session_about
     from trustbed.scenario.file import composed
 
-    file = out / _SCENARIO
-    study = composed(file, composed_text, tomllib.loads(composed_text))
-    out.mkdir(parents=True, exist_ok=True)
-    file.write_text(composed_text, encoding="utf-8")
+    study = composed(Path(f"{name}.toml"), composed_text, tomllib.loads(composed_text))
     directory = RunDirectory(out / "run")
     with signals_as_interrupts():
         session_of(study, directory, about=session_about()).carry_out()
+    (made,) = open_run(directory.path).repetitions
+    if made["use"] == "discard":
+        print(f"warning: this run is to be discarded: {made['why']}", file=sys.stderr)
     (capture,) = (directory.repetition("rep-000") / "captures").glob("*.pcapng")
     found = burst(capture, basis="ip")
     found.report(out / _REPORT, about=describe(words, "model measure"))
@@ -131,7 +131,7 @@ def scenario(name: str, *, rate: str | None, seconds: float, link: str, seed: in
             "name": f"{name} alone",
             "seed": seed,
             "duration": f"{seconds:g}s",
-            "warm_up": "2s",
+            "warm_up": "0s",
             "hosts": {"left": {}, "right": {}},
             "link": {"rate": link},
             "workload": {"wait": waiting},

@@ -18,7 +18,7 @@ _SCALES = (
 )
 _ROW = 22
 _LEAST = 280
-_TIPS = tooltip(("times", "times as slow", ".3f"), ("low", "from", ".3f"), ("high", "to", ".3f"))
+_TIPS = tooltip(("times", "factor", ".3f"), ("low", "from", ".3f"), ("high", "to", ".3f"))
 ROLES = (
     "data", "silence", "allowed", "window", "retransmission", "timeout", "share_growing",
     "reference",
@@ -33,7 +33,7 @@ def slowdowns(found: Sensitivity) -> Spec:
         for one in found.treatments
         if one.load and one.slowdown is not None
     ]
-    return _intervals(rows, "Times as slow beside each background", "times as slow")
+    return _intervals(rows, "Beside each background over none", f"times {found.word}")
 
 
 def bands(found: Sensitivity) -> Spec:

@@ -40,7 +40,7 @@ def render(found: Sensitivity, about: Row) -> str:
         paste=found.paste,
         slow=Figure(
             chart=payload.add(charts.slowdowns(found)),
-            title="Times as slow",
+            title=f"Times {found.word}",
             caption="Beside each background, over none at all, in the same rounds.",
             definition="slowdown",
             wide=True,
@@ -111,8 +111,8 @@ def _treatments(found: Sensitivity) -> Table:
         ("Alone", ""),
         ("Median", ""),
         ("95th percentile", ""),
-        ("Times as slow", "slowdown"),
-        ("Beyond steady", "beyond-steady"),
+        ("Over quiet", "slowdown"),
+        ("Over steady", "beyond-steady"),
         ("Queue", ""),
         ("Lost", ""),
     )

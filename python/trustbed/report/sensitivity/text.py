@@ -106,8 +106,8 @@ def _treatments(found: Sensitivity, width: int, paint: Paint) -> Iterator[str]:
         "ALONE",
         "MEDIAN",
         "P95",
-        "TIMES AS SLOW",
-        "BEYOND STEADY",
+        "OVER QUIET",
+        "OVER STEADY",
         "QUEUE",
         "LOST",
     ]
@@ -126,7 +126,7 @@ def _bands(found: Sensitivity, width: int, paint: Paint) -> Iterator[str]:
         ]
         for one in found.bands
     ]
-    yield from table(["TIME SCALE", "TIMES AS SLOW", ""], rows, paint, width=width)
+    yield from table(["TIME SCALE", "AMPLIFIED OVER FLATTENED", ""], rows, paint, width=width)
 
 
 def _advice(found: Sensitivity, width: int, paint: Paint) -> Iterator[str]:
