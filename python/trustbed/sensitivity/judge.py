@@ -25,7 +25,7 @@ from trustbed.sensitivity.statistics import (
     effect,
     partial,
 )
-from trustbed.sensitivity.words import factor, scale, span
+from trustbed.sensitivity.words import factor, number, scale, span
 from trustbed.workload.distribution import quantile
 
 NEGLIGIBLE = math.log(1.05)
@@ -582,4 +582,4 @@ def _interval(found: Effect) -> str:
 def _factor_interval(found: Ratio) -> str:
     if found.low is None or found.high is None:
         return factor(found.value)
-    return f"{factor(found.value)} ({found.low:.2f} to {found.high:.2f})"
+    return f"{factor(found.value)} ({number(found.low)} to {number(found.high)})"

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 
+def number(value: float) -> str:
+    """A factor: 1.24, 27.3, 1,180."""
+    if value < 10:
+        return f"{value:.2f}"
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
 def factor(value: float) -> str:
     """``1.24 times``."""
-    return f"{value:.2f} times"
+    return f"{number(value)} times"
 
 
 def scale(seconds: float) -> str:

@@ -9,7 +9,7 @@ from trustbed.report.paint import Paint
 from trustbed.report.text import PLAIN, fitted, joined, table, wrapped
 from trustbed.report.text import WIDEST as WIDEST
 from trustbed.sensitivity.model import Ratio, Said, Sensitivity
-from trustbed.sensitivity.words import span
+from trustbed.sensitivity.words import number, span
 
 QUESTIONS = (
     ("matters", "Does background matter here?"),
@@ -51,8 +51,8 @@ def ratio(found: Ratio | None) -> str:
     if found is None:
         return "–"
     if found.low is None or found.high is None:
-        return f"{found.value:.2f} ×"
-    return f"{found.value:.2f} × ({found.low:.2f}–{found.high:.2f})"
+        return f"{number(found.value)} ×"
+    return f"{number(found.value)} × ({number(found.low)}–{number(found.high)})"
 
 
 def effort(found: Sensitivity) -> str:
