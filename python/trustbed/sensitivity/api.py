@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from trustbed.errors import TrustbedError
+from trustbed.report import words
 from trustbed.report.run.reading import Repetition
 from trustbed.report.run.reading import Run as Reading
 from trustbed.run.api import session_of
@@ -233,10 +234,11 @@ def sensitivity(
     plan = planned(scenario, chosen)
     if plan.least_seconds > chosen.budget_seconds:
         raise SensitivityError(
-            f"{judge.LEAST_ROUNDS} rounds of everything take about {plan.least_seconds / 60:.0f} "
-            f"min, and the budget is {chosen.budget_seconds / 60:.3g} min",
-            f"give --budget {math.ceil(plan.least_seconds / 60) + 1}min, fewer --backgrounds or "
-            "--loads, or a shorter duration",
+            f"{judge.LEAST_ROUNDS} rounds of everything take about "
+            f"{words.duration(plan.least_seconds)}, and the budget is "
+            f"{words.duration(chosen.budget_seconds)}",
+            f"give --budget {math.ceil(plan.least_seconds)}s, fewer --backgrounds or --loads, or a "
+            "shorter duration",
         )
     return _Study(plan, Path(out), chosen, listener, about or session_about()).carry_out()
 

@@ -233,8 +233,8 @@ def kind(seen: Sequence[Seen], word: str = SLOW) -> Said:
     if not steady or not more:
         return Said(
             answer="unknown",
-            sentence="Without constant traffic to compare with, load and burstiness cannot be "
-            "told apart.",
+            sentence="No background could be compared with constant traffic of its rate, so load "
+            "and burstiness cannot be told apart.",
         )
     load = any(found.excludes(NEGLIGIBLE) for found in steady)
     heavy = max(steady, key=lambda found: found.value)
