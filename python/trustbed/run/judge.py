@@ -29,6 +29,7 @@ from trustbed.report.schemas import column, from_rows
 from trustbed.run import available_bandwidth
 from trustbed.run import workload_results as results
 from trustbed.run.directory import RunDirectory
+from trustbed.run.generated_starts import measured
 from trustbed.run.host_evidence import host_of
 from trustbed.run.two_point import JoinedCaptures
 from trustbed.scenario import Direction, Scenario
@@ -55,7 +56,7 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
         _write_burstiness(captures, scenario, tables / "burstiness.parquet")
         joined.write(tables / "two_point.parquet")
         unread = _write_results(record, path, tables, scenario)
-    findings = run_findings(record)
+    findings = run_findings(measured(record, path / "logs", scenario.warm_up_ns))
     verdicts = Counter({"trust": 0, "review": 0, "discard": 0, "not_judged": 0})
     for capture in captures:
         verdicts.update(capture.verdicts)
