@@ -12,7 +12,13 @@ import trustbed
 from trustbed.cli import main
 from trustbed.errors import TrustbedError
 
-INTERNAL = {"CancelledRoundError", "NotApplied", "NotReadable", "Malformed"}
+INTERNAL = {
+    "BandwidthUnknownError",
+    "CancelledRoundError",
+    "NotApplied",
+    "NotReadable",
+    "Malformed",
+}
 """They are caught where they arise and reach nobody."""
 
 

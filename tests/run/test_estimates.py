@@ -10,7 +10,13 @@ import pyarrow.parquet
 import pytest
 
 from trustbed.run import available_bandwidth
-from trustbed.run.available_bandwidth import SLICE_NS, Unknown, available, bottleneck, shifted
+from trustbed.run.available_bandwidth import (
+    SLICE_NS,
+    BandwidthUnknownError,
+    available,
+    bottleneck,
+    shifted,
+)
 from trustbed.run.workload_results import tables_of
 from trustbed.scenario import Scenario, load
 from trustbed.workload.estimates import Available, Bin, error_percent
@@ -126,7 +132,7 @@ def test_a_path_without_one_constant_rate_has_no_truth(
     tmp_path: Path, keys: str, words: str
 ) -> None:
     found = scenario(tmp_path, BASE + keys)
-    with pytest.raises(Unknown, match=words):
+    with pytest.raises(BandwidthUnknownError, match=words):
         bottleneck(found, found.workloads[0])
 
 
@@ -184,10 +190,10 @@ def test_only_what_the_bottleneck_transmitted_counts(
 def test_a_repetition_without_its_ledger_or_capture_has_no_truth(tmp_path: Path) -> None:
     found = scenario(tmp_path, BASE + '[link]\nrate = "15.14Mbit/s"\n')
     extent = {"begin_ns": EPOCH, "end_ns": EPOCH + SECOND}
-    with pytest.raises(Unknown, match="no ledger of packets"):
+    with pytest.raises(BandwidthUnknownError, match="no ledger of packets"):
         available_bandwidth.read(found.workloads[0], found, tmp_path, **extent)
     write_ledger(tmp_path)
-    with pytest.raises(Unknown, match="no capture beside server"):
+    with pytest.raises(BandwidthUnknownError, match="no capture beside server"):
         available_bandwidth.read(found.workloads[0], found, tmp_path, **extent)
 
 

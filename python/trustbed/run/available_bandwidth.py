@@ -35,7 +35,7 @@ SLICE_NS = 10_000_000
 _COLUMNS = ("departed_ns", "due_ns", "length", "pipe")
 
 
-class Unknown(Exception):
+class BandwidthUnknownError(Exception):
     """Why the available bandwidth of a path is not known."""
 
 
@@ -56,7 +56,8 @@ def bottleneck(scenario: Scenario, workload: Workload) -> Bottleneck:
     """The narrowest link from the host of a workload to the other one.
 
     Raises:
-        Unknown: No link of the path has a rate, it changes, or an access link is the narrowest.
+        BandwidthUnknownError: No link of the path has a rate, it changes, or an access link is the
+            narrowest.
     """
     assert workload.to is not None, "validated when the scenario was read"
     found: list[tuple[int, str]] = []
@@ -68,14 +69,14 @@ def bottleneck(scenario: Scenario, workload: Workload) -> Bottleneck:
             or direction.policer is not None
             or direction.shaper is not None
         ):
-            raise Unknown(f"the rate of {name or 'an access link'} is not constant")
+            raise BandwidthUnknownError(f"the rate of {name or 'an access link'} is not constant")
         if direction.rate is not None:
             found.append((direction.rate, name))
     if not found:
-        raise Unknown(f"no link from {workload.host} to {workload.to} has a rate")
+        raise BandwidthUnknownError(f"no link from {workload.host} to {workload.to} has a rate")
     rate, name = min(found)
     if not name:
-        raise Unknown("the narrowest link is the access link of a host")
+        raise BandwidthUnknownError("the narrowest link is the access link of a host")
     return Bottleneck(pipe=name, capacity=rate * PACKET_BYTES / (PACKET_BYTES + ETHERNET_BYTES))
 
 
@@ -149,20 +150,22 @@ def read(
     """The available bandwidth beside an estimator of a complete repetition.
 
     Raises:
-        Unknown: The scenario, or what was recorded, does not tell it.
+        BandwidthUnknownError: The scenario, or what was recorded, does not tell it.
     """
     narrow = bottleneck(scenario, workload)
     ledger = directory / "ledger" / "packets.parquet"
     if not ledger.is_file():
-        raise Unknown('there is no ledger of packets (choose ledger = "packets" below [emulator])')
+        raise BandwidthUnknownError(
+            'there is no ledger of packets (choose ledger = "packets" below [emulator])'
+        )
     capture = directory / "captures" / f"{workload.to}.pcapng"
     if not capture.is_file():
-        raise Unknown(f"no capture beside {workload.to} tells probes from background")
+        raise BandwidthUnknownError(f"no capture beside {workload.to} tells probes from background")
     link, delay_ns = _transmitted(ledger, narrow.pipe)
     try:
         own = _own(capture, address_of(scenario, workload.host), workload.port, delay_ns)
     except _core.CaptureError as error:
-        raise Unknown(error.message) from None
+        raise BandwidthUnknownError(error.message) from None
     return available(narrow.capacity, link, own, begin_ns=begin_ns, end_ns=end_ns)
 
 
@@ -182,7 +185,7 @@ def _transmitted(ledger: Path, pipe: str) -> tuple[Counter[int], int]:
                 delay = _least(delay, rows)
                 found.update(_sums(rows))
     except (OSError, pa.ArrowException, KeyError) as error:
-        raise Unknown(f"the ledger cannot be read: {error}") from None
+        raise BandwidthUnknownError(f"the ledger cannot be read: {error}") from None
     return found, delay or 0
 
 

@@ -355,7 +355,7 @@ def _available(
         return None, None
     try:
         return available_bandwidth.read(planned, scenario, path, begin_ns=begin, end_ns=end), None
-    except available_bandwidth.Unknown as unknown:
+    except available_bandwidth.BandwidthUnknownError as unknown:
         return None, f"the available bandwidth is not known: {unknown}"
 
 
