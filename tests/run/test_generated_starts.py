@@ -1,4 +1,4 @@
-"""The lateness of a model's users counts from the measured time on."""
+"""The start errors of a model's users count from the measured time on."""
 
 from __future__ import annotations
 

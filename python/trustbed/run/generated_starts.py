@@ -22,7 +22,7 @@ LATE_SHARE = 0.01
 
 
 def measured(record: Mapping[str, Any], logs: Path, warm_up_ns: int) -> Mapping[str, Any]:
-    """The record of a repetition, with the lateness of users without that of the warm-up."""
+    """The record of a repetition, with the start errors of users without those of the warm-up."""
     backgrounds = [
         {**one, "send": {**send, "start_error": found}}
         if (send := one.get("send") or {}).get("start_error")
