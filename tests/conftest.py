@@ -22,6 +22,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import trustbed
 from tests.patience import PATIENCE
+from trustbed.testbed.netns.rootless import may_make_networks
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "").lower() == "true"
@@ -112,6 +113,13 @@ def _no_thread_stays() -> Iterator[None]:
     for thread in stayed:
         thread.join(PATIENCE)
     assert [thread.name for thread in stayed if thread.is_alive()] == []
+
+
+@pytest.fixture(scope="session")
+def networks() -> None:
+    """Requires that networks can be created here."""
+    if not may_make_networks():
+        pytest.skip("networks cannot be created here: this needs root")
 
 
 @pytest.fixture(scope="session")

@@ -32,10 +32,7 @@ object = "20KB"
 pytestmark = [
     pytest.mark.quiet,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        os.geteuid() != 0 and not Path("/proc/sys/user/max_user_namespaces").is_file(),
-        reason="network namespaces need root or user namespaces",
-    ),
+    pytest.mark.usefixtures("networks"),
 ]
 
 
@@ -43,6 +40,7 @@ def studied(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [TRUSTBED, "sensitivity", "pages.toml", "--backgrounds", "steady,poisson", *words],
         cwd=directory,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(directory / "registry")},
         capture_output=True,
         text=True,
         timeout=250 * PATIENCE,

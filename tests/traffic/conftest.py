@@ -9,18 +9,10 @@ from typing import Any
 import pytest
 
 from tests.traffic.frames import connection, pcap
-from trustbed.testbed.netns.rootless import may_make_networks
 from trustbed.traffic import Model, extract
 from trustbed.traffic.synthetic import ClassPlan, HostPlan, build, constant, uniform
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "traffic.json"
-
-
-@pytest.fixture(scope="session")
-def networks() -> None:
-    """Requires that networks can be created here."""
-    if not may_make_networks():
-        pytest.skip("networks cannot be created here: this needs root")
 
 
 @pytest.fixture(scope="session")
