@@ -483,7 +483,9 @@ def test_streams_and_videos_are_played(tmp_path: Path, trustbed: Trustbed) -> No
 
     for name in ("udp", "tcp"):
         (shown,) = rows(f"{name}.playout")
-        assert (shown["frames"], shown["parts"], shown["packets"]) == (90, 180, 180)
+        assert (shown["frames"], shown["parts"]) == (90, 180)
+        # A part that a busy machine delivers late may be asked for again, and then comes twice.
+        assert shown["packets"] - shown["duplicate_packets"] == 180
         assert (shown["lost_frames"], shown["missing_parts"]) == (0, 0)
         # A packet of 1400 bytes takes 13.8 ms: 10 ms, and 3.8 ms at 3 Mbit/s.
         delays = [row["delay_ns"] for row in rows(f"{name}.packets")]
