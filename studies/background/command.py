@@ -25,7 +25,7 @@ from validation.ending import ending_in_order
 
 NAME = "background"
 REPETITIONS = 10
-PASSES = (2, 5)
+PASSES = (2, 3, 4, 6)
 """After so many rounds of every scenario the next ones begin."""
 _END_SECONDS = 120.0
 

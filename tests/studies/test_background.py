@@ -266,7 +266,8 @@ def test_every_figure_of_the_directory_is_compared() -> None:
 
 def test_every_scenario_gets_some_rounds_before_any_gets_all() -> None:
     assert list(command.planned(["a", "b"], 10)) == [
-        ("a", 2), ("b", 2), ("a", 5), ("b", 5), ("a", 10), ("b", 10),
+        ("a", 2), ("b", 2), ("a", 3), ("b", 3), ("a", 4), ("b", 4), ("a", 6), ("b", 6),
+        ("a", 10), ("b", 10),
     ]  # fmt: skip
     assert list(command.planned(["a"], 2)) == [("a", 2)]
 
