@@ -223,6 +223,7 @@ def test_what_would_change_nothing_is_not_listed(starved: Evidence, healthy: Evi
         "kernel_reset",
         "peer",
         "no_answer",
+        "unanswered_seconds",
     ]
 
 

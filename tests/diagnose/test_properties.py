@@ -248,7 +248,12 @@ def test_stages_before_silences_do_not_depend_on_them(
     # Seen beside the sender: elsewhere a silence that a timeout ended counts as unanswered. Nor did
     # it wait for its peer, which is no stall.
     beside = replace(
-        evidence, stall_gaps_seconds=(), no_answer=None, peer=None, pauses_estimated=False
+        evidence,
+        stall_gaps_seconds=(),
+        no_answer=None,
+        unanswered_seconds=None,
+        peer=None,
+        pauses_estimated=False,
     )
     shown = replace(beside, **BEFORE_SILENCES[cause])
     assert diagnose(shown).cause == cause

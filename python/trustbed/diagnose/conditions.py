@@ -187,8 +187,10 @@ def _is_stalled(case: Case) -> bool:
         return False
     # A host that retransmits is no stalled one: nobody answered it. Neither is one that waits for
     # its peer.
-    shares = Budget.of(case.evidence)
-    waited = (shares.outage + shares.peer) * (duration or 0.0)
+    shares, length = Budget.of(case.evidence), duration or 0.0
+    # What went unanswered to the end lies behind the last acknowledgement.
+    unanswered = max(shares.outage * length, case.evidence.unanswered_seconds or 0.0)
+    waited = unanswered + shares.peer * length
     if not case.evidence.kernel_reset and waited >= stalled / 2:
         return False
     return stalled >= case.thresholds.stall_seconds or bool(

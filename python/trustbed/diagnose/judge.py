@@ -109,7 +109,8 @@ def judge(
         without_capture_point += row.get("at") == "unknown"
         misplaced += bool(row.get("capture_point_contradicted"))
         subflows += bool(row.get("multipath"))
-        _note_stalls(row, stalls)
+        if not _nobody_answered(row) or (host is not None and host.kernel_reset):
+            _note_stalls(row, stalls)
     findings = capture_findings(capture, thresholds=thresholds)
     findings += _about_the_rows(diagnoses, without_capture_point, misplaced, subflows)
     findings += host_findings(stalls, thresholds=thresholds)
@@ -140,6 +141,12 @@ class _Folded:
                     value=float(more),
                     evidence="folded",
                 )
+
+
+def _nobody_answered(row: Row) -> bool:
+    """Whether the host retransmitted for most of its stalls: then it did not stop."""
+    gaps, unanswered = row.get("stall_gaps_ns") or (), row.get("unanswered_ns") or 0
+    return bool(gaps) and unanswered >= sum(gaps) / 2
 
 
 def _note_stalls(row: Row, stalls: dict[str, tuple[float, ...]]) -> None:

@@ -52,10 +52,6 @@ class Numbers:
     application_share: float
 
 
-REPEATED = 0.9
-"""Share of a stall without a response from which the host went on retransmitting during it."""
-
-
 def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
     """Compute every derived number of one transfer.
 
@@ -103,7 +99,7 @@ def derive(evidence: Evidence, thresholds: Thresholds) -> Numbers:
         capacity_refuted=empty,
         stalled_seconds=sum(gaps),
         stalls_near_reset_period=bool(gaps)
-        and all(_near_reset_period(gap, evidence, thresholds) for gap in gaps),
+        and all(_near_reset_period(gap, thresholds) for gap in gaps),
         application_share=0.0
         if evidence.workload == "bulk"
         else evidence.app_limited_fraction or 0.0,
@@ -221,20 +217,10 @@ def idle_open_window_share(evidence: Evidence) -> float | None:
     return max(known, default=None)
 
 
-def _near_reset_period(gap: float, evidence: Evidence, thresholds: Thresholds) -> bool:
-    """Whether a multiple of the reset period ends with the stall.
-
-    Or, where retransmissions went unanswered, since the last of them: a sender notices that its
-    queue works again when it next retransmits, and it waits twice as long each time (RFC 6298), so
-    the last unanswered retransmission came when half of the stall had passed.
-    """
+def _near_reset_period(gap: float, thresholds: Thresholds) -> bool:
+    """Whether the stall lasted for a multiple of the reset period."""
     if not math.isfinite(gap):
         return False
-    period, tolerance = thresholds.reset_period_seconds, thresholds.reset_tolerance_seconds
-    in_vain = (evidence.unanswered_seconds or 0.0) >= REPEATED * gap
-    multiple = math.floor((gap + tolerance) / period) if in_vain else round(gap / period)
-    return (
-        multiple >= 1
-        and period * multiple >= (gap / 2 if in_vain else gap) - tolerance
-        and gap + tolerance >= period * multiple
-    )
+    period = thresholds.reset_period_seconds
+    multiple = round(gap / period)
+    return multiple >= 1 and abs(gap - period * multiple) <= thresholds.reset_tolerance_seconds

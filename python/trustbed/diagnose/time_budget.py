@@ -59,12 +59,14 @@ class Shares:
 
     Attributes:
         by_state: A share 0…1 of every state of :data:`STATES`; they add up to 1.
+        accounted_seconds: The time that they divide.
         sending_bytes_per_second: Acknowledged bytes over the time spent neither idle nor waiting
             for the peer.
         throughput_bytes_per_second: The same over the transfer's whole life.
     """
 
     by_state: Mapping[str, float]
+    accounted_seconds: float | None = None
     sending_bytes_per_second: float | None = None
     throughput_bytes_per_second: float | None = None
 
@@ -76,6 +78,7 @@ class Shares:
             return None
         return cls(
             by_state={state: float(share) for state, share in known.items() if share is not None},
+            accounted_seconds=_accounted(row),
             sending_bytes_per_second=row.get("sending_rate_bytes_per_second"),
             throughput_bytes_per_second=row.get("throughput_bytes_per_second"),
         )
@@ -92,7 +95,12 @@ class Shares:
         return sum(self.by_state[state] for state in WAITING)
 
     def whole_seconds(self, duration_seconds: float) -> float:
-        """Length of the time that was divided: the transfer's, and its handshake before it."""
+        """Length of the time that was divided.
+
+        The transfer's and its handshake's before it, and what went unanswered after it.
+        """
+        if self.accounted_seconds:
+            return self.accounted_seconds
         data = 1 - self.by_state["handshake"]
         return duration_seconds / data if data > 0 else duration_seconds
 
@@ -118,3 +126,8 @@ class Shares:
                 f"while sending: {rate_words(self.sending_bytes_per_second)}; over its life: "
                 f"{rate_words(self.throughput_bytes_per_second)}"
             )
+
+
+def _accounted(row: Row) -> float | None:
+    nanoseconds = row.get("accounted_ns")
+    return nanoseconds / 1e9 if nanoseconds is not None else row.get("accounted_seconds")

@@ -60,6 +60,13 @@ fn shares() -> Vec<Column<Row>> {
 
 pub(super) fn budget() -> Vec<Column<Row>> {
     let mut columns = shares();
+    columns.push(Column::integer(
+        "accounted_ns",
+        "nanoseconds",
+        "time that the shares divide: SYN to last acknowledgement, or to the last unanswered \
+         retransmission",
+        |r| r.account.as_ref().map(|account| account.times.iter().sum()),
+    ));
     columns.extend(clues());
     columns
 }

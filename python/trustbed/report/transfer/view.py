@@ -156,14 +156,20 @@ def _shares(shares: Shares | None) -> list[Share]:
     ]
 
 
+_ANSWERED = 1.01
+"""Time divided over time to the last acknowledgement: beyond it, something went unanswered."""
+
+
 def _budget(transfer: Row, shares: Shares | None) -> list[str]:
     """What the bar is of, and the rate while sending where it differs."""
     duration = transfer.get("duration_seconds")
     if shares is None or not duration:
         return []
-    whole = words.duration(shares.whole_seconds(duration))
+    seconds = shares.whole_seconds(duration)
+    answered = seconds * (1 - shares.by_state["handshake"]) <= duration * _ANSWERED
+    end = "last acknowledgement" if answered else "last retransmission, which nobody answered"
     return [
-        f"The {whole} from the handshake to the last acknowledgement, by what set the pace.",
+        f"The {words.duration(seconds)} from the handshake to the {end}, by what set the pace.",
         *(words.sentence(sentence) for sentence in shares.rates(transfer.get("reasons") or ())),
     ]
 
