@@ -221,9 +221,9 @@ def test_what_would_change_nothing_is_not_listed(starved: Evidence, healthy: Evi
     assert unknown(replace(starved, stall_gaps_seconds=(7.0,))) == [
         "cpu_share",
         "kernel_reset",
+        "unanswered_seconds",
         "peer",
         "no_answer",
-        "unanswered_seconds",
     ]
 
 
