@@ -55,10 +55,15 @@ impl Paced {
         );
     }
 
-    fn account(mut self) -> Account {
+    fn account(self) -> Account {
+        let end = self.now;
+        self.account_until(end)
+    }
+
+    fn account_until(mut self, end: i64) -> Account {
         self.budget.account(&Whole {
             handshake: RTT,
-            end: self.now,
+            end,
             base: Some(RTT as f64),
             mss: f64::from(MSS),
             known: true,
@@ -118,6 +123,23 @@ fn requests_and_answers_are_told_apart() {
     let account = paced.account();
     assert_eq!(account.times[State::Peer.index()], 20 * 300 * MS, "{:?}", account.times);
     assert_eq!(account.times[State::Think.index()], 20 * 50 * MS, "{:?}", account.times);
+}
+
+#[test]
+fn waiting_after_the_last_acknowledged_byte_is_no_part_of_the_transfer() {
+    let mut paced = Paced::new(100_000);
+    for _ in 0..20 {
+        paced.sends(1000);
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 65_000, false);
+    }
+    let end = paced.now;
+    paced.now += 60_000 * MS;
+    paced.acknowledged(paced.high, 65_000, true);
+    paced.sends(50); // a goodbye that a reset answers
+    let account = paced.account_until(end);
+    assert_eq!(account.times[State::Peer.index()], 0);
+    assert_eq!(account.times.iter().sum::<i64>(), 21 * RTT);
 }
 
 #[test]

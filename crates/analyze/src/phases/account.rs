@@ -142,6 +142,9 @@ impl Budget {
         }
         let mut queue = (0.0, 0.0);
         for piece in self.pieces.all() {
+            if piece.start >= whole.end && piece.is_idle() {
+                continue; // what was sent after it, the receiver never acknowledged
+            }
             let mut times = judge.states(piece);
             if !whole.known {
                 let unsure = [State::IdleApplication, State::IdleSender, State::Think];

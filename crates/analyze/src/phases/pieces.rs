@@ -69,6 +69,12 @@ impl Piece {
         self.times[kind as usize]
     }
 
+    /// Whether nothing but an application was waited for.
+    pub(crate) fn is_idle(&self) -> bool {
+        let waits = [Kind::Peer, Kind::Think, Kind::IdleApplication];
+        waits.iter().map(|&kind| self.time(kind)).sum::<i64>() == self.end - self.start
+    }
+
     fn join(&mut self, other: &Self) {
         self.end = other.end;
         for (time, more) in self.times.iter_mut().zip(other.times) {
