@@ -12,8 +12,8 @@ from trustbed import _core
 from trustbed.scenario import load
 from trustbed.scenario.file import keys_of
 from trustbed.scenario.toml_text import toml
-from trustbed.sensitivity.api import Options, planned
 from trustbed.sensitivity.arrivals import write_capture
+from trustbed.sensitivity.design import Options, planned
 from trustbed.sensitivity.plan import SensitivityError, pasted
 
 SCENARIO = """
