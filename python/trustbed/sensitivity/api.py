@@ -10,6 +10,7 @@ from pathlib import Path
 from trustbed.report import words
 from trustbed.run.execution.listener import Listener
 from trustbed.run.session_about import session_about
+from trustbed.sensitivity import kept
 from trustbed.sensitivity.design import Options, planned
 from trustbed.sensitivity.judge.effects import LEAST_ROUNDS
 from trustbed.sensitivity.model import Sensitivity
@@ -35,7 +36,8 @@ def sensitivity(
     ``AgentError`` or ``RunError``; each has a ``message`` and a ``hint``.
     """
     chosen = options or Options()
-    plan = planned(scenario, chosen)
+    earlier = kept.read(Path(out))
+    plan = planned(scenario, chosen, earlier.ceiling)
     if plan.least_seconds > chosen.budget_seconds:
         raise SensitivityError(
             f"{LEAST_ROUNDS} rounds of everything take about "
@@ -44,4 +46,4 @@ def sensitivity(
             f"give --budget {math.ceil(plan.least_seconds)}s, fewer --backgrounds or --loads, or a "
             "shorter duration",
         )
-    return Study(plan, Path(out), chosen, listener, about or session_about()).carry_out()
+    return Study(plan, Path(out), earlier, chosen, listener, about or session_about()).carry_out()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trustbed.run.error import RunError
 from trustbed.run.execution import demand
-from trustbed.run.execution.ceiling import refuse_too_much
+from trustbed.run.execution.ceiling import Ceiling, refuse_too_much
 from trustbed.scenario import ScenarioError, ScenarioFile, load
 from trustbed.scenario.file import keys_of
 from trustbed.sensitivity import cascade
@@ -66,6 +66,7 @@ class Planned:
         study: The user's scenario.
         where: The link and the application.
         treatments: Of the suite, the quiet one first.
+        ceiling: What this machine sustains, if it had to be known.
         left_out: Backgrounds that cannot be generated here, with the reason.
         suite: The run beside the application.
         alone: The run without it.
@@ -78,6 +79,7 @@ class Planned:
     alone: Part
     bands: tuple[cascade.Band, ...] = ()
     left_out: list[str] = field(default_factory=list)
+    ceiling: Ceiling | None = None
 
     @property
     def least_seconds(self) -> float:
@@ -88,8 +90,12 @@ class Planned:
         return self.alone.seconds_per_round + rounds * (self.suite.seconds_per_round + again)
 
 
-def planned(scenario: str | os.PathLike[str], options: Options) -> Planned:
+def planned(
+    scenario: str | os.PathLike[str], options: Options, known: Ceiling | None = None
+) -> Planned:
     """Reads the scenario and composes the runs; nothing is carried out.
+
+    The machine's ceiling is measured where it matters, unless it is ``known``.
 
     Raises:
         ScenarioError: The scenario is invalid.
@@ -103,7 +109,7 @@ def planned(scenario: str | os.PathLike[str], options: Options) -> Planned:
     for one in wanted:
         try:
             part = beside(study, keys, (wanted[0], one) if one.load else (one,), where, "checked")
-            refuse_too_much([cell.scenario for cell in part.study.cells])
+            known = refuse_too_much([cell.scenario for cell in part.study.cells], known) or known
             kept.append(one)
         except (ScenarioError, RunError) as error:
             if not one.load:
@@ -125,6 +131,7 @@ def planned(scenario: str | os.PathLike[str], options: Options) -> Planned:
         alone=alone(study, keys, sending, where),
         bands=_bands(study, where, options, left_out),
         left_out=left_out,
+        ceiling=known,
     )
 
 

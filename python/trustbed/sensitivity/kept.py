@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from trustbed.run.execution.ceiling import Ceiling
 from trustbed.sensitivity.plan import SensitivityError
 
 _FILE = "study.json"
@@ -17,10 +18,14 @@ class Kept(msgspec.Struct, frozen=True):
     Attributes:
         seconds: What it took so far.
         base: The background whose time scales are changed; ``None`` before it is known.
+        ceiling: What the machine sustains; ``None`` if nothing was demanded that needs to know.
+            Measured anew, it could leave out other backgrounds than before, and runs that were
+            begun could not be continued.
     """
 
     seconds: float = 0.0
     base: str | None = None
+    ceiling: Ceiling | None = None
 
     def write(self, directory: Path) -> None:
         """Writes it at once or not at all."""

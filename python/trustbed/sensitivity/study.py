@@ -17,8 +17,8 @@ from trustbed.report.run.reading import Run as Reading
 from trustbed.run.api import session_of
 from trustbed.run.directory import RunDirectory
 from trustbed.run.error import RunError
+from trustbed.run.execution.ceiling import refuse_too_much
 from trustbed.run.execution.listener import Listener
-from trustbed.sensitivity import kept
 from trustbed.sensitivity.conclusions import Carried, concluded
 from trustbed.sensitivity.design import MOST_ROUNDS, Options, Planned
 from trustbed.sensitivity.judge import effects
@@ -42,6 +42,7 @@ class Study:
         self,
         plan: Planned,
         out: Path,
+        earlier: Kept,
         options: Options,
         listener: Callable[[str, int], Listener] | None,
         about: Mapping[str, object],
@@ -51,7 +52,7 @@ class Study:
         self._options = options
         self._listener = listener or (lambda _title, _cells: Listener())
         self._about = about
-        self._kept = Kept()
+        self._kept = msgspec.structs.replace(earlier, ceiling=plan.ceiling)
         self._read = Rounds(plan.where)
         self._troubles: list[str] = []
         self._begun = time.monotonic()
@@ -61,13 +62,12 @@ class Study:
         return self._kept.seconds + time.monotonic() - self._begun
 
     def _keep(self) -> None:
-        """What a later call must know: the time spent, and the background that is changed."""
-        Kept(self._spent(), self._kept.base).write(self._out)
+        """What a later call must know, with the time spent until now."""
+        msgspec.structs.replace(self._kept, seconds=self._spent()).write(self._out)
 
     def carry_out(self) -> Sensitivity:
         """Carries out what is missing, and writes the result."""
         self._out.mkdir(parents=True, exist_ok=True)
-        self._kept = kept.read(self._out)
         try:
             return self._carry_out()
         finally:
@@ -118,13 +118,19 @@ class Study:
         return base.treatment.label, changed
 
     def _run(self, part: Part, name: str, repetitions: int) -> Reading:
+        cells = [cell.scenario for cell in part.study.cells]
+        known = refuse_too_much(cells, self._kept.ceiling) or self._kept.ceiling
+        if known != self._kept.ceiling:
+            self._kept = msgspec.structs.replace(self._kept, ceiling=known)
+            self._keep()
         directory = RunDirectory(self._out / name)
         session_of(
             part.study,
             directory,
             about=self._about,
             repetitions=repetitions,
-            listener=self._listener(name, len(part.study.cells)),
+            listener=self._listener(name, len(cells)),
+            known_ceiling=known,
         ).carry_out()
         return Reading(directory.path)
 
