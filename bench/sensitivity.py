@@ -12,9 +12,11 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 
-from trustbed.sensitivity import cascade, judge
+from trustbed.sensitivity import cascade
 from trustbed.sensitivity.cascade import Band
-from trustbed.sensitivity.judge import Seen
+from trustbed.sensitivity.judge.effects import Seen
+from trustbed.sensitivity.judge.scales import bands as bands_of
+from trustbed.sensitivity.judge.scales import onset
 from trustbed.sensitivity.plan import Treatment
 
 _BINS = 20_000
@@ -38,7 +40,7 @@ def tried() -> Iterator[tuple[Band, Band | None]]:
     for seed in _SEEDS:
         background = broadband(_BINS, _MEAN, contrast=_CONTRAST, seed=seed)
         for band in bands:
-            found = judge.onset(judge.bands(list(_observed(background, bands, band, seed))))
+            found = onset(bands_of(list(_observed(background, bands, band, seed))))
             yield band, None if found is None else Band(found.first, found.last)
 
 

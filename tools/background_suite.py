@@ -2,12 +2,18 @@
 
 All but `web` are written down here. `web` is learned from smallFlows.pcap of tcpreplay
 (https://tcpreplay.appneta.com/wiki/captures.html), and made only if that capture is named.
+
+`python -m tools.background_suite --measure [NAME…]` generates every background, or those named, in
+an emulated network, a minute each, and keeps what it looks like on the link (NAME.profile.json).
 """
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +21,7 @@ import msgspec
 
 from trustbed.traffic import Model, extract
 from trustbed.traffic.recipe import named
-from trustbed.traffic.suite import path
+from trustbed.traffic.suite import SUITE, path, profile_path
 from trustbed.traffic.synthetic import (
     ClassPlan,
     HostPlan,
@@ -175,8 +181,26 @@ WRITTEN: dict[str, Callable[[], Model]] = {
 """The models that are written down, by name."""
 
 
+MEASURED = ("--rate", "10Mbit/s", "--duration", "60s")
+"""All at the same load, so that their energies can be compared."""
+
+
+def measure(names: Sequence[str]) -> None:
+    """Measures backgrounds, and keeps their profiles."""
+    for name in names or [one.name for one in SUITE if one.sends]:
+        with tempfile.TemporaryDirectory() as directory:
+            out = Path(directory) / name
+            command = [sys.executable, "-m", "trustbed", "model", "measure", name, *MEASURED]
+            subprocess.run([*command, "-o", str(out), "--quiet"], check=True)
+            shutil.copyfile(out / "profile.json", profile_path(name))
+            print(profile_path(name))
+
+
 def main(words: list[str]) -> int:
     """Writes the files of the suite."""
+    if words[:1] == ["--measure"]:
+        measure(words[1:])
+        return 0
     for name, make in WRITTEN.items():
         print(make().save(path(name)))
     if words:

@@ -60,7 +60,8 @@ _MODEL_INTRODUCTION = """\
 # Tables of a traffic model
 
 `trustbed model extract` writes them into the file of a model, a ZIP archive, as
-`connections.parquet`, `units.parquet` and `hosts.parquet`."""
+`connections.parquet`, `units.parquet` and `hosts.parquet`. Beside them `profiles.json` has what the
+traffic looked like on the link: [Traffic models](cli.md#traffic-models)."""
 
 _MODEL_TABLES = {
     "connections": "One row per connection with data, by class, session, exchange and start.",

@@ -24,6 +24,7 @@ __all__ = [
     "parse_rate",
     "parse_size",
     "parse_span",
+    "profiles",
     "schemas",
     "three_digits",
     "wavelet_details",
@@ -275,6 +276,8 @@ class ModelTables:
     def hosts(self) -> Table: ...
     @property
     def counts(self) -> dict[str, int]: ...
+    @property
+    def profiles(self) -> list[dict[str, object]]: ...
 
 def extract_model(
     paths: Sequence[str | PathLike[str]],
@@ -287,6 +290,22 @@ def extract_model(
     progress: Callable[[int, int | None], object] | None = None,
 ) -> ModelTables | None:
     """Learns a traffic model; ``None`` if no connection carried data.
+
+    Raises:
+        CaptureError: A capture cannot be read at all.
+    """
+
+def profiles(
+    paths: Sequence[str | PathLike[str]],
+    *,
+    workers: int = 1,
+    inner: bool = False,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> list[dict[str, object]]:
+    """What the packets of TCP and UDP look like in either direction.
+
+    Each direction is a stream of ``trustbed burst --json`` with energy, logscale diagram and rates
+    (1 ms, IP lengths, moments since the first packet), and ``sender``: client or server.
 
     Raises:
         CaptureError: A capture cannot be read at all.

@@ -96,7 +96,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(session, "prepare", lambda: None)
     monkeypatch.setattr(session, "agent", SimpleNamespace(binary=lambda: found.append("agent")))
     monkeypatch.setattr(
-        session.ceiling, "refuse_too_much", lambda scenarios: found.append("ceiling")
+        session.ceiling, "refuse_too_much", lambda scenarios, known: found.append("ceiling")
     )
     monkeypatch.setattr(session, "Testbed", RunTestbed)
     monkeypatch.setattr(session, "Execution", Execution)
@@ -223,7 +223,7 @@ def test_what_another_call_has_begun_meanwhile_is_not_mixed_with_this_one(
 def test_what_is_refused_leaves_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
-    def refuse(scenarios: object) -> None:
+    def refuse(scenarios: object, known: object) -> None:
         raise RunError("too much", "demand less")
 
     monkeypatch.setattr(session.ceiling, "refuse_too_much", refuse)

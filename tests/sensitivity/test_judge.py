@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from bench.sensitivity import tried
-from trustbed.sensitivity import judge
 from trustbed.sensitivity.cascade import Band
-from trustbed.sensitivity.judge import Seen
+from trustbed.sensitivity.judge import advice, answers, effects, scales
+from trustbed.sensitivity.judge.effects import Seen
 from trustbed.sensitivity.plan import Treatment
 
 LINK = 10e6
@@ -41,72 +41,72 @@ def suite(slow: Callable[[str, float], float], **noise: float) -> list[Seen]:
 
 def test_an_application_that_reacts_to_nothing_is_told_so() -> None:
     found = suite(lambda _name, _load: 1.0, noise=0.004)
-    assert judge.matters(found).answer == "no"
-    assert judge.kind(found).answer == "neither"
+    assert answers.matters(found).answer == "no"
+    assert answers.kind(found).answer == "neither"
 
 
 def test_load_is_told_from_burstiness() -> None:
     load = suite(lambda _name, load: 1 + load, noise=0.004)
-    assert judge.matters(load).answer == "yes"
-    assert judge.kind(load).answer == "load"
+    assert answers.matters(load).answer == "yes"
+    assert answers.kind(load).answer == "load"
     bursts = suite(lambda name, load: 1 + load * (name == "web"))
-    assert judge.kind(bursts).answer == "burstiness"
+    assert answers.kind(bursts).answer == "burstiness"
     both = suite(lambda name, load: 1 + load + load * (name == "web"))
-    assert judge.kind(both).answer == "both"
-    assert "web 60 %" in judge.kind(both).sentence
+    assert answers.kind(both).answer == "both"
+    assert "web 60 %" in answers.kind(both).sentence
 
 
 def test_noise_leaves_answers_open() -> None:
     found = suite(lambda _name, _load: 1.1, noise=0.5)
-    assert judge.matters(found).answer == "unknown"
-    assert judge.kind(found).answer == "unknown"
-    assert not judge.narrow(found)
+    assert answers.matters(found).answer == "unknown"
+    assert answers.kind(found).answer == "unknown"
+    assert not effects.narrow(found)
 
 
 def test_constant_traffic_of_another_rate_is_interpolated() -> None:
     found = suite(lambda _name, load: 1 + load)
     web = next(one for one in found if one.treatment.label == "web 60 %")
     web.carried = 0.45 * LINK  # less than asked for, and yet as slow as constant traffic of 60 %
-    beyond = dict(zip((one.treatment.label for one in found), judge.beyond(found), strict=True))
+    beyond = dict(zip((one.treatment.label for one in found), effects.beyond(found), strict=True))
     expected = math.log(1.6) - (math.log(1.3) + math.log(1.6)) / 2
     assert beyond["web 60 %"].value == pytest.approx(expected, abs=0.02)
     assert beyond["steady 60 %"] is None
     web.rates = {round_: 0.8 * LINK for round_ in web.logs}  # more than constant traffic was tried
-    assert judge.beyond(found)[found.index(web)] is None
+    assert effects.beyond(found)[found.index(web)] is None
 
 
 def test_a_background_that_breaks_the_application_matters() -> None:
     found = suite(lambda _name, _load: 1.0, noise=0.004)
     lost = next(one for one in found if one.treatment.label == "web 60 %")
     lost.logs.clear()
-    assert judge.matters(found).answer == "unknown"  # it may be the testbed's fault
-    assert not judge.narrow(found)
+    assert answers.matters(found).answer == "unknown"  # it may be the testbed's fault
+    assert not effects.narrow(found)
     lost.broken = 4
-    assert judge.matters(found).answer == "yes"
-    assert "web 60 %" in judge.matters(found).sentence
+    assert answers.matters(found).answer == "yes"
+    assert "web 60 %" in answers.matters(found).sentence
 
 
 def test_traffic_that_gives_way_is_less_than_constant_traffic() -> None:
     found = suite(lambda name, load: 1 + load if name == "steady" else 1.0)
-    assert judge.kind(found).answer == "load"
-    assert "gives way" in judge.kind(found).sentence
+    assert answers.kind(found).answer == "load"
+    assert "gives way" in answers.kind(found).sentence
 
 
 def test_what_was_not_recorded_is_not_made_up() -> None:
     found = suite(lambda _name, load: 1 + load)
-    assert judge.way(found).answer == "unknown"
-    assert "not recorded" in judge.way(found).sentence
+    assert answers.way(found).answer == "unknown"
+    assert "not recorded" in answers.way(found).sentence
 
 
 def test_the_reverse_path_is_compared_with_the_forward_one() -> None:
     ahead = suite(lambda _name, load: 1 + load, noise=0.004)
-    assert judge.direction(ahead).answer == "unknown"
+    assert answers.direction(ahead).answer == "unknown"
     still = [*ahead, seen("web", 0.6, 1.0, reverse=True, noise=0.004)]
-    assert judge.direction(still).answer == "forward"
+    assert answers.direction(still).answer == "forward"
     nothing = [*suite(lambda _n, _l: 1.0, noise=0.004), still[-1]]
-    assert judge.direction(nothing).answer == "neither"
+    assert answers.direction(nothing).answer == "neither"
     slow = [*ahead, seen("web", 0.6, 1.5, reverse=True)]
-    assert judge.direction(slow).answer == "both"
+    assert answers.direction(slow).answer == "both"
 
 
 @pytest.mark.parametrize("cause", ["queue", "loss"])
@@ -118,12 +118,12 @@ def test_queue_and_loss_are_told_apart_where_they_do_not_come_together(cause: st
             own, other = log - math.log(0.02), chosen.uniform(0, 0.4)
             one.queues[round_] = (own if cause == "queue" else other) / 10
             one.losses[round_] = (own if cause == "loss" else other) / 10
-    assert judge.way(found).answer == cause
+    assert answers.way(found).answer == cause
 
 
 def test_the_bracket_is_the_least_that_shows_the_largest_slowdown() -> None:
     found = suite(lambda name, load: 1.5 if name == "bulk" else 1 + load / 10)
-    labels = [one.label for one in judge.bracket(found)]
+    labels = [one.label for one in advice.bracket(found)]
     assert labels[0] == "quiet"
     assert labels[1] in ("bulk 30 %", "bulk 60 %")
     assert len(labels) == 2
@@ -147,14 +147,14 @@ def test_bands_without_effect_are_none_and_noisy_ones_unknown() -> None:
             made.append(one)
         return made
 
-    quiet = judge.bands(bands(0.005))
-    assert judge.scales(quiet, "web").answer == "none"
+    quiet = scales.bands(bands(0.005))
+    assert scales.scales(quiet, "web").answer == "none"
     helped = bands(0.005)
     for one in helped:
         one.logs = {key: log - 0.3 * one.treatment.amplified for key, log in one.logs.items()}
-    said = judge.scales(judge.bands(helped), "web")
+    said = scales.scales(scales.bands(helped), "web")
     assert said.answer == "1 to 2 ms"
     assert "help" in said.sentence
-    noisy = judge.bands(bands(0.5))
-    assert judge.scales(noisy, "web").answer == "unknown"
-    assert judge.scales((), None).answer == "unknown"
+    noisy = scales.bands(bands(0.5))
+    assert scales.scales(noisy, "web").answer == "unknown"
+    assert scales.scales((), None).answer == "unknown"

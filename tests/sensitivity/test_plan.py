@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 import tomllib
 from pathlib import Path
@@ -9,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from trustbed import _core
+from trustbed.run.error import RunError
+from trustbed.run.execution import ceiling
 from trustbed.scenario import load
 from trustbed.scenario.file import keys_of
 from trustbed.scenario.toml_text import toml
-from trustbed.sensitivity.api import Options, planned
+from trustbed.sensitivity import kept
 from trustbed.sensitivity.arrivals import write_capture
+from trustbed.sensitivity.design import Options, planned
 from trustbed.sensitivity.plan import SensitivityError, pasted
 
 SCENARIO = """
@@ -200,3 +204,49 @@ def test_a_series_comes_back_from_its_capture(tmp_path: Path) -> None:
     # Up to a packet is sent before its time, so that playback begins with the series.
     assert sent[0] == 46
     assert all(-46 <= one < 46 for one in behind)
+
+
+def test_a_study_goes_on_under_the_ceiling_of_its_first_call(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = iter([400_000, 400_000, 1000, 1000])  # the machine is busy when it is measured again
+
+    def measure(packet_bytes: int) -> ceiling.FloodRates:
+        rate = next(rates)
+        return ceiling.FloodRates(
+            packet_bytes=packet_bytes,
+            sent_packets_per_second=rate,
+            forwarded_packets_per_second=rate,
+        )
+
+    monkeypatch.setattr(ceiling, "measure", measure)
+    file.write_text(SCENARIO.replace("10Mbit/s", "1Gbit/s"), encoding="utf-8")
+    asked = Options(loads=(0.3,), backgrounds=("steady", "poisson"))
+    first = planned(file, asked)
+    assert first.ceiling is not None
+    assert first.ceiling.full.sent_packets_per_second == 400_000
+    kept.Kept(12.0, "steady 30 %", first.ceiling).write(tmp_path)
+    earlier = kept.read(tmp_path)
+    assert earlier == kept.Kept(12.0, "steady 30 %", first.ceiling)
+    again = planned(file, asked, earlier.ceiling)
+    assert again.treatments == first.treatments
+    assert next(rates) == 1000, "nothing was measured again"
+    with pytest.raises(RunError, match="this machine emulates at most"):
+        planned(file, asked, replaced(first.ceiling, 1000))
+
+
+def replaced(known: ceiling.Ceiling, rate: float) -> ceiling.Ceiling:
+    """The ceiling of a machine that sustains so many packets per second."""
+    full, small = (
+        dataclasses.replace(one, sent_packets_per_second=rate, forwarded_packets_per_second=rate)
+        for one in (known.full, known.small)
+    )
+    return ceiling.Ceiling(full=full, small=small)
+
+
+def test_what_an_older_study_kept_is_read(tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text('{"seconds": 3.5, "base": null}', encoding="utf-8")
+    assert kept.read(tmp_path) == kept.Kept(3.5)
+    (tmp_path / "study.json").write_text("{", encoding="utf-8")
+    with pytest.raises(SensitivityError, match="is damaged"):
+        kept.read(tmp_path)

@@ -58,6 +58,7 @@ def test_a_variant_names_its_steps(
         (["model", "measure", "quiet"], "quiet sends nothing"),
         (["model", "measure", "steady"], "steady has no rate of its own"),
         (["model", "measure", "absent.model"], "there is no such file"),
+        (["model", "measure", "web", "--keep"], "web comes with trustbed"),
         (["model", "edit", "web", "-o", "x.model"], "nothing to change"),
         (["model", "edit", "web", "-o", "x.model", "--sessions", "-1"], "impossible"),
         (["model", "edit", "web", "-o", "x.model", "--variant", "RSP3"], "no variant is called"),

@@ -126,6 +126,7 @@ def test_the_model_does_not_depend_on_the_number_of_workers(traces: Path) -> Non
     one, two = (extract(capture, workers=workers) for workers in (1, 3))
     assert one.header == two.header
     assert one.tables == two.tables
+    assert one.profiles == two.profiles
 
 
 def test_a_real_capture_teaches_its_classes(traces: Path) -> None:

@@ -13,8 +13,11 @@ import pytest
 
 from tests.patience import PATIENCE
 from trustbed.traffic import Model, extract
+from trustbed.traffic.model import load
+from trustbed.traffic.profile import read
 
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
+MEASURED = ["model", "measure", "small.model", "--duration", "4s", "--keep", "-o", "measured"]
 SCENARIO = """
 duration = "3s"
 warm_up = "500ms"
@@ -94,3 +97,29 @@ def test_a_background_is_measured_by_itself(tmp_path: Path) -> None:
     assert "HURST" in ended.stdout or "ENERGY" in ended.stdout
     assert "(Haar" in ended.stdout
     assert "Energy" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_model_that_was_measured_says_what_it_looks_like(small: Model, tmp_path: Path) -> None:
+    small.save(tmp_path / "small.model")
+    words = [TRUSTBED, *MEASURED, "--quiet"]
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
+        capture_output=True,
+        text=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    if "is to be discarded" in done.stderr:
+        assert load(tmp_path / "small.model").profiles == ()
+        pytest.skip(done.stderr)
+    (found,) = load(tmp_path / "small.model").profiles
+    assert found == read(tmp_path / "measured" / "profile.json")
+    assert found.command == "trustbed model measure small.model --duration 4s"
+    by_sender = {one.sender: one for one in found.directions}
+    # Responses are thirty times as large as requests.
+    assert by_sender["server"].bytes > 5 * by_sender["client"].bytes
+    assert sum(one.packets for one in found.directions) > 100
+    assert (tmp_path / "measured" / "report.html").is_file()

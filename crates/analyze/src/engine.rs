@@ -5,7 +5,8 @@
 //! the packet at which they came to be.
 
 use trustbed_flow::{Limits, Table, TableFacts};
-use trustbed_wire::Batch;
+use trustbed_units::Ns;
+use trustbed_wire::{Batch, Packet};
 
 use crate::meter::{Ended, Meter, Options};
 use crate::samples::Samples;
@@ -26,6 +27,8 @@ pub fn shard_of(flow_hash: u64) -> usize {
 pub struct Shards {
     tables: Vec<Table<Meter>>,
     meter: Meter,
+    /// Packets since the last query, if they are collected.
+    crossings: Option<Vec<Crossing>>,
     worker: usize,
     workers: usize,
     /// Highest index of a packet that was seen, by whichever worker.
@@ -44,6 +47,28 @@ pub struct Rows {
     pub ended: Vec<Ended>,
     /// Rows of the per-packet tables.
     pub samples: Samples,
+    /// Packets that crossed the capture point, with [`Options::crossings`].
+    pub crossings: Vec<Crossing>,
+}
+
+/// A packet at the capture point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crossing {
+    /// When it was seen.
+    pub ts: Ns,
+    /// Its index.
+    pub index: u64,
+    /// Bytes of the IP packet, its header included.
+    pub length: u32,
+    /// The responder of its connection sent it, as far as was known by then.
+    pub by_responder: bool,
+}
+
+impl Crossing {
+    const fn of(packet: &Packet, by_responder: bool) -> Self {
+        let length = packet.payload.saturating_add(packet.header_length as u32);
+        Self { ts: packet.ts, index: packet.index, length, by_responder }
+    }
 }
 
 impl Shards {
@@ -53,6 +78,7 @@ impl Shards {
         Self {
             tables: (0..own).map(|_| Table::new(limits)).collect(),
             meter: Meter::new(options),
+            crossings: options.crossings.then(Vec::new),
             worker,
             workers,
             highest: 0,
@@ -67,7 +93,11 @@ impl Shards {
             if let Some(table) =
                 self.table_of(packet.flow_hash).and_then(|at| self.tables.get_mut(at))
             {
-                table.on_packet(packet, batch.options_of(packet), epoch, &mut self.meter);
+                let options = batch.options_of(packet);
+                let by_responder = table.on_packet(packet, options, epoch, &mut self.meter);
+                if let Some(crossings) = &mut self.crossings {
+                    crossings.push(Crossing::of(packet, by_responder));
+                }
             }
         }
     }
@@ -103,6 +133,7 @@ impl Shards {
         Rows {
             ended: std::mem::take(&mut self.meter.ended),
             samples: self.meter.samples.as_mut().map(std::mem::take).unwrap_or_default(),
+            crossings: self.crossings.as_mut().map(std::mem::take).unwrap_or_default(),
         }
     }
 
@@ -124,11 +155,13 @@ impl Rows {
             all.samples.rtt.append(&mut part.samples.rtt);
             all.samples.spacing.append(&mut part.samples.spacing);
             all.samples.segments.append(&mut part.samples.segments);
+            all.crossings.append(&mut part.crossings);
         }
         all.ended.sort_by_key(|e| (e.at_index, e.connection.connection));
         all.samples.rtt.sort_by_key(|r| (r.index, r.transfer, r.kind as u8));
         all.samples.spacing.sort_by_key(|r| r.index);
         all.samples.segments.sort_by_key(|r| r.index);
+        all.crossings.sort_by_key(|c| (c.ts, c.index));
         all
     }
 }

@@ -45,7 +45,7 @@ pub use connection_row::ConnectionRow;
 pub use delivery::{Delivery, Rates};
 pub use distribution::Distribution;
 pub use elsewhere::{Elsewhere, Recent};
-pub use engine::{Rows, SHARDS, Shards, shard_of};
+pub use engine::{Crossing, Rows, SHARDS, Shards, shard_of};
 pub use exchanges::{Exchange, Exchanges, Quiet};
 pub use loss::{Losses, Silence, Silences};
 pub use meter::{Ended, Meter, Options};

@@ -24,6 +24,8 @@ pub struct Options {
     pub series: bool,
     /// Measure the links at both ends by packet pairs.
     pub packet_pairs: bool,
+    /// Collect when packets crossed the capture point, how long they were and who sent them.
+    pub crossings: bool,
 }
 
 /// A connection that has ended, with its transfers.

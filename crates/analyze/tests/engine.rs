@@ -67,7 +67,7 @@ fn pieces(whole: &Batch, size: usize) -> Vec<Batch> {
 
 /// Every worker takes every batch; rows are joined after each, as they are written out.
 fn measured(whole: &Batch, workers: usize, size: usize, limits: Limits, step_at: usize) -> Rows {
-    let options = Options { samples: true, series: true, ..Options::default() };
+    let options = Options { samples: true, series: true, crossings: true, ..Options::default() };
     let mut shards: Vec<Shards> =
         (0..workers).map(|worker| Shards::new(options, limits, worker, workers)).collect();
     let mut all = Rows::default();
@@ -77,6 +77,7 @@ fn measured(whole: &Batch, workers: usize, size: usize, limits: Limits, step_at:
         all.samples.rtt.append(&mut rows.samples.rtt);
         all.samples.spacing.append(&mut rows.samples.spacing);
         all.samples.segments.append(&mut rows.samples.segments);
+        all.crossings.append(&mut rows.crossings);
     };
     for (n, piece) in pieces(whole, size).iter().enumerate() {
         for one in &mut shards {
@@ -113,6 +114,7 @@ fn difference(a: &Rows, b: &Rows) -> Option<String> {
         .or_else(|| first(&a.samples.rtt, &b.samples.rtt, |a, b| a == b))
         .or_else(|| first(&a.samples.spacing, &b.samples.spacing, |a, b| a == b))
         .or_else(|| first(&a.samples.segments, &b.samples.segments, |a, b| a == b))
+        .or_else(|| first(&a.crossings, &b.crossings, |a, b| a == b))
 }
 
 fn limits(connections: usize) -> Limits {
@@ -178,6 +180,7 @@ proptest! {
             .map(|e| e.connection.from_initiator.packets + e.connection.from_responder.packets)
             .sum();
         prop_assert_eq!(counted, packets.len() as u64);
+        prop_assert_eq!(rows.crossings.len(), packets.len());
         for transfer in rows.ended.iter().flat_map(|e| &e.transfers) {
             let complete = transfer.account.as_ref().is_none_or(|account| {
                 let phases: i64 = account.phases.iter().flat_map(|phase| phase.times).sum();

@@ -146,7 +146,8 @@ impl<O: Observer> Table<O> {
         self.by_key.is_empty()
     }
 
-    /// Takes a packet. `epoch` counts the backward steps of the capture clock so far.
+    /// Takes a packet. `epoch` counts the backward steps of the capture clock so far. Returns
+    /// whether the responder of its connection sent it, as far as is known by now.
     #[inline]
     pub fn on_packet(
         &mut self,
@@ -154,7 +155,7 @@ impl<O: Observer> Table<O> {
         options: Option<&Options>,
         epoch: u32,
         observer: &mut O,
-    ) {
+    ) -> bool {
         if packet.ts - self.swept >= SWEEP || packet.ts < self.swept {
             self.sweep(packet, observer);
         }
@@ -175,21 +176,23 @@ impl<O: Observer> Table<O> {
         };
         let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_mut()
         else {
-            return;
+            return false;
         };
         if connection.epoch != epoch {
             connection.on_clock_step(epoch, observer);
         }
         if key.protocol != 6 {
             connection.on_datagram(packet, direction);
-            return;
+            return direction != connection.initiator_direction();
         }
         let over = connection.is_over();
         connection.on_segment(packet, options, direction, observer);
+        let by_responder = direction != connection.initiator_direction();
         if !over && connection.is_over() {
             let first_index = connection.first_index;
             self.linger(slot, first_index, packet, observer);
         }
+        by_responder
     }
 
     /// The capture is over: every connection ends.

@@ -6,6 +6,7 @@ mod charts;
 mod facts;
 mod model;
 mod outcome;
+mod profile;
 mod run;
 mod tables;
 mod two_point;
@@ -32,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(two_point::join, module)?)?;
     module.add_class::<model::ModelTables>()?;
     module.add_function(wrap_pyfunction!(model::extract_model, module)?)?;
+    module.add_function(wrap_pyfunction!(profile::profiles, module)?)?;
     module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;

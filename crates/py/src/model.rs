@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use trustbed_analyze::{ConnectionRow, Ended as Finished, Options, Rows, TransferRow};
 use trustbed_capture::{Input, Reader};
 use trustbed_flow::{Limits, State};
@@ -16,6 +17,7 @@ use trustbed_traffic::structural::{
 use trustbed_units::{Ns, Span};
 use trustbed_wire::DecodeOptions;
 
+use crate::profile::Profiles;
 use crate::run::{Takes, pass};
 use crate::tables::{Failure, Table, interruptible, io_error};
 
@@ -24,7 +26,8 @@ const UDP: u8 = 17;
 /// nothing of the model, and cost memory.
 const LINGERING: usize = 8;
 
-/// Connections, units and hosts of a model, and what was counted on the way.
+/// Connections, units and hosts of a model, what was counted on the way, and what the packets
+/// looked like in either direction.
 #[pyclass(frozen, module = "trustbed._core")]
 pub(crate) struct ModelTables {
     #[pyo3(get)]
@@ -35,6 +38,8 @@ pub(crate) struct ModelTables {
     hosts: Py<Table>,
     #[pyo3(get)]
     counts: Py<PyDict>,
+    #[pyo3(get)]
+    profiles: Py<PyList>,
 }
 
 /// Learns a model from captures in one pass; None without a connection that carried data.
@@ -60,8 +65,9 @@ pub(crate) fn extract_model(
     let mut learner = Learner {
         extraction: Extraction::new(Classes::new(classes.collect()), thresholds),
         counts: Counts::default(),
+        profiles: Profiles::new().map_err(|error| PyValueError::new_err(error.to_string()))?,
     };
-    let options = Options { packet_pairs: true, ..Options::default() };
+    let options = Options { packet_pairs: true, crossings: true, ..Options::default() };
     let limits = Limits { lingering: LINGERING, ..Limits::default() };
     let mut report = interruptible(progress);
     let done = py.detach(|| {
@@ -97,6 +103,7 @@ pub(crate) fn extract_model(
         units: table(py, model_units(), units)?,
         hosts: table(py, model_hosts(), hosts)?,
         counts: found.unbind(),
+        profiles: learner.profiles.finish(py)?.unbind(),
     }))
 }
 
@@ -117,14 +124,16 @@ struct Counts {
     offloaded: u64,
 }
 
-/// Takes connections as they end.
+/// Takes connections as they end, and packets as they pass.
 struct Learner {
     extraction: Extraction,
     counts: Counts,
+    profiles: Profiles,
 }
 
 impl Takes for Learner {
     fn take(&mut self, rows: Rows) -> Result<(), RecordError> {
+        self.profiles.push(&rows.crossings);
         for ended in rows.ended {
             let counts = &mut self.counts;
             counts.connections += 1;

@@ -131,6 +131,7 @@ pub(crate) fn analyze(
         samples,
         series,
         packet_pairs: false,
+        crossings: false,
     };
     let mut report = interruptible(progress);
     let done = py.detach(|| {

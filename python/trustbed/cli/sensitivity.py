@@ -19,7 +19,7 @@ from trustbed.report import printable, words
 
 if TYPE_CHECKING:
     from trustbed.cli.run_progress import Shown
-    from trustbed.sensitivity.api import Options, Planned
+    from trustbed.sensitivity.design import Options, Planned
     from trustbed.sensitivity.model import Sensitivity
 
 REPORT = "report.html"
@@ -105,7 +105,7 @@ def run(words: Sequence[str]) -> int:
     from trustbed.testbed import prepare
 
     prepare()  # possible only as long as there is one thread: what is imported below starts some
-    from trustbed.sensitivity.api import Options, planned
+    from trustbed.sensitivity.design import Options, planned
 
     asked = Options(
         loads=options.loads,
@@ -195,7 +195,7 @@ class _Parts:
 
 
 def _plan(plan: Planned, asked: Options) -> Iterator[str]:
-    from trustbed.sensitivity.judge import LEAST_ROUNDS
+    from trustbed.sensitivity.judge.effects import LEAST_ROUNDS
 
     where = plan.where
     yield (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
@@ -28,7 +29,18 @@ def of(page: str) -> tuple[Definition, ...]:
     Pages: ``transfer``, ``burst``, ``run``, ``campaign``, ``model``.
     """
     text = resources.files("trustbed.report").joinpath("definitions.toml").read_text("utf-8")
-    return tuple(Definition(anchor, **one) for anchor, one in tomllib.loads(text)[page].items())
+    pages = tomllib.loads(text)
+    return tuple(_resolved(pages, anchor, one) for anchor, one in pages[page].items())
+
+
+def _resolved(
+    pages: Mapping[str, Mapping[str, Mapping[str, str]]], anchor: str, one: Mapping[str, str]
+) -> Definition:
+    """An entry, or with ``as = "PAGE.ANCHOR"`` the text of another page's."""
+    if "as" in one:
+        page, _, other = one["as"].partition(".")
+        one = pages[page][other]
+    return Definition(anchor, **one)
 
 
 def titles(page: str) -> dict[str, str]:

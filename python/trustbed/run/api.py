@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trustbed.run.directory import RunDirectory
+from trustbed.run.execution.ceiling import Ceiling
 from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.session import Session
 from trustbed.run.judge import judge
@@ -56,8 +57,18 @@ def session_of(
     about: Mapping[str, object],
     repetitions: int | None = None,
     listener: Listener | None = None,
+    known_ceiling: Ceiling | None = None,
 ) -> Session:
-    """A session that judges every repetition that it carries out."""
+    """A session that judges every repetition that it carries out.
+
+    ``known_ceiling`` is what this machine sustains, if it was measured before.
+    """
     return Session(
-        study, directory, judge=judge, about=about, repetitions=repetitions, listener=listener
+        study,
+        directory,
+        judge=judge,
+        about=about,
+        repetitions=repetitions,
+        listener=listener,
+        known_ceiling=known_ceiling,
     )

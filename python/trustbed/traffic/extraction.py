@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trustbed import _core
 from trustbed.traffic.model import SECOND, ClassRule, Header, Model, ModelError, checked
+from trustbed.traffic.profile import of_trace
 
 PathLike = str | os.PathLike[str]
 
@@ -115,6 +116,7 @@ def extract(
         connections=pa.table(found.connections),
         units=pa.table(found.units),
         hosts=pa.table(found.hosts),
+        profiles=(of_trace(found.profiles),),
     )
     return checked(model, shown)
 

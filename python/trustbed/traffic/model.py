@@ -1,9 +1,10 @@
 """A model of background traffic, and its file.
 
 The file is a ZIP archive: ``model.json`` (what it is, where it came from, what was assumed, how it
-was varied) and three Parquet tables, ``connections``, ``units`` and ``hosts``
-(docs/tables.md#tables-of-a-traffic-model). No table has an address, a payload or a date: a model
-may be published where its capture may not.
+was varied), three Parquet tables, ``connections``, ``units`` and ``hosts``
+(docs/tables.md#tables-of-a-traffic-model), and where it is known ``profiles.json``, what the
+traffic looked like on the link (:mod:`trustbed.traffic.profile`). None of them has an address, a
+payload or a date: a model may be published where its capture may not.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trustbed.errors import TrustbedError
+from trustbed.traffic import profile as link_profile
+from trustbed.traffic.profile import Profile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +32,7 @@ FORMAT = "trustbed traffic model"
 VERSION = 1
 TABLES = ("connections", "units", "hosts")
 _HEADER = "model.json"
+_PROFILES = "profiles"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every member: the same model is the same file."""
 SECOND = 1_000_000_000
@@ -79,12 +83,22 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A model of background traffic."""
+    """A model of background traffic.
+
+    Attributes:
+        header: What it says of itself.
+        connections: Its connections, in their sessions and exchanges.
+        units: What was said in them.
+        hosts: The hosts at both ends.
+        profiles: What its traffic looked like on a link; none in files of before there were any.
+        path: The file that it was read from.
+    """
 
     header: Header
     connections: pa.Table
     units: pa.Table
     hosts: pa.Table
+    profiles: tuple[Profile, ...] = ()
     path: Path | None = field(default=None, compare=False)
 
     @property
@@ -103,6 +117,11 @@ class Model:
             self, header=msgspec.structs.replace(self.header, recipe=(*self.header.recipe, *steps))
         )
 
+    def with_profile(self, profile: Profile) -> Model:
+        """The same with a profile, in place of an earlier one of the same origin."""
+        others = tuple(one for one in self.profiles if one.origin != profile.origin)
+        return replace(self, profiles=(*others, profile))
+
     def save(self, path: Path | str) -> Path:
         """Writes the file, at once or not at all.
 
@@ -111,7 +130,9 @@ class Model:
         """
         path = Path(path)
         parts = {name: _parquet(table) for name, table in self.tables.items()}
-        sums = {name: hashlib.sha256(part).hexdigest() for name, part in parts.items()}
+        profiles = link_profile.encoded(self.profiles) if self.profiles else b""
+        summed = {**parts, **({_PROFILES: profiles} if profiles else {})}
+        sums = {name: hashlib.sha256(part).hexdigest() for name, part in summed.items()}
         header = msgspec.structs.replace(self.header, sha256=sums)
         partial = path.absolute().with_name(f".{path.name}.partial-{os.getpid()}")
         try:
@@ -120,6 +141,8 @@ class Model:
                 archive.writestr(zipfile.ZipInfo(_HEADER, _EPOCH), text)
                 for name, part in parts.items():
                     archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
+                if profiles:
+                    archive.writestr(zipfile.ZipInfo(f"{_PROFILES}.json", _EPOCH), profiles)
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
@@ -162,6 +185,7 @@ def load(path: Path | str) -> Model:
         with zipfile.ZipFile(path) as archive:
             text = archive.read(_HEADER)
             parts = {name: archive.read(f"{name}.parquet") for name in TABLES}
+            profiles = _profiles_of(archive)
     except FileNotFoundError:
         raise ModelError(
             f"{path}: there is no such file",
@@ -174,7 +198,30 @@ def load(path: Path | str) -> Model:
         ) from None
     header = _header(path, text)
     tables = {name: _table(path, header, name, part) for name, part in parts.items()}
-    return checked(Model(header=header, path=path, **tables))
+    known = _profiles(path, header, profiles)
+    return checked(Model(header=header, path=path, profiles=known, **tables))
+
+
+def _profiles_of(archive: zipfile.ZipFile) -> bytes | None:
+    name = f"{_PROFILES}.json"
+    return archive.read(name) if name in archive.namelist() else None
+
+
+def _profiles(path: Path, header: Header, text: bytes | None) -> tuple[Profile, ...]:
+    """Profiles are optional: a file of before there were any has none, and no sum of them."""
+    if text is None and _PROFILES not in header.sha256:
+        return ()
+    hint = "extract the model again, or measure it: trustbed model measure --keep"
+    if text is None or hashlib.sha256(text).hexdigest() != header.sha256.get(_PROFILES):
+        raise ModelError(
+            f"{path}: {_PROFILES}.json is not the one that its header names: it was changed by "
+            "hand",
+            hint,
+        )
+    try:
+        return link_profile.decoded(text)
+    except msgspec.MsgspecError as error:
+        raise ModelError(f"{path}: {_PROFILES}.json: {error}", hint) from None
 
 
 def _header(path: Path, text: bytes) -> Header:

@@ -25,6 +25,7 @@ use trustbed_wire::Filter;
 use crate::tables::{capture_error, interruptible};
 use frames::{Read, ReadOptions};
 use measure::Chosen;
+pub(crate) use model::profile;
 use streams::{By, Stream};
 
 /// What an Ethernet frame takes on the wire beyond what a capture shows of it.

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use trustbed_burst::{
     Averages, Binned, Binning, Counted, DropTail, Fit, FitRange, Gaps, HaarEnergy, Histogram,
-    Octave, PeakRate, Pyramid, RateOverTime, RateSeries, Row, Study, Summary, TrainSummary,
-    Wavelet,
+    Octave, PeakRate, Profile, Profiled, Pyramid, RateOverTime, RateSeries, Row, Study, Summary,
+    TrainSummary, Wavelet,
 };
 use trustbed_units::{Ns, Span};
 
@@ -136,14 +136,7 @@ fn scales<'py>(
     let Binned { grid, counted, first, sink: (haar, series), last, longest_silence } =
         binning.finish();
     let octaves = shown(haar.octaves());
-    let energy = PyDict::new(py);
-    energy.set_item("bin_seconds", grid.width().as_secs_f64())?;
-    energy.set_item("counted", if counted == Counted::Bytes { "bytes" } else { "packets" })?;
-    let plain = octaves
-        .iter()
-        .map(|octave| point(py, octave, grid.width()))
-        .collect::<PyResult<Vec<_>>>()?;
-    energy.set_item("octaves", plain)?;
+    let energy = energies(py, &octaves, grid.width(), counted)?;
     let (octaves, width) = if rendering.wavelet == Wavelet::Haar {
         (octaves, grid.width())
     } else {
@@ -162,6 +155,44 @@ fn scales<'py>(
         })
     };
     Ok((energy, logscale(py, &octaves, width, rendering)?))
+}
+
+fn energies<'py>(py: Python<'py>, octaves: &[Octave], width: Span, counted: Counted) -> Dict<'py> {
+    let dict = PyDict::new(py);
+    dict.set_item("bin_seconds", width.as_secs_f64())?;
+    dict.set_item("counted", if counted == Counted::Bytes { "bytes" } else { "packets" })?;
+    let plain =
+        octaves.iter().map(|octave| point(py, octave, width)).collect::<PyResult<Vec<_>>>()?;
+    dict.set_item("octaves", plain)?;
+    Ok(dict)
+}
+
+/// A profile under the names that a study has them; moments are seconds since `origin`.
+pub(crate) fn profile<'py>(py: Python<'py>, found: &Profiled, origin: Ns) -> Dict<'py> {
+    let dict = PyDict::new(py);
+    let lasted = found.ends.map(|(first, last)| (last - first).as_secs_f64());
+    #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
+    let mean =
+        lasted.filter(|lasted| *lasted > 0.0).map(|lasted| found.bytes as f64 * 8.0 / lasted);
+    dict.set_item("packets", found.packets)?;
+    dict.set_item("bytes", found.bytes)?;
+    dict.set_item("duration_seconds", lasted)?;
+    dict.set_item("mean_rate_bits_per_second", mean)?;
+    let width = found.width;
+    dict.set_item("energy", energies(py, &found.energy, width, found.rates.counted)?)?;
+    let rendering = Rendering {
+        wavelet: Profile::WAVELET,
+        range: FitRange::default(),
+        points: Profile::POINTS,
+    };
+    dict.set_item("logscale", logscale(py, &found.logscale, width, &rendering)?)?;
+    let since = |at: Ns| seconds(at.0.saturating_sub(origin.0)).max(0.0);
+    let rates = PyDict::new(py);
+    rates.set_item("bin_seconds", found.rates.grid.width().as_secs_f64())?;
+    rates.set_item("points", points(&found.rates, since))?;
+    rates.set_item("peaks", peaks(py, &found.peaks, since)?)?;
+    dict.set_item("rates", rates)?;
+    Ok(dict)
 }
 
 fn shown(mut octaves: Vec<Octave>) -> Vec<Octave> {
@@ -242,6 +273,17 @@ fn rates<'py>(
     let over_time = py.detach(|| RateOverTime::of(binned).at_most(points));
     let width = over_time.grid.width();
     let since = |at: Ns| seconds(at.0.saturating_sub(first.0));
+    dict.set_item("asked_bin_seconds", requested.as_secs_f64())?;
+    dict.set_item("bin_seconds", width.as_secs_f64())?;
+    dict.set_item("longest_silence_seconds", silence)?;
+    dict.set_item("points", self::points(&over_time, since))?;
+    dict.set_item("peaks", self::peaks(py, peaks, |at| seconds(at.0))?)?;
+    Ok(dict)
+}
+
+/// Moments and rates in bit/s; of a silence, its first and its last bin.
+fn points(over_time: &RateOverTime, since: impl Fn(Ns) -> f64) -> Vec<(f64, f64)> {
+    let width = over_time.grid.width();
     let mut drawn = Vec::new();
     for run in over_time.runs() {
         let rate = over_time.per_second(run.amount) * 8.0;
@@ -252,20 +294,23 @@ fn rates<'py>(
             drawn.push((since(run.start + last), rate));
         }
     }
-    dict.set_item("asked_bin_seconds", requested.as_secs_f64())?;
-    dict.set_item("bin_seconds", width.as_secs_f64())?;
-    dict.set_item("longest_silence_seconds", silence)?;
-    dict.set_item("points", drawn)?;
+    drawn
+}
+
+fn peaks<'py>(
+    py: Python<'py>,
+    found: &[PeakRate],
+    since: impl Fn(Ns) -> f64,
+) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for peak in peaks {
+    for peak in found {
         let one = PyDict::new(py);
         one.set_item("width_seconds", peak.width.as_secs_f64())?;
         one.set_item("bits_per_second", peak.per_second() * 8.0)?;
-        one.set_item("start_seconds", seconds(peak.start.0))?;
+        one.set_item("start_seconds", since(peak.start))?;
         list.append(one)?;
     }
-    dict.set_item("peaks", list)?;
-    Ok(dict)
+    Ok(list)
 }
 
 fn gaps<'py>(py: Python<'py>, found: &Gaps) -> Dict<'py> {

@@ -93,12 +93,11 @@ def run(words: Sequence[str]) -> int:
     from trustbed.report.model import text
     from trustbed.report.placing import check_file
     from trustbed.traffic import suite, vary
-    from trustbed.traffic.model import load
     from trustbed.traffic.recipe import named
 
     check_file(options.out)
     name = options.models[0]
-    model = load(suite.located(name))
+    model = suite.opened(name)
     given: list[tuple[str, object]] = options.changes or []
     if not given and options.name is None and options.about is None:
         raise arguments.UsageError("nothing to change", "--sessions 2, or --variant HB")

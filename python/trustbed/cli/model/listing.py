@@ -16,7 +16,8 @@ def parser() -> arguments.Parser:
         "model list",
         "[OPTIONS]",
         "The backgrounds that come with trustbed, from none at all to heavy-tailed, with\n"
-        "what to write into a scenario. All of them take any load (rate).",
+        "what to write into a scenario. All of them take any load (rate). Hurst parameter\n"
+        "and fit quality are those of a measurement; trustbed model show NAME has all of it.",
         "exit codes: 0 fine, 1 error, 2 wrong usage",
     )
     output = parser.add_argument_group("output")
@@ -29,12 +30,14 @@ def parser() -> arguments.Parser:
 def run(given: Sequence[str]) -> int:
     """Runs the action."""
     options = arguments.parse(parser(), given)
-    from trustbed.report.model import text
+    from trustbed.report.model import link, text
     from trustbed.traffic.model import load
     from trustbed.traffic.offer import load_of
-    from trustbed.traffic.suite import NAMES, SUITE, path
+    from trustbed.traffic.suite import NAMES, SUITE, measured, path
 
-    loads = {one: load_of(load(path(one))) for one in sorted(NAMES)}
+    models = {one: load(path(one)) for one in sorted(NAMES)}
+    profiles = [measured(one.name) for one in SUITE]
+    loads = {name: load_of(model) for name, model in models.items()}
     if options.json:
         document = [
             {
@@ -43,13 +46,16 @@ def run(given: Sequence[str]) -> int:
                 "about": one.about,
                 "server_bits_per_second": loads[one.name].server if one.name in loads else None,
                 "client_bits_per_second": loads[one.name].client if one.name in loads else None,
+                "source": models[one.name].header.source if one.name in models else one.source,
+                "licence": models[one.name].header.licence if one.name in models else one.licence,
+                **link.in_short(profile),
             }
-            for one in SUITE
+            for one, profile in zip(SUITE, profiles, strict=True)
         ]
         json.dump(document, sys.stdout)
         print()
     elif not options.quiet:
         paint = terminal.paint(no_color=options.no_color)
         shown = [words.bits(loads[one.name].larger) if one.name in loads else "" for one in SUITE]
-        printable.write(text.suite(SUITE, shown, paint=paint))
+        printable.write(text.suite(SUITE, shown, profiles, paint=paint))
     return FINE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -13,7 +15,7 @@ from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.report import printable
 
 _LINK = "1Gbit/s"
-_REPORT = "report.html"
+_REPORT, _PROFILE = "report.html", "profile.json"
 
 
 def parser() -> arguments.Parser:
@@ -23,7 +25,9 @@ def parser() -> arguments.Parser:
         "[OPTIONS] MODEL",
         "Generates a background by itself in an emulated network and measures it on the\n"
         "link: rate over time, energy by time scale, Hurst parameter with the quality of\n"
-        "its fit. MODEL is a file, or a name of trustbed model list.",
+        "its fit. MODEL is a file, or a name of trustbed model list. profile.json in DIR\n"
+        "has the same of either direction; --keep puts it into the model's file, where\n"
+        "trustbed model show finds it.",
         "example:\n  trustbed model measure web --rate 20Mbit/s --duration 2min -o web\n\n"
         "exit codes: 0 fine, 1 error, 2 wrong usage",
     )
@@ -51,7 +55,10 @@ def parser() -> arguments.Parser:
         "--out",
         type=Path,
         metavar="DIR",
-        help="the run, with report.html (default: MODEL.measured, here)",
+        help="the run, with report.html and profile.json (default: MODEL.measured, here)",
+    )
+    output.add_argument(
+        "--keep", action="store_true", help="write the profile into the model's file as well"
     )
     arguments.add_quiet(output, "no summary")
     arguments.add_end(parser)
@@ -67,6 +74,8 @@ def run(words: Sequence[str]) -> int:
             "trustbed model measure web --rate 20Mbit/s",
         )
     name = options.models[0]
+    if options.keep:
+        _check_keeping(name)
     out = options.out or Path(f"{Path(name).stem}.measured")
     composed_text = scenario(
         name,
@@ -86,22 +95,61 @@ def run(words: Sequence[str]) -> int:
     from trustbed.run.results import open_run
     from trustbed.run.session_about import session_about
     from trustbed.scenario.file import composed
+    from trustbed.traffic import profile as link_profile
+    from trustbed.traffic import suite
+    from trustbed.traffic.model import load as load_model
 
     study = composed(Path(f"{name}.toml"), composed_text, tomllib.loads(composed_text))
     directory = RunDirectory(out / "run")
     with signals_as_interrupts():
         session_of(study, directory, about=session_about()).carry_out()
     (made,) = open_run(directory.path).repetitions
-    if made["use"] == "discard":
-        print(f"warning: this run is to be discarded: {made['why']}", file=sys.stderr)
+    usable = made["use"] != "discard"
+    if not usable:
+        print(
+            f"warning: this run is to be discarded, and no profile is kept: {made['why']}",
+            file=sys.stderr,
+        )
     (capture,) = (directory.repetition("rep-000") / "captures").glob("*.pcapng")
     found = burst(capture, basis="ip")
     found.report(out / _REPORT, about=describe(words, "model measure"))
+    if usable:
+        model = load_model(suite.located(name)) if suite.is_model(name) else None
+        profile = link_profile.measured(
+            capture,
+            command=shlex.join(["trustbed", "model", "measure", *_said(options)]),
+            steps=0 if model is None else len(model.header.recipe),
+        )
+        link_profile.write(out / _PROFILE, profile)
+        if options.keep and model is not None:
+            model.with_profile(profile).save(name)
     if not options.quiet:
         columns, paint = terminal.width(text.WIDEST), terminal.paint(no_color=options.no_color)
         printable.write(text.render(name, found.model, columns=columns, paint=paint))
         print(f"wrote {out / _REPORT}", file=sys.stderr)
     return FINE
+
+
+def _check_keeping(name: str) -> None:
+    from trustbed.traffic.suite import member
+
+    if member(name) is not None:
+        raise arguments.UsageError(
+            f"--keep changes the file of a model, and {name} comes with trustbed",
+            f"trustbed model edit {name} --name mine -o mine.model makes one of your own",
+        )
+
+
+def _said(options: argparse.Namespace) -> list[str]:
+    """The words that decide what is generated, without where it is put: a path may tell names."""
+    return [
+        Path(options.models[0]).name,
+        *(["--rate", options.rate] if options.rate else []),
+        "--duration",
+        f"{options.duration / 1e9:g}s",
+        *(["--link", options.link] if options.link != _LINK else []),
+        *(["--seed", str(options.seed)] if options.seed != 1 else []),
+    ]
 
 
 def scenario(name: str, *, rate: str | None, seconds: float, link: str, seed: int) -> str:
@@ -113,15 +161,16 @@ def scenario(name: str, *, rate: str | None, seconds: float, link: str, seed: in
     """
     from trustbed.scenario.toml_text import toml
     from trustbed.traffic.model import load as load_model
-    from trustbed.traffic.suite import SUITE
+    from trustbed.traffic.suite import is_model as is_model_name
+    from trustbed.traffic.suite import member
 
-    member = next((one for one in SUITE if one.name == name), None)
-    keys = dict(member.keys) if member else {"model": str(Path(name).resolve())}
-    if member is None:
+    found = member(name)
+    keys = dict(found.keys) if found else {"model": str(Path(name).resolve())}
+    if found is None:
         load_model(name)
-    if keys["model"] == "none":
+    elif not found.sends:
         raise arguments.UsageError(f"{name} sends nothing", "trustbed model list has the others")
-    is_model = member is None or member.is_model
+    is_model = is_model_name(name)
     if rate is None and not is_model:
         raise arguments.UsageError(f"{name} has no rate of its own", "give --rate 6Mbit/s")
     ends = {"from": "left", "to": "right"}

@@ -259,7 +259,11 @@ def hurst(stream: Stream) -> str:
             f"{slope}, but the points do not lie on a line: no Hurst parameter can be read from it."
         )
     if fit.get("hurst") is None:
-        return f"{slope}: steeper than stationary traffic can be, so there is no Hurst parameter."
+        return (
+            f"{slope}: steeper than stationary traffic can be, so there is no Hurst parameter."
+            if fit["alpha"] > 0
+            else f"{slope}: the traffic is too regular for a Hurst parameter."
+        )
     return (
         f"{slope}: Hurst parameter {fit['hurst']:.2f} ({fit['hurst_low']:.2f} to "
         f"{fit['hurst_high']:.2f})."

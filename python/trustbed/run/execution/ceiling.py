@@ -137,8 +137,11 @@ def measure(packet_bytes: int) -> FloodRates:
     )
 
 
-def refuse_too_much(scenarios: Sequence[Scenario]) -> Ceiling | None:
-    """Refuses scenarios beyond the ceiling; returns the ceiling if it had to be measured.
+def refuse_too_much(scenarios: Sequence[Scenario], known: Ceiling | None = None) -> Ceiling | None:
+    """Refuses scenarios beyond the ceiling; returns the ceiling if it was needed.
+
+    It is measured unless it is ``known``: one that is measured twice differs, and a demand close
+    to it would be refused now and not then.
 
     Raises:
         RunError: A scenario demands more than this machine sustains.
@@ -150,7 +153,7 @@ def refuse_too_much(scenarios: Sequence[Scenario]) -> Ceiling | None:
     ]
     if not demanding:
         return None
-    ceiling = Ceiling(full=measure(FULL_SIZE), small=measure(SMALL))
+    ceiling = known or Ceiling(full=measure(FULL_SIZE), small=measure(SMALL))
     for scenario in demanding:
         _refuse_senders(scenario, ceiling)
         _refuse("links and background together", emulated(scenario, _recorded), ceiling)

@@ -58,6 +58,7 @@ class Session:
         repetitions: int | None = None,
         listener: Listener | None = None,
         clock: Clock | None = None,
+        known_ceiling: ceiling.Ceiling | None = None,
     ) -> None:
         self.study = study
         self.directory = directory
@@ -68,6 +69,7 @@ class Session:
         self._about = about
         self._listener = listener or Listener()
         self._clock = clock or SystemClock()
+        self._known_ceiling = known_ceiling
         self._largest = LEAST_FREE_BYTES
         self._failures = 0
 
@@ -107,7 +109,9 @@ class Session:
                 self._extend_order(earlier)
             guests = self._guests()
             most = (
-                ceiling.refuse_too_much([cell.scenario for cell in self.study.cells])
+                ceiling.refuse_too_much(
+                    [cell.scenario for cell in self.study.cells], self._known_ceiling
+                )
                 if self._missing()
                 else None
             )

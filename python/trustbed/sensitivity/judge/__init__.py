@@ -1,0 +1,1 @@
+"""Observations of a study into answers: pure arithmetic over rounds and treatments."""

@@ -1,0 +1,70 @@
+"""What to do about the answers: the backgrounds to use, and what they must be like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from trustbed.sensitivity.judge.effects import Seen, quiet_of, slowdowns, surely
+from trustbed.sensitivity.model import Said
+from trustbed.sensitivity.plan import QUIET, Treatment
+
+
+def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
+    """The fewest backgrounds between which all the others lie, with none at all.
+
+    The slowest is the one with the highest lower end of its interval. Of those whose slowdown is
+    as large within the uncertainty, the one at the lower load: it needs less to show the same.
+    """
+    known = [
+        (one.treatment, found)
+        for one, found in zip(seen, slowdowns(seen), strict=True)
+        if found is not None and one.treatment.name != QUIET
+    ]
+    if not known:
+        return ()
+    quiet = quiet_of(seen).treatment
+    slowest = max(known, key=lambda one: surely(one[1]))
+    fastest = min(known, key=lambda one: one[1].value)
+    least = slowest[1].low if slowest[1].low is not None else slowest[1].value
+    alike = [one for one in known if one[1].value >= least and surely(one[1]) > 0] or [slowest]
+    highest = min(alike, key=lambda one: (one[0].load, -one[1].value))
+    chosen = [quiet]
+    if fastest[1].value < 0 and fastest[1].excludes():
+        chosen.append(fastest[0])
+    if highest[0] not in chosen:
+        chosen.append(highest[0])
+    return tuple(chosen)
+
+
+def advice(answers: Mapping[str, Said], chosen: Sequence[Treatment]) -> tuple[str, ...]:
+    """What to do, from the answers."""
+    found = []
+    if answers["matters"].answer == "no":
+        found.append(
+            "Evaluate it without background, and say so with this page: at these loads and on "
+            "this link background changes nothing that these rounds could see."
+        )
+        return tuple(found)
+    if answers["kind"].answer == "load":
+        found.append("Constant traffic at the right mean rate is enough as background.")
+    elif answers["kind"].answer in ("both", "burstiness"):
+        found.append(
+            "Constant or Poisson traffic is not enough: use backgrounds with the burstiness that "
+            "its users will meet, at the same mean rate."
+        )
+    if answers["scales"].answer not in ("unknown", "none"):
+        found.append(
+            f"A background must be realistic at these time scales: {answers['scales'].answer}. "
+            "Compare its energy there with that of the network which you care about "
+            "(trustbed burst CAPTURE)."
+        )
+    if answers["direction"].answer == "both":
+        found.append("Put background on the reverse path as well, where acknowledgements queue.")
+    if len(chosen) > 1:
+        found.append(
+            f"Report it beside {' and '.join(one.label for one in chosen)}: everything that was "
+            "tried lies between them, within the uncertainty."
+        )
+    if any(one.answer == "unknown" for one in answers.values()):
+        found.append("Where an answer is unknown, give more time (--budget) or longer repetitions.")
+    return tuple(found)

@@ -1,0 +1,158 @@
+"""What every background costs the application: against none, and against constant traffic."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from trustbed.sensitivity.cascade import energies
+from trustbed.sensitivity.model import Ratio, TreatmentResult
+from trustbed.sensitivity.plan import QUIET, Treatment
+from trustbed.sensitivity.statistics import Effect, between, effect
+from trustbed.workload.distribution import quantile
+
+NARROW = 0.1
+"""Half of an interval's width, as a log ratio, from which on no more rounds are needed."""
+STEADY = "steady"
+_OUTSIDE = 1.1
+"""How far beyond the last rate of constant traffic a rate may be, to be compared with it."""
+_LARGEST = 50.0
+"""The largest log ratio that is written as a factor."""
+LEAST_ROUNDS = 4
+"""With fewer, intervals of several comparisons are so wide that nothing can be said."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen of a treatment: log values, queue and loss by round, and what it is alone.
+
+    ``rates`` is what it sent in each round beside the application, in bit/s of IP packets, where
+    its generator says so; ``broken`` counts repetitions in which the application gave nothing.
+    """
+
+    treatment: Treatment
+    logs: dict[int, float] = field(default_factory=dict)
+    rates: dict[int, float] = field(default_factory=dict)
+    broken: int = 0
+    queues: dict[int, float] = field(default_factory=dict)
+    losses: dict[int, float] = field(default_factory=dict)
+    medians: list[float] = field(default_factory=list)
+    p95s: list[float] = field(default_factory=list)
+    failed: int = 0
+    series: Sequence[float] = ()
+    carried: float | None = None
+
+
+def ratio(found: Effect | None) -> Ratio | None:
+    """A log ratio as a factor."""
+    if found is None:
+        return None
+    ends = [None if end is None else _factor(end) for end in (found.low, found.high)]
+    return Ratio(value=_factor(found.value), low=ends[0], high=ends[1], rounds=found.rounds)
+
+
+def _factor(log: float) -> float:
+    return math.exp(max(-_LARGEST, min(_LARGEST, log)))
+
+
+def slowdowns(seen: Sequence[Seen]) -> list[Effect | None]:
+    """Every treatment against the quiet one, together right in 95 %."""
+    quiet = quiet_of(seen)
+    compared = max(1, len(seen) - 1)
+    return [between(one.logs, quiet.logs, comparisons=compared) for one in seen]
+
+
+def narrow(seen: Sequence[Seen]) -> bool:
+    """Whether no interval is wider than needed: narrow, or far from 1 compared with its width."""
+    return all(is_narrow(one) for one in slowdowns(seen)[1:])
+
+
+def is_narrow(found: Effect | None, least: float = NARROW) -> bool:
+    """Whether an interval is narrow, or far from no effect compared with its width."""
+    return found is not None and found.half_width <= max(least, 0.25 * abs(found.value))
+
+
+def quiet_of(seen: Sequence[Seen]) -> Seen:
+    """The application without background."""
+    return next(one for one in seen if one.treatment.name == QUIET)
+
+
+def _smooth(seen: Sequence[Seen], quiet: Seen) -> list[tuple[float, float]]:
+    """What constant traffic costs by its rate: (bit/s, log slowdown), from none on."""
+    points = [
+        (rate, found.value)
+        for one in seen
+        if one.treatment.name == STEADY and not one.treatment.reverse
+        if (rate := sent(one)) and (found := between(one.logs, quiet.logs)) is not None
+    ]
+    return [(0.0, 0.0), *sorted(points)] if points else []
+
+
+def sent(one: Seen) -> float | None:
+    """The mean rate of a background in bit/s: beside the application, else by itself."""
+    return _mean(one.rates.values()) or one.carried
+
+
+def _at(curve: Sequence[tuple[float, float]], rate: float) -> float | None:
+    """A curve at a rate; ``None`` beyond its last point, where nobody knows it."""
+    if rate > curve[-1][0] * _OUTSIDE:
+        return None
+    for (x0, y0), (x1, y1) in itertools.pairwise(curve):
+        if rate <= x1 and x1 > x0:
+            return y0 + (y1 - y0) * (rate - x0) / (x1 - x0)
+    return curve[-1][1]
+
+
+def beyond(seen: Sequence[Seen]) -> list[Effect | None]:
+    """What every treatment costs over constant traffic of the rate that it has, round by round."""
+    quiet = quiet_of(seen)
+    curve = _smooth(seen, quiet)
+    compared = max(1, len(seen) - 1)
+    found: list[Effect | None] = []
+    for one in seen:
+        if not curve or one.treatment.reverse or one.treatment.name in (STEADY, QUIET):
+            found.append(None)
+            continue
+        ratios = [
+            one.logs[key] - quiet.logs[key] - expected
+            for key in sorted(one.logs.keys() & quiet.logs.keys())
+            if (rate := one.rates.get(key) or one.carried) is not None
+            if (expected := _at(curve, rate)) is not None
+        ]
+        found.append(effect(ratios, comparisons=compared))
+    return found
+
+
+def treatments(seen: Sequence[Seen]) -> tuple[TreatmentResult, ...]:
+    """The rows of the table."""
+    return tuple(
+        TreatmentResult(
+            label=one.treatment.label,
+            name=one.treatment.name,
+            load=one.treatment.load,
+            reverse=one.treatment.reverse,
+            carried_bits_per_second=one.carried,
+            energies=tuple(energies(one.series)),
+            slowdown=ratio(slow),
+            beyond=ratio(more),
+            median=quantile(one.medians, 0.5),
+            p95=quantile(one.p95s, 0.5),
+            queue_seconds=_mean(one.queues.values()),
+            lost=_mean(one.losses.values()),
+            failed=one.failed,
+        )
+        for one, slow, more in zip(seen, slowdowns(seen), beyond(seen), strict=True)
+    )
+
+
+def _mean(values: Collection[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def surely(found: Effect) -> float:
+    """How much slower at least, or faster; 0 where the interval includes no effect."""
+    if found.low is None or found.high is None:
+        return 0.0
+    return found.low if found.low > 0 else min(found.high, 0.0)

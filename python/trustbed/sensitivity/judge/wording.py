@@ -1,0 +1,24 @@
+"""Effects in the words of an answer."""
+
+from __future__ import annotations
+
+from trustbed.sensitivity.judge.effects import ratio
+from trustbed.sensitivity.model import Ratio
+from trustbed.sensitivity.statistics import Effect
+from trustbed.sensitivity.words import factor, number
+
+SLOW = "as slow"
+
+
+def interval(found: Effect) -> str:
+    """``1.3 times (1.2 to 1.4)``, from log ratios."""
+    value = ratio(found)
+    assert value is not None
+    return ratio_interval(value)
+
+
+def ratio_interval(found: Ratio) -> str:
+    """The same of factors."""
+    if found.low is None or found.high is None:
+        return factor(found.value)
+    return f"{factor(found.value)} ({number(found.low)} to {number(found.high)})"

@@ -1,0 +1,51 @@
+"""What a study keeps in its directory for a later call that continues it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from trustbed.run.execution.ceiling import Ceiling
+from trustbed.sensitivity.plan import SensitivityError
+
+_FILE = "study.json"
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Of a study that may go on later.
+
+    Attributes:
+        seconds: What it took so far.
+        base: The background whose time scales are changed; ``None`` before it is known.
+        ceiling: What the machine sustains; ``None`` if nothing was demanded that needs to know.
+            Measured anew, it could leave out other backgrounds than before, and runs that were
+            begun could not be continued.
+    """
+
+    seconds: float = 0.0
+    base: str | None = None
+    ceiling: Ceiling | None = None
+
+    def write(self, directory: Path) -> None:
+        """Writes it at once or not at all."""
+        partial = directory / f"{_FILE}.partial"
+        partial.write_bytes(msgspec.json.encode(self))
+        partial.replace(directory / _FILE)
+
+
+def read(directory: Path) -> Kept:
+    """What an earlier call kept; nothing if there was none.
+
+    Raises:
+        SensitivityError: The file is damaged.
+    """
+    file = directory / _FILE
+    if not file.is_file():
+        return Kept()
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Kept)
+    except msgspec.DecodeError as error:
+        raise SensitivityError(
+            f"{file} is damaged: {error}", "remove it; the study then has its whole budget"
+        ) from None
