@@ -110,8 +110,7 @@ def different_levels(seed: str, change: Callable[[Drawn], None] | None) -> set[L
             for key, value in drawn.items():
                 values.setdefault(key, []).append(value)
     reference, candidate = (
-        Values(testbed=name, metrics=values)
-        for name, values in zip(("a", "b"), sides, strict=True)
+        Values(testbed=name, metrics=values) for name, values in zip(("a", "b"), sides, strict=True)
     )
     cases, _ = judge([CaseValues(label="", reference=reference, candidates=[candidate])], RULES)
     levels = cases[0].candidates[0].levels
@@ -147,7 +146,9 @@ def lines(equal: int, found: Mapping[str, Found], tries: int = TRIES) -> list[st
     return said
 
 
-LEVEL_OF = {name: LEVELS[LEVELS.index(level)].replace("_", " ") for name, (level, _) in MADE.items()}
+LEVEL_OF = {
+    name: LEVELS[LEVELS.index(level)].replace("_", " ") for name, (level, _) in MADE.items()
+}
 
 
 def targets(equal: int, found: Mapping[str, Found], tries: int = TRIES) -> list[Target]:

@@ -27,6 +27,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "shell": ("[-- CMD…]", "Run any command behind an emulated link"),
     "run": ("SCENARIO", "An experiment: emulated network, repeated, judged"),
     "report": ("RUN", "Results of a run, and which repetitions to discard"),
+    "compare": ("RUN RUN…|SCENARIO", "Is one testbed a stand-in for another?"),
     "model": ("extract|show|edit|measure|list", "Background traffic learned from a capture"),
     "sensitivity": ("SCENARIO", "Which background traffic does an application react to?"),
     "campaign": ("run|status|report|init", "Measure paths between real hosts for hours or weeks"),

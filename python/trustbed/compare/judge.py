@@ -100,7 +100,10 @@ class _Tested:
 def judge(cases: Sequence[CaseValues], rules: Rules) -> tuple[tuple[CaseResult, ...], int]:
     """The verdicts of every case, and how many tests Holm's procedure took together."""
     tested = [
-        [[_tested(key, case.reference, one, rules) for key in _keys(case)] for one in case.candidates]
+        [
+            [_tested(key, case.reference, one, rules) for key in _keys(case)]
+            for one in case.candidates
+        ]
         for case in cases
     ]
     flat = [one for case in tested for candidate in case for one in candidate]
@@ -137,13 +140,14 @@ def _keys(case: CaseValues) -> list[str]:
 
 def _tested(key: str, reference: Values, candidate: Values, rules: Rules) -> _Tested:
     metric, tolerance = METRICS[base(key)], rules.of(key)
+    per = reference.per.get(key) or candidate.per.get(key, "") if metric.counted else ""
     first, second = sample(reference.metrics.get(key, ())), sample(candidate.metrics.get(key, ()))
     empty = MetricResult(
         key=key,
         level=metric.level,
-        title=metric.title,
+        title=metric.title.format(per=f"/{per}" if per else ""),
         unit=metric.unit,
-        per=reference.per.get(key) or candidate.per.get(key, "") if metric.counted else "",
+        per=per,
         tolerance=tolerance,
         verdict="not_compared",
         reference=_side(first, reference.metrics.get(key, ())),

@@ -15,7 +15,7 @@ class Metric:
     Attributes:
         key: Its name in JSON and in ``--tolerance``.
         level: Where it belongs.
-        title: For people; a metric that is counted per request or MB gets that appended.
+        title: For people; ``{per}`` is what it is counted for, ``/request`` or ``/MB``.
         unit: Base unit.
         counted: Whether it is divided by what the application completed.
         causes: What a difference usually means. A hint, not a finding.
@@ -112,7 +112,7 @@ _ALL = (
     Metric(
         key="system_calls",
         level="system_calls",
-        title="system calls",
+        title="system calls{per}",
         unit="1",
         counted=True,
         causes=_WAKE,
@@ -120,7 +120,7 @@ _ALL = (
     Metric(
         key="reads",
         level="system_calls",
-        title="reads",
+        title="reads{per}",
         unit="1",
         counted=True,
         causes=_WAKE,
@@ -128,7 +128,7 @@ _ALL = (
     Metric(
         key="context_switches",
         level="system_calls",
-        title="context switches",
+        title="context switches{per}",
         unit="1",
         counted=True,
         causes="how often a process has to wait: for data (see reads), or for a CPU that others "
@@ -137,7 +137,7 @@ _ALL = (
     Metric(
         key="block_io",
         level="system_calls",
-        title="block I/O",
+        title="block I/O{per}",
         unit="1",
         counted=True,
         causes="files that are not in the page cache: less memory, or a first round that is cold",
@@ -145,7 +145,7 @@ _ALL = (
     Metric(
         key="sent_bytes",
         level="network",
-        title="payload sent, retransmissions included",
+        title="payload{per}, sent",
         unit="B",
         counted=True,
         causes="other headers or another object, or retransmissions: see there",
@@ -153,7 +153,7 @@ _ALL = (
     Metric(
         key="packets_to_server_captured",
         level="network",
-        title="packets to the server, captured",
+        title="packets{per} to server, captured",
         unit="1",
         counted=True,
         causes=_ACKS,
@@ -161,7 +161,7 @@ _ALL = (
     Metric(
         key="packets_from_server_captured",
         level="network",
-        title="packets from the server, captured",
+        title="packets{per} from server, captured",
         unit="1",
         counted=True,
         causes=_OFFLOAD,
@@ -169,7 +169,7 @@ _ALL = (
     Metric(
         key="packets_captured",
         level="network",
-        title="packets, captured",
+        title="packets{per}, captured",
         unit="1",
         counted=True,
         causes=_OFFLOAD,
@@ -177,7 +177,7 @@ _ALL = (
     Metric(
         key="packets_to_server_wire",
         level="network",
-        title="packets to the server, on the wire",
+        title="packets{per} to server, wire",
         unit="1",
         counted=True,
         causes=_ACKS,
@@ -185,7 +185,7 @@ _ALL = (
     Metric(
         key="packets_from_server_wire",
         level="network",
-        title="packets from the server, on the wire",
+        title="packets{per} from server, wire",
         unit="1",
         counted=True,
         causes="another MSS, smaller writes that leave at once (no Nagle, no cork), or "
@@ -194,7 +194,7 @@ _ALL = (
     Metric(
         key="packets_wire",
         level="network",
-        title="packets, on the wire",
+        title="packets{per}, wire",
         unit="1",
         counted=True,
         causes=_ACKS,
@@ -202,7 +202,7 @@ _ALL = (
     Metric(
         key="retransmissions",
         level="network",
-        title="retransmissions",
+        title="retransmissions{per}",
         unit="1",
         counted=True,
         causes=_LOSS,
@@ -217,7 +217,7 @@ _ALL = (
     Metric(
         key="rtt_spread_seconds",
         level="delay",
-        title="spread of the RTT (p90 − p50; no one-way delays)",
+        title="spread of the RTT (p90 − p50)",
         unit="s",
         causes=_JITTER + "; of both directions and the receiver's own delays",
     ),

@@ -41,7 +41,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         key: ``requests_per_second``; with several workloads ``fetch.requests_per_second``.
-        title: For people.
+        title: For people: ``reads/request``.
         unit: Base unit: ``1/s``, ``s``, ``B``, ``bit/s``, ``1``.
         per: What it is counted for: ``request``, ``MB`` or nothing.
         tolerance: The share of the reference's mean that counts as similar.

@@ -30,6 +30,16 @@ def value(number: float | None, unit: str) -> str:
     return f"{shown} /s" if unit == "1/s" else shown
 
 
+def half(width: float | None, unit: str) -> str:
+    """Half of an interval, to two digits: ``± 0.25 /s``; empty where there is none."""
+    if width is None:
+        return ""
+    if unit not in ("1", "1/s"):
+        return f"± {value(width, unit)}"
+    shown = f"{width:,.0f}" if width >= 100 else f"{width:.2g}"
+    return f"± {shown} /s" if unit == "1/s" else f"± {shown}"
+
+
 def percent(number: float | None) -> str:
     """A signed difference: ``+5.1 %``, ``−12 %``; a dash where there is none."""
     if number is None:
@@ -48,10 +58,9 @@ def interval(one: MetricResult) -> str:
 
 
 def titled(one: MetricResult) -> str:
-    """``reads per request``; with several workloads, the workload first."""
+    """``reads/request``; with several workloads, the workload first."""
     workload = one.key.rpartition(".")[0]
-    per = f" per {one.per}" if one.per else ""
-    return f"{workload}: {one.title}{per}" if workload else f"{one.title}{per}"
+    return f"{workload}: {one.title}" if workload else one.title
 
 
 def outcome(one: MetricResult) -> str:
