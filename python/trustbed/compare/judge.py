@@ -6,7 +6,7 @@ testbeds different in at most 5 % of reports, however many metrics it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -107,14 +107,13 @@ def judge(cases: Sequence[CaseValues], rules: Rules) -> tuple[tuple[CaseResult, 
         for case in cases
     ]
     flat = [one for case in tested for candidate in case for one in candidate]
-    p_values = [one.result.p for one in flat if one.result.p is not None]
-    adjusted = iter(holm(p_values))
-    family = len(p_values)
+    adjusted = _adjusted(one.result for one in flat)
+    family = len(adjusted)
     found = []
     for case, candidates in zip(cases, tested, strict=True):
         results = []
         for values, metrics in zip(case.candidates, candidates, strict=True):
-            finished = tuple(_finished(one, adjusted, family, rules, case.label) for one in metrics)
+            finished = tuple(_finished(one, adjusted, rules, case.label) for one in metrics)
             results.append(
                 CandidateResult(
                     testbed=values.testbed,
@@ -128,6 +127,23 @@ def judge(cases: Sequence[CaseValues], rules: Rules) -> tuple[tuple[CaseResult, 
             )
         )
     return tuple(found), family
+
+
+_Test = tuple[tuple[float, ...], tuple[float, ...]]
+"""What a test rests on: the values of both sides."""
+
+
+def _test_of(one: MetricResult) -> _Test:
+    return (
+        () if one.reference is None else one.reference.values,
+        () if one.candidate is None else one.candidate.values,
+    )
+
+
+def _adjusted(results: Iterable[MetricResult]) -> dict[_Test, float]:
+    """Corrected p values. Metrics with the same values (no offload to undo) are one test."""
+    p_values = {_test_of(one): one.p for one in results if one.p is not None}
+    return dict(zip(p_values, holm(list(p_values.values())), strict=True))
 
 
 def _keys(case: CaseValues) -> list[str]:
@@ -198,13 +214,13 @@ def _side(found: Sample | None, values: Sequence[float]) -> Side | None:
 
 
 def _finished(
-    one: _Tested, adjusted: Iterator[float], family: int, rules: Rules, case: str
+    one: _Tested, adjusted: Mapping[_Test, float], rules: Rules, case: str
 ) -> MetricResult:
     """The result with its corrected p value, verdict and forecast."""
     found, test = one.result, one.test
     if test is None or found.p_equivalence is None:
         return found
-    p_holm = next(adjusted)
+    p_holm = adjusted[_test_of(found)]
     different, equivalent = p_holm <= ALPHA, found.p_equivalence <= ALPHA
     bound = found.tolerance * abs(one.samples[0].mean)
     low, high = test.interval()
@@ -215,7 +231,7 @@ def _finished(
             *one.samples,
             tolerance=found.tolerance,
             resolution=rules.resolution,
-            family=family,
+            family=len(adjusted),
             seed=f"{rules.seed} {case} {found.key}",
         )
     return replace(

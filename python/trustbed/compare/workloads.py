@@ -98,10 +98,11 @@ def _listed(names: Mapping[str, Asked]) -> str:
 
 
 def _differences(reference: Asked, candidate: Asked) -> Iterator[str]:
-    """Differences of settings that both know; imported results know few."""
-    if not reference or not candidate:
-        return
-    for key in dict.fromkeys((*reference, *candidate)):
+    """Settings that differ; of results of other programs only those that both know."""
+    keys = dict.fromkeys((*reference, *candidate))
+    if not ("kind" in reference and "kind" in candidate):
+        keys = {key: None for key in keys if key in reference and key in candidate}
+    for key in keys:
         own, other = reference.get(key, "not set"), candidate.get(key, "not set")
         if own != other:
             yield f"{key} {own} against {other}"
