@@ -26,7 +26,7 @@ from trustbed.diagnose.run_findings import run_findings, use
 from trustbed.findings import Finding
 from trustbed.report.moments import for_text_mapping
 from trustbed.report.schemas import column, from_rows
-from trustbed.run import available_bandwidth
+from trustbed.run import available_bandwidth, calls
 from trustbed.run import workload_results as results
 from trustbed.run.directory import RunDirectory
 from trustbed.run.generated_starts import measured
@@ -56,6 +56,7 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
         _write_burstiness(captures, scenario, tables / "burstiness.parquet")
         joined.write(tables / "two_point.parquet")
         unread = _write_results(record, path, tables, scenario)
+        calls.offer(record, path, tables)
     findings = run_findings(measured(record, path / "logs", scenario.warm_up_ns))
     verdicts = Counter({"trust": 0, "review": 0, "discard": 0, "not_judged": 0})
     for capture in captures:

@@ -55,8 +55,7 @@ impl Attached {
         found.counted = (found.switches.is_some(), found.block.is_some());
         // Returns first, so that no entry is seen without its return.
         if !setting.counting {
-            found.leave =
-                Some(raw("sys_exit", &setting.leave()).map_err(|error| refused(&error))?);
+            found.leave = Some(raw("sys_exit", &setting.leave()).map_err(|error| refused(&error))?);
         }
         found.enter = Some(raw("sys_enter", &setting.enter()).map_err(|error| refused(&error))?);
         Ok(found)

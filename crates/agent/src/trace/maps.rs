@@ -95,10 +95,7 @@ impl Maps {
     /// Sets flags of a thread; whether one of them was not set before.
     pub(super) fn set(&self, thread: u32, flags: u32) -> bool {
         thread < self.threads
-            && self
-                .slots
-                .word(Self::slot(thread, SLOT_FLAGS))
-                .fetch_or(flags, Ordering::AcqRel)
+            && self.slots.word(Self::slot(thread, SLOT_FLAGS)).fetch_or(flags, Ordering::AcqRel)
                 & flags
                 != flags
     }
@@ -107,7 +104,8 @@ impl Maps {
     /// counting, those that made some.
     pub(super) fn busy(&self) -> impl Iterator<Item = (u32, u64, u32)> + '_ {
         (0..self.threads).filter_map(|thread| {
-            let number = self.slots.double(Self::slot(thread, SLOT_ENTERED)).load(Ordering::Acquire);
+            let number =
+                self.slots.double(Self::slot(thread, SLOT_ENTERED)).load(Ordering::Acquire);
             let call = || self.slots.word(Self::slot(thread, SLOT_CALL)).load(Ordering::Relaxed);
             (number > 0).then(|| (thread, number, call()))
         })
@@ -131,8 +129,8 @@ impl Maps {
     /// The row at a position between tail and head of a processor's ring.
     #[inline]
     pub(super) fn row(&self, processor: u32, position: u64) -> Returned {
-        let row = u64::from(processor * self.ring_rows)
-            + (position & u64::from(self.ring_rows - 1));
+        let row =
+            u64::from(processor * self.ring_rows) + (position & u64::from(self.ring_rows - 1));
         let base = usize::try_from(row).unwrap_or(0) * ROW_BYTES as usize;
         let field = |field: i16| {
             self.ring.double(base + usize::from(field.cast_unsigned())).load(Ordering::Relaxed)

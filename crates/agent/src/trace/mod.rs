@@ -166,8 +166,7 @@ fn open(configuration: &Configuration) -> Result<Reader, Failure> {
         rustix::process::Resource::Memlock,
         rustix::process::Rlimit { current: None, maximum: None },
     );
-    let maps =
-        Maps::create(configuration.ring_rows).map_err(|error| attached::refused(&error))?;
+    let maps = Maps::create(configuration.ring_rows).map_err(|error| attached::refused(&error))?;
     let maps = Arc::new(maps);
     let setting = Setting {
         maps: &maps,

@@ -132,11 +132,7 @@ impl Setting<'_> {
         program.immediate(Operation::Move, R9, beyond);
         program.place(known);
         program.call(Helper::ProcessorNumber);
-        program.immediate(
-            Operation::ShiftLeft,
-            R0,
-            COUNTS.trailing_zeros().cast_signed(),
-        );
+        program.immediate(Operation::ShiftLeft, R0, COUNTS.trailing_zeros().cast_signed());
         program.register(Operation::Add, R0, R9);
         program.store(Width::Word, FRAME, KEY, R0);
         Self::look_up(program, self.maps.counts.number(), out);

@@ -62,9 +62,8 @@ impl Reader {
         selection: Selection,
         path: Option<&Path>,
     ) -> Result<Self, Failure> {
-        let rings = (0..maps.processors)
-            .map(|processor| Visible { processor, tail: 0, head: 0 })
-            .collect();
+        let rings =
+            (0..maps.processors).map(|processor| Visible { processor, tail: 0, head: 0 }).collect();
         Ok(Self {
             rows: path.map(Rows::create).transpose()?,
             maps,

@@ -79,7 +79,8 @@ impl Tally {
             self.bytes_by_code[index] +=
                 result.and_then(|result| u64::try_from(result).ok()).unwrap_or(0);
         }
-        let is_exec = i64::from(number) == libc::SYS_execve || i64::from(number) == libc::SYS_execveat;
+        let is_exec =
+            i64::from(number) == libc::SYS_execve || i64::from(number) == libc::SYS_execveat;
         if is_exec && result == Some(0) {
             self.processes.insert(process, look(process));
             self.flush();
@@ -97,8 +98,7 @@ impl Tally {
             return *is_compat;
         }
         self.flush();
-        let is_compat =
-            self.processes.entry(process).or_insert_with(|| look(process)).is_compat;
+        let is_compat = self.processes.entry(process).or_insert_with(|| look(process)).is_compat;
         self.last = Some((key, 1, is_compat));
         is_compat
     }
@@ -174,7 +174,8 @@ fn look(process: u32) -> Process {
 /// ended, or may not be read, is taken for one of 64 bits.
 fn is_compat(process: u32) -> bool {
     let mut head = [0_u8; 5];
-    let read = File::open(format!("/proc/{process}/exe")).and_then(|mut file| file.read_exact(&mut head));
+    let read =
+        File::open(format!("/proc/{process}/exe")).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == *b"\x7fELF\x01"
 }
 

@@ -42,14 +42,7 @@ pub(super) const LAST: [i64; 2] = [libc::SYS_exit, libc::SYS_exit_group];
 pub(super) fn is_read(name: &str) -> bool {
     matches!(
         name,
-        "read"
-            | "readv"
-            | "pread64"
-            | "preadv"
-            | "preadv2"
-            | "recvfrom"
-            | "recvmsg"
-            | "recvmmsg"
+        "read" | "readv" | "pread64" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" | "recvmmsg"
     )
 }
 
@@ -107,9 +100,11 @@ mod tests {
             all.sort_unstable();
             all.dedup();
             assert!(count > 300 && all.len() == count);
-            assert!(table.windows(2).all(|pair| {
-                pair[0].0 + pair[0].1.split_whitespace().count() < pair[1].0
-            }));
+            assert!(
+                table
+                    .windows(2)
+                    .all(|pair| { pair[0].0 + pair[0].1.split_whitespace().count() < pair[1].0 })
+            );
         }
     }
 }
