@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import trustbed
-from tests.compare.testbeds import Made, make_testbed
+from tests.compare.testbeds import Made, make_testbed, trace
 from trustbed.compare.api import Options, compare
 from trustbed.compare.error import CompareError
 from trustbed.compare.model import Comparison, MetricResult
@@ -205,6 +205,41 @@ def test_captures_at_different_points_leave_out_the_network(
     assert network.verdict == "not_compared"
     assert "no capture point that all testbeds have" in network.sentence
     assert _levels(found)["application"] == "equivalent"
+
+
+def test_calls_are_counted_per_request(tmp_path: Path) -> None:
+    metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0))
+    guest = make_testbed(tmp_path / "guest.run", Made(reads=3.0))
+    found = compare(metal, guest)
+    assert _levels(found)["system_calls"] == "different"
+    reads, calls = _metric(found, "reads"), _metric(found, "system_calls")
+    assert reads.difference == pytest.approx(1.0, abs=0.05)
+    assert calls.difference == pytest.approx(1.0, abs=0.05)
+    switches = _metric(found, "context_switches")
+    assert switches.reference is not None
+    assert switches.reference.mean == 2.0
+    assert _metric(found, "block_io").verdict == "equivalent"
+
+
+def test_a_trace_that_lost_events_counts_nothing(tmp_path: Path) -> None:
+    lost = trace(2.0)
+    lost["report"]["complete"] = False
+    metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0))
+    guest = make_testbed(
+        tmp_path / "guest.run",
+        Made(reads=2.0),
+        changed={number: {"traces": [lost]} for number in range(10)},
+    )
+    found = compare(metal, guest)
+    level = next(one for one in found.cases[0].candidates[0].levels if one.level == "system_calls")
+    assert level.verdict == "not_compared"
+    assert "guest: the trace lost events" in level.sentence
+
+
+def test_tracing_one_testbed_only_is_said(beds: dict[str, Path], tmp_path: Path) -> None:
+    traced = make_testbed(tmp_path / "traced.run", Made(reads=2.0))
+    found = compare(beds["metal"], traced)
+    assert any("traced were traced, and those of metal not" in one for one in found.caveats)
 
 
 def test_another_architecture_leaves_out_chains(beds: dict[str, Path], tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Made:
         packets: Factor of the packets to the server.
         merged: How many segments the card takes at once.
         jitter_ns: What is added to the jitter.
+        reads: Reads per request of the traced server; ``None``: it was not traced.
         noise: Standard deviation of all of these, as a share.
     """
 
@@ -61,6 +62,7 @@ class Made:
     packets: float = 1.0
     merged: int = 1
     jitter_ns: float = 0.0
+    reads: float | None = None
     noise: float = 0.01
 
 
@@ -124,7 +126,8 @@ def _write(
     chosen = random.Random(seed)
     directory.begin_repetition(one.directory)
     workload = {"name": "fetch", "kind": "http", "outcome": "complete", "seconds": 20.0}
-    record = {"outcome": "complete", "workloads": [workload], **changed}
+    traces = [] if made.reads is None else [trace(made.reads * (1 + chosen.gauss(0, made.noise)))]
+    record = {"outcome": "complete", "workloads": [workload], "traces": traces, **changed}
     directory.finish_repetition(one.directory, record)
     with directory.judging(one.directory) as tables:
         took = 20 * MS * made.slower * (1 + chosen.gauss(0, made.noise))
@@ -148,6 +151,27 @@ def _write(
 
 def _store(path: Path, rows: pa.Table) -> None:
     pa.parquet.write_table(rows, path)
+
+
+def trace(reads: float) -> dict[str, Any]:
+    """The report of a tracer of the server: reads beside ten other calls per request."""
+    count = round(reads * REQUESTS_EACH)
+    others = 10 * REQUESTS_EACH
+    return {
+        "name": "fetch",
+        "host": "server",
+        "of": "fetch",
+        "mode": "count",
+        "report": {
+            "architecture": "x86_64",
+            "complete": True,
+            "calls": count + others,
+            "lost": 0,
+            "by_call": {"read": count - 1, "recvfrom": 1, "write": others},
+            "context_switches": 2 * REQUESTS_EACH,
+            "block_requests": 0,
+        },
+    }
 
 
 def requests(took: int, record: Mapping[str, Any]) -> pa.Table:

@@ -162,6 +162,7 @@ def gather(arranged: Arrangement, *, warm_up: int) -> Gathered:
     left_out: dict[str, list[LeftOut]] = {one.name: [] for one in arranged.testbeds}
     used = dict.fromkeys(left_out, 0)
     dropped = dict.fromkeys(left_out, 0)
+    traced: dict[str, bool] = {}
     for label in arranged.cases:
         parts = [one.parts[label] for one in arranged.testbeds]
         called = _called(arranged.testbeds, parts, label)
@@ -178,9 +179,11 @@ def gather(arranged: Arrangement, *, warm_up: int) -> Gathered:
                         LeftOut(repetition=one.name, case=label, reason=why)
                     )
             used[testbed.name] += len(kept)
+            traced[testbed.name] = any(one.found.traced for one in kept)
             dropped[testbed.name] += sum(one.found.dropped_at_start for one in kept)
             values.append(_values(testbed.name, kept))
             found.caveats += _incomplete(testbed.name, label, part.planned, kept)
+        found.caveats += _traced(traced, label)
         found.cases.append(CaseValues(label=label, reference=values[0], candidates=values[1:]))
     found.testbeds = [
         TestbedResult(
@@ -245,6 +248,18 @@ def _incomplete(testbed: str, label: str, planned: int, kept: Sequence[Observed]
                 f"{where}: {LEVEL_TITLES[level].lower()} of {counts[level]} of {len(kept)} "
                 f"repetitions is left out: {why}"
             )
+
+
+def _traced(traced: Mapping[str, bool], label: str) -> Iterable[str]:
+    """A word where some testbeds were traced and others not: tracing slows what is traced."""
+    apart = [name for name, was in traced.items() if was]
+    if apart and len(apart) < len(traced):
+        where = f" ({label})" if label else ""
+        others = ", ".join(name for name in traced if name not in apart)
+        yield (
+            f"system calls of {', '.join(apart)} were traced, and those of {others} not{where}: "
+            "what tracing costs counts as a difference"
+        )
 
 
 def _warm_up(testbed: Testbed, cases: Sequence[str], requests: int, rounds: int) -> str:

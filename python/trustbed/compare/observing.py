@@ -35,7 +35,7 @@ class Observation:
         absent: Why a metric or a level has no values.
         invalid: Why the repetition does not count; ``None`` if it does.
         dropped_at_start: Requests of the warm-up.
-        notes: What limits the comparison.
+        traced: Whether system calls of a compared workload were traced.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Observation:
     absent: dict[str, str] = field(default_factory=dict)
     invalid: str | None = None
     dropped_at_start: int = 0
-    notes: list[str] = field(default_factory=list)
+    traced: bool = False
 
 
 def invalid(one: Repetition) -> str | None:
@@ -99,6 +99,7 @@ def observe(one: Repetition, workloads: Mapping[str, str], *, point: str | None)
         else:
             own |= packets.of(one, name, point, work, found.absent)
         own |= calls.of(one, name, work, found.absent)
+        found.traced = found.traced or bool(calls.traces(one, name))
         if clocks is None:
             own |= delays.of(one, name, measured, point, found.absent)
         else:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trustbed.errors import TrustbedError
-from trustbed.scenario import ScenarioFile
+from trustbed.scenario import Scenario, ScenarioFile
 from trustbed.scenario.file import composed
 from trustbed.scenario.positions import Keys
 from trustbed.scenario.toml_text import inline, toml
@@ -56,21 +56,25 @@ class _Change:
 def settings(
     file: ScenarioFile, candidate: Keys, reference: Keys
 ) -> tuple[list[Setting], list[str]]:
-    """Every change that gives a valid scenario, and a word about each that does not."""
-    found, skipped, seen = [], [], {_text(candidate)}
+    """Every change that gives another valid scenario, and a word about each that does not."""
+    found, skipped = [], []
+    seen = {_nameless(study_of(file, candidate, ""))}
     for change in (*_differences(candidate, reference), *_usual(candidate)):
-        keys = _applied(candidate, change)
-        text = _text(keys)
-        if text in seen:
-            continue
-        seen.add(text)
         try:
-            study = study_of(file, keys, change.name)
+            study = study_of(file, _applied(candidate, change), change.name)
         except TrustbedError as error:
             skipped.append(f"{change.name}: {error.message}")
             continue
-        found.append(Setting(name=change.name, change=change.words, study=study))
+        scenario = _nameless(study)
+        if scenario not in seen:
+            seen.add(scenario)
+            found.append(Setting(name=change.name, change=change.words, study=study))
     return found, skipped
+
+
+def _nameless(study: ScenarioFile) -> Scenario:
+    """The scenario by which two changes are the same."""
+    return replace(study.first, name="")
 
 
 def study_of(file: ScenarioFile, keys: Keys, what: str) -> ScenarioFile:
@@ -94,13 +98,10 @@ def cell_keys(keys: Keys, factors: Mapping[str, tuple[Path, object]]) -> Keys:
     return found
 
 
-def _text(keys: Keys) -> str:
-    return toml({key: value for key, value in keys.items() if key not in _FIXED})
-
-
 def _applied(keys: Keys, change: _Change) -> Keys:
     found = copy.deepcopy(dict(keys))
-    _put(found, change.path, copy.deepcopy(change.value))
+    value = change.value
+    _put(found, change.path, value if value is _MISSING else copy.deepcopy(value))
     return found
 
 
