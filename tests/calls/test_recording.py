@@ -17,7 +17,7 @@ from tests.patience import PATIENCE, wait_until
 from trustbed.agent.client import Agent, AgentError
 from trustbed.calls.errors import CallsError
 from trustbed.calls.importing import import_trace
-from trustbed.calls.recording import Whose, record, record_command
+from trustbed.run.tracing import Whose, record, record_command
 from trustbed.run import calls
 
 COMMANDS: dict[str, Sequence[str]] = {

@@ -13,7 +13,7 @@ from trustbed.report import printable
 from trustbed.report.text import table as aligned
 
 if TYPE_CHECKING:
-    from trustbed.calls.recording import Recorded
+    from trustbed.run.tracing import Recorded
 
 _SHOWN = 20
 """Calls in the summary."""
@@ -133,7 +133,7 @@ def _check(options: argparse.Namespace, command: Sequence[str], *, has_dashes: b
 
 
 def _record(options: argparse.Namespace, command: Sequence[str]) -> Recorded:
-    from trustbed.calls.recording import Whose, record, record_command
+    from trustbed.run.tracing import Whose, record, record_command
 
     if command:
         return record_command(command, options.out)

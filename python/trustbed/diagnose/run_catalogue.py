@@ -151,7 +151,7 @@ RUN_ENTRIES = (
         "Calls came faster than they could be written, or a processor was not traced from the "
         "beginning to the end (marker calls are missing). Counts of calls are too small, and "
         "sequences have gaps.",
-        "trace one workload or service instead of all, count only (mode = \"count\"), or run on a "
+        'trace one workload or service instead of all, count only (mode = "count"), or run on a '
         "machine with another processor",
     ),
     Entry(
@@ -162,7 +162,7 @@ RUN_ENTRIES = (
         "share",
         "The same workload completed less in the repetitions with tracing than in those without. "
         "What was traced is not what runs untraced.",
-        "trace one workload or service instead of all, or count only (mode = \"count\"); compare "
+        'trace one workload or service instead of all, or count only (mode = "count"); compare '
         "repetitions that were traced alike",
     ),
     Entry(

@@ -113,7 +113,7 @@ impl Assembler {
 
     /// `to = value`, of 64 bits.
     pub(super) fn constant(&mut self, to: Register, value: u64) {
-        let (low, high) = (value as u32, (value >> 32) as u32);
+        let (low, high) = halves(value);
         self.put(LOAD_IMMEDIATE_DOUBLE, to, R0, 0, low.cast_signed());
         self.put(0, R0, R0, 0, high.cast_signed());
     }
@@ -197,6 +197,12 @@ impl Assembler {
         }
         self.code
     }
+}
+
+/// The lower and the upper half of a number.
+pub(super) const fn halves(value: u64) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
+    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
 }
 
 #[cfg(test)]

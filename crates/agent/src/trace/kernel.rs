@@ -1,4 +1,4 @@
-//! bpf(2), perf_event_open(2) and the mount of tracefs: what the tracer asks of the kernel.
+//! bpf(2), `perf_event_open(2)` and the mount of tracefs: what the tracer asks of the kernel.
 //!
 //! Maps are arrays whose memory the kernel's programs and this one share; everything in them is read
 //! and written as atomic numbers.

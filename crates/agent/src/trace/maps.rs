@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::sync::atomic::Ordering;
 
+use super::assembler::halves;
 use super::kernel::Array;
 
 /// The flag of a thread whose calls are recorded.
@@ -45,7 +46,7 @@ pub(super) const COUNTS: u32 = 1024;
 pub(super) struct Returned {
     /// By the monotonic clock.
     pub(super) entered: u64,
-    pub(super) returned: u64,
+    pub(super) left: u64,
     /// The smallest number for one that does not return.
     pub(super) result: i64,
     pub(super) process: u32,
@@ -135,14 +136,14 @@ impl Maps {
         let field = |field: i16| {
             self.ring.double(base + usize::from(field.cast_unsigned())).load(Ordering::Relaxed)
         };
-        let thread = field(ROW_THREAD);
+        let (thread, process) = halves(field(ROW_THREAD));
         Returned {
             entered: field(ROW_ENTERED),
-            returned: field(ROW_RETURNED),
+            left: field(ROW_RETURNED),
             result: field(ROW_RESULT).cast_signed(),
-            process: (thread >> 32) as u32,
-            thread: thread as u32,
-            call: field(ROW_CALL) as u32,
+            process,
+            thread,
+            call: halves(field(ROW_CALL)).0,
             processor: u16::try_from(processor).unwrap_or(u16::MAX),
         }
     }

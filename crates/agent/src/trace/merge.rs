@@ -27,11 +27,8 @@ pub(super) fn merge(
     let mut firsts: Vec<Option<Returned>> = rings.iter().map(first).collect();
     let mut taken = 0;
     loop {
-        let earliest = firsts
-            .iter()
-            .enumerate()
-            .filter_map(|(at, one)| one.map(|one| (one.returned, at)))
-            .min();
+        let earliest =
+            firsts.iter().enumerate().filter_map(|(at, one)| one.map(|one| (one.left, at))).min();
         let Some((returned, at)) = earliest else { return taken };
         if returned > until {
             return taken;
@@ -50,15 +47,7 @@ mod tests {
     use super::*;
 
     fn returned(at: u64, thread: u32) -> Returned {
-        Returned {
-            entered: at - 1,
-            returned: at,
-            result: 0,
-            process: 1,
-            thread,
-            call: 0,
-            processor: 0,
-        }
+        Returned { entered: at - 1, left: at, result: 0, process: 1, thread, call: 0, processor: 0 }
     }
 
     #[test]
@@ -70,9 +59,9 @@ mod tests {
         ];
         let mut found = Vec::new();
         let at = |ring: u32, position: u64| rows[ring as usize][usize::try_from(position).unwrap()];
-        assert_eq!(merge(&mut rings, 8, at, |one| found.push(one.returned)), 3);
+        assert_eq!(merge(&mut rings, 8, at, |one| found.push(one.left)), 3);
         assert_eq!((found.as_slice(), rings[0].tail, rings[1].tail), ([1, 3, 5].as_slice(), 2, 1));
-        assert_eq!(merge(&mut rings, 9, at, |one| found.push(one.returned)), 1);
+        assert_eq!(merge(&mut rings, 9, at, |one| found.push(one.left)), 1);
         assert_eq!(found, [1, 3, 5, 9]);
     }
 }

@@ -138,7 +138,7 @@ impl Reader {
             return;
         }
         let result = (one.result != NONE).then_some(one.result);
-        let lasted = i64::try_from(one.returned.saturating_sub(one.entered)).unwrap_or(i64::MAX);
+        let lasted = i64::try_from(one.left.saturating_sub(one.entered)).unwrap_or(i64::MAX);
         self.write(one, result, result.map(|_| lasted));
     }
 
@@ -192,7 +192,7 @@ impl Reader {
             if process != self.own {
                 let one = Returned {
                     entered,
-                    returned: entered,
+                    left: entered,
                     result: NONE,
                     process,
                     thread,

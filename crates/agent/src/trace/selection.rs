@@ -135,7 +135,7 @@ fn flag_trees(maps: &Maps, roots: &[u32], flags: u32) {
 }
 
 fn flag(maps: &Maps, process: u32, flags: u32) -> bool {
-    threads(process).into_iter().fold(false, |is_new, thread| maps.set(thread, flags) || is_new)
+    threads(process).into_iter().filter(|thread| maps.set(*thread, flags)).count() > 0
 }
 
 fn numbers(directory: &Path) -> Vec<u32> {

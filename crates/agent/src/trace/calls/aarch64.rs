@@ -1,4 +1,5 @@
-//! The system calls of aarch64, by number (Linux 6.18, `include/uapi/asm-generic/unistd.h`).
+//! The system calls of `aarch64`, by number (Linux 6.18:
+//! `include/uapi/asm-generic/unistd.h`).
 
 /// Numbers at which runs of consecutive numbers begin, with the names of the run.
 pub(super) const NAMES: &[(usize, &str)] = &[

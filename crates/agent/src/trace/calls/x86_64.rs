@@ -1,4 +1,5 @@
-//! The system calls of x86_64, by number (Linux 6.18, `arch/x86/entry/syscalls/syscall_64.tbl`).
+//! The system calls of `x86_64`, by number (Linux 6.18:
+//! `arch/x86/entry/syscalls/syscall_64.tbl`).
 
 /// Numbers at which runs of consecutive numbers begin, with the names of the run.
 pub(super) const NAMES: &[(usize, &str)] = &[
