@@ -127,7 +127,7 @@ class InfrastructureRecord(msgspec.Struct, kw_only=True):
     watchers: list[AgentRecord]
     services: list[AgentRecord]
     failures: list[FailureRecord]
-    traces: list[TraceRecord]
+    traces: list[TraceRecord] = msgspec.field(default_factory=list)
 
 
 class RepetitionRecord(InfrastructureRecord, kw_only=True):
