@@ -19,7 +19,7 @@ from trustbed.report.words import counted, listed
 FAILURES: Mapping[str, str] = {
     "beyond": "a metric certainly differs by more than the tolerance",
     "different": "a metric certainly differs",
-    "open": "a metric is not certainly equivalent",
+    "open": "a metric certainly differs, or is not certainly equivalent",
 }
 """What ``--fail-on`` takes, the strictest last."""
 
@@ -30,7 +30,7 @@ def fails(one: MetricResult, fail_on: str | None) -> bool:
         return False
     if fail_on == "beyond":
         return bool(one.beyond)
-    return bool(one.different) if fail_on == "different" else one.equivalent is not True
+    return bool(one.different) or (fail_on == "open" and one.equivalent is not True)
 
 
 def summary(found: Comparison) -> str:
