@@ -110,7 +110,7 @@ def test_tracers_start_behind_what_they_trace_and_end_first(tmp_path: Path) -> N
         agents={
             "fetch": {"lasts": 2.0, "report_with": GOOD},
             "trace": {"report_with": report},
-        }
+        },
     )
     known: Any = testbed
     record = to_builtins(

@@ -43,11 +43,25 @@ pub(super) struct Tally {
     by_code: Vec<u64>,
     bytes_by_code: Vec<u64>,
     counts_bytes: Vec<bool>,
-    threads: BTreeMap<(u32, u32), u64>,
+    /// The threads that call now, by their numbers, in pages: several million numbers are possible,
+    /// some hundred threads usual, and every call looks one up.
+    now: Vec<Option<Box<Page>>>,
+    /// Calls of those whose numbers were given anew, by process and thread.
+    before: BTreeMap<(u32, u32), u64>,
     processes: BTreeMap<u32, Process>,
-    /// The last thread, whose counts are not in the map yet: calls come in runs.
-    last: Option<((u32, u32), u64, bool)>,
 }
+
+/// A thread that calls now.
+#[derive(Debug, Clone, Copy, Default)]
+struct Thread {
+    /// 0 while there is none of the number.
+    process: u32,
+    is_compat: bool,
+    calls: u64,
+}
+
+const PAGE: usize = 1024;
+type Page = [Thread; PAGE];
 
 impl Tally {
     pub(super) fn new() -> Self {
@@ -57,9 +71,9 @@ impl Tally {
             names,
             by_code: vec![0; CODES],
             bytes_by_code: vec![0; CODES],
-            threads: BTreeMap::new(),
+            now: Vec::new(),
+            before: BTreeMap::new(),
             processes: BTreeMap::new(),
-            last: None,
         }
     }
 
@@ -82,31 +96,49 @@ impl Tally {
         let is_exec =
             i64::from(number) == libc::SYS_execve || i64::from(number) == libc::SYS_execveat;
         if is_exec && result == Some(0) {
-            self.processes.insert(process, look(process));
-            self.flush();
+            let found = look(process);
+            self.slot(thread).is_compat = found.is_compat;
+            self.processes.insert(process, found);
         }
         code
     }
 
     /// Counts a call of a thread; whether its program is one of 32 bits.
     fn thread(&mut self, process: u32, thread: u32) -> bool {
-        let key = (process, thread);
-        if let Some((last, calls, is_compat)) = &mut self.last
-            && *last == key
-        {
-            *calls += 1;
-            return *is_compat;
+        let slot = self.slot(thread);
+        if slot.process == process {
+            slot.calls += 1;
+            return slot.is_compat;
         }
-        self.flush();
+        let earlier = *slot;
+        if earlier.process != 0 {
+            *self.before.entry((earlier.process, thread)).or_default() += earlier.calls;
+        }
         let is_compat = self.processes.entry(process).or_insert_with(|| look(process)).is_compat;
-        self.last = Some((key, 1, is_compat));
+        *self.slot(thread) = Thread { process, is_compat, calls: 1 };
         is_compat
     }
 
-    fn flush(&mut self) {
-        if let Some((key, calls, _)) = self.last.take() {
-            *self.threads.entry(key).or_default() += calls;
+    fn slot(&mut self, thread: u32) -> &mut Thread {
+        let (page, at) = (thread as usize / PAGE, thread as usize % PAGE);
+        if page >= self.now.len() {
+            self.now.resize_with(page + 1, || None);
         }
+        &mut self.now[page].get_or_insert_with(|| Box::new([Thread::default(); PAGE]))[at]
+    }
+
+    /// Every thread that called, with its process and calls, in order of both.
+    fn all(&self) -> BTreeMap<(u32, u32), u64> {
+        let mut found = self.before.clone();
+        for (page, threads) in self.now.iter().enumerate() {
+            for (at, one) in threads.iter().flat_map(|threads| threads.iter().enumerate()) {
+                if one.process != 0 {
+                    let thread = u32::try_from(page * PAGE + at).unwrap_or(u32::MAX);
+                    *found.entry((one.process, thread)).or_default() += one.calls;
+                }
+            }
+        }
+        found
     }
 
     /// Takes counts that the kernel made: how often each number was called.
@@ -142,13 +174,15 @@ impl Tally {
 
     /// The process to which a thread belonged when it last called.
     pub(super) fn process_of(&self, thread: u32) -> Option<u32> {
-        self.threads.keys().find(|(_, one)| *one == thread).map(|(process, _)| *process)
+        let page = self.now.get(thread as usize / PAGE)?.as_ref()?;
+        let process = page[thread as usize % PAGE].process;
+        (process != 0).then_some(process)
     }
 
     /// The busiest threads, and how many there are beyond.
-    pub(super) fn threads(&mut self) -> (Vec<ThreadCalls>, usize) {
-        self.flush();
-        let all = self.threads.iter().map(|((process, thread), calls)| ThreadCalls {
+    pub(super) fn threads(&self) -> (Vec<ThreadCalls>, usize) {
+        let all = self.all();
+        let all = all.iter().map(|((process, thread), calls)| ThreadCalls {
             pid: Some(*process),
             tid: *thread,
             command: self.processes.get(process).and_then(|one| one.command.clone()),
