@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ import trustbed
 from tests.compare.testbeds import Made, make_testbed, trace
 from trustbed.compare.api import Options, compare
 from trustbed.compare.error import CompareError
-from trustbed.compare.model import Comparison, MetricResult
+from trustbed.compare.model import ChainResult, Comparison, MetricResult
 
 GUEST = Made(slower=1 / 0.88, merged=4, packets=1.05, jitter_ns=2_000_000)
 BY = """
@@ -242,10 +243,52 @@ def test_tracing_one_testbed_only_is_said(beds: dict[str, Path], tmp_path: Path)
     assert any("traced were traced, and those of metal not" in one for one in found.caveats)
 
 
-def test_another_architecture_leaves_out_chains(beds: dict[str, Path], tmp_path: Path) -> None:
-    run = make_testbed(tmp_path / "arm.run", machine="aarch64")
-    found = compare(beds["metal"], run)
-    assert any("architectures differ" in one for one in found.not_compared)
+CYCLE = ("accept4", "read", "write", "close")
+
+
+def _chains(tmp_path: Path, **candidate: Any) -> ChainResult | None:  # noqa: ANN401 - of a testbed
+    metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0, calls=CYCLE))
+    guest = make_testbed(tmp_path / "guest.run", **candidate)
+    return compare(metal, guest).cases[0].candidates[0].chains
+
+
+def test_the_same_calls_are_consistent_with_the_references_own_spread(tmp_path: Path) -> None:
+    found = _chains(tmp_path, made=Made(reads=2.0, calls=CYCLE))
+    assert found is not None
+    assert (found.walks, found.invalid_walks, found.jaccard) == (100, 0, 0.0)
+    assert found.bits_per_call == pytest.approx(found.reference_bits_per_call, rel=0.2)
+
+
+def test_a_transition_that_the_reference_never_makes_is_named(tmp_path: Path) -> None:
+    found = _chains(
+        tmp_path, made=Made(reads=2.0, calls=("accept4", "read", "epoll_wait", "write", "close"))
+    )
+    assert found is not None
+    assert found.invalid_walks == found.walks == 100
+    assert found.consistent is False
+    assert {("read", "epoll_wait"), ("epoll_wait", "write")} <= {
+        (one.before, one.after) for one in found.changed
+    }
+    new = next(one for one in found.changed if one.after == "epoll_wait")
+    assert new.example.startswith("guest rep-000: ")
+    assert "read epoll_wait write" in new.example
+
+
+def test_calls_of_another_architecture_are_not_compared(tmp_path: Path) -> None:
+    other = {**trace(2.0), "mode": "calls"}
+    other["report"]["architecture"] = "aarch64"
+    found = _chains(
+        tmp_path,
+        made=Made(reads=2.0, calls=CYCLE),
+        changed={number: {"traces": [other]} for number in range(10)},
+    )
+    assert found is not None
+    assert found.walks == 0
+    assert found.note.startswith("metal was traced on x86_64, guest on aarch64")
+
+
+def test_without_traces_there_are_no_chains(beds: dict[str, Path]) -> None:
+    assert compare(beds["metal"], beds["again"]).cases[0].candidates[0].chains is None
 
 
 def test_one_testbed_is_too_few(beds: dict[str, Path]) -> None:

@@ -55,6 +55,7 @@ class Made:
         merged: How many segments the card takes at once.
         jitter_ns: What is added to the jitter.
         reads: Reads per request of the traced server; ``None``: it was not traced.
+        calls: What it does for a request, over and over; empty: its calls are only counted.
         noise: Standard deviation of all of these, as a share.
     """
 
@@ -63,6 +64,7 @@ class Made:
     merged: int = 1
     jitter_ns: float = 0.0
     reads: float | None = None
+    calls: Sequence[str] = ()
     noise: float = 0.01
 
 
@@ -126,7 +128,9 @@ def _write(
     chosen = random.Random(seed)
     directory.begin_repetition(one.directory)
     workload = {"name": "fetch", "kind": "http", "outcome": "complete", "seconds": 20.0}
-    traces = [] if made.reads is None else [trace(made.reads * (1 + chosen.gauss(0, made.noise)))]
+    mode = "calls" if made.calls else "count"
+    reads = (made.reads or 0.0) * (1 + chosen.gauss(0, made.noise))
+    traces = [] if made.reads is None else [{**trace(reads), "mode": mode}]
     record = {"outcome": "complete", "workloads": [workload], "traces": traces, **changed}
     directory.finish_repetition(one.directory, record)
     with directory.judging(one.directory) as tables:
@@ -135,6 +139,8 @@ def _write(
         acks = 3.0 * made.packets * (1 + chosen.gauss(0, made.noise))
         _store(tables / "connections.parquet", connections(acks, made.merged, points))
         _store(tables / "transfers.parquet", transfers(made.merged, points))
+        if made.calls:
+            _store(tables / "fetch.calls.parquet", calls(made.calls, chosen))
         spread = (300_000 + made.jitter_ns) * (1 + chosen.gauss(0, 5 * made.noise))
         _store(tables / "two_point.parquet", two_point(round(spread)))
     directory.write_findings(
@@ -172,6 +178,22 @@ def trace(reads: float) -> dict[str, Any]:
             "block_requests": 0,
         },
     }
+
+
+def calls(cycle: Sequence[str], chosen: random.Random) -> pa.Table:
+    """The calls of two threads, each of which retries a read now and then."""
+    names, threads = [], []
+    for thread in (7, 8):
+        own = ["execve", "socket", "listen"]
+        for _ in range(200):
+            own += cycle
+            if chosen.random() < 0.1:
+                own.append("read")
+        names += own
+        threads += [thread] * len(own)
+    return pa.table(
+        {"call": pa.array(names).dictionary_encode(), "tid": pa.array(threads, pa.uint32())}
+    )
 
 
 def requests(took: int, record: Mapping[str, Any]) -> pa.Table:

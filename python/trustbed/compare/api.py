@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trustbed.compare.cases import Arrangement, by_factor, by_sources, gather
+from msgspec.structs import replace
+
+from trustbed.compare.cases import Arrangement, Gathered, by_factor, by_sources, gather
+from trustbed.compare.chains import chains_of
 from trustbed.compare.error import CompareError
 from trustbed.compare.imported import read_results
 from trustbed.compare.judge import Rules, judge
 from trustbed.compare.metrics import METRICS, base
-from trustbed.compare.model import Comparison
+from trustbed.compare.model import CaseResult, Comparison
 from trustbed.compare.sources import Source, read_run
 from trustbed.compare.statistics import RESOLUTION, TOLERANCE
 from trustbed.run.directory import MANIFEST
@@ -149,27 +152,14 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
         resolution=options.resolution,
         seed=options.seed,
     )
-    cases, family = judge(gathered.cases, rules)
+    judged, family = judge(gathered.cases, rules)
+    cases = tuple(_with_chains(case, gathered) for case in judged)
     sources = {one.source.path: one.source for one in arranged.testbeds}
     caveats = [note for source in sources.values() for note in source.notes]
     if not arranged.interleaved:
         caveats.append(
             "the testbeds were not run in turns, so a drift of the machine between the runs counts "
             "as a difference; one scenario with the testbeds as a factor is run in random blocks"
-        )
-    architectures = {
-        name: source.facts["architecture"]
-        for source in sources.values()
-        for name in (source.name,)
-        if "architecture" in source.facts
-    }
-    unlike = len(set(architectures.values())) > 1
-    not_compared = list(arranged.unmatched)
-    if unlike:
-        listed = ", ".join(f"{name} {machine}" for name, machine in architectures.items())
-        not_compared.append(
-            f"chains of system calls: the architectures differ ({listed}), and with them which "
-            "calls a C library makes"
         )
     names = [one.name for one in arranged.testbeds]
     return Comparison(
@@ -183,6 +173,17 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
         seed=options.seed,
         testbeds=tuple(gathered.testbeds),
         cases=cases,
-        not_compared=tuple(not_compared),
+        not_compared=tuple(arranged.unmatched),
         caveats=tuple([*gathered.caveats, *caveats]),
     )
+
+
+def _with_chains(case: CaseResult, gathered: Gathered) -> CaseResult:
+    """A case with the chains of system calls of its candidates, where they were traced."""
+    reference = gathered.kept.get((case.label, case.reference), [])
+    candidates = []
+    for one in case.candidates:
+        own = gathered.kept.get((case.label, one.testbed), [])
+        found = chains_of(reference, own, (case.reference, one.testbed))
+        candidates.append(replace(one, chains=found))
+    return replace(case, candidates=tuple(candidates))

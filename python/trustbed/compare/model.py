@@ -97,13 +97,18 @@ class LevelResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedTransition(msgspec.Struct, frozen=True, kw_only=True):
-    """A transition of system calls that contributes most to the difference, in bits per call."""
+    """A transition of system calls that contributes most to the difference, in bits per call.
+
+    Shares are of all transitions of a side. ``phase`` is where it is made: ``initialisation``,
+    ``steady`` or ``throughout``; ``example`` has the calls around one.
+    """
 
     before: str
     after: str
     reference_share: float
     candidate_share: float
     bits_per_call: float
+    phase: str = "throughout"
     example: str = ""
 
 

@@ -148,6 +148,8 @@ def chain_sentences(found: ChainResult) -> Iterator[str]:
     """What the chains of a candidate say, a sentence each."""
     if found.note:
         yield found.note
+    if not found.walks:
+        return
     if found.bits_per_call is not None and found.reference_bits_per_call is not None:
         excess = found.bits_per_call - found.reference_bits_per_call
         consistent = (
