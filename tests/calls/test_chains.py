@@ -162,6 +162,7 @@ def test_one_more_read_per_request_is_not_consistent(alphabet: CallAlphabet) -> 
     assert found.bits.excess > 0.1
     first = found.changes.changes[0]
     assert (first.state, first.call) == (("r",), "r")
+    assert (("r",), "r") in {(edge.state, edge.call) for edge in found.edges}
 
 
 def test_a_few_repetitions_are_no_yardstick(alphabet: CallAlphabet) -> None:

@@ -94,7 +94,11 @@ def test_edges_have_both_sides() -> None:
     reread = next(edge for edge in edges if edge.state == ("read",) and edge.call == "read")
     assert (reread.reference_weight, reread.reference_share) == (0, 0)
     assert reread.candidate_weight == pytest.approx(0.5)
-    assert reread.difference == reread.candidate_share == pytest.approx(100 / 499)
+    assert reread.candidate_share == pytest.approx(100 / 499)
+    # read is left by 100 of 399 and by 200 of 499 transitions.
+    assert reread.shift == pytest.approx(0.5 * (100 / 399 + 200 / 499) / 2)
+    assert sum(edge.shift for edge in edges) == pytest.approx(0)
+    assert {edge.call for edge in edges if edge.shift} == {"read", "write"}
     assert reread.target == ("read",)
     assert [edge.share for edge in edges] == sorted((edge.share for edge in edges), reverse=True)
     table = edge_table(edges)

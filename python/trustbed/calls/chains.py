@@ -17,6 +17,7 @@ from statistics import fmean
 
 from trustbed._core import CallAlphabet, CallChains
 from trustbed.calls.changes import ChangeReport, Smoothing, report_changes
+from trustbed.calls.edges import Edge, edges_of
 from trustbed.calls.errors import CallsError
 from trustbed.calls.sequences import Repetition, common_length
 
@@ -48,6 +49,7 @@ class Options:
         least_weight: Transitions of a smaller weight are left out of topologies.
         bound: Transitions that a chain holds, at most.
         changes: Transitions of the change report, at most.
+        edges: Edges that are kept for drawing, at most.
     """
 
     order: int = 1
@@ -57,6 +59,7 @@ class Options:
     least_weight: float = 0.001
     bound: int = 1 << 20
     changes: int = 20
+    edges: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +133,8 @@ class ChainComparison:
         bits: Bits per call.
         topology: Distances of the graphs.
         changes: The transitions that differ most.
+        edges: The most frequent edges of both pruned chains, as they are drawn
+            (:mod:`trustbed.report.charts.call_graph`).
     """
 
     order: int
@@ -142,6 +147,7 @@ class ChainComparison:
     bits: Bits
     topology: Topology
     changes: ChangeReport
+    edges: tuple[Edge, ...]
 
 
 def compare_calls(
@@ -215,6 +221,9 @@ def _compared(
             alphabet,
             smoothing=chosen.smoothing,
             most=chosen.changes,
+        ),
+        edges=tuple(
+            edges_of(whole, whole_other, alphabet, least_weight=chosen.least_weight)[: chosen.edges]
         ),
     )
 

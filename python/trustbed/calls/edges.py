@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,6 +24,10 @@ class Edge:
         candidate_weight: The same of the candidate.
         reference_share: Share of the reference's transitions.
         candidate_share: Share of the candidate's.
+        shift: Share of all transitions that leave the state by this one in the candidate, and by
+            another in the reference: the difference of weights, times how often the state is left
+            (mean of both sides). Where the state itself is rarer, it is 0. Summed over edges, its
+            positive part is how much of the calls is decided otherwise.
     """
 
     state: tuple[str, ...]
@@ -31,6 +36,7 @@ class Edge:
     candidate_weight: float
     reference_share: float
     candidate_share: float
+    shift: float
 
     @property
     def target(self) -> tuple[str, ...]:
@@ -41,11 +47,6 @@ class Edge:
     def share(self) -> float:
         """The larger of both shares."""
         return max(self.reference_share, self.candidate_share)
-
-    @property
-    def difference(self) -> float:
-        """Candidate's share less the reference's."""
-        return self.candidate_share - self.reference_share
 
 
 SCHEMA = pa.schema(
@@ -60,6 +61,14 @@ SCHEMA = pa.schema(
             )
             for side in ("reference", "candidate")
         ),
+        pa.field(
+            "shift",
+            pa.float64(),
+            metadata={
+                "unit": "1",
+                "meaning": "share of all transitions that take this one only in the candidate",
+            },
+        ),
     ]
 )
 
@@ -73,30 +82,43 @@ def edges_of(
 ) -> list[Edge]:
     """The edges of both chains without those of a smaller weight, the most frequent first."""
     names = alphabet.names
-    own, other = (_by_transition(chains, least_weight) for chains in (reference, candidate))
-    none = (0.0, 0.0)
-    edges = [
-        Edge(
-            state=tuple(names[number] for number in state),
-            call=names[call],
-            reference_weight=own.get((state, call), none)[0],
-            candidate_weight=other.get((state, call), none)[0],
-            reference_share=own.get((state, call), none)[1],
-            candidate_share=other.get((state, call), none)[1],
+    sides = [_Side.of(chains, least_weight) for chains in (reference, candidate)]
+    edges = []
+    for state, call in sides[0].edges | sides[1].edges:
+        (weight, share), (other_weight, other_share) = (
+            side.edges.get((state, call), (0.0, 0.0)) for side in sides
         )
-        for state, call in own | other
-    ]
+        left = sum(side.states.get(state, 0.0) for side in sides) / 2
+        edges.append(
+            Edge(
+                state=tuple(names[number] for number in state),
+                call=names[call],
+                reference_weight=weight,
+                candidate_weight=other_weight,
+                reference_share=share,
+                candidate_share=other_share,
+                shift=left * (other_weight - weight),
+            )
+        )
     return sorted(edges, key=lambda edge: (-edge.share, edge.state, edge.call))
 
 
-def _by_transition(
-    chains: CallChains, least_weight: float
-) -> dict[tuple[tuple[int, ...], int], tuple[float, float]]:
-    total = max(chains.transitions, 1)
-    return {
-        (tuple(state), call): (weight, count / total)
-        for state, call, count, weight in chains.edges(least=least_weight)
-    }
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Weight and share of every edge, and the share of the transitions that leave every state."""
+
+    edges: dict[tuple[tuple[int, ...], int], tuple[float, float]]
+    states: dict[tuple[int, ...], float]
+
+    @classmethod
+    def of(cls, chains: CallChains, least_weight: float) -> _Side:
+        total = max(chains.transitions, 1)
+        edges, states = {}, defaultdict[tuple[int, ...], float](float)
+        for numbers, call, count, weight in chains.edges(least=least_weight):
+            state = tuple(numbers)
+            edges[state, call] = (weight, count / total)
+            states[state] += count / total
+        return cls(edges, states)
 
 
 def edge_table(edges: Iterable[Edge]) -> pa.Table:
