@@ -18,6 +18,7 @@ from bench import (
     campaign_load,
     delay,
     emulate,
+    equivalence,
     estimators,
     generators,
     model_traffic,
@@ -26,6 +27,9 @@ from bench import (
 )
 from bench.burst import measure_engine, measure_files
 from bench.captures import DIRECTORY, Captures
+from bench.compare import lines as chain_lines
+from bench.compare import measure_chains
+from bench.compare import targets as chain_targets
 from bench.flood import flood
 from bench.memory import measure_flood, measure_peaks
 from bench.process import ProgramFailed, program, run
@@ -272,6 +276,23 @@ class Bench:
         self._facts["estimators_virtual"] = [asdict(one) for one in virtuals]
         self._keep(estimators.targets(judged, virtuals))
 
+    def compare(self) -> None:
+        """Chains of system calls, and whether known differences between testbeds are found."""
+        heading("compare: chains of system calls, one core (millions of calls per second)")
+        rates = measure_chains()
+        for line in chain_lines(rates):
+            print(f"  {line}")
+        heading(f"compare: {equivalence.TRIES} pairs of testbeds of each kind, drawn")
+        equal, found = equivalence.same(), equivalence.known()
+        for line in equivalence.lines(equal, found):
+            print(f"  {line}")
+        self._facts["compare"] = {
+            "chains_millions_of_calls_per_second": rates,
+            "equal_called_different": equal,
+            "known": {name: asdict(one) for name, one in found.items()},
+        }
+        self._keep([*chain_targets(rates), *equivalence.targets(equal, found)])
+
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:
             print("  " + sentence(target))
@@ -368,6 +389,7 @@ def main() -> int:
         "traffic": Bench.traffic,
         "delay": Bench.delay,
         "campaign": Bench.campaign,
+        "compare": Bench.compare,
         "estimators": Bench.estimators,
     }
     said = f"quick, long (ten minutes for what may drift), or some of: {', '.join(parts)}"

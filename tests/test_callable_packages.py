@@ -26,6 +26,7 @@ from trustbed.findings import Finding
         "import trustbed; trustbed.run.__call__; import trustbed.run.api; "
         "assert callable(trustbed.run) and trustbed.run.api.run",
         "import trustbed; assert callable(trustbed.campaign); import trustbed.campaign.results",
+        "import trustbed.compare.judge; assert callable(trustbed.compare)",
         "from trustbed import campaign; from trustbed.campaign import Schedule; "
         "assert callable(campaign)",
     ],

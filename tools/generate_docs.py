@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tools.pages import PAGES as DIAGNOSIS
+from trustbed.calls.table import CALLS
 from trustbed.campaign.metrics import table as resources
 from trustbed.report import schemas
 from trustbed.report.burst import tables as burst_tables
@@ -70,6 +71,14 @@ _MODEL_TABLES = {
 }
 
 
+_CALLS_INTRODUCTION = """\
+# Tables of system calls
+
+`trustbed run` writes one for every `[trace.NAME]` of the scenario, as `tables/NAME.calls.parquet`;
+`trustbed trace` writes one of a command, of processes, or of another tool's trace. The rows of a
+thread are in the order of its calls, those of different threads in the order of returns. The
+metadata of the file has the `architecture` by whose numbers calls were named."""
+
 _RESOURCES_INTRODUCTION = """\
 # Table of resources
 
@@ -95,6 +104,7 @@ def tables_page() -> str:
     parts.append(_WATCHED_INTRODUCTION)
     for name, about in indicators.ABOUT.items():
         parts += [f"## {name}", about, _table(indicators.SCHEMAS[name])]
+    parts += [_CALLS_INTRODUCTION, "## calls", "One row per system call.", _table(CALLS)]
     parts += [
         _RESOURCES_INTRODUCTION,
         "## resources",

@@ -19,6 +19,9 @@
     study.cells                       # results of every cell with their confidence intervals
     study.report("report.html")       # and which repetitions must not be used
 
+    beds = trustbed.compare("metal.run", "guest.run")
+    beds.cases[0].candidates[0].levels  # equivalent, different or open, level by level
+
     paths = trustbed.campaign("campaign.toml", out="campaign.pairs")
     paths = trustbed.open_campaign("campaign.pairs")
     paths.pairs                       # what the network gives between the hosts
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from trustbed.analysis.two_point import TwoPoint, join
     from trustbed.campaign.api import campaign
     from trustbed.campaign.results import Campaign, open_campaign
+    from trustbed.compare.api import compare
     from trustbed.report.placing import OutputError
     from trustbed.run.api import run
     from trustbed.run.directory import RunDirectoryError
@@ -58,6 +62,7 @@ __all__ = [
     "analyze",
     "burst",
     "campaign",
+    "compare",
     "join",
     "open_campaign",
     "open_run",
@@ -83,7 +88,7 @@ _HOMES = {
     "open_run": "trustbed.run.results",
 }
 
-_PACKAGES = ("campaign", "run")
+_PACKAGES = ("campaign", "compare", "run")
 """Packages that can be called (docs/decisions/0025-callable-packages.md)."""
 
 

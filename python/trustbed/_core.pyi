@@ -9,6 +9,8 @@ from trustbed.watch.engine import Event, Facts, Statistics, Window
 __all__ = [
     "Analysis",
     "Arrivals",
+    "CallAlphabet",
+    "CallChains",
     "CaptureError",
     "ModelTables",
     "Table",
@@ -16,6 +18,7 @@ __all__ = [
     "Watch",
     "analyze",
     "arrivals",
+    "call_occurrences",
     "check_filter",
     "default_rates",
     "extract_model",
@@ -26,6 +29,7 @@ __all__ = [
     "parse_span",
     "profiles",
     "schemas",
+    "split_calls",
     "three_digits",
     "wavelet_details",
 ]
@@ -309,4 +313,101 @@ def profiles(
 
     Raises:
         CaptureError: A capture cannot be read at all.
+    """
+
+@final
+class CallAlphabet:
+    """Names of system calls and their numbers, in the order in which the names are met."""
+
+    def __new__(cls) -> Self: ...
+    @property
+    def names(self) -> list[str]:
+        """Every name, by its number."""
+    def __len__(self) -> int: ...
+    def encode(self, names: object) -> list[Any]:
+        """Numbers (Arrow arrays of ``uint16``) of an Arrow array or stream of strings.
+
+        A dictionary of strings is encoded without looking at its rows' names.
+
+        Raises:
+            ValueError: A name is null, or there are more than 65,536.
+            TypeError: The array holds no strings.
+        """
+
+@final
+class CallChains:
+    """Chains of the orders 1 to ``order`` over the same sequences, ``bound`` transitions each.
+
+    Arrow arrays and streams of calls are ``uint16``, read without a copy and without the
+    interpreter lock. Walks, edges and distances are those of the highest order.
+
+    Raises:
+        ValueError: No such order.
+    """
+
+    def __new__(cls, order: int = 1, *, bound: int = 1_048_576) -> Self: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def calls(self) -> int:
+        """Calls that were pushed."""
+    @property
+    def transitions(self) -> int:
+        """Transitions that were counted, each as often as it was made."""
+    def __len__(self) -> int:
+        """Different transitions."""
+    def push(self, calls: object) -> None:
+        """Takes the next calls of a thread.
+
+        Raises:
+            ValueError: A call is null, or there are more different transitions than the bound: the
+                chains then lack what followed and are of no use.
+            TypeError: The array is not of ``uint16``.
+        """
+    def end(self) -> None:
+        """Ends the thread: what is pushed next is another's."""
+    def merge(self, other: CallChains) -> None:
+        """Adds the counts of others; ``ValueError`` for another order, or beyond the bound."""
+    def walk(self, calls: object) -> tuple[float, int, int]:
+        """log₁₀ of the valid transitions of one sequence, invalid ones, all."""
+    def walk_counted(self, other: CallChains) -> tuple[float, int, int]:
+        """The same of all sequences that ``other`` counted, as one walk."""
+    def vocabulary(self, other: CallChains) -> int:
+        """Different calls of both."""
+    def bits(
+        self, other: CallChains, *, additive: float, backoff: float, vocabulary: int
+    ) -> float | None:
+        """Smoothed cross entropy of ``other``, in bits per transition; ``None`` without any."""
+    def topology(
+        self, candidate: CallChains, *, least: float
+    ) -> tuple[float | None, float | None, float | None]:
+        """Jaccard distance, mean gap of weights, total variation of the pruned chains."""
+    def edges(self, *, least: float = 0.0) -> list[tuple[list[int], int, int, float]]:
+        """State, call, count and weight of the pruned chain, in ascending order."""
+    def changes(
+        self, candidate: CallChains, *, additive: float, backoff: float, most: int
+    ) -> list[tuple[list[int], int, tuple[int, int], tuple[float, float], tuple[float, float]]]:
+        """State, call, counts, probabilities (reference, candidate), and bits with excess.
+
+        Those that contribute most bits first (``trustbed.calls.changes``).
+        """
+
+def call_occurrences(
+    calls: object,
+    transitions: Sequence[tuple[Sequence[int], int]],
+    *,
+    initialisation: int,
+    examples: int,
+) -> list[tuple[tuple[int, list[int]], tuple[int, list[int]]]]:
+    """Where one thread makes each transition: count and first indexes, of both phases.
+
+    The first phase is the first ``initialisation`` calls.
+    """
+
+def split_calls(threads: object, calls: object) -> list[tuple[int, Any]]:
+    """The calls (``uint16``) of every thread (``uint32``), in the order of their first calls.
+
+    Raises:
+        ValueError: The columns differ in length, or hold nulls.
+        TypeError: A column has another type.
     """

@@ -45,6 +45,7 @@ def test_the_public_names_are_these() -> None:
         "analyze",
         "burst",
         "campaign",
+        "compare",
         "join",
         "open_campaign",
         "open_run",

@@ -138,6 +138,26 @@ FOUND: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def test_a_trace_that_lost_calls_or_markers_is_found() -> None:
+    report = {
+        "complete": False,
+        "calls": 5000,
+        "lost": 12,
+        "lost_by_cpu": [12, 0],
+        "markers_made": 32,
+        "markers_seen": 32,
+        "rows": {"rows_left_out": 3},
+    }
+    record = {**CLEAN, "traces": [{"name": "pages", "report": report}]}
+    (found,) = [one for one in run_findings(record) if one.code == "trace_loss"]
+    assert found.message == "the trace of pages lost 15 of 5,012 calls"
+    assert (found.value, found.scope, found.severity) == (15.0, "pages", "warning")
+    whole = {**report, "complete": True}
+    for traces in ([{"name": "pages", "report": whole}], [{"name": "pages", "report": None}]):
+        found_codes = {one.code for one in run_findings({**CLEAN, "traces": traces})}
+        assert "trace_loss" not in found_codes
+
+
 def test_each_weakness_is_found(snapshot: SnapshotAssertion) -> None:
     assert [
         described(run_findings({**CLEAN, **record}), code) for code, record in FOUND

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scenario.conftest import SMALL, Read
-from trustbed.scenario import ANY, baselines, load
+from trustbed.scenario import ANY, ScenarioError, baselines, load
 
 TEMPLATE = """
 [hosts.client]
@@ -146,3 +147,16 @@ def test_cells_do_not_share_what_they_change(read: Read) -> None:
     assert first.scenario.links[0].forward.loss is not None
     assert second.scenario.links[0].forward.loss is None
     assert replace(first.scenario, links=()) == replace(second.scenario, links=())
+
+
+def test_what_a_host_is_like_may_vary_and_hosts_may_not(read: Read, small: str) -> None:
+    guests = '[factors]\nhosts.client.guest = ["none", "e1000", { nic = "virtio-net", cpus = 2 }]\n'
+    cells = read(small + guests).cells
+    found = [cell.scenario.host("client").guest for cell in cells]
+    assert found[0] is None
+    assert [(one.nic, one.cpus) for one in found[1:] if one is not None] == [
+        ("e1000", 1),
+        ("virtio-net", 2),
+    ]
+    with pytest.raises(ScenarioError, match="hosts is the same for the whole matrix"):
+        read(small + '[factors]\n"hosts.client" = [{ guest = "e1000" }]\n')

@@ -20,6 +20,7 @@ mod probe;
 mod session;
 mod sys;
 mod tcp;
+mod trace;
 mod traffic;
 
 use std::ffi::OsString;
@@ -58,6 +59,7 @@ const VERBS: &[(&str, Run)] = &[
     ("send", Run::Session(traffic::send::run)),
     ("sink", Run::Session(traffic::sink::run)),
     ("spin", Run::Session(host::spin::run)),
+    ("trace", Run::Session(trace::run)),
     ("video", Run::Session(http::video)),
 ];
 

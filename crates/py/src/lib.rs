@@ -2,6 +2,7 @@
 //! is computed here.
 
 mod burst;
+mod calls;
 mod charts;
 mod facts;
 mod model;
@@ -46,5 +47,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(burst::parse_span, module)?)?;
     module.add_function(wrap_pyfunction!(burst::three_digits, module)?)?;
     module.add_function(wrap_pyfunction!(burst::wavelet_details, module)?)?;
+    module.add_class::<calls::CallAlphabet>()?;
+    module.add_class::<calls::CallChains>()?;
+    module.add_function(wrap_pyfunction!(calls::call_occurrences, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::split_calls, module)?)?;
     Ok(())
 }

@@ -27,6 +27,8 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "shell": ("[-- CMD…]", "Run any command behind an emulated link"),
     "run": ("SCENARIO", "An experiment: emulated network, repeated, judged"),
     "report": ("RUN", "Results of a run, and which repetitions to discard"),
+    "compare": ("RUN RUN…|SCENARIO", "Is one testbed a stand-in for another?"),
+    "trace": ("[-- CMD…]", "System calls of a command, in order, at little cost"),
     "model": ("extract|show|edit|measure|list", "Background traffic learned from a capture"),
     "sensitivity": ("SCENARIO", "Which background traffic does an application react to?"),
     "campaign": ("run|status|report|init", "Measure paths between real hosts for hours or weeks"),
@@ -123,8 +125,8 @@ def _verb(verb: str, rest: list[str]) -> int:
         if verb not in VERBS:
             raise arguments.unknown_command(verb, COMMANDS)
         module = import_module(f"trustbed.cli.{verb}")
-        # Words behind the dashes of ``trustbed shell`` belong to another program.
-        own = rest[: rest.index("--")] if verb == "shell" and "--" in rest else rest
+        # Words behind the dashes of ``trustbed shell`` and ``trace`` belong to another program.
+        own = rest[: rest.index("--")] if verb in ("shell", "trace") and "--" in rest else rest
         if any(word in ("-h", "--help") for word in own):
             print(_help(module, own), end="")
             return FINE

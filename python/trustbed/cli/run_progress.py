@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from trustbed.cli import progress
 from trustbed.report import words
 from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.progress import Forecast
@@ -79,3 +80,29 @@ class Lines(Shown):
         if self._live:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+class Parts:
+    """The progress of several runs one after the other, each with its title."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._shown: Shown | None = None
+        self._title = ""
+
+    def part(self, title: str, cells: int) -> Shown:
+        """The listener of the next run."""
+        self.close()
+        if self._quiet:
+            self._shown = Shown()
+            return self._shown
+        if title != self._title:
+            print(f"{title}: {words.counted(cells, 'cell')}", file=sys.stderr)
+            self._title = title
+        self._shown = Lines(live=progress.visible(quiet=False), cells=cells)
+        return self._shown
+
+    def close(self) -> None:
+        """Clears the progress line."""
+        if self._shown is not None:
+            self._shown.close()

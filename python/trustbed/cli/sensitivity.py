@@ -12,13 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trustbed.cli import FINE, arguments, progress, terminal
+from trustbed.cli import FINE, arguments, terminal
 from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.report import printable, words
 
 if TYPE_CHECKING:
-    from trustbed.cli.run_progress import Shown
     from trustbed.sensitivity.design import Options, Planned
     from trustbed.sensitivity.model import Sensitivity
 
@@ -123,13 +122,14 @@ def run(words: Sequence[str]) -> int:
 
 
 def _carry_out(options: argparse.Namespace, asked: Options, words: Sequence[str]) -> int:
+    from trustbed.cli.run_progress import Parts
     from trustbed.report.sensitivity import page
     from trustbed.sensitivity.api import sensitivity
 
     scenario = options.scenario[0]
     out = options.out or Path(f"{Path(scenario).stem}.sensitivity")
     about = describe(words, "sensitivity")
-    shown = _Parts(quiet=options.quiet)
+    shown = Parts(quiet=options.quiet)
     with signals_as_interrupts():
         try:
             found = sensitivity(
@@ -164,34 +164,6 @@ def _show(found: Sensitivity, wrote: Path, options: argparse.Namespace) -> None:
         paint = terminal.paint(no_color=options.no_color)
         printable.write(text.render(found, columns=terminal.width(text.WIDEST), paint=paint))
         print(f"wrote {wrote}", file=sys.stderr)
-
-
-class _Parts:
-    """The progress of the runs of a study, each with its title."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._shown: Shown | None = None
-        self._title = ""
-
-    def part(self, title: str, cells: int) -> Shown:
-        """The listener of the next run."""
-        from trustbed.cli.run_progress import Lines, Shown
-
-        self.close()
-        if self._quiet:
-            self._shown = Shown()
-            return self._shown
-        if title != self._title:
-            print(f"{title}: {words.counted(cells, 'cell')}", file=sys.stderr)
-            self._title = title
-        self._shown = Lines(live=progress.visible(quiet=False), cells=cells)
-        return self._shown
-
-    def close(self) -> None:
-        """Clears the progress line."""
-        if self._shown is not None:
-            self._shown.close()
 
 
 def _plan(plan: Planned, asked: Options) -> Iterator[str]:

@@ -143,6 +143,29 @@ RUN_ENTRIES = (
         "give it a larger time_limit, or find out from them what it waited for",
     ),
     Entry(
+        "trace_loss",
+        "warning",
+        "run",
+        "a trace of system calls is incomplete",
+        "calls",
+        "Calls came faster than they could be written, or a processor was not traced from the "
+        "beginning to the end (marker calls are missing). Counts of calls are too small, and "
+        "sequences have gaps.",
+        'trace one workload or service instead of all, count only (mode = "count"), or run on a '
+        "machine with another processor",
+    ),
+    Entry(
+        "observer_effect",
+        "warning",
+        "run",
+        "tracing slowed the workload",
+        "share",
+        "The same workload completed less in the repetitions with tracing than in those without. "
+        "What was traced is not what runs untraced.",
+        'trace one workload or service instead of all, or count only (mode = "count"); compare '
+        "repetitions that were traced alike",
+    ),
+    Entry(
         "run_host_busy",
         "warning",
         "run",

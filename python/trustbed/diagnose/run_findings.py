@@ -260,6 +260,26 @@ def _machine(record: Record) -> Iterator[Finding]:
             )
 
 
+def _traces(record: Record) -> Iterator[Finding]:
+    for trace in record.get("traces") or ():
+        report = trace.get("report") or {}
+        if report.get("complete") is not False:
+            continue
+        left_out = (report.get("rows") or {}).get("rows_left_out") or 0
+        lost = report["lost"] + left_out
+        seen, made = report["markers_seen"], report["markers_made"]
+        yield finding(
+            "trace_loss",
+            f"the trace of {trace['name']} lost {lost:,} of {report['calls'] + report['lost']:,} "
+            f"calls",
+            value=float(lost),
+            threshold=0.0,
+            scope=trace["name"],
+            evidence=f"{seen} of {made} marker calls, lost by processor: "
+            + ", ".join(f"{one:,}" for one in report["lost_by_cpu"]),
+        )
+
+
 CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (
     _faults,
     _workloads,
@@ -270,6 +290,7 @@ CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (
     _idle,
     _ledger,
     _generators,
+    _traces,
     _machine,
 )
 

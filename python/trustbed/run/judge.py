@@ -26,7 +26,7 @@ from trustbed.diagnose.run_findings import run_findings, use
 from trustbed.findings import Finding
 from trustbed.report.moments import for_text_mapping
 from trustbed.report.schemas import column, from_rows
-from trustbed.run import available_bandwidth
+from trustbed.run import available_bandwidth, calls
 from trustbed.run import workload_results as results
 from trustbed.run.directory import RunDirectory
 from trustbed.run.generated_starts import measured
@@ -56,6 +56,7 @@ def judge(directory: RunDirectory, repetition: str, scenario: Scenario) -> dict[
         _write_burstiness(captures, scenario, tables / "burstiness.parquet")
         joined.write(tables / "two_point.parquet")
         unread = _write_results(record, path, tables, scenario)
+        calls.offer(record, path, tables)
     findings = run_findings(measured(record, path / "logs", scenario.warm_up_ns))
     verdicts = Counter({"trust": 0, "review": 0, "discard": 0, "not_judged": 0})
     for capture in captures:
@@ -131,13 +132,18 @@ class _Judged:
         """Its transfers, each with its capture and its workload."""
         if self._capture is None:
             return None
-        owners = self._owners
-        table = self._transfers.add_column(
-            0,
-            _field("workload", "name of the workload that it belongs to; null for others"),
-            [owners],
+        return self._named(self._transfers.add_column(0, _workload_field(), [self._owners]))
+
+    @property
+    def connections(self) -> pa.Table | None:
+        """Its connections, each with its capture and its workload: packets of both directions."""
+        if self._capture is None:
+            return None
+        table = self._capture.connections
+        columns = ("initiator", "initiator_port", "responder", "responder_port")
+        return self._named(
+            table.add_column(0, _workload_field(), [self._owners_of(table, columns)])
         )
-        return self._named(table)
 
     def part(self, name: str) -> pa.Table | None:
         """Another table of its transfers, each row with its capture."""
@@ -151,8 +157,10 @@ class _Judged:
 
     @property
     def _owners(self) -> pa.Array:
-        columns = ("src", "src_port", "dst", "dst_port")
-        rows = zip(*(self._transfers.column(name).to_pylist() for name in columns), strict=True)
+        return self._owners_of(self._transfers, ("src", "src_port", "dst", "dst_port"))
+
+    def _owners_of(self, table: pa.Table, columns: Sequence[str]) -> pa.Array:
+        rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
         return pa.array([owner(self._scenario, *row) for row in rows], pa.string())
 
     @property
@@ -257,8 +265,9 @@ def capacity(scenario: Scenario) -> int | None:
 
 
 def _write_tables(captures: Sequence[_Judged], directory: Path) -> None:
-    """Writes the transfers of all captures, and what their time went to."""
+    """Writes connections and transfers of all captures, and what the transfers' time went to."""
     held = {
+        "connections": [capture.connections for capture in captures],
         "transfers": [capture.table for capture in captures],
         "phases": [capture.part("phases") for capture in captures],
         "exchanges": [capture.part("exchanges") for capture in captures],
@@ -357,6 +366,10 @@ def _available(
         return available_bandwidth.read(planned, scenario, path, begin_ns=begin, end_ns=end), None
     except available_bandwidth.BandwidthUnknownError as unknown:
         return None, f"the available bandwidth is not known: {unknown}"
+
+
+def _workload_field() -> pa.Field:
+    return _field("workload", "name of the workload that it belongs to; null for others")
 
 
 def _field(name: str, meaning: str) -> pa.Field:

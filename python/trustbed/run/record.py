@@ -91,6 +91,16 @@ class AgentRecord(SamplesRecord, frozen=True, kw_only=True):
     verb: str
 
 
+class TraceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace of system calls: whose, and the tracer's report. ``of`` is null for all."""
+
+    name: str
+    host: str
+    of: str | None
+    mode: str
+    report: Event | None
+
+
 class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the experiment that failed, other than a workload."""
 
@@ -117,6 +127,7 @@ class InfrastructureRecord(msgspec.Struct, kw_only=True):
     watchers: list[AgentRecord]
     services: list[AgentRecord]
     failures: list[FailureRecord]
+    traces: list[TraceRecord] = msgspec.field(default_factory=list)
 
 
 class RepetitionRecord(InfrastructureRecord, kw_only=True):

@@ -60,16 +60,21 @@ class Converted:
 
 
 def convert(
-    source: Path, target: Path, *, names: Mapping[str, Sequence[str]] | None = None
+    source: Path,
+    target: Path,
+    *,
+    names: Mapping[str, Sequence[str]] | None = None,
+    metadata: Mapping[bytes, bytes] | None = None,
 ) -> Converted:
     """Writes the rows of ``source`` as Parquet.
 
-    ``names`` maps columns of codes to the words that the codes stand for.
+    ``names`` maps columns of codes to the words that the codes stand for; ``metadata`` is that of
+    the table.
     """
     with source.open("rb") as stream:
         columns, record_bytes = _header(stream, source)
         rows = cut = 0
-        schema = pa.schema([_field(column, names or {}) for column in columns])
+        schema = pa.schema([_field(column, names or {}) for column in columns], metadata)
         with pa.parquet.ParquetWriter(target, schema, compression="zstd", version="2.6") as writer:
             for block in _blocks(stream, record_bytes * _BLOCK_ROWS):
                 whole = len(block) // record_bytes
@@ -84,8 +89,23 @@ def convert(
     return Converted(rows, cut)
 
 
+def word(source: Path, name: str) -> str | None:
+    """A word in the header of a file, by its name."""
+    found = _described(source).get(name)
+    return found if isinstance(found, str) else None
+
+
 def lists(source: Path) -> dict[str, list[str]]:
     """The lists of words in the header of a file, by name: the pipes, the fates."""
+    return {
+        name: value
+        for name, value in _described(source).items()
+        if isinstance(value, list) and all(isinstance(one, str) for one in value)
+    }
+
+
+def _described(source: Path) -> dict[str, Any]:
+    """The header of a file."""
     with source.open("rb") as stream:
         try:
             header = json.loads(stream.readline(_LONGEST_HEADER))
@@ -94,12 +114,7 @@ def lists(source: Path) -> dict[str, list[str]]:
                 f"first line does not describe the rows, {source}: {error}",
                 "the file is damaged: do not use it",
             ) from None
-    found = header.items() if isinstance(header, dict) else ()
-    return {
-        name: value
-        for name, value in found
-        if isinstance(value, list) and all(isinstance(one, str) for one in value)
-    }
+    return header if isinstance(header, dict) else {}
 
 
 def read(source: Path) -> pa.Table:

@@ -15,6 +15,7 @@ from trustbed.scenario.model import (
     Pace,
     Scenario,
     Service,
+    Trace,
     Watch,
     Workload,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "ScenarioError",
     "ScenarioFile",
     "Service",
+    "Trace",
     "Watch",
     "Workload",
     "baselines",

@@ -24,6 +24,8 @@ ANY = "–"
 """The level of a factor that changes nothing in a cell."""
 _MOST_CELLS = 10_000
 _FIXED = ("name", "about", "seed", "repetitions", "factors", "hosts")
+_OF_HOSTS = 3
+"""Hosts are those of the whole matrix; what one is like (``hosts.NAME.guest``) may vary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def _resolved(names: tuple[str, ...], values: Keys, origin: Path, source: Source
     links = values.get("links")
     if names[0] == "link" and "link" not in values and isinstance(links, dict) and len(links) == 1:
         names = ("links", next(iter(links)), *names[1:])
-    if names[0] in _FIXED:
+    if names[0] in _FIXED and not (names[0] == "hosts" and len(names) >= _OF_HOSTS):
         raise source.error(
             origin,
             f"{names[0]} is the same for the whole matrix",

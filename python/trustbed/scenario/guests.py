@@ -17,6 +17,8 @@ Accelerator: TypeAlias = Literal["auto", "kvm", "tcg"]
 
 NIC_MODELS: tuple[NicModel, ...] = get_args(NicModel)
 ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
+NO_GUEST = "none"
+"""The value of ``guest`` for a namespace, which a factor needs beside models of cards."""
 INSIDE = "-inside"
 """Suffix of a guest's name: the capture point inside it, where its own stack sees packets.
 
@@ -52,10 +54,12 @@ class Guest:
 
 
 def read_guest(host: Table) -> Guest | None:
-    """The guest that a host is; ``None`` where it is a namespace."""
+    """The guest that a host is; ``None`` where it is a namespace, or ``guest = "none"``."""
     if "guest" not in host:
         return None
     value = host.raw("guest")
+    if value == NO_GUEST:
+        return None
     if isinstance(value, str):
         nic = next((model for model in NIC_MODELS if model == value), None)
         if nic is None:

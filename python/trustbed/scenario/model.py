@@ -42,6 +42,7 @@ Heading: TypeAlias = Literal["forward", "reverse", "both"]
 FaultKind: TypeAlias = Literal["none", "cpu-quota", "spinner", "freeze", "nic-stall"]
 Policy: TypeAlias = Literal["normal", "realtime"]
 DelayedAck: TypeAlias = Literal["always", "never"]
+TraceMode: TypeAlias = Literal["calls", "count", "off"]
 
 DISCIPLINES: tuple[Discipline, ...] = ("drop-tail", "codel", "red", "unlimited")
 DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "normal", "pareto", "paretonormal")
@@ -66,6 +67,7 @@ HEADINGS: tuple[Heading, ...] = ("forward", "reverse", "both")
 FAULT_KINDS: tuple[FaultKind, ...] = ("none", "cpu-quota", "spinner", "freeze", "nic-stall")
 POLICIES: tuple[Policy, ...] = ("normal", "realtime")
 DELAYED_ACKS: tuple[DelayedAck, ...] = ("always", "never")
+TRACE_MODES: tuple[TraceMode, ...] = ("calls", "count", "off")
 HTTP_KINDS: frozenset[WorkloadKind] = frozenset({"http", "ab", "wrk", "httperf", "curl"})
 """Workloads that fetch objects: the built-in server answers them unless a service is named."""
 ESTIMATORS: frozenset[WorkloadKind] = frozenset({"pathload", "pathchirp"})
@@ -486,6 +488,20 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """System calls that are recorded, or only counted, on a host.
+
+    Those of the processes of a workload or service, or (``None``) of every process: in a guest of
+    the guest, on a namespace of the whole machine.
+    """
+
+    name: str
+    host: str
+    of: str | None
+    mode: TraceMode = "calls"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Emulator:
     """How the emulator runs, and what it writes down."""
 
@@ -514,6 +530,7 @@ class Scenario:
     capture: CapturePlan = field(default_factory=lambda: CapturePlan(points=()))
     samples: bool = True
     watch: Watch = field(default_factory=Watch)
+    traces: tuple[Trace, ...] = ()
     emulator: Emulator = field(default_factory=Emulator)
 
     def host(self, name: str) -> Host:

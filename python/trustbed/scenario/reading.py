@@ -32,6 +32,7 @@ from trustbed.scenario.positions import Keys, Path
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.topology import Network, reached
 from trustbed.scenario.topology import read as read_network
+from trustbed.scenario.traces import read_traces
 from trustbed.scenario.workloads import Around, read_services, read_workloads
 
 _MOST_REPETITIONS = 100_000
@@ -71,6 +72,7 @@ def read(values: Keys, source: Source) -> Scenario:
         capture=_capture(root, [*hosts, *_inside(network), *network.routers], workloads),
         samples=samples,
         watch=watch,
+        traces=read_traces(root, hosts, workloads, services),
         emulator=_emulator(root),
     )
     root.raw("factors")  # the caller has read them: it made this cell

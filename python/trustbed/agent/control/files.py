@@ -38,6 +38,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "serve": (),
     "sink": (),
     "spin": ("path",),
+    "trace": ("path",),
     "video": ("rows",),
 }
 """The keys of an agent's configuration that name files it writes, by verb.

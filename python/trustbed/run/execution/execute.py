@@ -136,6 +136,7 @@ class Execution:
         """Sets second 0 for all agents: background begins then, and workloads count from it."""
         self._infrastructure.start_senders()
         self._workloads.prepare()
+        self._infrastructure.start_tracers(self._workloads.running, self._workloads.commands)
         self._infrastructure.start_samplers(self._processes())
         self._stack.callback(self._end_faults)  # before its targets end
         self._infrastructure.start_indicators(self._faults.quotas)

@@ -69,6 +69,8 @@ class Foreground:
         """
         self.agents: list[tuple[str, Agent]] = []
         """The workloads' own agents, each with its host."""
+        self.running: dict[tuple[str, str], int] = {}
+        """The processes of these agents, by workload and host."""
         self._hosts = hosts
         self._scenario = scenario
         self._clock = clock
@@ -84,6 +86,7 @@ class Foreground:
             if spec is not None:
                 running.agent = self._hosts.agent(spec.verb, spec.where, spec.configuration)
                 self.agents.append((spec.where, running.agent))
+                self.running[running.workload.name, spec.where] = running.agent.pid
             else:
                 command = command_of(running.workload, self._scenario)
                 running.prepared = prepare(command, self._hosts.logs)
@@ -93,6 +96,11 @@ class Foreground:
         """Sets second 0, on the real-time clock (``epoch_ns``) and on the monotonic one."""
         self._epoch_ns = epoch_ns
         self._zero = zero
+
+    @property
+    def commands(self) -> dict[str, tuple[str, ...]]:
+        """The command lines of workloads that are programs."""
+        return {one.workload.name: one.command for one in self._workloads if one.command}
 
     @property
     def is_over(self) -> bool:

@@ -10,6 +10,7 @@ run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 from trustbed.agent.client import Agent, AgentError
 from trustbed.agent.messages import Event
 from trustbed.run.error import RunError
-from trustbed.run.execution import configurations
+from trustbed.run.execution import configurations, tracing
 from trustbed.run.execution.clock import Clock
 from trustbed.run.execution.commands import filled
 from trustbed.run.execution.configurations import Flow
@@ -31,8 +32,9 @@ from trustbed.run.record import (
     FlowRecord,
     InfrastructureRecord,
     SamplesRecord,
+    TraceRecord,
 )
-from trustbed.scenario import Background, Scenario
+from trustbed.scenario import Background, Scenario, Trace
 from trustbed.testbed.netns.plan import SWITCH
 
 SECOND = 1_000_000_000
@@ -79,6 +81,8 @@ class Infrastructure:
         """The agents and programs that serve workloads, each with its host: targets of faults."""
         self.indicators: list[tuple[str, Agent]] = []
         """The indicators, each with the host on which it runs: targets of faults as well."""
+        self.running: dict[tuple[str, str], int] = {}
+        """The processes that answer, by workload or service and host."""
         self._hosts = hosts
         self._scenario = scenario
         self._repetition = repetition
@@ -89,6 +93,7 @@ class Infrastructure:
         self._sinks: dict[Flow, StartedAgent] = {}
         self._senders: dict[Flow, StartedAgent] = {}
         self._generators: dict[Background, StartedAgent] = {}
+        self._tracers: dict[Trace, StartedAgent] = {}
 
     # Before the first packet.
 
@@ -121,11 +126,13 @@ class Infrastructure:
                 listener = self._start(spec.verb, spec.where, spec.configuration).agent
                 listener.begin()
                 self.servers.append((spec.where, listener))
+                self.running[workload.name, spec.where] = listener.pid
             if workload.kind == "iperf3" and workload.to is not None:
                 command = ("iperf3", "-s", "-p", str(workload.port))
                 self._serve(
                     f"{workload.name}.server", workload.to, command, {}, workload.port, _LISTEN_NS
                 )
+                self.running[workload.name, workload.to] = self.servers[-1][1].pid
         for flow in configurations.flows(self._scenario):
             self._sinks[flow] = self._start("sink", flow.to, configurations.sink(flow))
 
@@ -141,6 +148,7 @@ class Infrastructure:
         process = self._hosts.program(name, host, command, environment)
         self._server_processes.append((name, host, process))
         self.servers.append((host, process))
+        self.running[name, host] = process.pid
         log = f"{self._hosts.logs / name}.err"
         deadline = self._clock.monotonic() + ready_ns / SECOND
         while not self._hosts.testbed.listens(host, port):
@@ -180,6 +188,26 @@ class Infrastructure:
                 server_namespace=self._hosts.testbed.namespace(background.to),
             )
             self._generators[background] = self._start("generate", background.source, configuration)
+
+    def start_tracers(
+        self, running: Mapping[tuple[str, str], int], commands: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        """Starts the tracers of system calls.
+
+        ``running`` are the processes of workloads, ``commands`` the programs that start later.
+        """
+        for trace in self._scenario.traces:
+            configuration = tracing.configuration(
+                trace,
+                self._scenario,
+                self._directory / "samples",
+                running={**self.running, **running},
+                commands=commands,
+                runner=os.getpid(),
+            )
+            tracer = self._start("trace", trace.host, configuration)
+            self._tracers[trace] = tracer
+            tracer.agent.begin()
 
     def start_samplers(self, processes: Sequence[tuple[str, int]]) -> None:
         """Starts the samplers of this machine, of hosts, and of ``processes``, each with its host.
@@ -268,6 +296,7 @@ class Infrastructure:
     def stop(self) -> None:
         """Stops senders first and the emulator last, so that packets in flight still arrive."""
         order = (
+            "trace",
             "send",
             "generate",
             "sink",
@@ -334,6 +363,16 @@ class Infrastructure:
             watchers=[_agent(one) for one in self._started if one.is_indicator],
             services=[_agent(one) for one in self._of("serve", "media", "bulk", "estimate")],
             failures=self.failures,
+            traces=[
+                TraceRecord(
+                    name=trace.name,
+                    host=trace.host,
+                    of=trace.of,
+                    mode=trace.mode,
+                    report=tracer.report,
+                )
+                for trace, tracer in self._tracers.items()
+            ],
         )
 
     def _of(self, *verbs: str) -> list[StartedAgent]:

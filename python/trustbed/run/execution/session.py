@@ -17,10 +17,10 @@ from typing import Any
 from msgspec import to_builtins
 
 from trustbed.agent import client as agent
-from trustbed.run import manifest, rows, samples
+from trustbed.run import calls, manifest, rows, samples
 from trustbed.run.directory import RunDirectory
 from trustbed.run.error import RunError
-from trustbed.run.execution import ceiling, indicators
+from trustbed.run.execution import ceiling, indicators, tracing
 from trustbed.run.execution import environment as host
 from trustbed.run.execution.clock import Clock, SystemClock
 from trustbed.run.execution.commands import programs
@@ -222,6 +222,11 @@ class Session:
             stored = rows.convert(ledger, ledger.with_suffix(".parquet"), names=names)
             record.ledger = LedgerRecord(rows=stored.rows, cut_bytes=stored.cut_bytes)
             ledger.unlink()
+        for trace in scenario.traces:
+            raw = path / "samples" / f"{trace.name}{tracing.ROWS}"
+            if raw.is_file():
+                calls.convert(raw, raw.with_name(f"{trace.name}{calls.TABLE}"))
+                raw.unlink()
         malformed = indicators.convert(path / "samples", scenario.watch)
         converted = samples.convert(
             path / "samples", sampled(scenario), [host.name for host in scenario.guests]

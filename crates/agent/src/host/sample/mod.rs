@@ -94,6 +94,13 @@ pub(crate) struct Unavailable {
     why: String,
 }
 
+impl Unavailable {
+    /// What is missing, and why.
+    pub(crate) fn new(what: &str, why: &impl Display) -> Self {
+        Self { what: what.to_owned(), why: why.to_string() }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct ReadyBody<'a> {
     path: &'a PathBuf,

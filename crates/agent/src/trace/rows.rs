@@ -1,0 +1,188 @@
+//! The rows of a trace: packed records behind a line of JSON that describes them (decision 0010).
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::calls::{ARCHITECTURE, names};
+use crate::output::append::{self, Appended};
+use crate::output::rows::{NONE, RowsWritten};
+use crate::session::Failure;
+
+const BUFFER: usize = 1 << 20;
+const BYTES: usize = 36;
+
+/// A call of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Row {
+    /// By the real-time clock, as it was set at the beginning.
+    pub(super) entered_ns: i64,
+    pub(super) process: u32,
+    pub(super) thread: u32,
+    pub(super) call: u16,
+    /// None of a call that has not returned.
+    pub(super) result: Option<i64>,
+    pub(super) duration_ns: Option<i64>,
+    pub(super) processor: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct Column {
+    name: &'static str,
+    r#type: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+}
+
+const fn column(
+    name: &'static str,
+    r#type: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Column {
+    Column { name, r#type, unit, meaning }
+}
+
+const COLUMNS: [Column; 7] = [
+    column("entered_ns", "i64", "ns", "when the call was entered, since the epoch"),
+    column("pid", "u32", "", "process"),
+    column("tid", "u32", "", "thread; its rows are in the order of its calls"),
+    column("call", "u16", "", "system call"),
+    column("result", "i64", "", "result, or a negative error number; null: it did not return"),
+    column("duration_ns", "i64", "ns", "from the entry to the return; null: it did not return"),
+    column("cpu", "u16", "", "processor on which it returned"),
+];
+
+/// Writes rows.
+#[derive(Debug)]
+pub(super) struct Rows {
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    written: u64,
+    left_out: u64,
+    error: Option<String>,
+}
+
+impl Rows {
+    /// Creates the file.
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        #[derive(Serialize)]
+        struct Header<'a> {
+            columns: &'a [Column],
+            byte_order: &'static str,
+            record_bytes: usize,
+            none: i64,
+            architecture: &'static str,
+            calls: Vec<String>,
+        }
+        let header = Header {
+            columns: &COLUMNS,
+            byte_order: "little",
+            record_bytes: BYTES,
+            none: NONE,
+            architecture: ARCHITECTURE,
+            calls: names(),
+        };
+        let failed = |error: std::io::Error| {
+            Failure::running(
+                format!("{}: cannot be written: {error}", path.display()),
+                "name a file in a directory that exists and is yours",
+            )
+        };
+        let mut file = File::create(path).map_err(failed)?;
+        let mut line = serde_json::to_vec(&header).map_err(|error| failed(error.into()))?;
+        line.push(b'\n');
+        file.write_all(&line).map_err(failed)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            buffer: Vec::with_capacity(BUFFER + BYTES),
+            written: 0,
+            left_out: 0,
+            error: None,
+        })
+    }
+
+    /// Appends a row.
+    pub(super) fn append(&mut self, row: &Row) {
+        if self.error.is_some() {
+            self.left_out += 1;
+            return;
+        }
+        self.buffer.extend_from_slice(&packed(row));
+        if self.buffer.len() >= BUFFER {
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        let Appended { records, error } = append::append(&mut self.file, &self.buffer, BYTES);
+        self.written += records;
+        self.left_out += (self.buffer.len() / BYTES) as u64 - records;
+        self.error = error.map(|error| error.to_string());
+        self.buffer.clear();
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(mut self) -> RowsWritten {
+        if self.error.is_none() {
+            self.drain();
+        }
+        RowsWritten {
+            path: self.path,
+            rows: self.written,
+            rows_left_out: self.left_out,
+            error: self.error,
+        }
+    }
+}
+
+fn packed(row: &Row) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    bytes[0..8].copy_from_slice(&row.entered_ns.to_le_bytes());
+    bytes[8..12].copy_from_slice(&row.process.to_le_bytes());
+    bytes[12..16].copy_from_slice(&row.thread.to_le_bytes());
+    bytes[16..18].copy_from_slice(&row.call.to_le_bytes());
+    bytes[18..26].copy_from_slice(&row.result.unwrap_or(NONE).to_le_bytes());
+    bytes[26..34].copy_from_slice(&row.duration_ns.unwrap_or(NONE).to_le_bytes());
+    bytes[34..36].copy_from_slice(&row.processor.to_le_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_its_columns_in_their_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("calls.rows");
+        let mut rows = Rows::create(&path).unwrap();
+        rows.append(&Row {
+            entered_ns: 1,
+            process: 2,
+            thread: 3,
+            call: 4,
+            result: Some(-5),
+            duration_ns: None,
+            processor: 6,
+        });
+        assert_eq!(rows.finish().rows, 1);
+        let bytes = std::fs::read(&path).unwrap();
+        let head = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+        let record = &bytes[head + 1..];
+        let width = |kind: &str| match kind {
+            "i64" => 8,
+            "u32" => 4,
+            _ => 2,
+        };
+        assert_eq!(COLUMNS.iter().map(|one| width(one.r#type)).sum::<usize>(), BYTES);
+        assert_eq!((record.len(), record[0], record[8], record[12]), (BYTES, 1, 2, 3));
+        assert_eq!((record[16], record[34]), (4, 6));
+        assert_eq!(record[18..26], (-5_i64).to_le_bytes());
+        assert_eq!(record[26..34], NONE.to_le_bytes());
+    }
+}

@@ -1,0 +1,1 @@
+"""System calls: their table, and traces of other tools that become one."""

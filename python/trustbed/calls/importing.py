@@ -1,0 +1,99 @@
+"""Traces of other tools as tables of calls: strace, perf, sysdig, bpftrace."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from trustbed.calls import bpftrace, perf_script, strace, sysdig
+from trustbed.calls.errors import CallsError
+from trustbed.calls.numbers import ARCHITECTURES
+from trustbed.calls.table import Call, write
+
+Format: TypeAlias = Literal["strace", "perf", "sysdig", "bpftrace"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_MATCHES: Mapping[Format, Callable[[str], bool]] = {
+    "bpftrace": bpftrace.matches,
+    "sysdig": sysdig.matches,
+    "strace": strace.matches,
+    "perf": perf_script.matches,
+}
+_LINES_LOOKED_AT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What was read of a trace.
+
+    Attributes:
+        format: Whose it is.
+        calls: The rows of the table.
+        lost: Events that the tool lost, as far as it says so.
+        skipped: What is no call, by kind.
+    """
+
+    format: Format
+    calls: int
+    lost: int
+    skipped: Mapping[str, int]
+
+
+def import_trace(
+    source: Path,
+    target: Path,
+    *,
+    format: Format | None = None,
+    architecture: str | None = None,
+) -> Imported:
+    """Writes the calls of a trace as a table.
+
+    Args:
+        source: The text that the tool printed.
+        target: The table, Parquet.
+        format: Whose it is; told from its lines by default.
+        architecture: What numbers of calls belong to; this machine's by default.
+
+    Raises:
+        CallsError: It is of no tool that is known, or a line is not as the tool prints it.
+    """
+    numbered = architecture or platform.machine()
+    if numbered not in ARCHITECTURES:
+        raise CallsError(
+            f"system calls of {numbered} are not known",
+            f"name the machine's architecture: {' or '.join(ARCHITECTURES)}",
+        )
+    found = format or _format(source)
+    skipped: Counter[str] = Counter()
+    with source.open(encoding="utf-8", errors="surrogateescape") as lines:
+        calls = write(
+            _calls(found, lines, str(source), skipped, numbered), target, architecture=numbered
+        )
+    lost = skipped.pop("lost", 0)
+    return Imported(found, calls, lost, dict(sorted(skipped.items())))
+
+
+def _calls(
+    found: Format, lines: Iterable[str], source: str, skipped: Counter[str], architecture: str
+) -> Iterator[Call]:
+    if found == "strace":
+        return strace.read(lines, source, skipped)
+    if found == "sysdig":
+        return sysdig.read(lines, source, skipped)
+    read = perf_script.read if found == "perf" else bpftrace.read
+    return read(lines, source, skipped, architecture)
+
+
+def _format(source: Path) -> Format:
+    with source.open(encoding="utf-8", errors="surrogateescape") as lines:
+        for _, line in zip(range(_LINES_LOOKED_AT), lines, strict=False):
+            for name, is_one in _MATCHES.items():
+                if is_one(line.rstrip("\n")):
+                    return name
+    raise CallsError(
+        f"{source}: no trace of {', '.join(FORMATS)}",
+        "name the tool with --format, or see trustbed trace --help for how to record it",
+    )

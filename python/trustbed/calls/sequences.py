@@ -1,0 +1,113 @@
+"""Sequences of system calls: those of a repetition, one per thread, numbered by one alphabet.
+
+A trace of several threads is taken apart before anything is counted: interleaved threads would make
+transitions that no thread made. Calls are two bytes each and stay in Arrow's memory; cutting a
+sequence copies nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from trustbed._core import CallAlphabet, split_calls
+
+__all__ = ["Repetition", "Thread", "common_length", "repetition"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """One thread's calls.
+
+    Attributes:
+        tid: Its number.
+        calls: Numbers of calls (``uint16``) in entry order.
+        skipped: Calls at its beginning that ``calls`` lacks.
+    """
+
+    tid: int
+    calls: pa.ChunkedArray
+    skipped: int = 0
+
+    def names(self, alphabet: CallAlphabet, start: int, stop: int) -> tuple[str, ...]:
+        """The names of its calls from ``start`` to ``stop``, within its bounds."""
+        first = max(start, 0)
+        numbers = self.calls.slice(first, max(stop - first, 0)).to_pylist()
+        names = alphabet.names
+        return tuple(names[number] for number in numbers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """The threads of a repetition: what one walk covers."""
+
+    name: str
+    threads: tuple[Thread, ...]
+
+    @property
+    def calls(self) -> int:
+        """Calls of all threads."""
+        return sum(len(thread.calls) for thread in self.threads)
+
+    def without_first(self, skip: int) -> Repetition:
+        """Without the first ``skip`` calls of every thread; threads that end before are left out.
+
+        Every thread initialises by itself.
+        """
+        threads = [
+            replace(thread, calls=thread.calls.slice(skip), skipped=thread.skipped + skip)
+            for thread in self.threads
+            if len(thread.calls) > skip
+        ]
+        return replace(self, threads=tuple(threads))
+
+    def at_most(self, most: int) -> Repetition:
+        """The first ``most`` calls, thread by thread, the longest threads first."""
+        kept, remaining = [], most
+        for thread in sorted(self.threads, key=lambda one: (-len(one.calls), one.tid)):
+            calls = thread.calls.slice(0, remaining)
+            if len(calls):
+                kept.append(replace(thread, calls=calls))
+            remaining -= len(calls)
+        return replace(self, threads=tuple(kept))
+
+
+def repetition(
+    name: str,
+    calls: pa.ChunkedArray | pa.Array,
+    alphabet: CallAlphabet,
+    *,
+    threads: pa.ChunkedArray | pa.Array | None = None,
+) -> Repetition:
+    """The calls of a repetition.
+
+    Args:
+        name: What the repetition is called in examples.
+        calls: Names of calls (strings, or a dictionary of them); those of a thread in entry order.
+        alphabet: Numbers the names; all repetitions that are compared share one.
+        threads: The thread of every call (``uint32``); ``None`` where there is one thread.
+
+    Raises:
+        ValueError: A name is null, there are more than 65,536 names, or the columns differ in
+            length.
+        TypeError: A column has another type.
+    """
+    numbers = _chunked(alphabet.encode(calls))
+    if threads is None:
+        return Repetition(name=name, threads=(Thread(tid=0, calls=numbers),))
+    split = split_calls(threads, numbers)
+    return Repetition(
+        name=name,
+        threads=tuple(Thread(tid=tid, calls=_chunked([own])) for tid, own in split),
+    )
+
+
+def _chunked(chunks: Sequence[object]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(chunk) for chunk in chunks], pa.uint16())
+
+
+def common_length(repetitions: Sequence[Repetition], most: int) -> int:
+    """The calls that every repetition has, at most ``most``: walks of other lengths differ."""
+    return min([most, *(one.calls for one in repetitions)])

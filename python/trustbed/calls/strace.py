@@ -1,0 +1,128 @@
+"""Reads what ``strace -f -tt -T`` prints.
+
+A call that others interrupt is printed in two parts (``<unfinished ...>``, ``<... resumed>``),
+which are joined. Signals, exits and strace's own messages are skipped and counted. strace numbers
+threads only: the process of a thread is known where its ``clone`` is in the trace, and otherwise
+taken to be itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from trustbed.calls.errors import unreadable
+from trustbed.calls.results import error_number, whole
+from trustbed.calls.table import Call
+from trustbed.calls.times import Days, nanoseconds
+
+_PREFIX = re.compile(r"(?:\[pid +(\d+)\] |(\d+) +)?(\d+(?::\d\d:\d\d)?(?:\.\d+)?) (.*)", re.DOTALL)
+_CALL = re.compile(r"(\w+)\((.*)\) *= (.+)", re.DOTALL)
+_UNFINISHED = re.compile(r"(\w+)\((.*?) *<unfinished \.\.\.>(?:\) *= \?)?", re.DOTALL)
+_RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*?)\) *= (.+)", re.DOTALL)
+_GONE = re.compile(r"<\.\.\. (\w+) resumed>.*<unfinished \.\.\.>\) *= \?", re.DOTALL)
+_RESULT = re.compile(r"(\?|-?\w+)(?: ([A-Z]\w+))?")
+_LASTED = re.compile(r"<(\d+\.\d+)>$")
+_HINT = "record it with strace -f -tt -T -o FILE"
+_OWN = re.compile(r"(?:\[pid +\d+\] )?(?:strace: |Process )")
+
+
+def matches(line: str) -> bool:
+    """Whether a line is one of strace's."""
+    prefix = _PREFIX.fullmatch(line)
+    return prefix is not None and bool(
+        _CALL.match(prefix[4])
+        or _UNFINISHED.match(prefix[4])
+        or prefix[4].startswith(("+++", "---"))
+    )
+
+
+class _Threads:
+    """The calls in which threads are, and the processes of threads."""
+
+    def __init__(self) -> None:
+        self.inside: dict[int, tuple[int, str, str]] = {}
+        self._processes: dict[int, int] = {}
+
+    def process(self, tid: int) -> int:
+        return self._processes.get(tid, tid)
+
+    def learn(self, tid: int, call: str, arguments: str, result: int | None) -> None:
+        """A thread that another one starts belongs to its process."""
+        if call.startswith("clone") and "CLONE_THREAD" in arguments and result and result > 0:
+            self._processes[result] = self.process(tid)
+
+
+def read(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[Call]:
+    """The calls of a trace, in the order in which they returned.
+
+    Raises:
+        CallsError: A line is none of strace's; the message has its number.
+    """
+    threads, days = _Threads(), Days()
+    for number, line in enumerate(lines, 1):
+        text = line.rstrip("\n")
+        if not text.strip() or _OWN.match(text):
+            skipped["messages"] += bool(text.strip())
+            continue
+        prefix = _PREFIX.fullmatch(text)
+        time = None if prefix is None else nanoseconds(prefix[3])
+        if prefix is None or time is None:
+            raise unreadable(source, number, f"no time before {text[:40]!r}", _HINT)
+        tid, rest = int(prefix[1] or prefix[2] or 0), prefix[4]
+        yield from _line(rest, days.since_first(time), tid, threads, skipped, (source, number))
+    for tid, (entered, call, _) in threads.inside.items():
+        yield Call(entered, threads.process(tid), tid, call)
+
+
+def _line(
+    text: str, time: int, tid: int, threads: _Threads, skipped: Counter[str], at: tuple[str, int]
+) -> Iterator[Call]:
+    if text.startswith(("+++", "---")):
+        skipped["exits" if text.startswith("+++") else "signals"] += 1
+        return
+    gone = _GONE.fullmatch(text)
+    resumed = None if gone else _RESUMED.fullmatch(text)
+    if gone or resumed:
+        entry = threads.inside.pop(tid, None)
+        if entry is None:
+            skipped["returns alone"] += 1
+            return
+        entered, call, arguments = entry
+        if resumed is None:
+            yield Call(entered, threads.process(tid), tid, call)
+            return
+        arguments, printed = arguments + resumed[2], resumed[3]
+    elif (unfinished := _UNFINISHED.fullmatch(text)) is not None:
+        threads.inside[tid] = (time, unfinished[1], unfinished[2])
+        return
+    elif (whole_call := _CALL.fullmatch(text)) is not None:
+        entered, call, arguments, printed = time, whole_call[1], whole_call[2], whole_call[3]
+    else:
+        raise unreadable(*at, f"no call: {text[:60]!r}", _HINT)
+    result = _result(printed, at)
+    threads.learn(tid, call, arguments, result)
+    duration = None if result is None else _duration(printed)
+    yield Call(entered, threads.process(tid), tid, call, result, duration)
+
+
+def _result(printed: str, at: tuple[str, int]) -> int | None:
+    found = _RESULT.match(printed)
+    value, error = ("", None) if found is None else (found[1], found[2])
+    if value in ("-1", "?") and error is not None:
+        number = error_number(error)
+        if number is not None:
+            return -number
+    if value == "?":
+        return None
+    result = whole(value)
+    if result is None:
+        raise unreadable(*at, f"{printed[:40]!r} is no result", _HINT)
+    return result
+
+
+def _duration(printed: str) -> int | None:
+    """What ``-T`` prints, in nanoseconds."""
+    found = _LASTED.search(printed)
+    return None if found is None else nanoseconds(found[1])

@@ -1,0 +1,87 @@
+"""The table of system calls: one row per call, of every source alike.
+
+The rows of a thread are in the order of its calls; those of different threads are in the order in
+which calls returned.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet
+
+ARCHITECTURE = b"architecture"
+"""The key of the table's metadata that names what the calls were numbered by."""
+_BLOCK_ROWS = 65_536
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+
+
+def _column(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
+    return pa.field(name, kind, metadata={"unit": unit, "meaning": meaning})
+
+
+CALLS = pa.schema(
+    [
+        _column("entered_ns", pa.int64(), "ns", "when the call was entered, since the epoch"),
+        _column("pid", pa.uint32(), "", "process"),
+        _column("tid", pa.uint32(), "", "thread; its rows are in the order of its calls"),
+        _column("call", _NAMES, "", "system call"),
+        _column(
+            "result",
+            pa.int64(),
+            "",
+            "result, or a negative error number; null: it did not return",
+        ),
+        _column(
+            "duration_ns",
+            pa.int64(),
+            "ns",
+            "from the entry to the return; null: it did not return",
+        ),
+        _column("cpu", pa.uint16(), "", "processor on which it returned"),
+    ]
+)
+"""Columns; times of sources without a date count from midnight, or from the system's start."""
+
+
+class Call(NamedTuple):
+    """One call of a thread; ``None`` where its source does not say."""
+
+    entered_ns: int
+    pid: int
+    tid: int
+    call: str
+    result: int | None = None
+    duration_ns: int | None = None
+    cpu: int | None = None
+
+
+def write(calls: Iterable[Call], target: Path, *, architecture: str | None) -> int:
+    """Writes calls as Parquet, block by block; returns how many they were.
+
+    The file has its name once it is whole.
+    """
+    named = {} if architecture is None else {ARCHITECTURE: architecture.encode()}
+    schema = CALLS.with_metadata(named or None)
+    partial = target.with_name(target.name + ".partial")
+    remaining, rows = iter(calls), 0
+    try:
+        with pa.parquet.ParquetWriter(partial, schema, compression="zstd", version="2.6") as writer:
+            while block := list(itertools.islice(remaining, _BLOCK_ROWS)):
+                columns = zip(*block, strict=True)
+                arrays = [
+                    pa.array(column, pa.string()).dictionary_encode()
+                    if field.type == _NAMES
+                    else pa.array(column, field.type)
+                    for field, column in zip(schema, columns, strict=True)
+                ]
+                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+                rows += len(block)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return rows

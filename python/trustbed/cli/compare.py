@@ -1,0 +1,288 @@
+"""``trustbed compare``: is one testbed a stand-in for another, level by level?
+
+The comparison, or JSON, goes to standard output, progress of runs to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trustbed.cli import DISCARD, FINE, REVIEW, arguments, terminal
+from trustbed.cli.analyze import describe
+from trustbed.cli.interrupt import signals_as_interrupts
+from trustbed.report import printable
+
+if TYPE_CHECKING:
+    from trustbed.compare.api import Options
+    from trustbed.compare.model import Comparison
+
+LEVELS = ("beyond", "different", "open")
+_DEFAULT_BUDGET = "30min"
+_LARGEST_COUNT = 10_000
+
+
+def parser() -> arguments.Parser:
+    """The parser of ``trustbed compare``."""
+    parser = arguments.Parser(
+        "compare",
+        "[OPTIONS] RUN RUN…\n[OPTIONS] --by FACTOR RUN\n[OPTIONS] SCENARIO",
+        "Is one testbed a stand-in for another? Compares what applications got, which\n"
+        "system calls they made, which packets left and how delays vary: similar,\n"
+        "overlapping, equivalent, different, each per level, with the repetitions that\n"
+        "would settle what is open.",
+        "examples:\n"
+        "  trustbed compare metal.run guest.run --out compare.html\n"
+        "  trustbed compare --by hosts.server.guest study.toml\n"
+        "  trustbed compare lab=results/lab cloud=results/cloud --fail-on different\n\n"
+        "exit codes: 0 fine, 1 error, 2 wrong usage, 3 different or open, 4 beyond the\n"
+        "tolerance (the latter two only with --fail-on)",
+    )
+    parser.add_argument(
+        "testbeds",
+        nargs="*",
+        metavar="RUN",
+        help="a run, the first the reference; or results of ab, wrk, httperf, iperf3, flent or "
+        "k8s-netperf in a directory, a file per repetition; NAME=PATH names it. A scenario "
+        "(.toml) is run first",
+    )
+    what = parser.add_argument_group("what is compared")
+    what.add_argument("--by", metavar="FACTOR", help="of one run: its levels are the testbeds")
+    what.add_argument("--reference", metavar="NAME", help="testbed or level (default: the first)")
+    what.add_argument(
+        "--tolerance",
+        action="append",
+        default=[],
+        metavar="[METRIC=]SHARE",
+        help="what is similar (default: 10%%); repeat for single metrics: jitter_seconds=20%%",
+    )
+    what.add_argument(
+        "--least", default="1%", metavar="SHARE", help="smallest difference that counts (1%%)"
+    )
+    what.add_argument(
+        "--warm-up", type=_count, default=0, metavar="N", help="rounds to drop at the beginning"
+    )
+    again = parser.add_argument_group("what is run")
+    again.add_argument(
+        "--repetitions",
+        type=_count,
+        metavar="N",
+        help="of a scenario's cells, instead of its own; with --explain, rounds (default: 5)",
+    )
+    again.add_argument(
+        "--explain",
+        action="store_true",
+        help="run each different candidate again with one setting changed at a time, and say "
+        "which one closes the gap",
+    )
+    again.add_argument(
+        "--budget",
+        type=arguments.span,
+        default=arguments.span(_DEFAULT_BUDGET),
+        metavar="TIME",
+        help=f"of --explain, for each candidate (default: {_DEFAULT_BUDGET})",
+    )
+    again.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("compare.runs"),
+        metavar="DIR",
+        help="where --explain puts its runs (default: compare.runs, here)",
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("-o", "--out", type=Path, metavar="FILE", help="an HTML page")
+    output.add_argument("--markdown", type=Path, metavar="FILE", help="Markdown for a pull request")
+    output.add_argument(
+        "--junit", type=Path, metavar="FILE", help="a JUnit report for CI, one case per metric"
+    )
+    arguments.add_json(output)
+    arguments.add_quiet(output, "no summary and no progress")
+    end = parser.add_argument_group("exit code")
+    end.add_argument(
+        "--fail-on",
+        choices=LEVELS,
+        metavar="LEVEL",
+        help="beyond: exit 4 if a metric certainly differs by more than the tolerance; "
+        "different: exit 3 also if it certainly differs; open: also if it is not equivalent",
+    )
+    arguments.add_help(end)
+    return parser
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the verb."""
+    options = arguments.parse(parser(), words)
+    _check(options)
+    scenario = _scenario(options)
+    if scenario is not None or options.explain:
+        from trustbed.testbed import prepare
+
+        prepare()  # possible only as long as there is one thread: imports below start some
+    about = describe(words, "compare")
+    session = {key: value for key, value in about.items() if key != "schema_version"}
+    with signals_as_interrupts():
+        if scenario is not None:
+            options.testbeds = [str(_carried_out(scenario, options, session))]
+        found = _compared(options, session)
+    _write(found, options, about)
+    if options.json:
+        import msgspec
+
+        printable.write_json({"trustbed": about, **msgspec.to_builtins(found)})
+    elif not options.quiet:
+        _show(found, options)
+    return _exit_code(found, options.fail_on)
+
+
+def _check(options: argparse.Namespace) -> None:
+    example = "for example: trustbed compare metal.run guest.run"
+    if not options.testbeds:
+        raise arguments.UsageError("no testbed given", example)
+    files = [word for word in options.testbeds if word.endswith(".toml")]
+    if files and len(options.testbeds) > 1:
+        raise arguments.UsageError(
+            f"a scenario comes alone, {files[0]}",
+            "its testbeds are the levels of a factor; or run it, and compare the run directories",
+        )
+    from trustbed.report import placing
+
+    for path in (options.out, options.markdown, options.junit):
+        if path is not None:
+            placing.check_file(path)
+
+
+def _scenario(options: argparse.Namespace) -> Path | None:
+    word = options.testbeds[0]
+    return Path(word) if word.endswith(".toml") else None
+
+
+def _carried_out(scenario: Path, options: argparse.Namespace, about: Mapping[str, object]) -> Path:
+    """Runs a scenario, or continues its run; returns the directory."""
+    from trustbed.cli.run_progress import Parts
+    from trustbed.run.api import default_directory, session_of
+    from trustbed.run.directory import RunDirectory
+    from trustbed.scenario import load
+
+    study = load(scenario)
+    directory = RunDirectory(default_directory(study))
+    shown = Parts(quiet=options.quiet)
+    try:
+        session_of(
+            study,
+            directory,
+            about=about,
+            repetitions=options.repetitions or None,
+            listener=shown.part(str(scenario), len(study.cells)),
+        ).carry_out()
+    finally:
+        shown.close()
+    return directory.path
+
+
+def _compared(options: argparse.Namespace, about: Mapping[str, object]) -> Comparison:
+    from msgspec.structs import replace
+
+    from trustbed.compare.api import arrange, compared, read_sources
+
+    asked = _asked(options)
+    sources = read_sources(options.testbeds)
+    found = compared(arrange(sources, asked), asked)
+    if not options.explain:
+        return found
+    from trustbed.cli.run_progress import Parts
+    from trustbed.compare.explain import REPETITIONS, Budget, explain
+
+    shown = Parts(quiet=options.quiet)
+    budget = Budget(repetitions=options.repetitions or REPETITIONS, seconds=options.budget / 1e9)
+    try:
+        answers = explain(
+            found,
+            sources,
+            options.runs,
+            budget=budget,
+            listening=lambda title: shown.part(title, 1),
+            about=about,
+        )
+    finally:
+        shown.close()
+    return replace(found, explanation=tuple(answers))
+
+
+def _asked(options: argparse.Namespace) -> Options:
+    from trustbed.compare.api import Options
+    from trustbed.compare.statistics import TOLERANCE
+
+    overall, single = TOLERANCE, {}
+    for word in options.tolerance:
+        metric, equals, share = word.rpartition("=")
+        if equals:
+            single[metric] = _share(share)
+        else:
+            overall = _share(word)
+    return Options(
+        by=options.by,
+        reference=options.reference,
+        tolerance=overall,
+        tolerances=single,
+        resolution=_share(options.least),
+        warm_up=options.warm_up,
+    )
+
+
+def _write(found: Comparison, options: argparse.Namespace, about: Mapping[str, Any]) -> None:
+    from trustbed.report import placing
+
+    if options.out is not None:
+        from trustbed.report.compare import page
+
+        page.write(found, options.out, about)
+    if options.markdown is not None:
+        from trustbed.report.compare import markdown
+
+        with placing.whole_file(options.markdown) as stream:
+            stream.write(markdown.render(found))
+    if options.junit is not None:
+        from trustbed.report.compare import junit
+
+        with placing.whole_file(options.junit) as stream:
+            junit.write(stream, found, fail_on=options.fail_on, started=str(about["started"]))
+
+
+def _show(found: Comparison, options: argparse.Namespace) -> None:
+    from trustbed.report.compare import text
+
+    paint = terminal.paint(no_color=options.no_color)
+    printable.write(text.render(found, columns=terminal.width(text.WIDEST), paint=paint))
+    for path in (options.out, options.markdown, options.junit):
+        if path is not None:
+            print(f"wrote {path}", file=sys.stderr)
+
+
+def _exit_code(found: Comparison, fail_on: str | None) -> int:
+    from trustbed.report.compare.verdicts import fails
+
+    metrics = [one for _, _, one in found.metrics()]
+    if fail_on is not None and any(fails(one, "beyond") for one in metrics):
+        return DISCARD
+    return REVIEW if any(fails(one, fail_on) for one in metrics) else FINE
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LARGEST_COUNT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of repetitions")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    """A share of one from ``10%`` or ``0.1``."""
+    number = text.strip().removesuffix("%").strip()
+    try:
+        value = float(number)
+    except ValueError:
+        raise arguments.UsageError(
+            f"{text!r} is no share", "for example: --tolerance 10% or --tolerance reads=20%"
+        ) from None
+    return value / 100 if text.strip().endswith("%") else value

@@ -1,0 +1,189 @@
+"""The library's entry point for comparisons: runs, or results of other programs, against another.
+
+A comparison reads directories and carries nothing out; :mod:`trustbed.compare.explain` does, where
+it is asked which setting closes a gap.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from trustbed.compare.cases import Arrangement, Gathered, by_factor, by_sources, gather
+from trustbed.compare.chains import chains_of
+from trustbed.compare.error import CompareError
+from trustbed.compare.imported import read_results
+from trustbed.compare.judge import Rules, judge
+from trustbed.compare.metrics import METRICS, base
+from trustbed.compare.model import CaseResult, Comparison
+from trustbed.compare.sources import Source, read_run
+from trustbed.compare.statistics import RESOLUTION, TOLERANCE
+from trustbed.run.directory import MANIFEST
+from trustbed.run.owned_directory import kind_of
+
+SEED = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a comparison is asked for.
+
+    Attributes:
+        by: The factor whose levels are the testbeds, of a single run.
+        reference: The testbed or level that the others are compared with; ``None``: the first.
+        tolerance: The share of the reference that counts as similar.
+        tolerances: The same of single metrics, by key.
+        resolution: The smallest difference that counts.
+        warm_up: Rounds that are dropped at the beginning.
+        seed: Of the simulation of further repetitions.
+    """
+
+    by: str | None = None
+    reference: str | None = None
+    tolerance: float = TOLERANCE
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+    resolution: float = RESOLUTION
+    warm_up: int = 0
+    seed: int = SEED
+
+
+def compare(*testbeds: str | os.PathLike[str], options: Options | None = None) -> Comparison:
+    """Compares testbeds: run directories, or directories with results of other programs.
+
+    One run whose scenario has a factor is several testbeds. ``NAME=PATH`` gives a testbed a name.
+
+    Raises:
+        CompareError: There are not two testbeds, or they did something else.
+        RunDirectoryError: A run is damaged.
+    """
+    chosen = options or Options()
+    _check(chosen)
+    sources = read_sources([os.fspath(one) for one in testbeds])
+    return compared(arrange(sources, chosen), chosen)
+
+
+def _check(chosen: Options) -> None:
+    for share in (chosen.tolerance, *chosen.tolerances.values()):
+        if not 0 < share < 1:
+            raise CompareError(
+                f"a tolerance of {100 * share:g} % is none",
+                "give more than 0 % and less than 100 %",
+            )
+    for key in chosen.tolerances:
+        if base(key) not in METRICS:
+            raise CompareError(f"no metric is called {key}", f"there are: {', '.join(METRICS)}")
+    if not 0 <= chosen.resolution <= min((chosen.tolerance, *chosen.tolerances.values())):
+        raise CompareError(
+            f"the smallest difference, {100 * chosen.resolution:g} %, exceeds what is similar",
+            "give less than the tolerance",
+        )
+
+
+def read_sources(given: Sequence[str]) -> list[Source]:
+    """The testbeds' directories, each with a name of its own.
+
+    Raises:
+        CompareError: There is nothing to read, or two have one name.
+        RunDirectoryError: A run is damaged.
+    """
+    if not given:
+        raise CompareError("no testbed given", "for example: trustbed compare metal.run guest.run")
+    found = []
+    for word in given:
+        name, path = named(word)
+        if not path.exists():
+            raise CompareError(
+                f"no such directory, {path}", "name what trustbed run has made, or results"
+            )
+        if kind_of(path) == "campaign":
+            raise CompareError(
+                f"this is a campaign, {path}", f"trustbed campaign report {path} compares its paths"
+            )
+        is_run = (path / MANIFEST).is_file()
+        found.append(read_run(path, name) if is_run else read_results(path, name))
+    names = [source.name for source in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise CompareError(
+            f"two testbeds are called {twice}", f"give one another name: other={given[-1]}"
+        )
+    return found
+
+
+def named(word: str) -> tuple[str, Path]:
+    """The name and the path of ``NAME=PATH`` or ``PATH``."""
+    name, equals, rest = word.partition("=")
+    if equals and name and rest and not Path(word).exists():
+        return name, Path(rest)
+    path = Path(word)
+    return path.resolve().name.removesuffix(".run") or word, path
+
+
+def arrange(sources: Sequence[Source], options: Options) -> Arrangement:
+    """Which parts are the testbeds.
+
+    Raises:
+        CompareError: There are not two.
+    """
+    if len(sources) == 1:
+        return by_factor(sources[0], options.by, options.reference)
+    if options.by is not None:
+        raise CompareError(
+            "--by is for the factor of one run, and several are given",
+            "leave it out: every run is a testbed",
+        )
+    return by_sources(sources, options.reference)
+
+
+def compared(arranged: Arrangement, options: Options) -> Comparison:
+    """The comparison of arranged testbeds.
+
+    Raises:
+        CompareError: Two testbeds did something else.
+    """
+    gathered = gather(arranged, warm_up=options.warm_up)
+    rules = Rules(
+        tolerance=options.tolerance,
+        of_metric=options.tolerances,
+        resolution=options.resolution,
+        seed=options.seed,
+    )
+    judged, family = judge(gathered.cases, rules)
+    cases = tuple(_with_chains(case, gathered) for case in judged)
+    sources = {one.source.path: one.source for one in arranged.testbeds}
+    caveats = [note for source in sources.values() for note in source.notes]
+    if not arranged.interleaved:
+        caveats.append(
+            "the testbeds were not run in turns, so a drift of the machine between the runs counts "
+            "as a difference; one scenario with the testbeds as a factor is run in random blocks"
+        )
+    names = [one.name for one in arranged.testbeds]
+    return Comparison(
+        title=" against ".join([", ".join(names[1:]), names[0]]),
+        by=arranged.by,
+        reference=names[0],
+        interleaved=arranged.interleaved,
+        tolerance=options.tolerance,
+        resolution=options.resolution,
+        family=family,
+        seed=options.seed,
+        testbeds=tuple(gathered.testbeds),
+        cases=cases,
+        not_compared=tuple(arranged.unmatched),
+        caveats=tuple([*gathered.caveats, *caveats]),
+    )
+
+
+def _with_chains(case: CaseResult, gathered: Gathered) -> CaseResult:
+    """A case with the chains of system calls of its candidates, where they were traced."""
+    reference = gathered.kept.get((case.label, case.reference), [])
+    candidates = []
+    for one in case.candidates:
+        own = gathered.kept.get((case.label, one.testbed), [])
+        found = chains_of(reference, own, (case.reference, one.testbed))
+        candidates.append(replace(one, chains=found))
+    return replace(case, candidates=tuple(candidates))

@@ -1,0 +1,66 @@
+"""System calls, context switches and block I/O of a workload, per request that was answered.
+
+From the reports of the tracers of a repetition (``[trace.NAME]`` of its scenario), which count in
+the kernel whether or not every call is written down too. A trace that lost events has no counts:
+they would be too small by an unknown part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+
+from trustbed.compare.work import Work
+from trustbed.report.records import Row
+from trustbed.report.run.reading import Repetition
+
+READS = (
+    "read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg",
+)  # fmt: skip
+"""The calls that count as reads."""
+
+
+def of(
+    one: Repetition, workload: str, work: Work | None, absent: MutableMapping[str, str]
+) -> dict[str, float]:
+    """The values at the level of system calls; why there are none goes into ``absent``."""
+    reports = [trace.get("report") or {} for trace in traces(one, workload)]
+    if not reports:
+        absent["system_calls"] = "system calls were not traced"
+    elif any(report.get("complete") is not True for report in reports):
+        absent["system_calls"] = "the trace lost events (trace_loss), so nothing can be counted"
+    elif work is None or work.count <= 0:
+        absent["system_calls"] = f"nothing is known that {workload} completed, to count calls by"
+    else:
+        return {
+            key: value / work.count for key, value in _counts(reports).items() if value is not None
+        }
+    return {}
+
+
+def traces(one: Repetition, workload: str) -> Sequence[Row]:
+    """The traces of a workload and of what serves it: all but those of other workloads."""
+    others = {row["name"] for row in one.workloads} - {workload}
+    return [row for row in one.record.get("traces") or () if row.get("of") not in others]
+
+
+def architectures(one: Repetition) -> set[str]:
+    """What the calls of a repetition's traces were numbered by."""
+    reports = [row.get("report") or {} for row in one.record.get("traces") or ()]
+    return {str(report["architecture"]) for report in reports if report.get("architecture")}
+
+
+def _counts(reports: Sequence[Row]) -> dict[str, int | None]:
+    """Sums over the traces; ``None`` where a tracer could not count."""
+    return {
+        "system_calls": _sum([report.get("calls") for report in reports]),
+        "reads": sum(
+            (report.get("by_call") or {}).get(name, 0) for report in reports for name in READS
+        ),
+        "context_switches": _sum([report.get("context_switches") for report in reports]),
+        "block_io": _sum([report.get("block_requests") for report in reports]),
+    }
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None

@@ -1,0 +1,162 @@
+"""Chains of system calls of a candidate against the reference's, where both were traced.
+
+Counts, walks and distances are :mod:`trustbed.calls.chains`'; this puts together whose calls are
+compared: those of one trace that all repetitions have, without repetitions whose trace lost events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from trustbed.compare.model import ChainResult, ChangedTransition
+from trustbed.report.run.reading import Repetition
+
+if TYPE_CHECKING:
+    from trustbed._core import CallAlphabet
+    from trustbed.calls.chains import ChainComparison
+    from trustbed.calls.changes import Change
+    from trustbed.calls.sequences import Repetition as Sequences
+
+LEAST = 2
+"""Traced repetitions of each side, below which there is nothing to compare."""
+
+
+def chains_of(
+    reference: Sequence[Repetition], candidate: Sequence[Repetition], names: tuple[str, str]
+) -> ChainResult | None:
+    """The chains of a candidate's repetitions; ``None`` where a side has no calls written down.
+
+    ``names`` are what both testbeds are called in examples.
+    """
+    trace = next(iter(sorted(_traces(reference) & _traces(candidate))), None)
+    if trace is None:
+        return None
+    sides = [[one for one in side if _is_whole(one, trace)] for side in (reference, candidate)]
+    lost = sum(len(side) for side in (reference, candidate)) - sum(map(len, sides))
+    if min(map(len, sides)) < LEAST:
+        return _nothing(f"Fewer than {LEAST} repetitions of a testbed have a whole trace.")
+    machines = [_architectures(side, trace) for side in sides]
+    if machines[0] != machines[1]:
+        return _nothing(
+            f"{names[0]} was traced on {_listed(machines[0])}, {names[1]} on "
+            f"{_listed(machines[1])}: other calls are made there, so chains are not compared."
+        )
+    from trustbed._core import CallAlphabet
+    from trustbed.calls.chains import compare_calls
+    from trustbed.calls.errors import CallsError
+
+    alphabet = CallAlphabet()
+    own, other = (
+        list(_sequences(side, trace, name, alphabet))
+        for side, name in zip(sides, names, strict=True)
+    )
+    try:
+        found = compare_calls(own, other, alphabet)
+    except CallsError as error:
+        return _nothing(f"Not compared: {error.message}.")
+    note = f"{lost} repetitions without a whole trace are left out." if lost else ""
+    return _result(found, trace, note)
+
+
+def _traces(repetitions: Sequence[Repetition]) -> Collection[str]:
+    """The traces that have their calls written down, in any repetition."""
+    return {
+        row["name"]
+        for one in repetitions
+        for row in one.record.get("traces") or ()
+        if row.get("mode") == "calls"
+    }
+
+
+def _is_whole(one: Repetition, trace: str) -> bool:
+    rows = [row for row in one.record.get("traces") or () if row["name"] == trace]
+    return bool(rows) and (rows[0].get("report") or {}).get("complete") is True
+
+
+def _architectures(repetitions: Sequence[Repetition], trace: str) -> set[str]:
+    return {
+        str((row.get("report") or {}).get("architecture"))
+        for one in repetitions
+        for row in one.record.get("traces") or ()
+        if row["name"] == trace
+    }
+
+
+def _listed(machines: Collection[str]) -> str:
+    return ", ".join(sorted(machines))
+
+
+def _sequences(
+    repetitions: Sequence[Repetition], trace: str, name: str, alphabet: CallAlphabet
+) -> Iterator[Sequences]:
+    from trustbed.calls.sequences import repetition
+
+    for one in repetitions:
+        table = one.table(f"{trace}.calls")
+        if table is not None and len(table):
+            called = pc.fill_null(table["call"].cast("string"), "unknown")
+            yield repetition(f"{name} {one.directory}", called, alphabet, threads=table["tid"])
+
+
+def _nothing(note: str) -> ChainResult:
+    return ChainResult(
+        order=1,
+        walks=0,
+        invalid_walks=0,
+        invalid_transitions=0,
+        relative_exponent=None,
+        bits_per_call=None,
+        reference_bits_per_call=None,
+        reference_low=None,
+        reference_high=None,
+        consistent=None,
+        jaccard=None,
+        variation=None,
+        note=note,
+    )
+
+
+def _result(found: ChainComparison, trace: str, note: str) -> ChainResult:
+    bits = found.bits
+    said = f"The first {found.calls:,} calls of trace {trace} in every repetition."
+    return ChainResult(
+        order=found.order,
+        walks=found.candidate.walks,
+        invalid_walks=found.candidate.invalid_walks,
+        invalid_transitions=found.candidate.invalid_transitions,
+        relative_exponent=found.relative_exponent,
+        bits_per_call=_mean(bits.candidate),
+        reference_bits_per_call=_mean(bits.reference),
+        reference_low=bits.low,
+        reference_high=bits.high,
+        consistent=bits.consistent,
+        jaccard=found.topology.jaccard_distance,
+        variation=found.topology.total_variation,
+        changed=tuple(_changed(one) for one in found.changes.changes),
+        note=f"{said} {note}".strip(),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _changed(one: Change) -> ChangedTransition:
+    example = next((each for each in one.examples if each.side == "candidate"), None)
+    example = example or next(iter(one.examples), None)
+    shown = ""
+    if example is not None:
+        around = (*example.before, *example.transition, *example.behind)
+        shown = f"{example.repetition}: {' '.join(around)}"
+    return ChangedTransition(
+        before=" ".join(one.state),
+        after=one.call,
+        reference_share=one.reference_share,
+        candidate_share=one.candidate_share,
+        bits_per_call=one.bits,
+        phase=one.phase,
+        example=shown,
+    )

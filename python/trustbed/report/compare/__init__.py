@@ -1,0 +1,1 @@
+"""A comparison of testbeds as text, Markdown, JUnit, JSON, and on a page."""

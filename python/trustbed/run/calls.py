@@ -1,0 +1,47 @@
+"""The rows of a trace of system calls as the table of calls."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trustbed.calls.table import ARCHITECTURE
+from trustbed.run import rows
+
+TABLE = ".calls.parquet"
+"""What follows the name of a trace, below ``samples`` and below ``tables``."""
+
+
+def convert(source: Path, target: Path) -> rows.Converted:
+    """Writes the rows of a tracer as the table of calls (:data:`trustbed.calls.table.CALLS`).
+
+    Raises:
+        RowsError: The file is none of a tracer, or damaged.
+    """
+    names = rows.lists(source).get("calls")
+    architecture = rows.word(source, "architecture")
+    if names is None or architecture is None:
+        raise rows.RowsError(f"no system calls, {source}", "the file is damaged: do not use it")
+    return rows.convert(
+        source, target, names={"call": names}, metadata={ARCHITECTURE: architecture.encode()}
+    )
+
+
+def offer(record: Mapping[str, Any], path: Path, tables: Path) -> None:
+    """Offers the tables of a repetition's traces among its derived ones, without a second copy.
+
+    Args:
+        record: The record of the repetition.
+        path: Its directory.
+        tables: Where its derived tables are written.
+    """
+    for trace in record.get("traces") or ():
+        table = path / "samples" / f"{trace['name']}{TABLE}"
+        if table.is_file():
+            try:
+                os.link(table, tables / table.name)
+            except OSError:  # a file system without links
+                shutil.copyfile(table, tables / table.name)

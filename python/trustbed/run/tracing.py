@@ -1,0 +1,201 @@
+"""Records system calls of this machine: of a command, of processes, of all.
+
+The agent traces (``crates/agent/src/trace``); here it is started and ended, and its rows become the
+table of calls.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trustbed.agent.client import END_SECONDS, Agent
+from trustbed.agent.messages import Event
+from trustbed.calls.errors import CallsError
+from trustbed.run import calls
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whose:
+    """Whose calls are recorded; every process's without any of these."""
+
+    processes: Sequence[int] = ()
+    cgroup: Path | None = None
+    command: str | None = None
+
+    def selection(self) -> object:
+        """As the agent takes it."""
+        if self.processes:
+            return {"processes": list(self.processes)}
+        if self.cgroup is not None:
+            return {"cgroup": str(self.cgroup)}
+        if self.command is not None:
+            return {"command": {"name": self.command, "below": None}}
+        return "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A trace.
+
+    Attributes:
+        report: The tracer's report: calls, losses, markers, counts.
+        exit_code: That of the command, if there was one.
+    """
+
+    report: Event
+    exit_code: int | None = None
+
+
+@dataclass(slots=True)
+class _Tracer:
+    """A running tracer, and the rows that it writes."""
+
+    target: Path | None
+    directory: tempfile.TemporaryDirectory[str] | None = field(init=False)
+    rows: Path | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.directory = self.rows = None
+        if self.target is not None:
+            parent = self.target.parent
+            if not parent.is_dir():
+                raise CallsError(f"no such directory, {parent}", "create it first")
+            self.directory = tempfile.TemporaryDirectory(prefix=".trustbed-", dir=parent)
+            self.rows = Path(self.directory.name) / "calls.rows"
+
+    def start(self, whose: Whose) -> Agent:
+        path = {} if self.rows is None else {"path": str(self.rows)}
+        agent = Agent.start("trace", {"select": whose.selection(), **path})
+        agent.begin()
+        return agent
+
+    def finish(self, agent: Agent) -> Event:
+        report = agent.stop(END_SECONDS)
+        if self.rows is not None and self.target is not None:
+            partial = self.rows.with_suffix(".parquet")
+            calls.convert(self.rows, partial)
+            partial.replace(self.target)
+        return report
+
+    def close(self) -> None:
+        if self.directory is not None:
+            self.directory.cleanup()
+
+
+def record(whose: Whose, target: Path | None, *, seconds: float | None = None) -> Recorded:
+    """Records calls until the time is over, or Ctrl-C.
+
+    Args:
+        whose: Whose calls.
+        target: The table; ``None``: calls are only counted.
+        seconds: For how long; until interrupted by default.
+
+    Raises:
+        AgentError: Calls cannot be traced here; the hint says what is missing.
+    """
+    tracer = _Tracer(target)
+    try:
+        with tracer.start(whose) as agent:
+            until = None if seconds is None else time.monotonic() + seconds
+            try:
+                while until is None or time.monotonic() < until:
+                    agent.poll(_POLL_SECONDS)
+            except KeyboardInterrupt:
+                if until is not None:
+                    raise
+            return Recorded(report=tracer.finish(agent))
+    finally:
+        tracer.close()
+
+
+def record_command(command: Sequence[str], target: Path | None) -> Recorded:
+    """Runs a command and records its calls and those of all it starts, from its ``execve`` on.
+
+    Ctrl-C reaches the command, which decides what it means; its trace goes on to its end.
+
+    Args:
+        command: The command with its arguments.
+        target: The table; ``None``: calls are only counted.
+
+    Raises:
+        CallsError: There is no such program.
+        AgentError: Calls cannot be traced here; the command was not run.
+    """
+    program = shutil.which(command[0])
+    if program is None:
+        raise CallsError(f"no such program, {command[0]}", "give its full path")
+    tracer = _Tracer(target)
+    try:
+        held = _Held.start(program, command)
+        try:
+            with tracer.start(Whose(processes=(held.pid,))) as agent:
+                held.release()
+                code = held.wait()
+                return Recorded(report=tracer.finish(agent), exit_code=code)
+        finally:
+            held.end()
+    finally:
+        tracer.close()
+
+
+@dataclass(slots=True)
+class _Held:
+    """A process that waits until it is released, and then becomes the command."""
+
+    pid: int
+    gate: int | None
+    code: int | None = None
+
+    @classmethod
+    def start(cls, program: str, command: Sequence[str]) -> _Held:
+        # Not `subprocess`: it waits until the command has begun, which is what must not happen yet.
+        waits, gate = os.pipe()
+        pid = os.fork()
+        if pid == 0:  # pragma: no cover - another process
+            os.close(gate)
+            if os.read(waits, 1):
+                os.execv(program, list(command))
+            os._exit(127)
+        os.close(waits)
+        return cls(pid, gate)
+
+    def release(self) -> None:
+        assert self.gate is not None, "released once"
+        os.write(self.gate, b"x")
+        os.close(self.gate)
+        self.gate = None
+
+    def wait(self) -> int:
+        descriptor = os.pidfd_open(self.pid)
+        try:
+            while True:
+                try:
+                    select.select([descriptor], [], [])
+                    break
+                except KeyboardInterrupt:
+                    continue
+        finally:
+            os.close(descriptor)
+        _, status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self.code = code if code >= 0 else 128 - code
+        return self.code
+
+    def end(self) -> None:
+        if self.gate is not None:
+            os.close(self.gate)
+            self.gate = None
+        if self.code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.code = 128 + signal.SIGKILL

@@ -1,0 +1,169 @@
+"""Traces of other tools, as they print them, become the same table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from trustbed.calls.errors import CallsError
+from trustbed.calls.importing import Imported, import_trace
+from trustbed.calls.numbers import NAMES
+from trustbed.calls.summary import architecture, by_call
+from trustbed.calls.table import CALLS
+
+ROOT = Path(__file__).resolve().parents[2]
+SECOND = 1_000_000_000
+
+STRACE = """\
+strace: Process 102 attached
+[pid   101] 23:59:59.000001 read(3,  <unfinished ...>
+[pid   102] 23:59:59.000002 openat(AT_FDCWD, "/a) = 7", O_RDONLY) = -1 ENOENT (No such file or \
+directory) <0.000004>
+[pid   101] 23:59:59.000010 <... read resumed>"x", 100) = 1 <0.000009>
+[pid   101] 23:59:59.500000 clone3({flags=CLONE_VM|CLONE_THREAD}, 88) = 103 <0.000030>
+[pid   103] 00:00:00.250000 mmap(NULL, 8192, PROT_READ) = 0x7f12a0000000 <0.000005>
+[pid   102] 00:00:00.300000 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=9} ---
+[pid   102] 00:00:00.400000 nanosleep({tv_sec=1, tv_nsec=0}, 0x7ffd) = ? ERESTART_RESTARTBLOCK \
+(Interrupted by signal) <0.100000>
+[pid   103] 00:00:00.500000 futex(0x7f, FUTEX_WAIT, 2, NULL <unfinished ...>
+[pid   101] 00:00:00.600000 exit_group(0)   = ?
+[pid   103] 00:00:00.600001 <... futex resumed> <unfinished ...>) = ?
+[pid   102] 00:00:00.700000 +++ exited with 0 +++
+"""
+PERF = """\
+# captured on: Thu Nov 26
+              dd  2001 [001]   100.000000001: raw_syscalls:sys_exit: NR 12 = 5
+              dd  2001 [001]   100.000001:       raw_syscalls:sys_enter: NR 0 (3, 7ffd, 340)
+   my worker   2002/2003 [000]   100.000002: raw_syscalls:sys_enter: NR 257 (ffffff9c, 7f)
+              dd  2001 [000]   100.000003:       raw_syscalls:sys_exit: NR 0 = 832
+   my worker   2002/2003 [000]   100.000004:       raw_syscalls:sys_exit: NR 257 = -2
+              dd  2001 [000]   100.000005:       sched:sched_switch: prev_comm=dd
+              dd  2001 [000]   100.000006:       syscalls:sys_enter_write: fd: 0x1, buf: 0x7ffd
+              dd  2001 [000]   100.000009:       syscalls:sys_exit_write: 0x2
+              dd  2001 [000]   100.000010: PERF_RECORD_LOST lost 17
+              dd  2001 [000]   100.000011:       raw_syscalls:sys_enter: NR 231 (0, 0, 0, 0, 0, 0)
+"""
+SYSDIG = """\
+1 15:01:21.000000001 0 cat (301) > openat dirfd=-100(AT_FDCWD) name=/none flags=1(O_RDONLY)
+2 15:01:21.000000005 1 cat (301) < openat fd=-2(ENOENT) dirfd=-100(AT_FDCWD)
+3 15:01:21.000000006 1 cat (301) > switch next=0 pgft_maj=0
+4 15:01:21.000000007 1 cat (301) > read fd=3(<f>/etc/passwd) size=4096
+5 15:01:21.000000019 0 cat (301) < read res=832 data=root:x:0
+6 15:01:21.000000020 0 cat (301) > drop ratio=1
+7 15:01:21.000000021 0 my cat (302) > write fd=1 size=1
+"""
+BPFTRACE = """\
+Attaching 2 probes...
+1000 40 40 > 0
+1500 40 41 > 202
+2000 40 40 < 0 -11
+WARNING: Lost 3 events
+3000 40 41 < 202 1
+4000 40 40 > 60
+"""
+
+
+def imported(tmp_path: Path, text: str) -> tuple[Imported, list[tuple[Any, ...]]]:
+    source, target = tmp_path / "trace.txt", tmp_path / "calls.parquet"
+    source.write_text(text, encoding="utf-8")
+    found = import_trace(source, target, architecture="x86_64")
+    table = pyarrow.parquet.read_table(target)
+    assert table.schema.names == CALLS.names
+    return found, [tuple(row.values()) for row in table.to_pylist()]
+
+
+def test_strace_is_joined_over_interruptions_threads_and_midnight(tmp_path: Path) -> None:
+    found, rows = imported(tmp_path, STRACE)
+    late, early = 86_399 * SECOND, 86_400 * SECOND
+    assert rows == [
+        (late + 2000, 102, 102, "openat", -2, 4000, None),
+        (late + 1000, 101, 101, "read", 1, 9000, None),
+        (late + SECOND // 2, 101, 101, "clone3", 103, 30_000, None),
+        (early + SECOND // 4, 101, 103, "mmap", 0x7F12A0000000, 5000, None),
+        (early + 400_000_000, 102, 102, "nanosleep", -516, 100_000_000, None),
+        (early + 600_000_000, 101, 101, "exit_group", None, None, None),
+        (early + SECOND // 2, 101, 103, "futex", None, None, None),
+    ]
+    assert (found.format, found.calls, found.lost) == ("strace", 7, 0)
+    assert found.skipped == {"exits": 1, "messages": 1, "signals": 1}
+
+
+def test_perf_script_names_numbers_and_counts_what_it_lost(tmp_path: Path) -> None:
+    found, rows = imported(tmp_path, PERF)
+    hundred = 100 * SECOND
+    assert rows == [
+        (hundred + 1000, 2001, 2001, "read", 832, 2000, 0),
+        (hundred + 2000, 2002, 2003, "openat", -2, 2000, 0),
+        (hundred + 6000, 2001, 2001, "write", 2, 3000, 0),
+        (hundred + 11_000, 2001, 2001, "exit_group", None, None, None),
+    ]
+    assert (found.format, found.lost) == ("perf", 17)
+    assert found.skipped == {"other events": 1, "returns alone": 1}
+
+
+def test_sysdig_has_results_under_several_names(tmp_path: Path) -> None:
+    found, rows = imported(tmp_path, SYSDIG)
+    begin = (15 * 3600 + 60 + 21) * SECOND
+    assert rows == [
+        (begin + 1, 301, 301, "openat", -2, 4, 1),
+        (begin + 7, 301, 301, "read", 832, 12, 0),
+        (begin + 21, 302, 302, "write", None, None, None),
+    ]
+    assert (found.format, found.lost, found.skipped) == ("sysdig", 1, {"other events": 1})
+
+
+def test_bpftrace_pairs_entries_with_returns_by_thread(tmp_path: Path) -> None:
+    found, rows = imported(tmp_path, BPFTRACE)
+    assert rows == [
+        (1000, 40, 40, "read", -11, 1000, None),
+        (1500, 40, 41, "futex", 1, 1500, None),
+        (4000, 40, 40, "exit", None, None, None),
+    ]
+    assert (found.format, found.lost, found.skipped) == ("bpftrace", 3, {"messages": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (STRACE + "garbage\n", 13),
+        (STRACE + "[pid 101] 00:00:01.0 read(3, 0x7) = what?\n", 13),
+        (PERF + "garbage\n", 12),
+        (PERF + "dd 2001 [000] 100.2: raw_syscalls:sys_enter: NR x\n", 12),
+        (SYSDIG + "garbage\n", 8),
+        (BPFTRACE + "1 2 3 ? 4\n", 8),
+    ],
+)
+def test_a_damaged_line_is_named_and_no_table_is_left(tmp_path: Path, text: str, line: int) -> None:
+    with pytest.raises(CallsError, match=f"trace.txt:{line}: "):
+        imported(tmp_path, text)
+    assert [one.name for one in tmp_path.iterdir()] == ["trace.txt"]
+
+
+def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CallsError, match="no trace of"):
+        imported(tmp_path, "hello\nworld\n")
+
+
+def test_a_table_knows_its_counts_and_its_architecture(tmp_path: Path) -> None:
+    imported(tmp_path, BPFTRACE)
+    target = tmp_path / "calls.parquet"
+    assert (architecture(target), by_call(target)) == (
+        "x86_64",
+        {"exit": 1, "futex": 1, "read": 1},
+    )
+
+
+@pytest.mark.parametrize("name", ["x86_64", "aarch64"])
+def test_numbers_are_those_of_the_tracer(name: str) -> None:
+    text = (ROOT / f"crates/agent/src/trace/calls/{name}.rs").read_text(encoding="utf-8")
+    runs = re.findall(r'\(\s*(\d+),\s*"(.*?)",?\s*\)', text, re.DOTALL)
+    tracer = {
+        int(first) + at: one
+        for first, run in runs
+        for at, one in enumerate(run.replace("\\\n", " ").split())
+    }
+    assert tracer == NAMES[name]

@@ -1,0 +1,316 @@
+"""Run directories into comparisons: what is compared, what is left out, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trustbed
+from tests.compare.testbeds import Made, make_testbed, trace
+from trustbed.compare.api import Options, compare
+from trustbed.compare.error import CompareError
+from trustbed.compare.model import ChainResult, Comparison, MetricResult
+
+GUEST = Made(slower=1 / 0.88, merged=4, packets=1.05, jitter_ns=2_000_000)
+BY = """
+[background.noise]
+model = "none"
+from = "client"
+to = "server"
+rate = "1Mbit/s"
+[factors]
+background.noise.model = ["none", "cbr"]
+"""
+
+
+def _metric(found: Comparison, key: str) -> MetricResult:
+    return next(one for _, _, one in found.metrics() if one.key == key)
+
+
+def _levels(found: Comparison) -> dict[str, str]:
+    return {one.level: one.verdict for one in found.cases[0].candidates[0].levels}
+
+
+@pytest.fixture(scope="module")
+def beds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("beds")
+    return {
+        "metal": make_testbed(place / "metal.run"),
+        "again": make_testbed(place / "again.run"),
+        "guest": make_testbed(place / "guest.run", GUEST),
+    }
+
+
+def test_a_testbed_and_its_double_are_equivalent(beds: dict[str, Path]) -> None:
+    found = compare(beds["metal"], beds["again"])
+    assert _levels(found) == {
+        "application": "equivalent",
+        "system_calls": "not_compared",
+        "network": "equivalent",
+        "delay": "equivalent",
+    }
+    assert [one.used for one in found.testbeds] == [10, 10]
+
+
+def test_metrics_are_those_of_the_tables(beds: dict[str, Path]) -> None:
+    found = compare(beds["metal"], beds["guest"])
+    captured = _metric(found, "packets_from_server_captured")
+    assert captured.reference is not None
+    assert captured.candidate is not None
+    assert (captured.reference.mean, captured.candidate.mean) == (4.0, 1.0)
+    wire = _metric(found, "packets_from_server_wire")
+    assert wire.candidate is not None
+    assert wire.candidate.mean == 4.0
+    assert wire.verdict == "equivalent"
+    sent = _metric(found, "sent_bytes")
+    assert sent.reference is not None
+    assert sent.reference.mean == 5000.0
+    assert sent.per == "request"
+    rate = _metric(found, "requests_per_second")
+    assert rate.reference is not None
+    assert rate.reference.mean == pytest.approx(50, rel=0.02)
+    assert rate.difference_percent == pytest.approx(-12, abs=2)
+    jitter = _metric(found, "jitter_seconds")
+    assert jitter.difference == pytest.approx(0.002, rel=0.1)
+    assert _metric(found, "packets_to_server_wire").difference_percent == pytest.approx(5, abs=1.5)
+
+
+def test_the_library_call_is_that_of_the_api(beds: dict[str, Path]) -> None:
+    assert trustbed.compare(beds["metal"], beds["again"]) == compare(beds["metal"], beds["again"])
+
+
+def test_a_name_may_be_given_and_the_reference_chosen(beds: dict[str, Path]) -> None:
+    found = compare(
+        f"lab={beds['metal']}", f"cloud={beds['guest']}", options=Options(reference="cloud")
+    )
+    assert [one.name for one in found.testbeds] == ["cloud", "lab"]
+    assert _metric(found, "requests_per_second").difference_percent == pytest.approx(13.6, abs=2.5)
+    assert not found.interleaved
+    assert any("not run in turns" in one for one in found.caveats)
+
+
+def test_the_levels_of_a_factor_are_testbeds_that_were_run_in_turns(tmp_path: Path) -> None:
+    run = make_testbed(tmp_path / "study.run", factors=BY, by_level={"cbr": GUEST})
+    found = compare(run)
+    assert (found.by, found.interleaved) == ("background.noise.model", True)
+    assert [one.name for one in found.testbeds] == ["none", "cbr"]
+    assert _levels(found)["application"] == "different"
+    assert compare(run, options=Options(by="model", reference="cbr")).reference == "cbr"
+
+
+def test_other_factors_are_cases_of_their_own(tmp_path: Path) -> None:
+    factors = BY + 'link.delay = ["10ms", "20ms"]\n'
+    run = make_testbed(tmp_path / "study.run", factors=factors, by_level={"cbr": GUEST})
+    with pytest.raises(CompareError, match="several factors") as error:
+        compare(run)
+    assert "--by" in error.value.hint
+    found = compare(run, options=Options(by="background.noise.model"))
+    assert [one.label for one in found.cases] == ["10ms", "20ms"]
+    assert len(found.metrics()) == 2 * len(found.cases[0].candidates[0].metrics)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [({"size": "1MB"}, "object 500 B against 1000000 B"), ({"duration": "5s"}, "duration")],
+)
+def test_another_workload_or_length_is_refused(
+    other: dict[str, str], said: str, beds: dict[str, Path], tmp_path: Path
+) -> None:
+    run = make_testbed(tmp_path / "other.run", repetitions=1, **other)  # type: ignore[arg-type]
+    with pytest.raises(CompareError, match=said):
+        compare(beds["metal"], run)
+
+
+def test_a_factor_that_changes_the_workload_is_no_testbed(tmp_path: Path) -> None:
+    run = make_testbed(
+        tmp_path / "sizes.run",
+        repetitions=1,
+        factors='[factors]\nworkload.fetch.object = ["500B", "1MB"]\n',
+    )
+    with pytest.raises(CompareError, match="something else"):
+        compare(run)
+
+
+def test_repetitions_that_do_not_count_are_listed_with_their_reason(
+    beds: dict[str, Path], tmp_path: Path
+) -> None:
+    late = {
+        "code": "run_emulator_late",
+        "severity": "error",
+        "scope": "emulator",
+        "message": "late",
+    }
+    failed = {
+        "workloads": [{"name": "fetch", "kind": "http", "outcome": "failed", "reason": "reset"}]
+    }
+    run = make_testbed(
+        tmp_path / "crashed.run",
+        changed={0: {"requests": 0}, 1: failed},
+        findings={2: [late]},
+        leave_out=2,
+    )
+    found = compare(beds["metal"], run)
+    left = {one.repetition: one.reason for one in found.testbeds[1].left_out}
+    assert left == {
+        "rep-000": "fetch completed no request",
+        "rep-001": "fetch failed: reset",
+        "rep-002": "late",
+        "rep-008": "not complete",
+        "rep-009": "not complete",
+    }
+    assert found.testbeds[1].used == 5
+    assert any(
+        "5 of 10 repetitions count; the method asks for 10, 5 more" in one for one in found.caveats
+    )
+
+
+def test_a_stalled_driver_is_discarded_and_listed(beds: dict[str, Path], tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    run = make_testbed(tmp_path / "stalled.run")
+    file = run / "rep-003" / "tables" / "transfers.parquet"
+    rows = pa.parquet.read_table(file).to_pylist()
+    rows[1]["cause"] = "driver_stall"
+    pa.parquet.write_table(pa.Table.from_pylist(rows), file)
+    found = compare(beds["metal"], run)
+    assert [(one.repetition, one.reason) for one in found.testbeds[1].left_out] == [
+        ("rep-003", "a network driver stalled (driver_stall)")
+    ]
+
+
+def test_rounds_of_the_warm_up_are_dropped_by_number(beds: dict[str, Path]) -> None:
+    found = compare(beds["metal"], beds["again"], options=Options(warm_up=2))
+    assert [one.used for one in found.testbeds] == [8, 8]
+    assert found.testbeds[0].warm_up.startswith("2 rounds; 1 s before the workloads begin")
+
+
+def test_a_clock_that_stepped_leaves_out_delay_only(beds: dict[str, Path], tmp_path: Path) -> None:
+    step = {"code": "clock_step", "severity": "warning", "scope": "capture", "message": "by 1 s"}
+    run = make_testbed(tmp_path / "stepped.run", findings={key: [step] for key in range(10)})
+    found = compare(beds["metal"], run)
+    assert _levels(found)["delay"] == "not_compared"
+    assert _levels(found)["network"] == "equivalent"
+    delay = found.cases[0].candidates[0].levels[-1]
+    assert delay.sentence == "Not compared: stepped: a clock was not steady: by 1 s."
+
+
+def test_captures_at_different_points_leave_out_the_network(
+    beds: dict[str, Path], tmp_path: Path
+) -> None:
+    run = make_testbed(tmp_path / "elsewhere.run", points=("client",))
+    found = compare(beds["metal"], run)
+    network = next(one for one in found.cases[0].candidates[0].levels if one.level == "network")
+    assert network.verdict == "not_compared"
+    assert "no capture point that all testbeds have" in network.sentence
+    assert _levels(found)["application"] == "equivalent"
+
+
+def test_calls_are_counted_per_request(tmp_path: Path) -> None:
+    metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0))
+    guest = make_testbed(tmp_path / "guest.run", Made(reads=3.0))
+    found = compare(metal, guest)
+    assert _levels(found)["system_calls"] == "different"
+    reads, calls = _metric(found, "reads"), _metric(found, "system_calls")
+    assert reads.difference == pytest.approx(1.0, abs=0.05)
+    assert calls.difference == pytest.approx(1.0, abs=0.05)
+    switches = _metric(found, "context_switches")
+    assert switches.reference is not None
+    assert switches.reference.mean == 2.0
+    assert _metric(found, "block_io").verdict == "equivalent"
+
+
+def test_a_trace_that_lost_events_counts_nothing(tmp_path: Path) -> None:
+    lost = trace(2.0)
+    lost["report"]["complete"] = False
+    metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0))
+    guest = make_testbed(
+        tmp_path / "guest.run",
+        Made(reads=2.0),
+        changed={number: {"traces": [lost]} for number in range(10)},
+    )
+    found = compare(metal, guest)
+    level = next(one for one in found.cases[0].candidates[0].levels if one.level == "system_calls")
+    assert level.verdict == "not_compared"
+    assert "guest: the trace lost events" in level.sentence
+
+
+def test_tracing_one_testbed_only_is_said(beds: dict[str, Path], tmp_path: Path) -> None:
+    traced = make_testbed(tmp_path / "traced.run", Made(reads=2.0))
+    found = compare(beds["metal"], traced)
+    assert any("traced were traced, and those of metal not" in one for one in found.caveats)
+
+
+CYCLE = ("accept4", "read", "write", "close")
+
+
+def _chains(tmp_path: Path, **candidate: Any) -> ChainResult | None:  # noqa: ANN401 - of a testbed
+    metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0, calls=CYCLE))
+    guest = make_testbed(tmp_path / "guest.run", **candidate)
+    return compare(metal, guest).cases[0].candidates[0].chains
+
+
+def test_the_same_calls_are_consistent_with_the_references_own_spread(tmp_path: Path) -> None:
+    found = _chains(tmp_path, made=Made(reads=2.0, calls=CYCLE))
+    assert found is not None
+    assert (found.walks, found.invalid_walks, found.jaccard) == (100, 0, 0.0)
+    assert found.bits_per_call == pytest.approx(found.reference_bits_per_call, rel=0.2)
+
+
+def test_a_transition_that_the_reference_never_makes_is_named(tmp_path: Path) -> None:
+    found = _chains(
+        tmp_path, made=Made(reads=2.0, calls=("accept4", "read", "epoll_wait", "write", "close"))
+    )
+    assert found is not None
+    assert found.invalid_walks == found.walks == 100
+    assert found.consistent is False
+    assert {("read", "epoll_wait"), ("epoll_wait", "write")} <= {
+        (one.before, one.after) for one in found.changed
+    }
+    new = next(one for one in found.changed if one.after == "epoll_wait")
+    assert new.example.startswith("guest rep-000: ")
+    assert "read epoll_wait write" in new.example
+
+
+def test_calls_of_another_architecture_are_not_compared(tmp_path: Path) -> None:
+    other = {**trace(2.0), "mode": "calls"}
+    other["report"]["architecture"] = "aarch64"
+    found = _chains(
+        tmp_path,
+        made=Made(reads=2.0, calls=CYCLE),
+        changed={number: {"traces": [other]} for number in range(10)},
+    )
+    assert found is not None
+    assert found.walks == 0
+    assert found.note.startswith("metal was traced on x86_64, guest on aarch64")
+
+
+def test_without_traces_there_are_no_chains(beds: dict[str, Path]) -> None:
+    assert compare(beds["metal"], beds["again"]).cases[0].candidates[0].chains is None
+
+
+def test_one_testbed_is_too_few(beds: dict[str, Path]) -> None:
+    with pytest.raises(CompareError, match="one testbed only"):
+        compare(beds["metal"])
+    with pytest.raises(CompareError, match="called metal"):
+        compare(beds["metal"], beds["metal"])
+    with pytest.raises(CompareError, match="no testbed is called lab"):
+        compare(beds["metal"], beds["guest"], options=Options(reference="lab"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (Options(tolerance=0.0), "a tolerance of 0 %"),
+        (Options(tolerances={"packet": 0.1}), "no metric is called packet"),
+        (Options(resolution=0.5), "exceeds what is similar"),
+        (Options(by="x"), "--by is for the factor of one run"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    options: Options, said: str, beds: dict[str, Path]
+) -> None:
+    with pytest.raises(CompareError, match=said):
+        compare(beds["metal"], beds["again"], options=options)

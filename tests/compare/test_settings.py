@@ -1,0 +1,103 @@
+"""Settings that are changed one at a time: differences first, then what is usual."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trustbed.compare.settings import cell_keys, settings, study_of
+from trustbed.scenario import load
+from trustbed.scenario.file import keys_of
+
+PLAIN = """
+name = "pages"
+duration = "5s"
+[hosts.client]
+[hosts.server]
+[link]
+rate = "20Mbit/s"
+delay = "10ms"
+[workload.fetch]
+kind = "http"
+host = "client"
+to = "server"
+object = "4KB"
+"""
+STARVED = PLAIN + '[faults.starved]\nkind = "cpu-quota"\nhost = "server"\nquota = "5ms of 50ms"\n'
+
+
+def _changes(tmp_path: Path, candidate: str, reference: str = PLAIN) -> dict[str, str]:
+    files = []
+    for name, text in (("candidate", candidate), ("reference", reference)):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(text, encoding="utf-8")
+        files.append(load(file))
+    found, skipped = settings(files[0], keys_of(files[0]), keys_of(files[1]))
+    assert skipped == []
+    assert all(len(one.study.cells) == 1 for one in found)
+    return {one.name: one.change for one in found}
+
+
+def test_a_fault_is_removed_and_its_removal_is_tried_once(tmp_path: Path) -> None:
+    found = _changes(tmp_path, STARVED)
+    assert found["without faults"] == "faults removed"
+    assert "cpu-quota starved removed" not in found
+    same = _changes(tmp_path, STARVED, STARVED)
+    assert same["cpu-quota starved removed"] == 'faults.starved.kind = "none"'
+    assert found["longer queue of the link"] == 'link.queue = "1000p"'
+    assert found["samples off"] == "samples = { enabled = false }"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "change"),
+    [
+        ('rate = "20Mbit/s"', 'rate = "10Mbit/s"', "link.rate as in the reference",
+         'link.rate = "20Mbit/s"'),
+        ('delay = "10ms"', 'delay = "10ms"\nloss = "1%"', "without link.loss",
+         "link.loss removed"),
+        ('delay = "10ms"', 'delay = "10ms"\nqueue = "5p"', "without link.queue",
+         "link.queue removed"),
+        ("[hosts.server]", '[hosts.server]\nguest = "e1000"', "without hosts.server.guest",
+         "hosts.server.guest removed"),
+    ],
+)  # fmt: skip
+def test_every_key_that_differs_is_set_back_by_itself(
+    old: str, new: str, name: str, change: str, tmp_path: Path
+) -> None:
+    assert _changes(tmp_path, PLAIN.replace(old, new))[name] == change
+
+
+def test_a_guest_loses_its_offloads_and_gets_a_processor(tmp_path: Path) -> None:
+    guest = PLAIN.replace("[hosts.server]", '[hosts.server]\nguest = "virtio-net"')
+    found = _changes(tmp_path, guest, guest)
+    assert found["offloads of server off"] == (
+        'hosts.server.guest = { nic = "virtio-net", offloads = false }'
+    )
+    assert found["one more CPU for server"] == (
+        'hosts.server.guest = { nic = "virtio-net", cpus = 2 }'
+    )
+
+
+def test_a_change_that_makes_no_scenario_is_named_with_its_reason(tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(PLAIN, encoding="utf-8")
+    study = load(file)
+    keys = keys_of(study)
+    reference = {**keys, "link": {**keys["link"], "rate": "20"}}
+    found, skipped = settings(study, keys, reference)
+    assert "link.rate as in the reference" not in [one.name for one in found]
+    assert any(word.startswith("link.rate as in the reference: ") for word in skipped)
+
+
+def test_the_keys_of_a_cell_have_its_factors_values(tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(
+        STARVED + '[factors]\nfaults.starved.kind = ["none", "cpu-quota"]\n', encoding="utf-8"
+    )
+    study = load(file)
+    path = ("faults", "starved", "kind")
+    keys = cell_keys(keys_of(study), {"faults.starved.kind": (path, "none")})
+    assert keys["faults"]["starved"]["kind"] == "none"
+    assert "factors" not in keys
+    assert study_of(study, keys, "candidate").first.faults == ()

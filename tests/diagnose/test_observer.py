@@ -1,0 +1,23 @@
+"""What tracing costs is a finding above 5 %."""
+
+from __future__ import annotations
+
+import pytest
+
+from trustbed.diagnose.observer import observer_effect
+
+
+def test_a_drop_of_twelve_percent_is_found_with_its_number() -> None:
+    found = observer_effect("pages", [100.0, 100.0], [88.0])
+    assert found is not None
+    assert (found.code, found.scope, found.severity) == ("observer_effect", "pages", "warning")
+    assert found.value == pytest.approx(0.12)
+    assert found.message == "tracing cost pages 12 % of its rate"
+
+
+@pytest.mark.parametrize(
+    ("untraced", "traced"),
+    [([100.0], [95.5]), ([100.0], [104.0]), ([], [1.0]), ([1.0], []), ([0.0], [0.0])],
+)
+def test_a_small_or_unknown_cost_is_none(untraced: list[float], traced: list[float]) -> None:
+    assert observer_effect("pages", untraced, traced) is None

@@ -1,0 +1,91 @@
+"""Runs that trace system calls: real tracers in networks created for a test."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from tests.patience import PATIENCE
+from trustbed.agent.client import Agent, AgentError
+
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.usefixtures("networks"),
+    pytest.mark.timeout(900),
+]
+SCENARIO = """
+warm_up = "200ms"
+seed = 5
+[hosts.client]
+[hosts.server]
+[link]
+rate = "20Mbit/s"
+delay = "1ms"
+[workload.pages]
+kind = "http"
+host = "client"
+to = "server"
+object = "2KiB"
+requests = 20
+[workload.tool]
+kind = "command"
+host = "client"
+command = "dd if=/dev/zero of=/dev/null bs=1k count=500 status=none"
+[trace.pages]
+[trace.tool]
+[trace.counted]
+of = "pages"
+host = "client"
+mode = "count"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _may_trace() -> None:
+    """Requires that system calls can be traced here."""
+    try:
+        Agent.start("trace", {}).close()
+    except AgentError as error:
+        pytest.skip(f"system calls cannot be traced here: {error.message}")
+
+
+def test_calls_of_a_server_a_program_and_a_client_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(SCENARIO, encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "trustbed", "run", "study.toml", "--out", "run", "--no-report"],
+        cwd=tmp_path,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    directory = tmp_path / "run" / "rep-000"
+    record: dict[str, Any] = json.loads((directory / "repetition.json").read_text())
+    reports = {one["name"]: one["report"] for one in record["traces"]}
+    assert record["outcome"] == "complete"
+    assert all(report["complete"] for report in reports.values())
+    # A connection for each request: accepted by the server, connected by the client.
+    server, client = reports["pages"]["by_call"], reports["counted"]["by_call"]
+    assert server.get("accept4", 0) + server.get("accept", 0) >= 20
+    assert client["connect"] >= 20
+    assert "connect" not in server
+    assert reports["tool"]["by_call"]["read"] >= 500
+    assert reports["tool"]["reads"]["bytes"] >= 500 * 1024
+    tables = {one.name for one in (directory / "tables").glob("*.calls.parquet")}
+    assert tables == {"pages.calls.parquet", "tool.calls.parquet"}
+    table = pyarrow.parquet.read_table(directory / "tables" / "pages.calls.parquet")
+    assert len(table) == reports["pages"]["calls"]
+    assert min(table["entered_ns"].to_pylist()) >= reports["pages"]["start_ns"] - 10**9
+    codes = {
+        one["code"] for one in json.loads((directory / "findings.json").read_text())["findings"]
+    }
+    assert "trace_loss" not in codes
