@@ -27,8 +27,8 @@ from bench import (
 )
 from bench.burst import measure_engine, measure_files
 from bench.captures import DIRECTORY, Captures
+from bench.compare import inconsistent, measure_chains
 from bench.compare import lines as chain_lines
-from bench.compare import measure_chains
 from bench.compare import targets as chain_targets
 from bench.flood import flood
 from bench.memory import measure_flood, measure_peaks
@@ -279,7 +279,7 @@ class Bench:
     def compare(self) -> None:
         """Chains of system calls, and whether known differences between testbeds are found."""
         heading("compare: chains of system calls, one core (millions of calls per second)")
-        rates = measure_chains()
+        rates, inconsistent_calls = measure_chains(), inconsistent()
         for line in chain_lines(rates):
             print(f"  {line}")
         heading(f"compare: {equivalence.TRIES} pairs of testbeds of each kind, drawn")
@@ -288,10 +288,11 @@ class Bench:
             print(f"  {line}")
         self._facts["compare"] = {
             "chains_millions_of_calls_per_second": rates,
+            "calls_inconsistent_with_their_own": inconsistent_calls,
             "equal_called_different": equal,
             "known": {name: asdict(one) for name, one in found.items()},
         }
-        self._keep([*chain_targets(rates), *equivalence.targets(equal, found)])
+        self._keep([*chain_targets(rates, inconsistent_calls), *equivalence.targets(equal, found)])
 
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:

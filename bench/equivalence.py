@@ -15,6 +15,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from bench import ablation
 from bench.speed import Target
 from trustbed.compare.judge import CaseValues, Rules, Values, judge
 from trustbed.compare.model import LEVELS, Level
@@ -137,12 +138,14 @@ def known(tries: int = TRIES) -> dict[str, Found]:
 
 def lines(equal: int, found: Mapping[str, Found], tries: int = TRIES) -> list[str]:
     """What was measured, a line each."""
+    right, made = ablation.named()
     said = [f"{equal} of {tries} comparisons of a testbed with itself were called different"]
     said += [
         f"{name}: {one.right} of {one.tries} at its level ({LEVEL_OF[name]}) only, "
         f"{one.elsewhere} elsewhere too"
         for name, one in found.items()
     ]
+    said.append(f"{right} of {made} changed settings were named by the ablation")
     return said
 
 
@@ -153,7 +156,9 @@ LEVEL_OF = {
 
 def targets(equal: int, found: Mapping[str, Found], tries: int = TRIES) -> list[Target]:
     """The figures beside what they should be."""
+    right, _ = ablation.named()
     return [
+        Target(what="equivalence: changed settings named, of ten", value=right, lower=9),
         Target(
             what="equivalence: A against A called different",
             value=100 * equal / tries,

@@ -269,6 +269,7 @@ def test_a_transition_that_the_reference_never_makes_is_named(tmp_path: Path) ->
     assert {("read", "epoll_wait"), ("epoll_wait", "write")} <= {
         (one.before, one.after) for one in found.changed
     }
+    assert ("read", "epoll_wait") in {(one.state[-1], one.call) for one in found.edges}
     new = next(one for one in found.changed if one.after == "epoll_wait")
     assert new.example.startswith("guest rep-000: ")
     assert "read epoll_wait write" in new.example

@@ -269,8 +269,8 @@ def transfers(merged: int, points: Sequence[str]) -> pa.Table:
 
 
 def two_point(spread: int) -> pa.Table:
-    """The delays of responses: jitter is ``spread``."""
-    return pa.Table.from_pylist(
+    """The delays of responses: jitter is ``spread``. Moments have nanoseconds, as real ones."""
+    rows = pa.Table.from_pylist(
         [
             {
                 "workload": "fetch",
@@ -288,3 +288,5 @@ def two_point(spread: int) -> pa.Table:
             },
         ]
     )
+    moments = pa.array([EPOCH + 403] * len(rows), pa.timestamp("ns", tz="UTC"))
+    return rows.append_column("start_ns", moments)

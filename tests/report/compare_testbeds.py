@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from trustbed.compare.closing import Changed, closing
 from trustbed.compare.judge import CaseValues, Rules, Values, judge
 from trustbed.compare.model import (
+    ChainEdge,
     ChainResult,
     ChangedTransition,
     Comparison,
@@ -115,6 +116,25 @@ def _chains() -> ChainResult:
         consistent=False,
         jaccard=1 / 6,
         variation=0.021,
+        edges=tuple(
+            ChainEdge(
+                state=(state,),
+                call=call,
+                reference_weight=weight,
+                candidate_weight=other,
+                reference_share=0.25 * weight,
+                candidate_share=0.25 * other,
+                shift=0.25 * (other - weight),
+            )
+            for state, call, weight, other in (
+                ("accept4", "read", 1.0, 1.0),
+                ("read", "write", 1.0, 0.6),
+                ("read", "<epoll_wait>", 0.0, 0.4),
+                ("<epoll_wait>", "write", 0.0, 1.0),
+                ("write", "close", 1.0, 1.0),
+                ("close", "accept4", 1.0, 1.0),
+            )
+        ),
         changed=(
             ChangedTransition(
                 before="read",

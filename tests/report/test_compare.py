@@ -99,6 +99,8 @@ def test_the_page_has_a_bar_per_difference_and_explains_its_words() -> None:
     assert "What closes the gap of &lt;e1000&gt;" in words
     assert "Not compared: virtio: a clock was not steady." in words
     assert "read → epoll_wait" in words
+    assert rendered.count('<figure class="calls">') == 1
+    assert "<epoll_wait>" not in rendered
     assert "<e1000>" not in rendered
 
 

@@ -182,7 +182,7 @@ impl CallChains {
 #[pymethods]
 impl CallChains {
     #[new]
-    #[pyo3(signature = (order=1, *, bound=Chain::MOST))]
+    #[pyo3(signature = (order=1, *, bound=1_048_576))]
     fn new(order: usize, bound: usize) -> PyResult<Self> {
         let order = Order::new(order).map_err(Fault::from)?;
         Ok(Self { chains: Chains::bounded(order, bound) })

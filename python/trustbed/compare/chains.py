@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from trustbed.compare.model import ChainResult, ChangedTransition
+from trustbed.compare.model import ChainEdge, ChainResult, ChangedTransition
 from trustbed.report.run.reading import Repetition
 
 if TYPE_CHECKING:
@@ -136,6 +136,18 @@ def _result(found: ChainComparison, trace: str, note: str) -> ChainResult:
         jaccard=found.topology.jaccard_distance,
         variation=found.topology.total_variation,
         changed=tuple(_changed(one) for one in found.changes.changes),
+        edges=tuple(
+            ChainEdge(
+                state=one.state,
+                call=one.call,
+                reference_weight=one.reference_weight,
+                candidate_weight=one.candidate_weight,
+                reference_share=one.reference_share,
+                candidate_share=one.candidate_share,
+                shift=one.shift,
+            )
+            for one in found.edges
+        ),
         note=f"{said} {note}".strip(),
     )
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from trustbed.report.records import Row
 from trustbed.report.run.reading import SECOND, Measured, Repetition
 
+_DELAYS = ("sender", "data_frames_delivered", "owd_increase_p50_ns", "owd_increase_p95_ns")
 _MANY = 20
 """Connections from which on their medians are a sample of the delay."""
 
@@ -44,8 +45,9 @@ def _two_point(table: pa.Table | None, workload: str) -> float | None:
     """The jitter of the direction in which most data frames went."""
     if table is None or "workload" not in table.column_names:
         return None
-    own = table.filter(pc.fill_null(pc.equal(table["workload"], workload), False)).to_pylist()
-    rows = [row for row in own if row["owd_increase_p50_ns"] is not None]
+    own = table.filter(pc.fill_null(pc.equal(table["workload"], workload), False))
+    # Moments have nanoseconds, which Python's own do not: only what is needed becomes rows.
+    rows = [row for row in own.select(_DELAYS).to_pylist() if row[_DELAYS[-1]] is not None]
     by_sender: dict[str, list[Row]] = {}
     for row in rows:
         by_sender.setdefault(row["sender"], []).append(row)

@@ -112,6 +112,22 @@ class ChangedTransition(msgspec.Struct, frozen=True, kw_only=True):
     example: str = ""
 
 
+class ChainEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """A transition of the pruned chains, as the graph draws it.
+
+    Weights are probabilities of ``call`` after ``state``, shares are of all transitions of a side;
+    ``shift`` is the share of all transitions that only the candidate decides so.
+    """
+
+    state: tuple[str, ...]
+    call: str
+    reference_weight: float
+    candidate_weight: float
+    reference_share: float
+    candidate_share: float
+    shift: float
+
+
 class ChainResult(msgspec.Struct, frozen=True, kw_only=True):
     """System-call chains of a candidate against the reference's.
 
@@ -128,7 +144,8 @@ class ChainResult(msgspec.Struct, frozen=True, kw_only=True):
         jaccard: Distance of the edge sets of pruned chains, 0 to 1.
         variation: Stationary-weighted total variation of the transitions, 0 to 1.
         changed: The transitions that differ most.
-        note: What limits it.
+        edges: The most frequent ones, for the graph.
+        note: Whose calls these are, and what limits it.
     """
 
     order: int
@@ -144,6 +161,7 @@ class ChainResult(msgspec.Struct, frozen=True, kw_only=True):
     jaccard: float | None
     variation: float | None
     changed: tuple[ChangedTransition, ...] = ()
+    edges: tuple[ChainEdge, ...] = ()
     note: str = ""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from trustbed.compare import words
 from trustbed.compare.metrics import LEVEL_TITLES
 from trustbed.compare.model import (
@@ -79,6 +81,7 @@ class CandidateSection:
     levels: list[LevelSection]
     chains: ChainResult | None
     chain_words: list[str]
+    graph: str
 
 
 def write(found: Comparison, path: Path, about: Row) -> None:
@@ -127,7 +130,19 @@ def _section(number: int, case: CaseResult, candidate: CandidateResult) -> Candi
         levels=[_level(candidate, level) for level in candidate.levels],
         chains=chains,
         chain_words=[] if chains is None else list(chain_sentences(chains)),
+        graph="" if chains is None else _graph(chains, case.reference, candidate.testbed),
     )
+
+
+def _graph(chains: ChainResult, reference: str, candidate: str) -> str:
+    """The chains of both as SVG; empty without transitions."""
+    if not chains.edges:
+        return ""
+    from trustbed.calls.edges import Edge
+    from trustbed.report.charts import call_graph
+
+    edges = [Edge(**asdict(one)) for one in chains.edges]
+    return call_graph.draw(edges, reference=reference, candidate=candidate)
 
 
 def _level(candidate: CandidateResult, level: LevelResult) -> LevelSection:

@@ -161,10 +161,10 @@ def chain_sentences(found: ChainResult) -> Iterator[str]:
         )
         yield (
             f"{found.bits_per_call:.4f} bits per call on the reference's chains, "
-            f"{excess:+.4f} more than the reference itself{consistent}."
+            f"{_signed(excess, 4)} against the reference itself{consistent}."
         )
     if found.relative_exponent is not None:
-        yield f"Relative exponent {found.relative_exponent:+.1f} (log₁₀)."
+        yield f"Relative exponent {_signed(found.relative_exponent, 1)} (log₁₀)."
     yield (
         f"{found.invalid_walks} of {counted(found.walks, 'walk')} invalid, with "
         f"{counted(found.invalid_transitions, 'transition')} that the reference never made."
@@ -174,6 +174,10 @@ def chain_sentences(found: ChainResult) -> Iterator[str]:
             f"Pruned chains disagree in {100 * found.jaccard:.0f} % of their edges; total "
             f"variation {found.variation:.3f}."
         )
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def _ablation(found: Ablation, width: int, paint: Paint) -> Iterator[str]:
