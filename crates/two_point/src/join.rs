@@ -224,16 +224,20 @@ impl Join {
     }
 
     /// Decides the oldest pending frames, of silent connections too, until a quarter of the limit
-    /// is free.
+    /// is free. Frames that all carry the latest time go together: however a capture is timed, a
+    /// quarter of the limit has to come before every connection is asked again.
     fn let_go(&mut self) {
         let mut patience = self.coverage.patience;
-        while self.waiting > self.coverage.waiting_total / 4 * 3 && patience > Span::ZERO {
+        while self.waiting > self.coverage.waiting_total / 4 * 3 {
             self.waiting = 0;
             for connection in &mut self.connections_held {
                 connection.give_up(&self.coverage, patience);
                 self.waiting += connection.waiting();
             }
-            patience = Span(patience.0 / 2);
+            if patience < Span::ZERO {
+                break;
+            }
+            patience = if patience > Span::ZERO { Span(patience.0 / 2) } else { Span(-1) };
         }
     }
 }
