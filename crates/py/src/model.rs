@@ -16,7 +16,7 @@ use trustbed_traffic::structural::{
 use trustbed_units::{Ns, Span};
 use trustbed_wire::DecodeOptions;
 
-use crate::run::{Takes, pass};
+use crate::run::{Takes, hash_secret, pass};
 use crate::tables::{Failure, Table, interruptible, io_error};
 
 const UDP: u8 = 17;
@@ -62,7 +62,7 @@ pub(crate) fn extract_model(
         counts: Counts::default(),
     };
     let options = Options { packet_pairs: true, ..Options::default() };
-    let limits = Limits { lingering: LINGERING, ..Limits::default() };
+    let limits = Limits { lingering: LINGERING, hash_secret: hash_secret(), ..Limits::default() };
     let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
