@@ -79,7 +79,7 @@ class _Server(ThreadingHTTPServer):
         self.text = text
         self.free = threading.BoundedSemaphore(MOST_CLIENTS)
         super().__init__(address, _Handler)
-        self.is_loopback = ipaddress.ip_address(self.server_address[0]).is_loopback
+        self.is_loopback = ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
     def process_request(self, request: _Connection, client_address: object) -> None:
         """Gives a client a thread of its own, if there are few of them."""
