@@ -120,10 +120,21 @@ class Model:
                 archive.writestr(zipfile.ZipInfo(_HEADER, _EPOCH), text)
                 for name, part in parts.items():
                     archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
+            _flush(partial)
             partial.replace(path)
+            _flush(partial.parent)
         finally:
             partial.unlink(missing_ok=True)
         return path
+
+
+def _flush(path: Path) -> None:
+    """Flushes a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _parquet(table: pa.Table) -> bytes:
