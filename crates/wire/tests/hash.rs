@@ -54,7 +54,6 @@ fn neighbouring_flows_spread_evenly() {
 const SWALLOWING: [u64; 3] = [0x243f_6a88_85a3_08d3, !0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345];
 
 #[test]
-#[expect(clippy::expect_used, reason = "a test, which may fail loudly")]
 fn no_network_shares_one_hash() {
     for network in SWALLOWING {
         let hashes: BTreeSet<u64> = (0..8192_u64)

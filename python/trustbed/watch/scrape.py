@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Endpoint:
-    """Serves what ``text`` returns until the block is left.
+    """Serves what ``text`` returns until the block is left; listens before it is entered.
 
     Raises:
         OSError: The address cannot be used.
@@ -172,6 +172,11 @@ class Endpoint:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._server.shutdown()
+        self.close()
+
+    def close(self) -> None:
+        """Ends it; has no effect if it has ended."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
         self._server.server_close()
-        self._thread.join()
