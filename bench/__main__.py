@@ -21,6 +21,7 @@ from bench import (
     equivalence,
     estimators,
     generators,
+    hostile,
     model_traffic,
     sensitivity,
     watch,
@@ -60,6 +61,7 @@ class Scale:
         probes: Test packets whose delays are compared.
         paths: Paths of the estimators, half a minute to some minutes each.
         users_seconds: How long users of a model are generated.
+        hostile: Packets of the hostile captures; twice as many are analysed as well.
     """
 
     block: int
@@ -70,6 +72,7 @@ class Scale:
     probes: int
     paths: int
     users_seconds: int
+    hostile: int
 
 
 FULL = Scale(
@@ -81,6 +84,7 @@ FULL = Scale(
     probes=8000,
     paths=50,
     users_seconds=95,
+    hostile=200_000,
 )
 QUICK = Scale(
     block=250_000,
@@ -91,6 +95,7 @@ QUICK = Scale(
     probes=2000,
     paths=5,
     users_seconds=15,
+    hostile=50_000,
 )
 
 
@@ -136,7 +141,7 @@ class Bench:
 
     def memory(self) -> None:
         """Peak memory over the sizes."""
-        heading("memory (private; pages of the mapped file are left out)")
+        heading("memory (private)")
         self._keep(measure_peaks([self._captures.of(size) for size in self._scale.sizes]))
 
     def flood(self) -> None:
@@ -160,6 +165,15 @@ class Bench:
                 ),
             ]
         )
+
+    def hostile(self) -> None:
+        """Captures that are made to cost as much as they can."""
+        heading("hostile captures (CPU of one and of twice as many packets, without the start)")
+        found = hostile.measure(self._scale.hostile, min(3, self._scale.rounds))
+        for one in found:
+            print(f"  {hostile.line(one)}", flush=True)
+        self._facts["hostile"] = [asdict(one) for one in found]
+        self._keep(hostile.targets(found))
 
     def burst(self) -> None:
         """Burstiness and energy: the engine in memory, and the verb on files."""
@@ -383,6 +397,7 @@ def main() -> int:
         "start": Bench.start,
         "memory": Bench.memory,
         "flood": Bench.flood,
+        "hostile": Bench.hostile,
         "burst": Bench.burst,
         "watch": Bench.watch,
         "emulate": Bench.emulate,

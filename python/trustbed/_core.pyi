@@ -81,6 +81,9 @@ class Analysis:
 class Watch:
     """A live capture of an interface, measured window by window in its own thread.
 
+    With ``successor`` the process gives up all its privileges once interface and file are open: one
+    of root becomes one of this user and group.
+
     Raises:
         CaptureError: The capture cannot begin.
         ValueError: An option is invalid.
@@ -101,6 +104,7 @@ class Watch:
         ring: int = 33_554_432,
         hardware_timestamps: bool = True,
         write: str | PathLike[str] | None = None,
+        successor: tuple[int, int] | None = None,
     ) -> Self: ...
     def next(self, timeout: float) -> list[Window]:
         """Windows completed since the last call, in order; waits at most ``timeout`` seconds.

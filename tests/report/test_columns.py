@@ -66,6 +66,25 @@ def test_names_follow_the_values() -> None:
         assert set(columns.text_names(field)) <= set(columns.for_text(BATCH).schema.names)
 
 
+def test_csv_holds_no_formulas() -> None:
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "eth0", "a=b", "", None]
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "plain": pa.array(texts),
+            "coded": pa.array(texts).dictionary_encode(),
+            "list": pa.array([[text or "", "=2"] for text in texts]),
+            "number": pa.array([-1] * len(texts)),
+        }
+    )
+    flat = for_csv(batch)
+    for name in ("plain", "coded"):
+        assert flat.column(name).to_pylist() == [
+            f"'{text}" if text and text[0] in "=+-@\t\r\n" else text for text in texts
+        ]
+    assert flat.column("list")[0].as_py() == "'=1+1;=2"
+    assert flat.column("number")[0].as_py() == -1
+
+
 def test_csv_joins_lists() -> None:
     flat = for_csv(BATCH)
     assert flat.column("flags").to_pylist() == ["a;b", "", None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import sys
 from collections.abc import Callable
@@ -38,6 +40,18 @@ def test_the_page_asks_nobody_for_anything(story: str) -> None:
     assert policy is not None
     assert policy[1].startswith("default-src 'none';")
     assert "unsafe-eval" not in policy[1]
+
+
+def test_the_policy_names_every_script_of_the_page_and_no_other(story: str) -> None:
+    scripts = re.findall(r"<script>(.*?)</script>", story, flags=re.S)
+    assert len(scripts) == 2, "of charts, and of the page"
+    hashes = {
+        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+        for text in scripts
+    }
+    policy = re.search(r"script-src ([^;]*);", story)
+    assert policy is not None
+    assert set(policy[1].split()) == hashes
 
 
 def test_the_same_page_is_the_same_text(side_by_side: html.Page, story: str) -> None:

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Refuses
+from trustbed.report.placing import whole_directory, whole_file
 from trustbed.run.directory import DONE, FINDINGS, MANIFEST, RunDirectory, RunDirectoryError
+from trustbed.run.owned_directory import write_whole
 
 REPETITIONS = ("rep-000", "rep-001")
 
@@ -232,3 +234,62 @@ def test_a_directory_without_a_run_is_an_error(tmp_path: Path, refuses: Refuses)
 
 def test_markers_have_the_names_that_are_documented() -> None:
     assert (DONE, FINDINGS, MANIFEST) == ("done", "findings.json", "manifest.json")
+
+
+@contextmanager
+def _disk_writes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str]]]:
+    """What is flushed and what is renamed, in order, by name."""
+    seen: list[tuple[str, str]] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def flushed(descriptor: int) -> None:
+        seen.append(("flush", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+        fsync(descriptor)
+
+    def renamed(path: Path, to: Path) -> Path:
+        seen.append(("rename", Path(to).name))
+        return replace(path, to)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", flushed)
+        patched.setattr(Path, "replace", renamed)
+        yield seen
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_before_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with _disk_writes(monkeypatch) as seen:
+        write_whole(folder / "name", "text")
+    assert seen == [("flush", "name.partial"), ("rename", "name"), ("flush", "folder")]
+
+
+def test_a_report_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with _disk_writes(monkeypatch) as seen, whole_file(folder / "page.html") as stream:
+        stream.write("page")
+    assert [kind for kind, _ in seen] == ["flush", "rename", "flush"]
+    assert seen[1:] == [("rename", "page.html"), ("flush", "folder")]
+    with _disk_writes(monkeypatch) as seen, whole_directory(folder / "tables") as directory:
+        (directory / "one.parquet").write_bytes(b"rows")
+    assert ("flush", "one.parquet") in seen[: seen.index(("rename", "tables"))]
+    assert seen[-1] == ("flush", "folder")
+
+
+def test_a_repetition_is_on_the_disk_before_it_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    directory.path.mkdir()
+    raw = directory.begin_repetition("rep-000")
+    (raw / "ledger" / "rows").write_bytes(b"rows")
+    with _disk_writes(monkeypatch) as seen:
+        directory.finish_repetition("rep-000", {"outcome": "complete"})
+    marked = seen.index(("rename", DONE))
+    assert {("flush", "rows"), ("flush", "ledger"), ("flush", "run")} <= set(seen[:marked])
+    assert ("flush", "rep-000") in seen[marked:]

@@ -72,7 +72,19 @@ def test_what_it_refuses_is_raised_with_its_hint_and_its_name(
 
 
 @pytest.mark.parametrize(
-    "line", ["[1]", "7", "null", "{", "{}", '{"event": 1}', '{"event": "error"}', "\\udcff"]
+    "line",
+    [
+        "[1]",
+        "7",
+        "null",
+        "{",
+        "{}",
+        '{"event": 1}',
+        '{"event": "error"}',
+        "\\udcff",
+        "[" * 100_000,
+        '{"event":' * 100_000,
+    ],
 )
 def test_a_malformed_answer_is_an_error(plays: Plays, line: str, refuses: Refuses) -> None:
     plays(f"""print({line!r}, flush=True); order()""")
@@ -217,3 +229,27 @@ def test_the_real_one_names_its_verbs(refuses: Refuses) -> None:
 def test_a_namespace_that_does_not_exist_is_named(refuses: Refuses) -> None:
     with refuses(AgentError):
         Agent.start("emulate", {}, namespace=Path("/nowhere"))
+
+
+@pytest.mark.parametrize("answer", ["", '{"event": "ready"}\n'])
+def test_a_line_without_an_end_is_an_error(plays: Plays, answer: str) -> None:
+    plays(f"""
+    print({answer!r}, end="", flush=True)
+    while True:
+        os.write(1, b"x" * 65536)
+    """)
+    with pytest.raises(AgentError, match="more than 16 MiB"), Agent.start("send", {}) as one:
+        one.report(PATIENCE)
+
+
+def test_answers_that_nobody_asked_for_are_an_error_before_they_fill_memory(
+    plays: Plays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "MOST_UNREAD", 1000)
+    plays("""
+    emit(event="ready")
+    while True:
+        os.write(1, b'{"event": "progress"}\\n' * 1000)
+    """)
+    with Agent.start("send", {}) as one, pytest.raises(AgentError, match="more than 1000 answers"):
+        one.report(PATIENCE)

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -286,6 +287,54 @@ def test_a_disk_that_is_full_here_is_not_taken_for_one_there(
     assert sorted(file.name for file in tmp_path.iterdir()) == ["here", "there"]
 
 
+def test_a_host_fills_no_disk_here(
+    control: Control, tmp_path: Path, refuses: Refuses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").write_bytes(bytes(300_000))
+    with refuses(TestbedError):
+        files.fetch(
+            control,
+            str(tmp_path / "there"),
+            tmp_path / "here",
+            seconds=PATIENCE,
+            most_bytes=299_999,
+        )
+    with refuses(TestbedError):
+        files.fetch(control, "/dev/zero", tmp_path / "here", seconds=PATIENCE, most_bytes=1 << 20)
+    monkeypatch.setattr(files, "FREE_BYTES", shutil.disk_usage(tmp_path).total)
+    with pytest.raises(TestbedError, match="would leave less than"):
+        files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
+    assert [file.name for file in tmp_path.iterdir()] == ["there"], "no half of it is here"
+    monkeypatch.undo()
+    there = str(tmp_path / "there")
+    files.fetch(control, there, tmp_path / "here", seconds=PATIENCE, most_bytes=300_000)
+    assert (tmp_path / "here").stat().st_size == 300_000
+
+
+def test_every_kind_of_file_has_a_largest_size() -> None:
+    assert set(files.MOST_BYTES_BY_VERB) == {verb for verb, keys in files.OUTPUTS.items() if keys}
+
+
+def test_what_an_agent_writes_to_its_errors_is_bounded(control: Control, tmp_path: Path) -> None:
+    with (tmp_path / "errors").open("wb") as file:
+        words = "sh", "-c", "yes >&2"
+        with started(control, *words, stderr=file, most_bytes=100_000) as process:
+            assert process.wait(PATIENCE) is not None, "it is ended"
+            assert process.exceeds
+    assert (tmp_path / "errors").stat().st_size <= 100_000
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"a":' * 100_000, b"[1]", b"\xff"])
+def test_a_hello_that_is_none_ends_the_session_and_nothing_else(content: bytes) -> None:
+    ours, its = socket.socketpair()
+    with its:
+        channel = Control(ours, PEER)
+        its.sendall(frames.pack(0, Kind.HELLO, content))
+        with pytest.raises(TestbedError, match="malformed frame"):
+            channel.wait(lambda: channel.hello is not None, PATIENCE)
+        channel.close()
+
+
 def test_of_every_verb_it_is_known_which_files_it_writes() -> None:
     printed = subprocess.run(
         [binary(), "nothing"], capture_output=True, text=True, timeout=PATIENCE, check=False
@@ -382,9 +431,8 @@ def test_files_of_an_agent_have_the_names_that_its_host_gives_them(
     monkeypatch.chdir(tmp_path)
     config = {"interface": "eth0", "path": "captures/client.pcapng"}
     (written,) = files.written("capture", config, lambda file: f"/there/{file.name}")
-    assert written == files.Written(
-        "path", tmp_path / "captures/client.pcapng", "/there/client.pcapng"
-    )
+    here = tmp_path / "captures/client.pcapng"
+    assert written == files.Written("path", here, "/there/client.pcapng", 64 << 30)
     assert files.there(config, (written,)) == {"interface": "eth0", "path": "/there/client.pcapng"}
     assert files.written("bulk", {"role": "receive"}, str) == ()
 

@@ -21,11 +21,39 @@ from tests.patience import PATIENCE, wait_until
 from tests.testbed.conftest import processes_with
 from tests.testbed.test_control import PEER, run, started
 from trustbed.agent.client import binary
-from trustbed.agent.control import Control, frames
+from trustbed.agent.control import Control, frames, link
 from trustbed.agent.control.frames import Kind
 from trustbed.agent.control.link import EVERY, Link
 from trustbed.agent.control.peer import Peer
 from trustbed.testbed import TestbedError
+
+
+def test_an_end_that_acknowledges_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "MOST_FRAMES", 100)
+    ours, its = socket.socketpair()
+    with its:
+        one = Link(ours, lasts=True)
+        for _ in range(100):
+            one.send(1, Kind.ROOM, frames.room(1, 1))
+        with pytest.raises(frames.Malformed, match="does not read"):
+            one.send(1, Kind.ROOM, frames.room(1, 1))
+        one.close()
+
+
+def test_an_end_that_resumes_again_and_again_fills_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link, "MOST_BYTES", 10_000)
+    ours, its = socket.socketpair()
+    with its:
+        one = Link(ours, lasts=True)
+        for _ in range(50):
+            one.send(1, Kind.INPUT, bytes(100))
+        its.sendall(frames.pack(0, Kind.RESUME, bytes(8)) * 10)
+        assert one.receive()
+        with pytest.raises(frames.Malformed, match="resumes again"):
+            list(one.frames())
+        one.close()
 
 
 @dataclass

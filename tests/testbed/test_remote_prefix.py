@@ -43,7 +43,7 @@ THROUGH_SHELL = ("sh", "-c", 'exec "$@"', "sh")
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where hosts keep what is ours."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "trustbed"
+    return tmp_path / "cache" / f"trustbed-{os.getuid()}"
 
 
 @pytest.fixture
@@ -131,6 +131,34 @@ def test_a_copy_is_made_once_and_a_damaged_one_is_replaced(tmp_path: Path, cache
     (copy,) = cache.iterdir()
     copy.write_bytes(copy.read_bytes()[:-1])
     assert copied().st_size == first.st_size
+
+
+def test_a_link_that_another_user_planted_is_refused(
+    tmp_path: Path, cache: Path, failure: Failure
+) -> None:
+    """It may lead to a directory of ours, in which files of sessions would be removed."""
+    precious = tmp_path / "precious"
+    dead = precious / f"session-{os.uname().nodename}-999999999"
+    dead.mkdir(parents=True)
+    cache.parent.mkdir()
+    cache.symlink_to(precious)
+    for host in ("[hosts.here]\nlocal = true\n", prefix("web", THROUGH_SHELL)):
+        failure(host)
+        assert list(precious.iterdir()) == [dead]
+
+
+def test_nothing_is_removed_behind_a_planted_link(
+    hosts: Hosts, tmp_path: Path, cache: Path
+) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "agent-of-ours").touch()
+    cache.rename(tmp_path / "away")
+    cache.symlink_to(precious)
+    assert list(hosts.remove_programs()) == ["web"]
+    assert (precious / "agent-of-ours").exists()
+    cache.unlink()
+    (tmp_path / "away").rename(cache)
 
 
 def test_what_was_copied_is_removed_on_request(hosts: Hosts, cache: Path) -> None:

@@ -339,7 +339,7 @@ def test_a_disk_that_is_full_is_named_with_its_directory(home: Path, serves: Ser
     server = serves(mounts="mkdir /run/small && mount -t tmpfs -o size=64k tmpfs /run/small")
     error = failure(home, host(server, more='directory = "/run/small"'))
     assert error.message.startswith("the host alpha has no room for the agent (")
-    assert "/run/small/trustbed" in error.message
+    assert "/run/small/trustbed-0" in error.message
     assert "No space left on device" in error.message
     with connected(home, host(server, more='directory = "/run"')):
         pass
@@ -349,7 +349,7 @@ def test_a_noexec_directory_is_named(home: Path, serves: Serves) -> None:
     server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
     error = failure(home, host(server, more='directory = "/run/still"'))
     assert error.message.startswith(
-        "the agent may not be executed in /run/still/trustbed on the host alpha: "
+        "the agent may not be executed in /run/still/trustbed-0 on the host alpha: "
     )
     assert "noexec" in error.hint
 

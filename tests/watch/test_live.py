@@ -355,3 +355,27 @@ def test_a_duration_ends_it_and_a_window_longer_than_it_is_partial(network: Netw
     )
     assert ended.returncode == 0
     assert {window["partial"] for window in lines(ended.stdout)} <= {True}
+
+
+STATUS = re.compile(r"^(Uid|Gid|Groups|NoNewPrivs|Cap\w+):\s*(.*)$", re.MULTILINE)
+
+
+def test_privileges_end_when_the_capture_is_open(network: Network, tmp_path: Path) -> None:
+    path = tmp_path / "left.pcapng"
+    child = network.watch("--json", "--write", str(path))
+    threads = [
+        dict(STATUS.findall((task / "status").read_text(encoding="ascii")))
+        for task in Path(f"/proc/{child.pid}/task").iterdir()
+    ]
+    assert len(threads) >= 3, "of the program, of the capture, of the endpoint"
+    for thread in threads:
+        assert thread["NoNewPrivs"] == "1"
+        for held in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+            assert int(thread[held], 16) == 0, held
+        assert "0" not in thread["Uid"].split() + thread["Gid"].split()
+        assert thread["Groups"].split() == []
+    network.bursts(5)
+    code, out, err = end(child)
+    assert code == 0, err
+    assert lines(out), "it goes on capturing"
+    assert path.stat().st_mode & 0o777 == 0o600, "what others sent is its owner's alone"

@@ -139,10 +139,7 @@ impl Shards {
 
     /// What the tables did.
     pub fn facts(&self) -> TableFacts {
-        self.tables.iter().map(Table::facts).fold(TableFacts::default(), |a, b| TableFacts {
-            evicted: a.evicted + b.evicted,
-            most: a.most + b.most,
-        })
+        self.tables.iter().map(Table::facts).sum()
     }
 }
 

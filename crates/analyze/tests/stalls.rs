@@ -165,6 +165,111 @@ fn the_order_of_the_trails_does_not_matter() {
     assert_eq!(forward.iter().map(|s| s.host[15]).collect::<Vec<_>>(), [1, 7]);
 }
 
+/// Silences of a transfer, disjoint, in tenths of a second; whether there was work to do.
+fn silences() -> impl Strategy<Value = Vec<(i64, i64, bool)>> {
+    vec((0_i64..80, 20_i64..90, prop::bool::weighted(0.8)), 0..5).prop_map(|steps| {
+        let mut at = 0;
+        let silences = steps.into_iter().map(|(gap, length, pending)| {
+            let from = at + gap;
+            at = from + length;
+            (from, at, pending)
+        });
+        silences.collect()
+    })
+}
+
+/// The slow twin: every transfer is asked at the beginning of every silence.
+fn asked_one_by_one(trails: &[Trail]) -> Vec<(Ns, Ns, usize, Vec<TransferId>)> {
+    let mut starts: Vec<Ns> = trails
+        .iter()
+        .flat_map(|t| t.silences.iter().filter(|s| s.pending).map(|s| s.from))
+        .collect();
+    starts.sort_unstable();
+    let mut stalls: Vec<(Ns, Ns, usize, Vec<TransferId>)> = Vec::new();
+    for from in starts {
+        if stalls.last().is_some_and(|stall| from < stall.1) {
+            continue;
+        }
+        let active: Vec<&Trail> = trails
+            .iter()
+            .filter(|t| t.first <= from && from <= t.last + Span(S))
+            .filter(|t| !t.silences.iter().any(|s| s.from + Span(S) < from && from < s.to))
+            .collect();
+        let mut ends: Vec<Ns> = active
+            .iter()
+            .filter_map(|t| t.silences.iter().find(|s| s.pending && s.from <= from && from < s.to))
+            .map(|s| s.to)
+            .collect();
+        ends.sort_unstable_by(|a, b| b.cmp(a));
+        let needed = (active.len() * 4).div_ceil(5);
+        let Some(&to) = needed.checked_sub(1).and_then(|at| ends.get(at)) else { continue };
+        if active.len() < 2 || to - from < Span(2 * S) {
+            continue;
+        }
+        let shares = |s: &Silence| s.pending && s.to.min(to) - s.from.max(from) >= Span(2 * S);
+        let transfers =
+            active.iter().filter(|t| t.silences.iter().any(shares)).map(|t| t.transfer).collect();
+        stalls.push((from, to, active.len(), transfers));
+    }
+    stalls
+}
+
+proptest! {
+    #[test]
+    fn a_sweep_finds_what_asking_everybody_finds(
+        all in vec((silences(), 0_i64..300, 0_i64..400), 2..12),
+    ) {
+        let trails: Vec<Trail> = all
+            .iter()
+            .zip(1..)
+            .map(|((silences, first, last), n)| Trail {
+                first: Ns(first * S / 10),
+                last: Ns(last * S / 10),
+                silences: silences
+                    .iter()
+                    .map(|&(from, to, pending)| Silence {
+                        from: Ns(from * S / 10),
+                        to: Ns(to * S / 10),
+                        pending,
+                    })
+                    .collect(),
+                ..trail(n, &[])
+            })
+            .collect();
+        let swept: Vec<_> = host_stalls(&trails)
+            .into_iter()
+            .map(|stall| (stall.from, stall.to, stall.active, stall.transfers))
+            .collect();
+        prop_assert_eq!(swept, asked_one_by_one(&trails));
+    }
+}
+
+#[test]
+fn fifty_thousand_transfers_of_a_host_are_one_sweep() {
+    // In pairs, each with a stall of its own. Asking every transfer at every silence would be
+    // five thousand million questions, and never end.
+    let trails: Vec<Trail> = (0..50_000)
+        .map(|n| {
+            let begin = i64::try_from(n / 2).unwrap_or(0) * 20 * S;
+            Trail {
+                first: Ns(begin),
+                last: Ns(begin + 9 * S),
+                ..trail(n, &[(begin + S, begin + 8 * S)])
+            }
+        })
+        .collect();
+    let stalls = host_stalls(&trails);
+    assert_eq!(stalls.len(), 25_000);
+    assert!(stalls.iter().all(|stall| stall.active == 2 && stall.transfers.len() == 2));
+}
+
+#[test]
+fn silences_that_a_stepped_clock_makes_overlap_count_once() {
+    let twisted = [(30 * S, 40 * S), (10 * S, 20 * S), (15 * S, 25 * S), (11 * S, 12 * S)];
+    let trails: Vec<Trail> = (1..=2).map(|n| trail(n, &twisted)).collect();
+    assert_eq!(lengths(&host_stalls(&trails)), [10 * S, 5 * S, 10 * S]);
+}
+
 // Overlap: the share of a transfer's long pauses during which every other transfer of the host
 // was silent too.
 
@@ -225,6 +330,15 @@ fn alone_there_is_no_overlap() {
     assert!(host_overlap(&[trail(1, &[(10 * S, 15 * S)])]).is_empty());
     let elsewhere = Trail { host: host(2), ..trail(2, &[]) };
     assert!(host_overlap(&[trail(1, &[(10 * S, 15 * S)]), elsewhere]).is_empty());
+}
+
+#[test]
+fn times_that_no_clock_shows_overflow_nothing() {
+    let ages = [(i64::MIN, i64::MAX), (i64::MIN, 0), (0, i64::MAX)];
+    let trails: Vec<Trail> =
+        (1..=3).map(|n| Trail { first: Ns::MIN, last: Ns::MAX, ..trail(n, &ages) }).collect();
+    assert!(close(overlap(&trails, 1), 1.0), "{:?}", overlap(&trails, 1));
+    host_stalls(&trails);
 }
 
 #[test]

@@ -1,17 +1,15 @@
-//! Where the bytes of one input come from: a mapping, memory, or a stream.
+//! Where the bytes of one input come from: memory, or a stream.
 //!
-//! Plain regular files are mapped and never copied. The length is taken when the file is opened, so
-//! a capture that is still being written is read up to where it was then. A mapped file that is
-//! **cut short** while it is read cannot be survived: the kernel answers the access with SIGBUS.
-//! Captures that are rewritten in place should be piped in instead.
+//! Plain regular files are read through the stream's small buffer and not mapped: the kernel answers
+//! an access behind the end of a mapped file that was cut short with SIGBUS, which ends the process,
+//! and a copy that stays in the processor's cache costs no more than the faults of a mapping. The
+//! length is taken when the file is opened, so a capture that is still being written is read up to
+//! where it was then; one that is cut short while it is read is a failure with the byte.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use memmap2::Mmap;
 
 use crate::error::OpenError;
 use crate::facts::Compression;
@@ -19,26 +17,8 @@ use crate::input::Input;
 use crate::sniff;
 use crate::stream::{Origin, Stream};
 
-/// Bytes that are all there from the beginning.
-enum Held {
-    Mapped(Mmap),
-    Shared(Arc<[u8]>),
-}
-
-impl Deref for Held {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Mapped(mapping) => mapping,
-            Self::Shared(bytes) => bytes,
-        }
-    }
-}
-
 enum Bytes {
-    Held { held: Held, position: usize },
+    Held { held: Arc<[u8]>, position: usize },
     Streamed(Box<Stream>),
     Closed,
 }
@@ -71,26 +51,25 @@ impl Source {
             io::ErrorKind::IsADirectory => OpenError::Directory { path: path.to_owned() },
             _ => OpenError::Unreadable { path: path.to_owned(), source },
         };
-        let about = std::fs::metadata(path).map_err(unreadable)?;
+        let mut file = File::open(path).map_err(unreadable)?;
+        let about = file.metadata().map_err(unreadable)?;
         if about.is_dir() {
             return Err(OpenError::Directory { path: path.to_owned() });
         }
-        let mut file = File::open(path).map_err(unreadable)?;
         if !about.is_file() {
             return Self::piped(Box::new(file), path);
         }
         let mut start = [0; 8];
-        let length = read_fully(&mut file, &mut start).map_err(unreadable)?;
-        let compression = sniff::compression(&start[..length]);
-        if length > 0
-            && compression == Compression::None
-            && let Some(mapping) = map(&file)
-        {
-            let length = mapping.len() as u64;
-            let bytes = Bytes::Held { held: Held::Mapped(mapping), position: 0 };
-            return Ok(Self { bytes, compression, length: Some(length), read: 0, again: true });
-        }
-        let source = Self::streamed(start[..length].to_vec(), Box::new(file), compression, path)?;
+        let read = read_fully(&mut file, &mut start).map_err(unreadable)?;
+        let compression = sniff::compression(&start[..read]);
+        let origin: Origin = match compression {
+            // What the kernel makes up while it is read has a length of 0.
+            Compression::None if about.len() > 0 => {
+                Box::new(Plain { file, read: read as u64, length: about.len() })
+            }
+            _ => Box::new(file),
+        };
+        let source = Self::streamed(start[..read].to_vec(), origin, compression, path)?;
         Ok(Self { length: Some(about.len()), again: true, ..source })
     }
 
@@ -98,7 +77,7 @@ impl Source {
         let length = Some(bytes.len() as u64);
         let compression = sniff::compression(bytes);
         if compression == Compression::None {
-            let bytes = Bytes::Held { held: Held::Shared(Arc::clone(bytes)), position: 0 };
+            let bytes = Bytes::Held { held: Arc::clone(bytes), position: 0 };
             return Ok(Self { bytes, compression, length, read: 0, again: true });
         }
         let source = Self::streamed(
@@ -206,6 +185,35 @@ impl Source {
     }
 }
 
+/// A regular file, up to where it ended when it was opened.
+struct Plain {
+    file: File,
+    /// Bytes read so far.
+    read: u64,
+    /// Bytes that there were.
+    length: u64,
+}
+
+impl Read for Plain {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.length.saturating_sub(self.read)).unwrap_or(usize::MAX);
+        let upto = buffer.len().min(left);
+        if upto == 0 {
+            return Ok(0);
+        }
+        let read = self.file.read(&mut buffer[..upto])?;
+        if read == 0 {
+            let detail = format!(
+                "the file was cut short while it was read: it had {} bytes and ends at byte {} now",
+                self.length, self.read
+            );
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, detail));
+        }
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
 /// Reads until the buffer is full or the input ends.
 fn read_fully(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
@@ -218,18 +226,4 @@ fn read_fully(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(filled)
-}
-
-/// Maps a file for reading from front to back; none where the file system cannot.
-#[expect(unsafe_code, reason = "a mapping is the only way to the bytes without a copy")]
-fn map(file: &File) -> Option<Mmap> {
-    // SAFETY: the mapping is read-only and only ever seen as bytes, every value of which is legal.
-    // Another process that writes to the file changes what is read, which is no worse than reading
-    // before or after; one that cuts the file short makes the access fail with SIGBUS, which ends
-    // the process (see the module's documentation).
-    let mapping = unsafe { Mmap::map(file) }.ok()?;
-    #[cfg(unix)]
-    // Only advice: where it is refused, reading is slower.
-    let _ = mapping.advise(memmap2::Advice::Sequential);
-    Some(mapping)
 }

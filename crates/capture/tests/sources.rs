@@ -167,6 +167,31 @@ fn what_is_written_after_opening_is_not_read() {
 }
 
 #[test]
+fn a_file_that_is_cut_short_while_it_is_read_is_a_problem_with_the_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    let all = frames(20_000);
+    let bytes = Pcap::MICROS.file(&all);
+    let path = directory.path().join("cut");
+    std::fs::write(&path, &bytes).unwrap();
+    let mut reader = Reader::open(&[Input::Path(path.clone())], DecodeOptions::default()).unwrap();
+    let mut batch = Batch::default();
+    assert!(reader.fill(&mut batch, 10));
+    let cut = bytes.len() as u64 * 3 / 4;
+    File::options().write(true).open(&path).unwrap().set_len(cut).unwrap();
+    while reader.fill(&mut batch, 1000) {}
+    let ends = all.iter().scan(24, |end, frame| {
+        *end += 16 + frame.bytes.len() as u64;
+        Some(*end)
+    });
+    let whole = ends.take_while(|&end| end <= cut).count();
+    assert_packets(&batch.packets, &all[..whole], 1_000);
+    let facts = reader.facts();
+    let io = facts.problems.iter().find(|problem| problem.code == "io").unwrap();
+    assert_eq!(io.offset, cut);
+    assert!(io.detail.contains(&format!("ends at byte {cut} now")), "{}", io.detail);
+}
+
+#[test]
 fn names_are_kept_as_given() {
     assert_eq!(Input::from(Path::new("-")).name(), "-");
     assert_eq!(Input::Path(PathBuf::from("a/../b.pcap")).name(), "a/../b.pcap");

@@ -138,6 +138,16 @@ fn a_writer_that_is_dropped_leaves_what_it_was_given() {
     assert_eq!(facts(&path, |_| {}).files[0].records, 3);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_new_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new.pcapng");
+    Writer::create(&path, "test").unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
 #[test]
 fn what_cannot_be_built_is_an_error_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();

@@ -46,8 +46,30 @@ impl FlowKey {
         }
     }
 
+    /// A hash for looking connections up. `secret`: what only this run knows, so that nobody can
+    /// make a capture whose connections collide; no result may depend on it.
+    pub fn hash(&self, secret: u64) -> u64 {
+        let ports = u64::from(self.low_port) << 16 | u64::from(self.high_port);
+        let [low, high] = [self.low, self.high].map(u128::from_be_bytes);
+        let halves = [low >> 64, low, high >> 64, high];
+        #[expect(clippy::cast_possible_truncation, reason = "halves are taken")]
+        let words = halves.into_iter().map(|half| half as u64);
+        words
+            .chain([ports << 8 | u64::from(self.protocol)])
+            .fold(0, |state, word| mixed(state ^ word, secret))
+    }
+
     /// Address and port of the endpoint that sends in `direction`.
     pub fn source(&self, direction: usize) -> ([u8; 16], u16) {
         if direction == 0 { (self.low, self.low_port) } else { (self.high, self.high_port) }
     }
+}
+
+/// A number that depends on every bit of a hash and of the secret: multiplied with a constant, the
+/// halves of the product folded onto each other.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are needed")]
+pub(crate) const fn mixed(hash: u64, secret: u64) -> u64 {
+    let product = (hash ^ secret) as u128 * 0x9e37_79b9_7f4a_7c15;
+    product as u64 ^ (product >> 64) as u64
 }

@@ -7,12 +7,14 @@
 //! number of workers.
 
 use std::collections::VecDeque;
+use std::iter::Sum;
 
 use hashbrown::HashTable;
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{Options, Packet};
 
 use crate::connection::Sight;
+use crate::key::mixed;
 use crate::{Ack, Connection, FlowKey, Retransmission, Segment, State};
 
 /// What measures transfers while a [`Table`] runs.
@@ -70,6 +72,9 @@ pub struct Limits {
     pub lingering: usize,
     /// Connections at most.
     pub connections: usize,
+    /// What only this run knows: it chooses where a table keeps a connection, so that nobody can
+    /// make a capture whose connections are all kept in one spot. No result depends on it.
+    pub hash_secret: u64,
 }
 
 impl Default for Limits {
@@ -80,6 +85,7 @@ impl Default for Limits {
             linger: Span::from_secs(10),
             lingering: 128,
             connections: 1 << 13,
+            hash_secret: 0,
         }
     }
 }
@@ -87,10 +93,22 @@ impl Default for Limits {
 /// What a table did besides measuring.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableFacts {
-    /// Connections thrown out because the table was full.
+    /// Connections thrown out because the table was full, or too many shared a flow hash.
     pub evicted: u64,
     /// Most connections held at once.
     pub most: u64,
+    /// Slots looked at in searches for silent connections: no more than packets.
+    pub searched: u64,
+}
+
+impl Sum for TableFacts {
+    fn sum<I: Iterator<Item = Self>>(facts: I) -> Self {
+        facts.fold(Self::default(), |a, b| Self {
+            evicted: a.evicted + b.evicted,
+            most: a.most + b.most,
+            searched: a.searched + b.searched,
+        })
+    }
 }
 
 /// Connections by key.
@@ -102,6 +120,8 @@ pub struct Table<O: Observer> {
     free: Vec<u32>,
     lingering: VecDeque<(u32, u64, Ns)>,
     swept: Ns,
+    /// Packets since then.
+    unswept: usize,
     hand: u32,
     facts: TableFacts,
     /// What is left when the capture is over: first packet and slot, latest first.
@@ -110,8 +130,12 @@ pub struct Table<O: Observer> {
 
 /// Connections per chunk of the slab: it grows without moving what it holds.
 const CHUNK: usize = 64;
-/// Capture time between two searches for silent connections.
+/// Capture time between two searches for silent connections, of which there is at most one per as
+/// many packets as there are slots: times that jump back and forth cost a step a packet.
 const SWEEP: Span = Span::from_secs(60);
+/// Connections that share a flow hash at most: as many as are compared to find one of them. By
+/// chance not even two of a table do.
+const ALIKE: usize = 8;
 /// Connections looked at for a victim before the least recently active of them goes.
 const LOOKED_AT: usize = 64;
 
@@ -125,6 +149,7 @@ impl<O: Observer> Table<O> {
             free: Vec::new(),
             lingering: VecDeque::new(),
             swept: Ns::MIN,
+            unswept: 0,
             hand: 0,
             facts: TableFacts::default(),
             rest: None,
@@ -156,7 +181,10 @@ impl<O: Observer> Table<O> {
         epoch: u32,
         observer: &mut O,
     ) -> bool {
-        if packet.ts - self.swept >= SWEEP || packet.ts < self.swept {
+        self.unswept += 1;
+        if (packet.ts - self.swept >= SWEEP || packet.ts < self.swept)
+            && self.unswept >= self.slots()
+        {
             self.sweep(packet, observer);
         }
         while let Some(&(slot, first_index, over)) = self.lingering.front()
@@ -167,12 +195,17 @@ impl<O: Observer> Table<O> {
         }
         let (key, direction) = FlowKey::of(packet);
         let slot = match self.find(&key, packet.flow_hash) {
-            Some(slot) if self.is_old(slot, packet, direction) => {
+            Ok(slot) if self.is_old(slot, packet, direction) => {
                 self.replace(slot, packet, &key, direction, epoch, observer);
                 slot
             }
-            Some(slot) => slot,
-            None => self.add(packet, &key, direction, epoch, observer),
+            Ok(slot) => slot,
+            Err(alike) => {
+                if alike >= ALIKE {
+                    self.evict_alike(packet, observer);
+                }
+                self.add(packet, &key, direction, epoch, observer)
+            }
         };
         let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_mut()
         else {
@@ -229,11 +262,20 @@ impl<O: Observer> Table<O> {
         }
     }
 
+    /// The connection's slot, or how many others share its flow hash.
     #[inline]
-    fn find(&self, key: &FlowKey, hash: u64) -> Option<u32> {
-        self.by_key
-            .find(hash, |&slot| self.get(slot).is_some_and(|c| c.hash == hash && c.key == *key))
-            .copied()
+    fn find(&self, key: &FlowKey, hash: u64) -> Result<u32, usize> {
+        let mut alike = 0;
+        let is_it = |&slot: &u32| {
+            self.get(slot).is_some_and(|connection| {
+                let shares = connection.hash == hash;
+                let is_it = shares && connection.key == *key;
+                alike += usize::from(shares && !is_it);
+                is_it
+            })
+        };
+        let found = self.by_key.find(mixed(hash, self.limits.hash_secret), is_it).copied();
+        found.ok_or(alike)
     }
 
     #[inline]
@@ -268,8 +310,10 @@ impl<O: Observer> Table<O> {
         let connection = Connection::new(packet, *key, direction, epoch);
         let slot = self.free.pop().unwrap_or_else(|| self.grow());
         self.chunks[slot as usize / CHUNK][slot as usize % CHUNK] = Some(connection);
-        let chunks = &self.chunks;
-        self.by_key.insert_unique(packet.flow_hash, slot, |&slot| hash_of(chunks, slot));
+        let (chunks, secret) = (&self.chunks, self.limits.hash_secret);
+        self.by_key.insert_unique(mixed(packet.flow_hash, secret), slot, |&slot| {
+            mixed(hash_of(chunks, slot), secret)
+        });
         self.facts.most = self.facts.most.max(self.by_key.len() as u64);
         slot
     }
@@ -319,7 +363,7 @@ impl<O: Observer> Table<O> {
     }
 
     fn remove(&mut self, slot: u32, evicted: bool, at_index: u64, observer: &mut O) {
-        let hash = hash_of(&self.chunks, slot);
+        let hash = mixed(hash_of(&self.chunks, slot), self.limits.hash_secret);
         if let Ok(entry) = self.by_key.find_entry(hash, |&s| s == slot) {
             entry.remove();
         }
@@ -329,8 +373,16 @@ impl<O: Observer> Table<O> {
         }
     }
 
+    /// Slots that hold a connection, or held one.
+    #[inline]
+    fn slots(&self) -> usize {
+        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
+    }
+
     fn sweep(&mut self, packet: &Packet, observer: &mut O) {
         self.swept = packet.ts;
+        self.unswept = 0;
+        self.facts.searched += self.slots() as u64;
         let mut silent = Vec::new();
         for (n, entry) in self.chunks.iter().flatten().enumerate() {
             if let Some(connection) = entry
@@ -354,8 +406,7 @@ impl<O: Observer> Table<O> {
         reason = "the table is capped far below 2³² connections"
     )]
     fn evict(&mut self, at_index: u64, observer: &mut O) {
-        let slots =
-            ((self.chunks.len() - 1) * CHUNK + self.chunks.last().map_or(0, Vec::len)) as u32;
+        let slots = self.slots() as u32;
         let mut victim: Option<(Ns, u32)> = None;
         let mut met = 0;
         for _ in 0..slots {
@@ -376,6 +427,21 @@ impl<O: Observer> Table<O> {
         if let Some((_, slot)) = victim {
             self.facts.evicted += 1;
             self.remove(slot, true, at_index, observer);
+        }
+    }
+
+    /// Makes room among the connections with the packet's flow hash: the one that was silent
+    /// longest goes.
+    fn evict_alike(&mut self, packet: &Packet, observer: &mut O) {
+        let alike = self
+            .by_key
+            .iter_hash(mixed(packet.flow_hash, self.limits.hash_secret))
+            .filter_map(|&slot| self.get(slot).map(|connection| (connection, slot)))
+            .filter(|(connection, _)| connection.hash == packet.flow_hash);
+        let victim = alike.min_by_key(|(connection, _)| (connection.last, connection.first_index));
+        if let Some((_, slot)) = victim {
+            self.facts.evicted += 1;
+            self.remove(slot, true, packet.index, observer);
         }
     }
 }

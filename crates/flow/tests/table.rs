@@ -4,11 +4,13 @@
 mod packets;
 mod recorder;
 
+use std::collections::BTreeSet;
+
 use packets::{Ends, MS, Made, S, Side, Trace, batch};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use recorder::{Event, Recorder, record, record_with};
-use trustbed_flow::{Limits, State};
+use trustbed_flow::{FlowKey, Limits, State};
 use trustbed_units::Span;
 use trustbed_wire::TcpFlags;
 
@@ -182,6 +184,17 @@ fn the_silent_leave_while_others_talk() {
 }
 
 #[test]
+fn times_that_jump_back_and_forth_search_the_table_no_more_than_a_slot_a_packet() {
+    let mut packets: Vec<Made> =
+        (0..1000).map(|n| Ends::with_port(40_000 + n).client(0).data(10)).collect();
+    let ends = Ends::with_port(40_000);
+    packets.extend((0..20_000).map(|n| ends.client(n % 2 * 61 * S).seq(10 + n).data(1)));
+    let seen = record(&batch(&packets));
+    let packets = packets.len() as u64;
+    assert!((1..=packets).contains(&seen.facts.searched), "{}", seen.facts.searched);
+}
+
+#[test]
 fn the_closed_stay_a_while_for_late_packets() {
     let ends = Ends::default();
     let other = Ends::with_port(50_000);
@@ -319,6 +332,56 @@ fn flows_that_share_a_hash_stay_apart() {
         .map(|gone| (gone.connection.first_index, gone.connection.streams[0].counters.packets))
         .collect();
     assert_eq!(packets, [(1, 2), (2, 2), (3, 1)]);
+}
+
+#[test]
+fn few_connections_share_a_hash_and_the_others_go_on() {
+    let mut packets = vec![Ends::with_port(50_000).client(0).data(100)];
+    for n in 1..1000 {
+        let mut made = Ends::with_port(50_000 + n).client(i64::from(n) * MS).data(100);
+        made.packet.flow_hash = 42;
+        packets.push(made);
+    }
+    packets.push(Ends::with_port(50_000).client(S).seq(100).data(100));
+    let seen = record(&batch(&packets));
+    assert_eq!((seen.facts.evicted, seen.facts.most), (991, 9), "eight of one hash, and another");
+    let evicted: Vec<u64> = seen
+        .gone
+        .iter()
+        .filter(|gone| gone.evicted)
+        .map(|gone| gone.connection.first_index)
+        .collect();
+    assert_eq!(evicted, (2..=992).collect::<Vec<_>>(), "the one that was silent longest");
+    let other = seen.gone.iter().find(|gone| gone.connection.first_index == 1);
+    assert_eq!(other.map(|gone| gone.connection.streams[0].counters.packets), Some(2));
+}
+
+#[test]
+fn where_keys_are_kept_depends_on_the_secret_in_every_word() {
+    let key = |number: u64| {
+        let half = number.to_be_bytes();
+        let mut low = [0; 16];
+        low[..8].copy_from_slice(&half);
+        low[8..].copy_from_slice(&half);
+        FlowKey { low, high: low, low_port: 1, high_port: 1, protocol: 6 }
+    };
+    for secret in [0, u64::MAX, 0x0123_4567_89ab_cdef] {
+        let hashes: BTreeSet<u64> = (0..10_000).map(|number| key(number).hash(secret)).collect();
+        assert_eq!(hashes.len(), 10_000);
+        assert!((0..10_000).all(|number| key(number).hash(secret) != key(number).hash(7)));
+    }
+}
+
+#[test]
+fn the_secret_of_a_run_does_not_show() {
+    let packets: Vec<Made> = (0..60)
+        .map(|n| Ends::with_port(50_000 + n % 23).client(i64::from(n) * MS).data(100))
+        .collect();
+    let with = |hash_secret| {
+        let limits = Limits { connections: 10, hash_secret, ..Limits::default() };
+        lives(&record_with(&batch(&packets), limits, false))
+    };
+    assert_eq!(with(0), with(0x0123_4567_89ab_cdef));
 }
 
 #[test]

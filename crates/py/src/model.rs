@@ -18,7 +18,7 @@ use trustbed_units::{Ns, Span};
 use trustbed_wire::DecodeOptions;
 
 use crate::profile::Profiles;
-use crate::run::{Takes, pass};
+use crate::run::{Takes, hash_secret, pass};
 use crate::tables::{Failure, Table, interruptible, io_error};
 
 const UDP: u8 = 17;
@@ -68,7 +68,7 @@ pub(crate) fn extract_model(
         profiles: Profiles::new().map_err(|error| PyValueError::new_err(error.to_string()))?,
     };
     let options = Options { packet_pairs: true, crossings: true, ..Options::default() };
-    let limits = Limits { lingering: LINGERING, ..Limits::default() };
+    let limits = Limits { lingering: LINGERING, hash_secret: hash_secret(), ..Limits::default() };
     let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;

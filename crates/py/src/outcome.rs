@@ -108,18 +108,19 @@ impl Collector {
 
     /// Joins what several transfers show together, and closes the tables.
     pub(crate) fn finish(mut self) -> Result<Collected, RecordError> {
-        let stalls = host_stalls(&self.trails);
+        let mut stall_gaps: HashMap<_, Vec<_>> = HashMap::new();
+        for stall in host_stalls(&self.trails) {
+            for transfer in &stall.transfers {
+                stall_gaps.entry(*transfer).or_default().push(stall.to - stall.from);
+            }
+        }
         let overlaps: HashMap<_, _> = host_overlap(&self.trails).into_iter().collect();
         let mut judged = Spool::new(transfers());
         let (mut phases, mut exchanges) = (Spool::new(phases()), Spool::new(exchanges()));
         let mut charts = HashMap::new();
         for mut row in self.judged.drain(..) {
             row.host_overlap = overlaps.get(&row.id).copied();
-            row.stall_gaps = stalls
-                .iter()
-                .filter(|s| s.transfers.contains(&row.id))
-                .map(|s| s.to - s.from)
-                .collect();
+            row.stall_gaps = stall_gaps.remove(&row.id).unwrap_or_default();
             phase_rows(&row).try_for_each(|phase| phases.push(phase))?;
             exchange_rows(&row).try_for_each(|exchange| exchanges.push(exchange))?;
             if let Some(drawn) = row.charts.take() {

@@ -5,6 +5,7 @@
 //! by batch, so that they come out as with one worker.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
@@ -49,6 +50,11 @@ impl<E> From<RecordError> for Ended<E> {
     fn from(error: RecordError) -> Self {
         Self::Rows(error)
     }
+}
+
+/// What only this run knows, from the entropy of the standard library's hash maps.
+pub(crate) fn hash_secret() -> u64 {
+    RandomState::new().hash_one(0_u8)
 }
 
 /// Reads everything.
@@ -178,10 +184,7 @@ fn shared<E>(
         for numbered in &rows_out {
             joiner.add(numbered, collector)?;
         }
-        let tables = threads.into_iter().filter_map(|t| t.join().ok()).fold(
-            TableFacts::default(),
-            |a, b| TableFacts { evicted: a.evicted + b.evicted, most: a.most + b.most },
-        );
+        let tables = threads.into_iter().filter_map(|t| t.join().ok()).sum();
         Ok(Passed { order: source.order.facts(), tables })
     })
 }

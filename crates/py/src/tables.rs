@@ -17,7 +17,7 @@ use trustbed_units::Rate;
 use trustbed_wire::DecodeOptions;
 
 use crate::outcome::{Collected, Collector};
-use crate::run::{Ended, Passed, pass};
+use crate::run::{Ended, Passed, hash_secret, pass};
 use crate::{CaptureError, charts, facts};
 
 /// Rows in order. Every stream starts again at the first row.
@@ -140,7 +140,7 @@ pub(crate) fn analyze(
         let mut collector = Collector::new(samples);
         let passed = pass(
             &mut reader,
-            (options, Limits::default()),
+            (options, Limits { hash_secret: hash_secret(), ..Limits::default() }),
             workers.max(1),
             &mut collector,
             &mut report,

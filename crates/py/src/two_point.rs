@@ -14,7 +14,7 @@ use trustbed_two_point::{
 use trustbed_units::Span;
 use trustbed_wire::DecodeOptions;
 
-use crate::run::{Progress, Source};
+use crate::run::{Progress, Source, hash_secret};
 use crate::tables::{Table, capture_error, interruptible, io_error};
 
 /// What is known of two captures of the same traffic.
@@ -147,7 +147,8 @@ fn both(
     let mut rows = Spool::new(two_point());
     let mut sides = [FrameSource::open(&files[0], decode)?, FrameSource::open(&files[1], decode)?];
     let mut next = [sides[0].next(progress)?, sides[1].next(progress)?];
-    let mut join = Join::new(relation, &JoinLimits::default());
+    let limits = JoinLimits { hash_secret: hash_secret(), ..JoinLimits::default() };
+    let mut join = Join::new(relation, &limits);
     while let Some(end) = earlier(&next, join.relation()) {
         let index = end.index();
         if let Some(frame) = std::mem::replace(&mut next[index], sides[index].next(progress)?) {

@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use trustbed_burst::{Basis, BurstError, Drain, Grid, Mode, Plan, Trains};
-use trustbed_capture::{LiveFacts, LiveOptions};
+use trustbed_capture::{LiveFacts, LiveOptions, User};
 use trustbed_units::{Rate, Size, Span};
 use trustbed_wire::Filter;
 
@@ -38,7 +38,7 @@ impl Watch {
     #[pyo3(signature = (
         interface, *, rate=None, mode="dynamic-same", window_ns=100_000_000, basis="frame",
         directions=true, filter=None, offload="stacked", snap=128, ring=33_554_432,
-        hardware_timestamps=true, write=None
+        hardware_timestamps=true, write=None, successor=None
     ))]
     #[expect(
         clippy::too_many_arguments,
@@ -59,7 +59,9 @@ impl Watch {
         ring: u64,
         hardware_timestamps: bool,
         write: Option<PathBuf>,
+        successor: Option<(u32, u32)>,
     ) -> PyResult<Self> {
+        let successor = successor.map(|(uid, gid)| User { uid, gid });
         let plan = plan(mode, rate, window_ns)?;
         let basis = Basis::named(basis)
             .ok_or_else(|| wrong(&format!("basis={basis:?}: frame, frame_fcs, wire or ip")))?;
@@ -85,7 +87,7 @@ impl Watch {
             )
         };
         let session = py
-            .detach(|| Session::begin(interface, options, write.as_deref(), meter))
+            .detach(|| Session::begin(interface, options, write.as_deref(), successor, meter))
             .map_err(|failure| match failure {
                 NotOpen::Live(error) => capture_error(py, error.to_string(), error.hint()),
                 NotOpen::Write(error) => capture_error(py, error.to_string(), error.hint()),

@@ -33,6 +33,9 @@ pub struct JoinLimits {
     pub waiting_total: usize,
     /// Connections in memory; beyond, the quarter silent for longest is finished.
     pub connections: usize,
+    /// What only this run knows: it chooses where a connection is kept, so that nobody can make
+    /// captures whose connections are all kept in one spot. No result depends on it.
+    pub hash_secret: u64,
 }
 
 impl Default for JoinLimits {
@@ -42,6 +45,7 @@ impl Default for JoinLimits {
             waiting: 1 << 17,
             waiting_total: 1 << 20,
             connections: 1 << 13,
+            hash_secret: 0,
         }
     }
 }
@@ -70,6 +74,7 @@ pub struct Join {
     coverage: Coverage,
     relation: Relation,
     connections: usize,
+    hash_secret: u64,
     /// Pending frames of all connections.
     waiting: usize,
     connections_held: HashTable<Connection>,
@@ -130,6 +135,7 @@ impl Join {
             },
             relation,
             connections: limits.connections.max(4),
+            hash_secret: limits.hash_secret,
             waiting: 0,
             connections_held: HashTable::new(),
             finished: Vec::new(),
@@ -158,13 +164,13 @@ impl Join {
         let seen = self.relation.by_first(end, frame.at);
         self.coverage.reach(end, seen);
         self.turn += 1;
-        let (key, turn) = (frame.key, self.turn);
+        let (key, turn, secret) = (frame.key, self.turn, self.hash_secret);
         let mut connection = self
             .connections_held
             .entry(
-                hash(&key),
+                key.hash(secret),
                 |connection| connection.key == key,
-                |connection| hash(&connection.key),
+                |connection| connection.key.hash(secret),
             )
             .or_insert_with(|| Connection::new(key, &self.relation));
         let held = connection.get_mut();
@@ -224,16 +230,20 @@ impl Join {
     }
 
     /// Decides the oldest pending frames, of silent connections too, until a quarter of the limit
-    /// is free.
+    /// is free. Frames that all carry the latest time go together: however a capture is timed, a
+    /// quarter of the limit has to come before every connection is asked again.
     fn let_go(&mut self) {
         let mut patience = self.coverage.patience;
-        while self.waiting > self.coverage.waiting_total / 4 * 3 && patience > Span::ZERO {
+        while self.waiting > self.coverage.waiting_total / 4 * 3 {
             self.waiting = 0;
             for connection in &mut self.connections_held {
                 connection.give_up(&self.coverage, patience);
                 self.waiting += connection.waiting();
             }
-            patience = Span(patience.0 / 2);
+            if patience < Span::ZERO {
+                break;
+            }
+            patience = if patience > Span::ZERO { Span(patience.0 / 2) } else { Span(-1) };
         }
     }
 }
@@ -428,19 +438,4 @@ impl DirectionState {
             self.direction.fates(&waiting.frame).missed += 1;
         }
     }
-}
-
-/// The same in every run: no entropy.
-fn hash(key: &FlowKey) -> u64 {
-    let fold = |bytes: &[u8; 16]| {
-        let number = u128::from_be_bytes(*bytes);
-        #[expect(clippy::cast_possible_truncation, reason = "halves are taken")]
-        let halves = number as u64 ^ (number >> 64) as u64;
-        halves
-    };
-    let ports = u64::from(key.low_port) << 16 | u64::from(key.high_port);
-    (fold(&key.low).rotate_left(17) ^ fold(&key.high) ^ ports)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .rotate_left(29)
-        .wrapping_mul(0xff51_afd7_ed55_8ccd)
 }

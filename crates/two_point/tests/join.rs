@@ -5,7 +5,7 @@ mod scene;
 use proptest::prelude::*;
 use scene::{Client, Clock, Fate, MS, PAYLOAD, S, Scene, key, span};
 use trustbed_flow::FlowKey;
-use trustbed_two_point::{Capture, Fates, JoinLimits, Relation, RelationError};
+use trustbed_two_point::{Capture, Fates, Frame, JoinLimits, Relation, RelationError};
 use trustbed_units::{Ns, Span};
 
 const AHEAD: Clock = Clock { ahead: 3 * S, skew: 0.0 };
@@ -76,16 +76,8 @@ fn spurious_retransmissions_are_distinguished_from_needed_ones() {
     let mut scene = plain(&[Fate::Takes(10 * MS); 10]);
     let again = *scene.seen[0].iter().find(|frame| frame.payload > 0).unwrap();
     let fingerprint = scene::fingerprint(999);
-    scene.seen[0].push(trustbed_two_point::Frame {
-        at: again.at + span(40 * MS),
-        fingerprint,
-        ..again
-    });
-    scene.seen[1].push(trustbed_two_point::Frame {
-        at: again.at + span(3 * S + 50 * MS),
-        fingerprint,
-        ..again
-    });
+    scene.seen[0].push(Frame { at: again.at + span(40 * MS), fingerprint, ..again });
+    scene.seen[1].push(Frame { at: again.at + span(3 * S + 50 * MS), fingerprint, ..again });
     let scene = scene.sorted();
     let (_, two_point) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
     assert_eq!((two_point[0].spurious, two_point[0].data), (1, counted(11, 11, 0)));
@@ -177,6 +169,22 @@ fn what_waits_of_many_connections_is_bounded_and_losses_are_still_known() {
         two_point.iter().find(|one| one.key == key(40_000)).unwrap().data,
         counted(2020, 2000, 20)
     );
+}
+
+#[test]
+fn what_waits_is_bounded_where_every_frame_has_the_same_time() {
+    let mut scene = plain(&[Fate::Takes(10 * MS); 50]);
+    let relation = scene.relation().unwrap();
+    for number in 0..4000 {
+        let key = key(1000 + u16::try_from(number % 100).unwrap());
+        let once = Frame { at: Ns(2 * S), ..scene::frame(key, 0, 10_000 + number) };
+        scene.seen[0].push(once);
+    }
+    let limits = JoinLimits { waiting_total: 400, ..JoinLimits::default() };
+    let (join, two_point) = scene.join(relation, &limits);
+    assert!(join.facts().most_waiting <= 401, "{}", join.facts().most_waiting);
+    let counted: u64 = two_point.iter().map(|one| one.data.sent + one.no_payload.sent).sum();
+    assert_eq!(counted, 4000 + 100, "each frame has one fate");
 }
 
 #[test]
@@ -301,16 +309,10 @@ fn a_server_at_both_capture_points_is_located_by_its_clients() {
         Clock { ahead: -3 * S, skew: 0.0 },
     );
     let [first, second] = other.seen;
-    scene.seen[0].extend(
-        second
-            .into_iter()
-            .map(|frame| trustbed_two_point::Frame { at: frame.at + span(3 * S), ..frame }),
-    );
-    scene.seen[1].extend(
-        first
-            .into_iter()
-            .map(|frame| trustbed_two_point::Frame { at: frame.at + span(3 * S), ..frame }),
-    );
+    scene.seen[0]
+        .extend(second.into_iter().map(|frame| Frame { at: frame.at + span(3 * S), ..frame }));
+    scene.seen[1]
+        .extend(first.into_iter().map(|frame| Frame { at: frame.at + span(3 * S), ..frame }));
     let relation = scene.sorted().relation().unwrap();
     assert_eq!(relation.near(&key(40_000).source(1)), None);
     assert_eq!(

@@ -38,9 +38,15 @@ END_SECONDS = 60.0
 _CODE_SECONDS = 10.0
 """How long to wait for its exit code once its output has ended."""
 
+LONGEST_LINE = 16 << 20
+"""The longest line that an agent may write, in bytes."""
+MOST_UNREAD = 100_000
+"""Events that may wait until somebody reads them."""
+
 _TAIL_BYTES = 4000
 _SHOWN_BYTES = 80
 """How much of a malformed answer an error shows."""
+_STRANGE = "the agent there may be of another version, or something else writes to its output"
 
 
 class AgentError(TrustbedError):
@@ -277,7 +283,7 @@ class Agent:
                 # It has ended; its last line is better than any message of ours, and may be its
                 # report.
                 while (event := self._next(deadline)) is not None:
-                    self._unread.append(event)
+                    self._put_off(event)
                 raise self._death() from None
 
     def _expect(self, kind: str, seconds: float) -> Event:
@@ -295,7 +301,13 @@ class Agent:
                 )
             if event["event"] == kind:
                 return event
-            self._unread.append(event)
+            self._put_off(event)
+
+    def _put_off(self, event: Event) -> None:
+        """Keeps an event for a later call."""
+        if len(self._unread) >= MOST_UNREAD:
+            raise AgentError(f"{self.name}: more than {MOST_UNREAD} answers came unasked", _STRANGE)
+        self._unread.append(event)
 
     def _next(self, deadline: float) -> Event | None:
         for line in self._lines(deadline):
@@ -316,17 +328,14 @@ class Agent:
         """
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             event = None
         if isinstance(event, dict):
             needed = ("message", "hint") if event.get("event") == "error" else ()
             if all(isinstance(event.get(key), str) for key in ("event", *needed)):
                 return event
         shown = line[:_SHOWN_BYTES].decode(errors="replace")
-        raise AgentError(
-            f"{self.name}: malformed answer {shown!r}",
-            "the agent there may be of another version, or something else writes to its output",
-        )
+        raise AgentError(f"{self.name}: malformed answer {shown!r}", _STRANGE)
 
     def _lines(self, deadline: float) -> Iterator[bytes]:
         assert self._process.stdout is not None
@@ -343,6 +352,10 @@ class Agent:
                 yield line
                 continue
             searched = len(self._read)
+            if searched > LONGEST_LINE:
+                raise AgentError(
+                    f"{self.name}: an answer of more than {LONGEST_LINE >> 20} MiB", _STRANGE
+                )
             if not poller.poll(_milliseconds(deadline)):
                 return
             piece = os.read(number, 1 << 16)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -29,6 +30,8 @@ from trustbed.watch.screen import Screen
 
 _REFRESH_SECONDS = 0.25
 _LINE_SECONDS = 1.0
+_NOBODY = 65534
+"""The user without rights (``kernel.overflowuid``)."""
 _FATAL = {"write_failed", "interface_gone", "capture_failed"}
 
 
@@ -39,7 +42,7 @@ def parser() -> arguments.Parser:
         "[OPTIONS] INTERFACE",
         "Live burstiness of an interface: rates, and the queue that the traffic would\n"
         "build in front of a slower link, window by window. Needs root or the capability\n"
-        "CAP_NET_RAW. Ctrl-C ends it.",
+        "CAP_NET_RAW, and gives both up once it captures. Ctrl-C ends it.",
         "examples:\n"
         "  sudo trustbed watch eth0 --rate 1Gbit/s\n"
         "  sudo trustbed watch eth0 --metrics 9464\n"
@@ -129,12 +132,19 @@ def run(words: Sequence[str]) -> int:
     if options.write is not None:
         check_file(options.write)
     with ExitStack() as stack:
+        # Ports below 1024 need the privileges that end when the capture is open.
+        bound = None
+        if options.metrics is not None:
+            bound = _bound(options.metrics, lambda: watch.metrics())
+            stack.callback(bound.close)
         engine = _open(options)
         stack.callback(engine.close)
         watch = Watch(engine, options)
         stop = stack.enter_context(_stops())
-        if options.metrics is not None:
-            watch.endpoint = stack.enter_context(_endpoint(options.metrics, watch))
+        if bound is not None:
+            stack.enter_context(bound)
+            print(f"metrics at {bound.url}", file=sys.stderr, flush=True)
+            watch.endpoint = bound.url
         with _shown(watch, options) as show:
             watch.run(stop, show)
     return watch.end()
@@ -177,9 +187,18 @@ def _open(options: argparse.Namespace) -> _core.Watch:
             ring=options.ring,
             hardware_timestamps=options.timestamps == "hardware",
             write=options.write,
+            successor=_successor(),
         )
     except ValueError as error:
         raise arguments.UsageError(str(error), "see trustbed watch --help") from error
+
+
+def _successor() -> tuple[int, int]:
+    """Whom root becomes once the capture is open: the user behind sudo, else nobody."""
+    words = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    if all(word.isdecimal() and 0 < int(word) < 2**32 - 1 for word in words):
+        return int(words[0]), int(words[1])
+    return _NOBODY, _NOBODY
 
 
 class Stop:
@@ -207,10 +226,9 @@ def _stops() -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
-@contextmanager
-def _endpoint(address: tuple[str, int], watch: Watch) -> Iterator[str]:
+def _bound(address: tuple[str, int], text: Callable[[], str]) -> Endpoint:
     try:
-        endpoint = Endpoint(address, watch.metrics)
+        return Endpoint(address, text)
     except OSError as error:
         host, port = address
         reason = (error.strerror or str(error)).lower()
@@ -218,9 +236,6 @@ def _endpoint(address: tuple[str, int], watch: Watch) -> Iterator[str]:
             f"metrics cannot be served at {host}:{port}, {reason}",
             "name another port, or 0 for any",
         ) from error
-    with endpoint:
-        print(f"metrics at {endpoint.url}", file=sys.stderr, flush=True)
-        yield endpoint.url
 
 
 class Shown:

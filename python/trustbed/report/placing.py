@@ -1,7 +1,8 @@
 """Puts finished output under its name, or nothing at all.
 
 A file or directory is written beside its destination under a temporary name and renamed when it is
-complete, so that the requested name always holds a complete result. A directory that exists
+complete and on the disk, so that the requested name always holds a complete result, even after a
+power failure. A directory that exists
 already is replaced only when it is one of ours; files of other people in it are never removed. Does
 not lock: two runs into one directory at the same time end with the tables of one of them.
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from trustbed.errors import TrustbedError
+from trustbed.run.owned_directory import flush, flush_tree
 
 #: A directory that holds this file is one of ours. It is written last.
 MANIFEST = "trustbed.json"
@@ -74,7 +76,9 @@ def whole_file(path: Path) -> Iterator[TextIO]:
     try:
         with partial.open("w", encoding="utf-8") as stream:
             yield stream
+        flush(partial)
         partial.replace(target)
+        flush(target.absolute().parent)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -88,7 +92,10 @@ def whole_directory(path: Path) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
+        flush_tree(partial)
         _move(partial, target)
+        flush(target)
+        flush(target.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -95,14 +96,23 @@ def _csv_writer(path: Path, schema: pa.Schema) -> pa.csv.CSVWriter:
 def for_csv(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch as CSV carries it.
 
-    Times in seconds, lists joined by semicolons, unknown as an empty field.
+    Times in seconds, lists joined by semicolons, unknown as an empty field. Text that a spreadsheet
+    would take for a formula begins with an apostrophe.
     """
     converted = columns.for_text(batch)
     arrays = [
-        _joined(column) if pa.types.is_list(column.type) else _flat(column)
+        _inert(_joined(column) if pa.types.is_list(column.type) else _flat(column))
         for column in converted.columns
     ]
     return pa.RecordBatch.from_arrays(arrays, names=converted.schema.names)
+
+
+def _inert(column: pa.Array) -> pa.Array:
+    """Text without formulas: names of files and interfaces come from others (CWE-1236)."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    is_formula = pc.match_substring_regex(column, r"^[=+\-@\t\r\n]")
+    return pc.if_else(is_formula, pc.binary_join_element_wise("'", column, ""), column)
 
 
 def _joined(column: pa.Array) -> pa.Array:

@@ -92,8 +92,8 @@ class RunDirectory(OwnedDirectory):
         path = self.path / name
         write_whole(path / RECORD, as_text(record))
         flush_tree(path)
+        flush(self.path)
         write_whole(path / DONE, as_text({"outcome": record.get("outcome")}))
-        flush(path)
 
     def record(self, name: str) -> dict[str, Any]:
         """The record of a complete repetition, under today's keys."""
@@ -114,8 +114,10 @@ class RunDirectory(OwnedDirectory):
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         yield partial
+        flush_tree(partial)
         shutil.rmtree(path / TABLES, ignore_errors=True)
         partial.replace(path / TABLES)
+        flush(path)
 
     def write_findings(self, name: str, findings: Mapping[str, Any]) -> None:
         """Writes the findings, the last step of judging."""

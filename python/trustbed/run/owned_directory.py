@@ -158,6 +158,7 @@ def write_whole(path: Path, text: str) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     partial.replace(path)
+    flush(path.absolute().parent)
 
 
 def flush_tree(path: Path) -> None:

@@ -109,7 +109,7 @@ def _described(source: Path) -> dict[str, Any]:
     with source.open("rb") as stream:
         try:
             header = json.loads(stream.readline(_LONGEST_HEADER))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RowsError(
                 f"first line does not describe the rows, {source}: {error}",
                 "the file is damaged: do not use it",
@@ -145,7 +145,7 @@ def _header(stream: BinaryIO, source: Path) -> tuple[list[_Column], int]:
             record_bytes == sum(column.width for column in columns)
             and header.get("byte_order") == "little"
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RowsError(
             f"first line does not describe the rows, {source}: {error}",
             "the file is damaged: do not use it",

@@ -210,7 +210,7 @@ def read_lines(source: Path) -> SampleLines:
     for number, text in enumerate(source.read_bytes().splitlines()):
         try:
             line = former.keys(json.loads(text))
-        except ValueError:
+        except (ValueError, RecursionError):
             line = None
         if isinstance(line, dict) and isinstance(line.get("at_ns"), int):
             rows.append(line)

@@ -143,10 +143,21 @@ class Model:
                     archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
                 if profiles:
                     archive.writestr(zipfile.ZipInfo(f"{_PROFILES}.json", _EPOCH), profiles)
+            _flush(partial)
             partial.replace(path)
+            _flush(partial.parent)
         finally:
             partial.unlink(missing_ok=True)
         return path
+
+
+def _flush(path: Path) -> None:
+    """Flushes a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -1,7 +1,8 @@
 """A small HTTP server for scrapers, in a thread of its own: ``/metrics`` and nothing else.
 
 It has neither encryption nor passwords: bind it to loopback, the default, or to a network whose
-hosts may know how much passes.
+hosts may know how much passes. On loopback it answers only who asks for loopback by name, so that
+no page in a browser reads it under a name of its own (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -17,6 +18,14 @@ from typing import Self
 from trustbed.watch.openmetrics import CONTENT_TYPE
 
 LOOPBACK = "127.0.0.1"
+PLAIN = "text/plain; charset=utf-8"
+MOST_CLIENTS = 16
+"""Connections served at a time; further ones are closed at once."""
+LONGEST_SILENCE = 60
+"""Seconds that a client may be silent before, in and between its requests."""
+
+
+_Connection = socket.socket | tuple[bytes, socket.socket]
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -37,6 +46,30 @@ def parse_address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def names_loopback(host: str | None) -> bool:
+    """Whether a Host header (RFC 9110, section 7.2) names this machine's loopback.
+
+    A client of HTTP/1.0 may send none.
+    """
+    if host is None:
+        return True
+    name = host.strip().lower()
+    if name.startswith("["):
+        name, bracket, rest = name[1:].partition("]")
+        if not bracket or (rest and not (rest.startswith(":") and rest[1:].isdecimal())):
+            return False
+    else:
+        name, colon, port = name.partition(":")
+        if colon and not port.isdecimal():
+            return False
+    if name in ("localhost", "localhost."):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 16
@@ -44,7 +77,27 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], text: Callable[[], str]) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.text = text
+        self.free = threading.BoundedSemaphore(MOST_CLIENTS)
         super().__init__(address, _Handler)
+        self.is_loopback = ipaddress.ip_address(str(self.server_address[0])).is_loopback
+
+    def process_request(self, request: _Connection, client_address: object) -> None:
+        """Gives a client a thread of its own, if there are few of them."""
+        if not self.free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self.free.release()
+            raise
+
+    def process_request_thread(self, request: _Connection, client_address: object) -> None:
+        """Serves a client until it leaves."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A scraper that went away is no news."""
@@ -54,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "trustbed"
     sys_version = ""
-    timeout = 60
+    timeout = LONGEST_SILENCE
 
     def do_GET(self) -> None:
         self._answer(body=True)
@@ -64,10 +117,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         assert isinstance(self.server, _Server)
-        found = self.path.partition("?")[0] in ("/metrics", "/")
-        content = (self.server.text() if found else "only /metrics is here\n").encode()
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Type", CONTENT_TYPE if found else "text/plain; charset=utf-8")
+        if self.server.is_loopback and not names_loopback(self.headers.get("Host")):
+            self._send(
+                421, "text/plain; charset=utf-8", "only loopback is served here\n", body=body
+            )
+        elif self.path.partition("?")[0] not in ("/metrics", "/"):
+            self._send(404, PLAIN, "only /metrics is here\n", body=body)
+        else:
+            self._send(200, CONTENT_TYPE, self.server.text(), body=body)
+
+    def _send(self, status: int, kind: str, text: str, *, body: bool) -> None:
+        content = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if body:
@@ -78,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Endpoint:
-    """Serves what ``text`` returns until the block is left.
+    """Serves what ``text`` returns until the block is left; listens before it is entered.
 
     Raises:
         OSError: The address cannot be used.
@@ -110,6 +172,11 @@ class Endpoint:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._server.shutdown()
+        self.close()
+
+    def close(self) -> None:
+        """Ends it; has no effect if it has ended."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
         self._server.server_close()
-        self._thread.join()

@@ -60,7 +60,7 @@ def requests(text: str) -> pa.Table:
 def _row(number: int, line: str) -> Row:
     try:
         answer: Mapping[str, Any] = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise WorkloadError(
             f"line {number} of curl's output is cut or damaged: {first_line(line)!r}",
             "run curl again",

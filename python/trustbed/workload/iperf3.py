@@ -75,7 +75,7 @@ _ADVICE = "run iperf3 with --json, and capture its standard output"
 def _report(text: str) -> Mapping[str, Any]:
     try:
         report = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise WorkloadError(
             f"this is no report of iperf3 --json (it begins with: {first_line(text)})", _ADVICE
         ) from None

@@ -259,7 +259,7 @@ def test_a_session_with_a_replay_buffer_that_cannot_begin_reports_why(
     with Hosts(inventory, keep=Keep(seconds=int(2 * PATIENCE), owner="test")) as hosts:
         (error,) = hosts.connect().values()
     assert error.message.startswith(
-        "the agent may not be executed in /run/still/trustbed on the host alpha: "
+        "the agent may not be executed in /run/still/trustbed-0 on the host alpha: "
     )
     assert "noexec" in error.hint
 

@@ -5,6 +5,8 @@ Drawn without errors or requests, on a desktop, a phone, in the dark, on paper, 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,17 +21,38 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_an_intruding_script_can_neither_send_nor_evaluate(
-    viewer: Viewer, page_file: Path, tmp_path: Path
-) -> None:
+def test_an_intruding_script_does_not_run(viewer: Viewer, page_file: Path, tmp_path: Path) -> None:
     intruder = (
-        "<script>fetch('http://127.0.0.1:9/').catch((error) => { document.body.dataset.sent = "
-        "error.name; });try { document.body.dataset.evaluated = eval('1'); }catch (error) { "
-        "document.body.dataset.evaluated = error.name; }</script></body>"
+        "<script>document.body.dataset.ran = 1</script>"
+        "<img src=x onerror='document.body.dataset.ran = 2'>"
+        "<a id=planted href='javascript:void(document.body.dataset.ran = 3)'>go</a></body>"
     )
     worse = tmp_path / "worse.html"
     worse.write_text(
         page_file.read_text(encoding="utf-8").replace("</body>", intruder), encoding="utf-8"
+    )
+    viewer.show(worse)
+    viewer.run("document.getElementById('planted').click()")
+    viewer.draw_all()
+    assert viewer.run("return document.body.dataset.ran") is None
+    assert sum("Content Security Policy" in message for message in viewer.console()) >= 3
+
+
+def test_a_script_of_the_page_can_neither_send_nor_evaluate(
+    viewer: Viewer, page_file: Path, tmp_path: Path
+) -> None:
+    text = (
+        "fetch('http://127.0.0.1:9/').catch((error) => { document.body.dataset.sent = "
+        "error.name; });try { document.body.dataset.evaluated = eval('1'); }catch (error) { "
+        "document.body.dataset.evaluated = error.name; }"
+    )
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    worse = tmp_path / "worse.html"
+    page = page_file.read_text(encoding="utf-8").replace(
+        "</body>", f"<script>{text}</script></body>"
+    )
+    worse.write_text(
+        page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1), encoding="utf-8"
     )
     viewer.show(worse)
     wait_until(

@@ -1,11 +1,21 @@
 //! Live capture where there is no packet ring: an error states it.
 
 use std::convert::Infallible;
+use std::io;
 
 use trustbed_units::Span;
 
-use super::{LiveError, LiveFacts, LiveOptions, Statistics};
+use super::{LiveError, LiveFacts, LiveOptions, Statistics, User};
 use crate::frame::Frame;
+
+/// Gives up privileges, which needs Linux.
+///
+/// # Errors
+///
+/// Always.
+pub fn give_up_privileges(_user: User) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
 
 /// A capture of an interface, which needs Linux.
 #[derive(Debug)]

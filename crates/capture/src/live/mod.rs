@@ -21,6 +21,8 @@ mod interface;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
+mod privileges;
+#[cfg(target_os = "linux")]
 mod ring;
 
 use trustbed_units::{Rate, Size, Span};
@@ -28,12 +30,23 @@ use trustbed_wire::LinkType;
 
 use crate::write::InterfaceDescription;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::Live;
+pub use elsewhere::{Live, give_up_privileges};
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
 pub use kernel::interface_names;
 #[cfg(target_os = "linux")]
+pub use privileges::give_up_privileges;
+#[cfg(target_os = "linux")]
 pub use ring::Live;
+
+/// Whom a process of root becomes when it gives up its privileges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    /// The number of the user.
+    pub uid: u32,
+    /// The number of the only group.
+    pub gid: u32,
+}
 
 /// How to capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

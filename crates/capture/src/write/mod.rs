@@ -12,8 +12,10 @@ mod error;
 mod target;
 
 use std::fmt;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use trustbed_units::{Ns, Rate};
@@ -158,14 +160,19 @@ impl fmt::Debug for Writer {
 
 impl Writer {
     /// Begins a file, in place of what the path held before. `application` is what it records about
-    /// its writer.
+    /// its writer. A new file is its owner's alone: it holds what others sent.
     ///
     /// # Errors
     ///
     /// [`WriteError::Create`] when there can be no such file, [`WriteError::Write`] when it cannot
     /// take its first bytes.
     pub fn create(path: &Path, application: &str) -> Result<Self, WriteError> {
-        let file = File::create(path)
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        options.mode(0o600);
+        let file = options
+            .open(path)
             .map_err(|source| WriteError::Create { path: path.to_owned(), source })?;
         Self::begin(path.display().to_string(), Box::new(file), application)
     }

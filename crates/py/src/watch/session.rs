@@ -12,8 +12,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use trustbed_capture::{
-    Counters, Frame, Live, LiveError, LiveFacts, LiveOptions, Statistics, WriteError, Writer,
-    Written,
+    Counters, Frame, Live, LiveError, LiveFacts, LiveOptions, Statistics, User, WriteError, Writer,
+    Written, give_up_privileges,
 };
 use trustbed_units::{Ns, Span};
 
@@ -89,17 +89,27 @@ pub(super) enum NotOpen {
 }
 
 impl Session {
-    /// Opens the interface, then the file, and begins.
+    /// Opens the interface, then the file, and begins. With a `successor` the process gives up its
+    /// privileges in between, before frames are looked at.
     pub(super) fn begin(
         interface: &str,
         options: LiveOptions,
         write: Option<&Path>,
+        successor: Option<User>,
         meter: impl FnOnce(&LiveFacts, Ns) -> Meter,
     ) -> Result<Self, NotOpen> {
         let live = Live::open(interface, options).map_err(NotOpen::Live)?;
         let (facts, start) = (live.facts(), now());
         let writer =
             write.map(|path| open_file(path, &facts)).transpose().map_err(NotOpen::Write)?;
+        let failed = |step| {
+            move |source| {
+                NotOpen::Live(LiveError::Kernel { name: interface.to_owned(), step, source })
+            }
+        };
+        if let Some(user) = successor {
+            give_up_privileges(user).map_err(failed("give up privileges"))?;
+        }
         let meter = meter(&facts, start);
         let file = write.map(|path| FileState {
             path: path.to_owned(),
@@ -135,14 +145,8 @@ impl Session {
         };
         let thread =
             std::thread::Builder::new().name("watch".to_owned()).spawn(move || worker.run());
-        let failed = |source| {
-            NotOpen::Live(LiveError::Kernel {
-                name: interface.to_owned(),
-                step: "start a thread",
-                source,
-            })
-        };
-        Ok(Self { shared, thread: Mutex::new(Some(thread.map_err(failed)?)) })
+        let thread = thread.map_err(failed("start a thread"))?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
     /// Windows that became complete, in order; waits for some, at most for `timeout`. None of them

@@ -89,7 +89,7 @@ pub(crate) fn tcp_packet(payload: u32, original_length: u32) -> Packet {
     Packet {
         ts: Ns(1_000),
         index: 1,
-        flow_hash: 0xad74_b809_a20f_700b,
+        flow_hash: 0xf98d_bfd2_730c_9808,
         source: mapped(SOURCE),
         destination: mapped(DESTINATION),
         seq: 0x0102_0304,
@@ -116,7 +116,7 @@ pub(crate) fn tcp_packet(payload: u32, original_length: u32) -> Packet {
 /// The same in [`ipv6`].
 pub(crate) fn tcp_packet_6(payload: u32, original_length: u32) -> Packet {
     Packet {
-        flow_hash: 0x684e_b479_312f_0312,
+        flow_hash: 0x6087_95c3_dc13_6d37,
         source: SOURCE_6,
         destination: DESTINATION_6,
         ip_id: 0,

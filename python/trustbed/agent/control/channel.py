@@ -54,14 +54,13 @@ class Session(Protocol):
 class Sink:
     """The sink of a command's stream: a descriptor of ours, and the bytes not yet written to it."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, most_bytes: int | None = None) -> None:
+        """For a descriptor, or -1; one of a file takes at most ``most_bytes``."""
         self.descriptor = descriptor
+        is_file = descriptor >= 0 and stat.S_ISREG(os.fstat(descriptor).st_mode)
         # A file takes as much as there is, without blocking.
-        self.piece = (
-            frames.WINDOW_BYTES
-            if descriptor >= 0 and stat.S_ISREG(os.fstat(descriptor).st_mode)
-            else _SHARED_PIECE
-        )
+        self.piece = frames.WINDOW_BYTES if is_file else _SHARED_PIECE
+        self.left = most_bytes if is_file else None
         self.waiting = bytearray()
         self.ended = False
 
@@ -82,6 +81,7 @@ class Channel:
         self.code: int | None = None
         self.refusal: tuple[int, str] | None = None
         self.unwritten: int | None = None
+        self.exceeds = False
         self._control = control
         # Of the control's thread alone.
         self.source = -1

@@ -61,6 +61,7 @@ class ControlledProcess:
         environment: Mapping[str, str] | None = None,
         directory: str | None = None,
         terminal: tuple[int, int] | None = None,
+        most_bytes: int | None = None,
     ) -> Self:
         """Starts a command, and returns once it runs.
 
@@ -73,6 +74,8 @@ class ControlledProcess:
             environment: What it has around it besides what the other end of the channel has.
             directory: Its working directory, a directory of that host's.
             terminal: It gets a terminal of so many rows and columns; standard error goes there too.
+            most_bytes: What a file takes of its output, and of its errors; one that writes more is
+                ended, and :attr:`exceeds` is set.
 
         Raises:
             TestbedError: There is no such command there, or the host is gone.
@@ -89,6 +92,7 @@ class ControlledProcess:
                 environment=environment or {},
                 directory=directory,
                 terminal=terminal,
+                most_bytes=most_bytes,
             )
         except BaseException:
             _close(our_input, our_output, our_errors)
@@ -126,6 +130,11 @@ class ControlledProcess:
     def unwritten(self) -> int | None:
         """The error (errno) that stopped its output here, as of a full disk."""
         return self.channel.unwritten
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether it wrote more than the file here takes."""
+        return self.channel.exceeds
 
     def wait(self, seconds: float | None = None) -> int | None:
         """Waits until it has ended, and what it wrote has arrived.

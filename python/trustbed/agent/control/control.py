@@ -159,10 +159,12 @@ class Control:
         environment: Mapping[str, str],
         directory: str | None = None,
         terminal: tuple[int, int] | None = None,
+        most_bytes: int | None = None,
     ) -> Channel:
         """Starts a command.
 
-        The descriptors belong to the channel from now on, which closes them; -1 is none.
+        The descriptors belong to the channel from now on, which closes them; -1 is none. A file
+        among them takes at most ``most_bytes``; a command that writes more is ended.
 
         Raises:
             TestbedError: The host is gone, or the command is too long.
@@ -170,7 +172,8 @@ class Control:
         channel = Channel(self, self._numbered(), words)
         channel.source = stdin
         channel.sinks = {
-            number: Sink(descriptor) for number, descriptor in ((1, stdout), (2, stderr))
+            number: Sink(descriptor, most_bytes)
+            for number, descriptor in ((1, stdout), (2, stderr))
         }
         size = None if terminal is None else {"rows": terminal[0], "columns": terminal[1]}
         order = {
@@ -434,7 +437,7 @@ class Control:
             for frame in self._link.frames():
                 try:
                     self._handle(frame, came)
-                except (ValueError, KeyError, struct.error) as error:
+                except (ValueError, KeyError, struct.error, RecursionError) as error:
                     raise frames.Malformed(
                         f"malformed frame ({frame.kind.name}: {error})"
                     ) from None

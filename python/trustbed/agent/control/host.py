@@ -89,7 +89,11 @@ class ControlledHost(ABC):
         errors = nameless_file()
         try:
             process = self.start_command(
-                [self.program, verb], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+                [self.program, verb],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                most_bytes=files.MOST_ERRORS,
             )
         except BaseException:
             os.close(errors)
@@ -100,15 +104,16 @@ class ControlledHost(ABC):
 
     def _fetch(self, written: Sequence[files.Written]) -> None:
         for file in written:
-            self.fetch(file.there, file.here)
+            self.fetch(file.there, file.here, most_bytes=file.most_bytes)
 
-    def fetch(self, path: str, to: Path) -> None:
+    def fetch(self, path: str, to: Path, *, most_bytes: int = files.MOST_BYTES) -> None:
         """Copies one of its files here, and removes it there once it is here.
 
         Raises:
-            TestbedError: It is not there, cannot be written here, or takes too long.
+            TestbedError: It is not there, is larger than that, cannot be written here, or takes too
+                long.
         """
-        files.fetch(self.control, path, to, seconds=self.fetch_seconds)
+        files.fetch(self.control, path, to, seconds=self.fetch_seconds, most_bytes=most_bytes)
 
     def read_clock(self) -> Reading:
         """Compares its real-time clock with ours.

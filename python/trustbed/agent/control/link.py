@@ -24,6 +24,10 @@ from trustbed.agent.control.frames import Frame, Kind
 
 EVERY = 16
 """A count of what has arrived is sent after so many frames."""
+MOST_FRAMES = 1 << 20
+"""Frames that the other end may owe an acknowledgement for."""
+MOST_BYTES = 256 << 20
+"""Bytes that may wait until the other end reads them."""
 _LEAVE_SECONDS = 5.0
 """How long the last frames may take."""
 
@@ -107,8 +111,14 @@ class Link:
             self.transport.sendall(self._out)
 
     def send(self, channel: int, kind: Kind, content: bytes = b"") -> None:
-        """Sends a frame as soon as it can be sent."""
+        """Sends a frame as soon as it can be sent.
+
+        Raises:
+            Malformed: The other end writes, and neither reads nor acknowledges.
+        """
         packed = frames.pack(channel, kind, content)
+        if len(self._replay) >= MOST_FRAMES or len(self._out) > MOST_BYTES:
+            raise frames.Malformed("it does not read what it is sent")
         if self._lasts:
             self._replay.append(packed)
         if self._synchronized:
@@ -169,6 +179,8 @@ class Link:
         self._forgotten = count
         if frame.kind is Kind.RESUME:
             self._synchronized = True
+            if len(self._out) > MOST_BYTES:
+                raise frames.Malformed("it resumes again and again")
             self._out += b"".join(self._replay)
             if self.is_lost:
                 self.losses[-1].until_ns = time.time_ns()

@@ -111,8 +111,14 @@ class Streams:
         sink = channel.sinks.get(number)
         if sink is None or not sink.waiting:
             return
+        piece = sink.waiting[: sink.piece]
         try:
-            written = os.write(sink.descriptor, sink.waiting[: sink.piece])
+            if sink.left is not None and len(piece) > sink.left:
+                channel.exceeds = True
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            written = os.write(sink.descriptor, piece)
+            if sink.left is not None:
+                sink.left -= written
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:

@@ -216,7 +216,7 @@ def _unavailable(file: Path) -> tuple[str, ...]:
         first = stream.readline()
     try:
         head = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     listed = head.get("unavailable") if isinstance(head, dict) else None
     return tuple(

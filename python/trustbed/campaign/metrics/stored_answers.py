@@ -22,7 +22,7 @@ import pyarrow.parquet
 from trustbed.campaign.metrics.answer import Answer
 from trustbed.campaign.metrics.table import Origin, Span, nothing, table_of
 from trustbed.campaign.runner.directory import RESOURCE_TABLE, RESOURCES, RoundDirectory
-from trustbed.run.owned_directory import as_text, write_whole
+from trustbed.run.owned_directory import as_text, flush, write_whole
 from trustbed.scenario.metric_sources import SourceName
 
 
@@ -166,6 +166,7 @@ def write_table(table: pa.Table, path: Path) -> None:
     with partial.open("rb+") as stream:
         os.fsync(stream.fileno())
     partial.replace(path)
+    flush(path.absolute().parent)
 
 
 def _states(file: Path) -> dict[tuple[str, str], SourceState]:

@@ -21,6 +21,7 @@ import msgspec
 
 from trustbed.campaign import Recorded, Skip
 from trustbed.campaign.schedule.outcomes import NOT_MEASURED
+from trustbed.run.owned_directory import flush
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -103,11 +104,14 @@ class Journal:
         """Writes a line, and waits until it is on the disk."""
         text = json.dumps({"at_ns": at_ns, "event": event, **facts}, ensure_ascii=False)
         with self.path.open("ab+") as stream:
+            is_new = not stream.tell()
             if stream.tell() and not _ends_a_line(stream.fileno(), stream.tell()):
                 text = f"\n{text}"  # after a truncated one
             stream.write(f"{text}\n".encode())
             stream.flush()
             os.fsync(stream.fileno())
+        if is_new:
+            flush(self.path.absolute().parent)
 
     def skipped(self, at_ns: int, skip: Skip) -> None:
         """Writes the line of skipped rounds."""

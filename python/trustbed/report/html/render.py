@@ -1,13 +1,16 @@
 """From the model to one self-contained HTML file.
 
 The page carries its style, its script, Vega and its data, and forbids itself every network request.
+Its policy names its own scripts by their hashes: another one that got into the page does not run.
 Vega comes from vl-convert, which is imported only here, so that only a report pays for
 it.
 """
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 import re
 from importlib import resources
 from pathlib import PurePath
@@ -39,7 +42,17 @@ def vega() -> str:
 
     script: str = vl_convert.javascript_bundle(BUNDLE)
     # Inside a script element only these two can end it early or change how it is read.
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return script.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@functools.cache
+def _hash(script: str) -> str:
+    """A script as a Content-Security-Policy names it (CSP Level 3, section 2.3.1)."""
+    # A browser reads line ends as \n before it computes the hash.
+    assert "\r" not in script
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
 
 
 def _unbroken(value: object) -> object:
@@ -73,6 +86,7 @@ def _environment() -> jinja2.Environment:
 
 def fill(template: str, payload: Payload, **shown: object) -> str:
     """Fills a template of this directory; adds style, script, and Vega if there is a chart."""
+    script, charts = _part("page.js"), vega() if payload.size_bytes else ""
     return (
         _environment()
         .get_template(template)
@@ -81,8 +95,9 @@ def fill(template: str, payload: Payload, **shown: object) -> str:
             style=_part("page.css"),
             light=style_sheet(LIGHT),
             dark=style_sheet(DARK),
-            script=_part("page.js"),
-            vega=vega() if payload.size_bytes else "",
+            script=script,
+            vega=charts,
+            script_hashes=" ".join(_hash(text) for text in (script, charts) if text),
             payload=payload.text(),
         )
     )

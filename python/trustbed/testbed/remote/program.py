@@ -1,11 +1,12 @@
 """The agent's program on a host: copied once for each content, checked, started, removed.
 
-It is stored in ``DIRECTORY/trustbed``, which the user owns; DIRECTORY is the user's cache unless an
-inventory names another. Its name holds its hash: it is written under another name, compared, and
-renamed, so that a file of that name is complete even if others copy it at the same time. A session
-has a directory of its own beside it, which the session removes, or the next one after a host that
-lost its power. A lasting session runs beside the shell that starts it: it outlives the transport,
-and is found again by the socket in its directory.
+It is stored in ``DIRECTORY/trustbed-UID``, which the user owns; DIRECTORY is the user's cache
+unless an inventory names another. In a directory that others may write to, what they planted under
+that name is refused: a link, or a directory of theirs. The program's name holds its hash: it is
+written under another name, compared, and renamed, so that a file of that name is complete even if
+others copy it at the same time. A session has a directory of its own beside it, which the session
+removes, or the next one after a host that lost its power. A lasting session runs beside the shell
+that starts it: it outlives the transport, and is found again by the socket in its directory.
 
 The host needs a POSIX shell with ``uname``, ``sha256sum`` and the standard Linux tools.
 """
@@ -54,17 +55,23 @@ _DIRECTORY = (
     'case "$1" in "") set -- "${XDG_CACHE_HOME:-$HOME/.cache}" "$2" "$3";; "~/"*) set -- '
     '"$HOME/${1#??}" "$2" "$3";; esac'
 )
+_OWN = (
+    '{ test ! -L "$1" || { echo "$1 is a link" >&2; false; }; }',
+    '{ test -O "$1" || { echo "$1 belongs to another user" >&2; false; }; }',
+)
 _LOOK = "; ".join(
     (
         _DIRECTORY,
         f"echo {_BEGINS}",
         "uname -s",
         "uname -m",
-        'echo "$1/trustbed"',
+        # Users who share a directory do not meet in it.
+        'own="$1/trustbed-$(id -u)"',
+        'echo "$own"',
         # In another user's directory it could be another program by the time it is started.
         (
-            'test -O "$1/trustbed" && test "$(sha256sum < "$1/trustbed/$2" 2>/dev/null)" = '
-            '"$3  -" && test -x "$1/trustbed/$2" && echo present'
+            'test ! -L "$own" && test -O "$own" && test "$(sha256sum < "$own/$2" 2>/dev/null)" = '
+            '"$3  -" && test -x "$own/$2" && echo present'
         ),
         "true",
     )
@@ -74,7 +81,7 @@ _COPY = " && ".join(
         "umask 077",
         '{ command -v sha256sum > /dev/null || { echo "it has no sha256sum" >&2; false; }; }',
         'mkdir -p "$1"',
-        '{ test -O "$1" || { echo "$1 belongs to another user" >&2; false; }; }',
+        *_OWN,
         'chmod 700 "$1"',
         'new="$1/.$2.$(uname -n).$$"',
         '{ cat > "$new" || { rm -f "$new"; false; }; }',
@@ -89,7 +96,7 @@ _COPY = " && ".join(
 _BEGIN = (
     "umask 077",
     'mkdir -p "$1" && cd "$1" || exit 1',
-    'test -O . || { echo "$1 belongs to another user" >&2; exit 1; }',
+    f"{' && '.join(_OWN)} && test -O . || exit 1",
     'here="session-$(uname -n)"',
     # Directories of sessions and partial copies whose shell has ended. Other machines with the
     # same home remove their own. A zombie keeps its process id but has no working directory:
@@ -149,6 +156,7 @@ _RETURN = "; ".join(
 )
 _REMOVE = "; ".join(
     (
+        f'test ! -e "$1" && test ! -L "$1" && exit; {" && ".join(_OWN)} || exit 1',
         (
             'for one in "$1"/session-*; do test -d "$one" && { echo "there is a session '
             'in use, $one" >&2; exit 1; }; done'

@@ -1,0 +1,125 @@
+"""What captures cost that are made to cost much: CPU a packet, growth with the size, memory.
+
+CPU a packet is the slope between a capture and one of twice its packets. The address space of
+every run is limited: an analysis that wanted more would fail.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.captures import DIRECTORY
+from bench.hostile_captures import CASES, Case
+from bench.process import program, run
+from bench.speed import Target
+
+MOST_MICROSECONDS = 20.0
+"""CPU that a packet may cost, whatever it holds."""
+MOST_GROWTH = 2.3
+"""CPU of twice the packets against that of once, without the start."""
+SMALLEST = 2000
+"""Packets of the captures that cost little more than the start."""
+ADDRESS_SPACE = 4 << 30
+"""Of the whole process, with its libraries and threads (RLIMIT_AS)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A hostile capture of two sizes: median CPU seconds, without those of the start."""
+
+    name: str
+    packets: int
+    once_seconds: float
+    twice_seconds: float
+    peak_bytes: int
+
+    @property
+    def microseconds(self) -> float:
+        """CPU a packet."""
+        return (self.twice_seconds - self.once_seconds) / self.packets * 1e6
+
+    @property
+    def growth(self) -> float:
+        """How many times as long twice as much takes."""
+        return self.twice_seconds / self.once_seconds
+
+
+def measure(packets: int, rounds: int) -> list[Measured]:
+    """Every case, of so many packets and of twice as many."""
+    return [_measured(case, packets, rounds) for case in CASES]
+
+
+def _measured(case: Case, packets: int, rounds: int) -> Measured:
+    costs = []
+    for count in (SMALLEST, packets, 2 * packets):
+        files = written(case, count, DIRECTORY)
+        try:
+            costs.append(_cost(files, rounds))
+        finally:
+            for file in files:
+                file.unlink()
+    (start, _), (once, _), (twice, peak) = costs
+    return Measured(
+        name=case.name,
+        packets=packets,
+        once_seconds=max(once - start, 1e-3),
+        twice_seconds=max(twice - start, 1e-3),
+        peak_bytes=peak,
+    )
+
+
+def written(case: Case, packets: int, directory: Path) -> list[Path]:
+    """The files of a case."""
+    name = case.name.replace(" ", "-")
+    files = []
+    for index, content in enumerate(case.make(packets)):
+        path = directory / f"hostile-{name}-{packets}-{index}{case.suffix}"
+        path.write_bytes(content)
+        files.append(path)
+    return files
+
+
+def command(files: list[Path]) -> list[str]:
+    """The analysis of the files of a case."""
+    if len(files) == 1:
+        return [program("trustbed"), "analyze", str(files[0]), "--workers", "1", "--quiet"]
+    sender, receiver = map(str, files)
+    ends = ["--sender", sender, "--receiver", receiver]
+    return [program("trustbed"), "analyze", *ends, "--workers", "1", "--quiet"]
+
+
+def _cost(files: list[Path], rounds: int) -> tuple[float, int]:
+    """Median CPU seconds, and the largest private memory."""
+    limited = ["prlimit", f"--as={ADDRESS_SPACE}", "--", *command(files)]
+    costs = [run(limited, watch_memory=True) for _ in range(rounds)]
+    peak = max(cost.peak_private_bytes or 0 for cost in costs)
+    return statistics.median(cost.cpu_seconds for cost in costs), peak
+
+
+def line(one: Measured) -> str:
+    """A case in a line."""
+    return (
+        f"{one.name:<32} {one.microseconds:>6.2f} µs a packet, twice as much takes "
+        f"{one.growth:.2f} times as long, {one.peak_bytes / 1e6:.0f} MB"
+    )
+
+
+def targets(found: list[Measured]) -> list[Target]:
+    """The dearest packet, and the steepest growth."""
+    dearest = max(found, key=lambda one: one.microseconds)
+    steepest = max(found, key=lambda one: one.growth)
+    return [
+        Target(
+            what=f"hostile captures: CPU a packet ({dearest.name})",
+            value=dearest.microseconds,
+            limit=MOST_MICROSECONDS,
+            unit="µs",
+        ),
+        Target(
+            what=f"hostile captures: twice against once ({steepest.name})",
+            value=steepest.growth,
+            limit=MOST_GROWTH,
+        ),
+    ]

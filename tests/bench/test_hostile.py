@@ -1,0 +1,45 @@
+"""Hostile captures, small: each is analysed to its end, and every packet is accounted for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import trustbed
+from bench.hostile import written
+from bench.hostile_captures import CASES, PCAP_HEADER, Case, damage
+from trustbed.analysis.two_point import join
+
+PACKETS = 3000
+RECORD_BYTES = 16 + 40
+SINGLE = [case for case in CASES if len(case.make(0)) == 1]
+RECORDS = {"stalls of one host": PACKETS // 50 * 49}
+"""Records that can be read, where it is not one a packet."""
+
+
+@pytest.mark.parametrize("case", SINGLE, ids=lambda case: case.name.replace(" ", "_"))
+def test_a_hostile_capture_is_read_to_its_end(case: Case, tmp_path: Path) -> None:
+    (file,) = written(case, PACKETS, tmp_path)
+    facts = trustbed.analyze(file).facts
+    if case.make is damage:
+        (of_file,) = facts["files"]
+        read = len(PCAP_HEADER) + facts["records"] * RECORD_BYTES
+        assert read + of_file["skipped_bytes"] == file.stat().st_size
+    else:
+        assert facts["records"] == RECORDS.get(case.name, PACKETS)
+    skipped = sum(skip["records"] for skip in facts["skips"])
+    assert facts["packets"] + skipped == facts["records"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "_"))
+def test_the_same_number_gives_the_same_bytes(case: Case) -> None:
+    assert case.make(1500) == case.make(1500)
+
+
+def test_identical_frames_are_all_delivered(tmp_path: Path) -> None:
+    (case,) = (case for case in CASES if case not in SINGLE)
+    sender, receiver = written(case, PACKETS, tmp_path)
+    rows = join(str(sender), str(receiver)).two_point.to_pylist()
+    assert sum(row["data_frames_sent"] for row in rows) == PACKETS + 500
+    assert sum(row["data_frames_delivered"] for row in rows) == PACKETS + 500
