@@ -44,8 +44,10 @@ def inconsistent() -> int:
 
 def _inconsistent(chosen: random.Random) -> bool:
     alphabet = CallAlphabet()
-    sides = [[_drawn(chosen, alphabet) for _ in range(REPETITIONS)] for _ in range(2)]
-    found = compare_calls(*sides, alphabet, options=Options(changes=0))
+    reference, candidate = (
+        [_drawn(chosen, alphabet) for _ in range(REPETITIONS)] for _ in range(2)
+    )
+    found = compare_calls(reference, candidate, alphabet, options=Options(changes=0))
     return found.bits.consistent is False
 
 

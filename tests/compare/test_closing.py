@@ -15,6 +15,7 @@ def test_the_setting_that_was_changed_is_named(setting: str) -> None:
     found = ablation(setting)
     assert found.named == setting
     assert found.settings[0].setting == setting
+    assert found.sentence.startswith(f"What closes it: {setting} (")
     assert found.settings[0].closed == pytest.approx(1, abs=0.35)
 
 

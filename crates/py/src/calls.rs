@@ -357,14 +357,14 @@ fn split(threads: &[ArrayRef], calls: &[ArrayRef]) -> Result<Threads, Fault> {
     for chunk in calls {
         checked(chunk, &DataType::UInt16)?;
     }
-    let rows = |chunks: &[ArrayRef]| chunks.iter().map(|chunk| chunk.len()).sum::<usize>();
+    let rows = |chunks: &[ArrayRef]| chunks.iter().map(Array::len).sum::<usize>();
     let (of_threads, of_calls) = (rows(threads), rows(calls));
     if of_threads != of_calls {
         let unequal = CallsError::UnequalColumns { threads: of_threads, calls: of_calls };
         return Err(unequal.into());
     }
     let mut split = Threads::default();
-    let mut numbers = threads.iter().map(|chunk| chunk.as_primitive::<UInt32Type>());
+    let mut numbers = threads.iter().map(AsArray::as_primitive::<UInt32Type>);
     let mut own: &[u32] = &[];
     for chunk in calls {
         let mut rest: &[u16] = chunk.as_primitive::<UInt16Type>().values();

@@ -61,7 +61,7 @@ def chains_of(
     return _result(found, trace, note)
 
 
-def _traces(repetitions: Sequence[Repetition]) -> Collection[str]:
+def _traces(repetitions: Sequence[Repetition]) -> set[str]:
     """The traces that have their calls written down, in any repetition."""
     return {
         row["name"]

@@ -185,6 +185,6 @@ def _sentence(
     own = next(one for one in settings if one.setting == named)
     closed = 0.0 if own.closed is None else own.closed
     return (
-        f"{named[:1].upper()}{named[1:]}: closes {100 * closed:.0f} % of the gap in {own.metric}; "
-        f"gaps were there in {words}{more}."
+        f"What closes it: {named} ({100 * closed:.0f} % of the gap in {own.metric}). Gaps were "
+        f"there in {words}{more}."
     )

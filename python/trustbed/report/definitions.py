@@ -26,7 +26,7 @@ class Definition:
 def of(page: str) -> tuple[Definition, ...]:
     """The definitions of a page, in its order.
 
-    Pages: ``transfer``, ``burst``, ``run``, ``campaign``, ``model``.
+    Pages: ``transfer``, ``burst``, ``run``, ``campaign``, ``model``, ``sensitivity``, ``compare``.
     """
     text = resources.files("trustbed.report").joinpath("definitions.toml").read_text("utf-8")
     pages = tomllib.loads(text)
