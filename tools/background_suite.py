@@ -185,22 +185,28 @@ MEASURED = ("--rate", "10Mbit/s", "--duration", "60s")
 """All at the same load, so that their energies can be compared."""
 
 
-def measure(names: Sequence[str]) -> None:
-    """Measures backgrounds, and keeps their profiles."""
+def measure(names: Sequence[str]) -> int:
+    """Measures backgrounds and keeps their profiles; how many were disturbed and are not kept."""
+    disturbed = 0
     for name in names or [one.name for one in SUITE if one.sends]:
         with tempfile.TemporaryDirectory() as directory:
             out = Path(directory) / name
             command = [sys.executable, "-m", "trustbed", "model", "measure", name, *MEASURED]
             subprocess.run([*command, "-o", str(out), "--quiet"], check=True)
-            shutil.copyfile(out / "profile.json", profile_path(name))
-            print(profile_path(name))
+            found = out / "profile.json"
+            if found.is_file():
+                shutil.copyfile(found, profile_path(name))
+                print(profile_path(name))
+            else:
+                disturbed += 1
+                print(f"{name} was disturbed: measure it again on an idle machine", file=sys.stderr)
+    return disturbed
 
 
 def main(words: list[str]) -> int:
     """Writes the files of the suite."""
     if words[:1] == ["--measure"]:
-        measure(words[1:])
-        return 0
+        return min(1, measure(words[1:]))
     for name, make in WRITTEN.items():
         print(make().save(path(name)))
     if words:
