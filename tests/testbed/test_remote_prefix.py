@@ -418,7 +418,7 @@ def test_a_directory_of_another_user_is_not_trusted_even_with_the_right_program_
     tmp_path: Path, failure: Failure
 ) -> None:
     program = Program.read()
-    shared = tmp_path / "shared" / "trustbed"
+    shared = tmp_path / "shared" / f"trustbed-{os.getuid()}"
     shared.mkdir(parents=True)
     (shared / program.name).write_bytes(program.content)
     (shared / program.name).chmod(0o755)

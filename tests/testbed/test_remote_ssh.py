@@ -96,7 +96,7 @@ def failure(home: Path, *parts: str) -> TestbedError:
 
 def test_a_host_is_used_and_left_as_it_was(home: Path, serves: Serves, tmp_path: Path) -> None:
     server = serves()
-    cache = server.home / "trustbed"
+    cache = server.home / f"trustbed-{os.getuid()}"
     with connected(home, host(server, more='measure = "127.0.0.1"')) as hosts:
         alpha = hosts["alpha"]
         ended = alpha.run(["sh", "-c", "pwd; echo $XDG_CACHE_HOME"], seconds=PATIENCE)
@@ -150,7 +150,7 @@ def test_an_unknown_host_key_is_refused(home: Path, serves: Serves) -> None:
         "the host key of the host alpha is not known: ssh-ed25519 SHA256:"
     )
     assert f"ssh-keyscan -p {server.port} 127.0.0.1 >> ~/.ssh/known_hosts" in error.hint
-    assert not (server.home / "trustbed").exists()
+    assert not (server.home / f"trustbed-{os.getuid()}").exists()
     know(home, server.known())
     with connected(home, host(server)):
         pass
@@ -339,7 +339,7 @@ def test_a_disk_that_is_full_is_named_with_its_directory(home: Path, serves: Ser
     server = serves(mounts="mkdir /run/small && mount -t tmpfs -o size=64k tmpfs /run/small")
     error = failure(home, host(server, more='directory = "/run/small"'))
     assert error.message.startswith("the host alpha has no room for the agent (")
-    assert "/run/small/trustbed-0" in error.message
+    assert f"/run/small/trustbed-{os.getuid()}" in error.message
     assert "No space left on device" in error.message
     with connected(home, host(server, more='directory = "/run"')):
         pass
@@ -349,7 +349,7 @@ def test_a_noexec_directory_is_named(home: Path, serves: Serves) -> None:
     server = serves(mounts="mkdir /run/still && mount -t tmpfs -o noexec tmpfs /run/still")
     error = failure(home, host(server, more='directory = "/run/still"'))
     assert error.message.startswith(
-        "the agent may not be executed in /run/still/trustbed-0 on the host alpha: "
+        f"the agent may not be executed in /run/still/trustbed-{os.getuid()} on the host alpha: "
     )
     assert "noexec" in error.hint
 
@@ -371,7 +371,7 @@ def test_many_hosts_are_connected_side_by_side_and_a_bad_one_stops_none(
         assert list(hosts) == [f"h{number}" for number in range(5)]
         directories = {hosts[name].directory for name in hosts}
         assert len(directories) == 5, "each session has its own"
-    (copy,) = (server.home / "trustbed").iterdir()
+    (copy,) = (server.home / f"trustbed-{os.getuid()}").iterdir()
     assert copy.name.startswith("agent-")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -206,4 +207,4 @@ def row_of(pair: int, role: str, size: int, rate: float, **more: object) -> dict
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache directory of hosts."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "trustbed"
+    return tmp_path / "cache" / f"trustbed-{os.getuid()}"

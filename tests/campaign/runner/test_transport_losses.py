@@ -244,7 +244,7 @@ def test_a_host_that_comes_back_empty_gets_a_new_session_at_once(
             with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
                 os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not commands_with(str(server.home)), "the end of all that ran there")
-        shutil.rmtree(server.home / "trustbed")
+        shutil.rmtree(server.home / f"trustbed-{os.getuid()}")
         assert hosts.connect() == {}
         assert hosts["alpha"] is not before
         assert before.is_gone
@@ -259,7 +259,7 @@ def test_a_session_with_a_replay_buffer_that_cannot_begin_reports_why(
     with Hosts(inventory, keep=Keep(seconds=int(2 * PATIENCE), owner="test")) as hosts:
         (error,) = hosts.connect().values()
     assert error.message.startswith(
-        "the agent may not be executed in /run/still/trustbed-0 on the host alpha: "
+        f"the agent may not be executed in /run/still/trustbed-{os.getuid()} on the host alpha: "
     )
     assert "noexec" in error.hint
 
