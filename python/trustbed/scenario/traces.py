@@ -43,7 +43,7 @@ def _places(
     workloads: Sequence[Workload], services: Sequence[Service]
 ) -> dict[str, tuple[str, ...]]:
     """Where the processes of workloads and services run, where they are answered first."""
-    places = {service.name: (service.host,) for service in services}
+    places: dict[str, tuple[str, ...]] = {one.name: (one.host,) for one in services}
     for workload in workloads:
         ends = [workload.host]
         has_server = workload.kind != "command" or workload.service is not None
