@@ -224,12 +224,12 @@ def _silent() -> Iterator[None]:
 
 
 def _sequences(table: Path) -> list[list[str]]:
-    """The calls of every thread, in the order in which the threads were born."""
+    """The calls of every thread; threads that race have no order."""
     found: dict[int, list[str]] = defaultdict(list)
     read = pyarrow.parquet.read_table(table, columns=["tid", "call"])
     for tid, call in zip(read["tid"].to_pylist(), read["call"].to_pylist(), strict=True):
         found[tid].append(call)
-    return [found[tid] for tid in sorted(found)]
+    return sorted(found.values())
 
 
 @dataclass(frozen=True, kw_only=True)

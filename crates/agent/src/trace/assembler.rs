@@ -200,9 +200,9 @@ impl Assembler {
 }
 
 /// The lower and the upper half of a number.
-pub(super) const fn halves(value: u64) -> (u32, u32) {
-    let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
-    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
+pub(super) fn halves(value: u64) -> (u32, u32) {
+    let half = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or_default();
+    (half(value), half(value >> 32))
 }
 
 #[cfg(test)]
