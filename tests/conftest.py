@@ -76,6 +76,7 @@ _VARYING = {
     r"\b[0-9a-f]{16,64}\b": "HASH",
     rf"\b{re.escape(os.uname().machine)}\b": "MACHINE",
     rf"\b{re.escape(trustbed.__version__)}\b": "VERSION",
+    re.escape(str(Path(trustbed.__file__).parent)): "PACKAGE",
     r"\btrustbed-\d+\b": "trustbed-UID",
     "[‘’]": "'",
 }

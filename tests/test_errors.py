@@ -18,6 +18,7 @@ INTERNAL = {
     "NotApplied",
     "NotReadable",
     "Malformed",
+    "_Exceeds",
 }
 """They are caught where they arise and reach nobody."""
 

@@ -315,7 +315,7 @@ def test_a_connection_that_breaks_is_noticed_leaves_nothing_running_and_is_made_
         assert alpha.is_gone
         wait_until(lambda: not processes_with("sleep\x00641"), "the end of what ran there")
         wait_until(
-            lambda: not list(server.home.glob("trustbed/session-*")), "the end of what lay there"
+            lambda: not list(server.home.glob("trustbed-*/session-*")), "the end of what lay there"
         )
         assert hosts.connect() == {}
         assert hosts["alpha"].run(["echo", "again"], seconds=PATIENCE).stdout == "again\n"

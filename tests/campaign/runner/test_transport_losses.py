@@ -137,7 +137,7 @@ def test_a_round_whose_transports_are_lost_is_completed_by_its_hosts(
             True,
         ]
     wait_until(
-        lambda: not list(server.home.glob("trustbed/session-*")), "the hosts as they were before"
+        lambda: not list(server.home.glob("trustbed-*/session-*")), "the hosts as they were before"
     )
 
 
@@ -174,7 +174,7 @@ def test_a_host_whose_session_ended_has_failed(
     with connected(home, host(server)):
         pass
     wait_until(
-        lambda: not list(server.home.glob("trustbed/session-*")),
+        lambda: not list(server.home.glob("trustbed-*/session-*")),
         "the next session, which removes the old ones and then itself",
     )
 
@@ -193,11 +193,11 @@ def test_a_host_whose_controller_never_comes_back_ends_by_itself(
         server.kill_sessions()
         wait_until(lambda: alpha.is_away, "the loss of the transport")
         assert processes_with("sleep\x00647"), "it continues"
-        assert list(server.home.glob("trustbed/session-*/file"))
+        assert list(server.home.glob("trustbed-*/session-*/file"))
         wait_until(lambda: alpha.is_gone, "the host to be given up", seconds=PATIENCE)
         wait_until(lambda: not processes_with("sleep\x00647"), "the end of what ran there")
         wait_until(
-            lambda: not list(server.home.glob("trustbed/session-*")), "the end of its directory"
+            lambda: not list(server.home.glob("trustbed-*/session-*")), "the end of its directory"
         )
 
 
