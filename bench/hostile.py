@@ -19,6 +19,8 @@ MOST_MICROSECONDS = 20.0
 """CPU that a packet may cost, whatever it holds."""
 MOST_GROWTH = 2.3
 """CPU of twice the packets against that of once, without the start."""
+LEAST_SECONDS = 0.2
+"""CPU below which a growth is that of the noise: starts differ by a tenth of a second."""
 SMALLEST = 2000
 """Packets of the captures that cost little more than the start."""
 ADDRESS_SPACE = 4 << 30
@@ -42,8 +44,8 @@ class Measured:
 
     @property
     def growth(self) -> float:
-        """How many times as long twice as much takes."""
-        return self.twice_seconds / self.once_seconds
+        """How many times as long twice as much takes; under-estimated where both take little."""
+        return self.twice_seconds / max(self.once_seconds, LEAST_SECONDS)
 
 
 def measure(packets: int, rounds: int) -> list[Measured]:
@@ -64,8 +66,8 @@ def _measured(case: Case, packets: int, rounds: int) -> Measured:
     return Measured(
         name=case.name,
         packets=packets,
-        once_seconds=max(once - start, 1e-3),
-        twice_seconds=max(twice - start, 1e-3),
+        once_seconds=once - start,
+        twice_seconds=twice - start,
         peak_bytes=peak,
     )
 

@@ -357,7 +357,7 @@ def test_a_duration_ends_it_and_a_window_longer_than_it_is_partial(network: Netw
     assert {window["partial"] for window in lines(ended.stdout)} <= {True}
 
 
-STATUS = re.compile(r"^(Uid|Gid|Groups|NoNewPrivs|Cap\w+):\s*(.*)$", re.MULTILINE)
+STATUS = re.compile(r"^(Uid|Gid|Groups|NoNewPrivs|Cap\w+):[ \t]*(.*)$", re.MULTILINE)
 
 
 def test_privileges_end_when_the_capture_is_open(network: Network, tmp_path: Path) -> None:

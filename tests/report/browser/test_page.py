@@ -21,16 +21,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(600)
 
 
+def with_more(page: Path, markup: str) -> str:
+    """The page with more at the end of its body; the script of charts holds such words too."""
+    before, end, after = page.read_text(encoding="utf-8").rpartition("</body>")
+    return f"{before}{markup}{end}{after}"
+
+
 def test_an_intruding_script_does_not_run(viewer: Viewer, page_file: Path, tmp_path: Path) -> None:
     intruder = (
         "<script>document.body.dataset.ran = 1</script>"
         "<img src=x onerror='document.body.dataset.ran = 2'>"
-        "<a id=planted href='javascript:void(document.body.dataset.ran = 3)'>go</a></body>"
+        "<a id=planted href='javascript:void(document.body.dataset.ran = 3)'>go</a>"
     )
     worse = tmp_path / "worse.html"
-    # The last one: a script, too, holds these words, and would no longer be the one allowed.
-    before, _, after = page_file.read_text(encoding="utf-8").rpartition("</body>")
-    worse.write_text(before + intruder + after, encoding="utf-8")
+    worse.write_text(with_more(page_file, intruder), encoding="utf-8")
     viewer.show(worse)
     viewer.run("document.getElementById('planted').click()")
     viewer.draw_all()
@@ -48,9 +52,7 @@ def test_a_script_of_the_page_can_neither_send_nor_evaluate(
     )
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     worse = tmp_path / "worse.html"
-    page = page_file.read_text(encoding="utf-8").replace(
-        "</body>", f"<script>{text}</script></body>"
-    )
+    page = with_more(page_file, f"<script>{text}</script>")
     worse.write_text(
         page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1), encoding="utf-8"
     )
