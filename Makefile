@@ -75,7 +75,7 @@ guests: $(READY)/run
 
 setup: $(READY)/develop $(READY)/command tools ## Everything that working on trustbed needs
 
-demo: $(READY)/command guests ## Judge five real recordings, carry out live experiments, and write report.html
+demo: $(READY)/command guests ## Judge five real recordings, carry out live experiments, and write report.html and compare.html
 	$(BIN)/python -m tools.demo
 
 test: setup ## Everything that must hold: lint, Rust tests, Python tests
@@ -158,4 +158,4 @@ lock: $(READY)/develop ## New exact versions from pyproject.toml and the Cargo.t
 	cargo update
 
 clean: ## Removes what was built (not the captures of the bench, not the transfers of truth and external)
-	rm -rf .venv target build dist report.html python/trustbed/bin
+	rm -rf .venv target build dist report.html compare.html python/trustbed/bin

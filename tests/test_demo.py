@@ -17,8 +17,8 @@ import pyarrow.parquet
 import pytest
 
 from tests.patience import PATIENCE
-from tools import carry_out, demo, live, telling
-from tools.stories import GUEST, NETWORK, PROCESS, STUDIES, Study
+from tools import carry_out, demo, live, telling, versus
+from tools.stories import GUEST, NETWORK, NICS, PROCESS, STUDIES, Study
 from trustbed.scenario import Scenario, load
 
 EXPECTED = {
@@ -83,6 +83,25 @@ def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Carried:
         return found
 
     return made
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> versus.Compared:
+    """The demo's own comparison of guests, with repetitions of a second."""
+    directory = tmp_path_factory.mktemp(NICS.name)
+    text = NICS.file.read_text(encoding="utf-8")
+    file = directory / NICS.file.name
+    file.write_text(text.replace('duration = "3s"', 'duration = "1s"'), encoding="utf-8")
+    found = versus.carry_out(directory, scenario=file)
+    if isinstance(found, live.Missing) and found.forbidden:
+        pytest.skip(found.message)
+    assert isinstance(found, versus.Compared), found
+    return found
+
+
+NOT_COMPARED = live.Missing(
+    study=NICS, message="guests need QEMU", hint="install it", forbidden=True
+)
 
 
 def shorter(study: Study, directory: Path) -> Path:
@@ -254,8 +273,17 @@ def test_the_demo_prints_every_verdict_and_writes_one_page(
 ) -> None:
     report = tmp_path / "report.html"
     found = [carried_out(study) for study in (NETWORK, PROCESS)]
-    assert demo.main(report, experiments=lambda directory: iter(found)) == 0
+    assert (
+        demo.main(
+            report,
+            experiments=lambda directory: iter(found),
+            comparing=lambda directory: NOT_COMPARED,
+        )
+        == 0
+    )
     printed = capsys.readouterr().out
+    assert "not carried out: guests need QEMU" in printed
+    assert not report.with_name(versus.PAGE).exists()
     page = page_of(report)
     for story in demo.STORIES:
         assert story.recording in printed
@@ -433,6 +461,82 @@ def test_without_a_live_part_the_page_of_the_recordings_is_written_and_says_why(
     assert f"hint: {missing.hint}" in printed
     assert missing.message in page
     assert "live-healthy" not in page
+
+
+def test_the_testbeds_of_the_comparison_differ_in_their_nic_alone() -> None:
+    virtio, e1000 = (cell.scenario for cell in load(NICS.file).cells)
+    nics = []
+    for scenario in (virtio, e1000):
+        (server,) = (host.guest for host in scenario.hosts if host.name == "server")
+        assert server is not None
+        nics.append(server.nic)
+    assert nics == ["virtio-net", "e1000"]
+    assert replace(virtio, hosts=e1000.hosts) == e1000
+    assert virtio.repetitions == 3
+    boots = 2 * 7
+    assert 2 * virtio.repetitions * (virtio.expected_ns / 1e9 + 1) + boots < 60
+
+
+@live_transfers
+def test_guests_that_differ_in_their_nic_are_compared(compared: versus.Compared) -> None:
+    found = compared.comparison
+    assert (found.by, found.reference, found.interleaved) == (NICS.factor, "virtio-net", True)
+    assert [(one.name, one.planned) for one in found.testbeds] == [("virtio-net", 3), ("e1000", 3)]
+    if any(one.used < one.planned for one in found.testbeds):
+        pytest.xfail(f"this machine has too much else to do: {found.testbeds}")
+    ((case, candidate),) = [(case, one) for case in found.cases for one in case.candidates]
+    assert (case.reference, candidate.testbed) == ("virtio-net", "e1000")
+    metrics = {one.key: one for one in candidate.metrics}
+    for key in ("requests_per_second", "sent_bytes"):
+        sides = (metrics[key].reference, metrics[key].candidate)
+        assert all(side is not None and side.count == 3 and side.mean > 0 for side in sides)
+
+
+@live_transfers
+def test_the_demo_prints_the_comparison_and_writes_its_page(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    carried_out: Carried,
+    compared: versus.Compared,
+) -> None:
+    report = tmp_path / "report.html"
+    network = carried_out(NETWORK)
+    demo.main(
+        report, experiments=lambda directory: iter([network]), comparing=lambda directory: compared
+    )
+    printed, page = capsys.readouterr().out, page_of(report)
+    beside = page_of(tmp_path / versus.PAGE)
+    assert f"wrote report.html and {versus.PAGE}" in printed
+    assert NICS.title in page
+    assert versus.PAGE in page
+    assert NICS.file.name in page
+    words = " ".join(printed.split())
+    for level in compared.comparison.cases[0].candidates[0].levels:
+        sentence = level.sentence.replace("\N{NO-BREAK SPACE}", " ")
+        assert sentence in words
+        assert sentence in page
+        assert sentence in beside
+    assert compared.guests in page
+    assert max(len(line) for line in printed.splitlines()) <= 100
+    assert len(list(versus.lines(compared))) <= 16
+
+
+def test_where_guests_cannot_be_run_the_comparison_says_so() -> None:
+    printed = " ".join(versus.lines(NOT_COMPARED))
+    assert "guests need QEMU" in printed
+    assert "install it" in printed
+    introduction = versus.chapter(NOT_COMPARED).introduction
+    assert NOT_COMPARED.message in introduction
+    assert NOT_COMPARED.hint in introduction
+
+
+def test_a_page_of_an_earlier_comparison_does_not_stay_beside_a_report_without_one(
+    tmp_path: Path,
+) -> None:
+    earlier = tmp_path / versus.PAGE
+    earlier.write_text("of another run", encoding="utf-8")
+    assert versus.write(NOT_COMPARED, tmp_path / "report.html", {}) is None
+    assert not earlier.exists()
 
 
 def test_a_machine_that_forbids_networks_says_what_is_missing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Carries out a live part of `make demo` in a process of its own.
 
-`python -m tools.carry_out STUDY SCENARIO DIRECTORY`.
+`python -m tools.carry_out NAME SCENARIO DIRECTORY`, the name of a study or of testbeds
+(:mod:`tools.stories`).
 
 Without root networks can be made only in a user namespace, and a process can go into one only as
 long as it has a single thread, which importing Arrow ends. So this one goes first and imports
@@ -103,10 +104,10 @@ def disturbed(repetition: Path) -> str:
 
 
 class _Told(Listener):
-    """A line for every transfer that begins."""
+    """A line for every repetition that begins."""
 
-    def __init__(self, study: Study) -> None:
-        self._names = study.names
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
 
     def on_repetition(self, repetition: Repetition, cell: Cell, forecast: Forecast) -> None:
         print(f"{self._names[cell.number]} …", file=sys.stderr, flush=True)
@@ -135,17 +136,25 @@ def carry_out(session: Session, directory: RunDirectory, study: Study) -> dict[s
     return again
 
 
-def carried_out(study: Study, scenario: Path, directory: RunDirectory) -> dict[str, object]:
+def carried_out(name: str, file: Path, directory: RunDirectory) -> dict[str, object]:
     """The experiment, told; imports what :func:`main` must not."""
     from trustbed import __version__
     from trustbed.run.api import session_of
     from trustbed.run.execution.execute import RunError
 
+    scenario = load(file)
+    study = next((one for one in STUDIES if one.name == name), None)
+    if study is not None:
+        scenario = study.chosen(scenario)
+        names: Sequence[str] = study.names
+    else:
+        names = [" ".join(cell.levels.values()) for cell in scenario.cells]
     about = {"version": __version__, "command": "make demo"}
-    session = session_of(
-        study.chosen(load(scenario)), directory, about=about, listener=_Told(study)
-    )
+    session = session_of(scenario, directory, about=about, listener=_Told(names))
     try:
+        if study is None:  # a comparison leaves out what was invalid, and says so
+            session.carry_out()
+            return {"again": {}}
         return {"again": carry_out(session, directory, study)}
     except (AgentError, RunError) as error:
         return {"message": error.message, "hint": error.hint, "forbidden": False}
@@ -154,10 +163,9 @@ def carried_out(study: Study, scenario: Path, directory: RunDirectory) -> dict[s
 def main(words: Sequence[str]) -> int:
     """The process."""
     name, scenario, subdirectory = words
-    study = next(one for one in STUDIES if one.name == name)
     try:
         prepare()
-        told = carried_out(study, Path(scenario), RunDirectory(Path(subdirectory)))
+        told = carried_out(name, Path(scenario), RunDirectory(Path(subdirectory)))
     except TestbedError as error:
         told = {"message": error.message, "hint": error.hint, "forbidden": True}
     print(json.dumps(told))

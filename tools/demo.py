@@ -1,7 +1,7 @@
 """`make demo`.
 
 Judges five shipped recordings, carries out live experiments, and writes report.html, which tells
-both stories.
+both stories, and compare.html, which compares two virtual machines.
 
 The recordings are transfers of real TCP stacks whose cause is known because it was made
 (`recordings/truth.json`). trustbed is told nothing about them: every verdict printed here comes
@@ -20,11 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import trustbed
-from tools import live, telling
+from tools import live, telling, versus
+from tools.stories import NICS
 from trustbed.report.transfer import html
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "report.html"
+COMMAND = "make demo"
 
 TITLE = "Slow transfers: the network, or the machine?"
 INTRODUCTION = (
@@ -35,7 +37,8 @@ INTRODUCTION = (
     " and one says nothing about any network: it was the sending machine. Compare the "
     "last two of them, the same guest "
     "without and with enough CPU. After them come transfers that were made here, live, "
-    "and at the end the same comparison once more."
+    "the same comparison once more, and at the end two virtual machines that differ in "
+    "their NIC."
 )
 
 
@@ -93,9 +96,12 @@ def judge(story: Story) -> trustbed.Capture:
 
 
 def main(
-    report: Path = REPORT, *, experiments: Callable[[Path], Iterator[live.Found]] = live.experiments
+    report: Path = REPORT,
+    *,
+    experiments: Callable[[Path], Iterator[live.Found]] = live.experiments,
+    comparing: Callable[[Path], versus.Compared | live.Missing] = versus.carry_out,
 ) -> int:
-    """Prints the verdicts and writes the page."""
+    """Prints the verdicts and writes the pages."""
     captures = {story.recording: judge(story) for story in STORIES}
     for story in STORIES:
         print(
@@ -112,7 +118,8 @@ def main(
     found = []
     with tempfile.TemporaryDirectory(prefix="trustbed-demo-") as directory:
         print(
-            "And live, on this machine: five transfers over an emulated link, about a minute",
+            "And live, on this machine: five transfers over an emulated link, and two virtual "
+            "machines\ncompared, about two minutes",
             end="\n\n",
             flush=True,
         )
@@ -120,30 +127,48 @@ def main(
             found.append(one)
             print("\n".join(telling.lines(one)), flush=True)
             parts += telling.parts(one)
+        # Where no network could be made, that was said.
+        possible = any(isinstance(one, live.Experiment) for one in found)
+        compared = comparing(Path(directory)) if possible else None
+        chapters = [telling.chapter(one) for one in found]
+        if compared is not None:
+            print("\n".join(versus.lines(compared)), flush=True)
+            chapters.append(versus.chapter(compared))
         page = html.Page(
             captures=parts,
-            provenance=provenance(found),
+            provenance=provenance(found, compared),
             title=TITLE,
             introduction=INTRODUCTION,
-            chapters=[telling.chapter(one) for one in found],
+            chapters=chapters,
         )
     html.write(report, page)
-    print(f"wrote {report.name}: open it in a browser")
+    about = {
+        "version": trustbed.__version__,
+        "command": COMMAND,
+        "started": page.provenance.started,
+    }
+    beside = None if compared is None else versus.write(compared, report, about)
+    written = report.name if beside is None else f"{report.name} and {beside.name}"
+    print(f"wrote {written}: open {'it' if beside is None else 'them'} in a browser")
     print("next: .venv/bin/trustbed analyze YOUR.pcap")
     print("      .venv/bin/trustbed run examples/demo.toml")
-    return int(any(isinstance(one, live.Missing) and not one.forbidden for one in found))
+    ended = [one for one in (*found, compared) if isinstance(one, live.Missing)]
+    return int(any(not one.forbidden for one in ended))
 
 
-def provenance(found: Sequence[live.Found]) -> html.Provenance:
+def provenance(
+    found: Sequence[live.Found], compared: versus.Compared | live.Missing | None
+) -> html.Provenance:
     """What the page was made from, and when."""
     started = (
         datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     )
     files = [ROOT / "recordings" / f"{story.recording}.sender.pcap.gz" for story in STORIES]
     files += [one.study.file for one in found if isinstance(one, live.Experiment)]
+    files += [NICS.file] if isinstance(compared, versus.Compared) else []
     return html.Provenance(
         version=trustbed.__version__,
-        command="make demo",
+        command=COMMAND,
         started=started,
         inputs=[html.Input(name=file.name, size_bytes=file.stat().st_size) for file in files],
     )

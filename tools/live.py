@@ -28,7 +28,7 @@ from msgspec import structs, to_builtins
 
 import trustbed
 from tools.carry_out import disturbed, invalid
-from tools.stories import GUEST, NETWORK, PROCESS, Story, Study
+from tools.stories import GUEST, NETWORK, PROCESS, Story, Study, Testbeds
 from trustbed.report.records import Row
 from trustbed.report.run.records import RunModel
 from trustbed.run import judge as judging
@@ -123,7 +123,7 @@ class Missing:
     ``forbidden``: by this machine, which is no fault of trustbed's.
     """
 
-    study: Study
+    study: Study | Testbeds
     message: str
     hint: str
     forbidden: bool
@@ -158,24 +158,36 @@ def carry_out(study: Study, subdirectory: Path, *, scenario: Path | None = None)
     ``scenario`` is another file with its cells.
     """
     file, directory = scenario or study.file, RunDirectory(subdirectory / f"{study.name}.run")
-    command = [sys.executable, "-m", "tools.carry_out", study.name, str(file), str(directory.path)]
-    ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if ended.returncode:
-        return Missing(
-            study=study,
-            message=f"it ended with exit code {ended.returncode}",
-            hint="read what it said",
-            forbidden=False,
-        )
-    told = json.loads(ended.stdout)
-    if "again" not in told:
-        return Missing(study=study, **told)
+    told = told_of(study, file, directory)
+    if isinstance(told, Missing):
+        return told
     cells, model = study.chosen(load(file)).cells, _named(study, open_run(directory.path))
     transfers = [
         _judged(directory, cell.scenario, story, to_builtins(repetition))
         for cell, story, repetition in zip(cells, study.stories, model.repetitions, strict=True)
     ]
-    return Experiment(study=study, transfers=transfers, model=model, again=told["again"])
+    return Experiment(study=study, transfers=transfers, model=model, again=told)
+
+
+def told_of(
+    planned: Study | Testbeds, file: Path, directory: RunDirectory
+) -> dict[str, str] | Missing:
+    """Carries out a scenario's cells in a process of its own.
+
+    Returns what was done twice, with the reason, or why nothing was done.
+    """
+    words = [planned.name, str(file), str(directory.path)]
+    command = [sys.executable, "-m", "tools.carry_out", *words]
+    ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if ended.returncode:
+        return Missing(
+            study=planned,
+            message=f"it ended with exit code {ended.returncode}",
+            hint="read what it said",
+            forbidden=False,
+        )
+    told = json.loads(ended.stdout)
+    return Missing(study=planned, **told) if "again" not in told else dict(told["again"])
 
 
 def _named(study: Study, run: Run) -> RunModel:

@@ -153,3 +153,23 @@ PROCESS = Study(
 )
 
 STUDIES = (NETWORK, GUEST, PROCESS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Testbeds:
+    """A scenario of which one factor makes testbeds, to be compared."""
+
+    __test__ = False  # it is no test, whatever pytest makes of the name
+
+    name: str
+    file: Path
+    title: str
+    factor: str
+
+
+NICS = Testbeds(
+    name="testbeds",
+    file=EXAMPLES / "e1000-against-virtio.toml",
+    title="Live, two testbeds compared",
+    factor="hosts.server.guest",
+)
