@@ -111,6 +111,19 @@ def test_other_factors_are_cases_of_their_own(tmp_path: Path) -> None:
     assert len(found.metrics()) == 2 * len(found.cases[0].candidates[0].metrics)
 
 
+def test_a_testbed_that_shares_no_case_is_left_out_and_named(tmp_path: Path) -> None:
+    # Without background its rate has no effect: `none` has one cell, the models have two each.
+    factors = BY.replace('"cbr"]', '"cbr", "poisson"]')
+    factors += 'background.noise.rate = ["1Mbit/s", "2Mbit/s"]\n'
+    run = make_testbed(tmp_path / "study.run", factors=factors)
+    found = compare(run, options=Options(by="model"))
+    assert [one.name for one in found.testbeds] == ["cbr", "poisson"]
+    assert [one.label for one in found.cases] == ["1Mbit/s", "2Mbit/s"]
+    assert found.not_compared == ("none: no case in common with cbr",)
+    with pytest.raises(CompareError, match="no case in common"):
+        compare(run, options=Options(by="model", reference="none"))
+
+
 @pytest.mark.parametrize(
     ("other", "said"),
     [({"size": "1MB"}, "object 500 B against 1000000 B"), ({"duration": "5s"}, "duration")],

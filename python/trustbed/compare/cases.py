@@ -76,7 +76,7 @@ def by_sources(sources: Sequence[Source], reference: str | None) -> Arrangement:
         )
         for name in ordered
     ]
-    cases, unmatched = _common(testbeds)
+    testbeds, cases, unmatched = _common(testbeds, chosen=reference is not None)
     return Arrangement(
         by="run", testbeds=testbeds, cases=cases, interleaved=False, unmatched=unmatched
     )
@@ -104,7 +104,7 @@ def by_factor(source: Source, by: str | None, reference: str | None) -> Arrangem
             f"{key} has the same effect at all its levels, {source.path}",
             "name another factor with --by",
         )
-    cases, unmatched = _common(testbeds)
+    testbeds, cases, unmatched = _common(testbeds, chosen=reference is not None)
     return Arrangement(
         by=key, testbeds=testbeds, cases=cases, interleaved=True, unmatched=unmatched
     )
@@ -143,22 +143,45 @@ def _others(cell: SourceCell, key: str) -> str:
     return ", ".join(level for name, level in cell.levels.items() if name != key)
 
 
-def _common(testbeds: Sequence[Testbed]) -> tuple[list[str], list[str]]:
-    """The cases that all testbeds have, and a word about those that one lacks."""
-    first = testbeds[0]
-    common = [label for label in first.parts if all(label in one.parts for one in testbeds)]
-    if not common:
+def _common(
+    testbeds: Sequence[Testbed], *, chosen: bool
+) -> tuple[list[Testbed], list[str], list[str]]:
+    """The testbeds that share cases, these cases, and a word about everything left out.
+
+    The reference is the first testbed; unless it was chosen, the first that shares any.
+    """
+    compared = _matched(testbeds[:1] if chosen else testbeds, testbeds)
+    common = [label for label in compared[0].parts if all(label in one.parts for one in compared)]
+    if len(compared) < 2 or not common:
         raise CompareError(
             "the testbeds have no case in common: "
-            + "; ".join(f"{one.name} has {', '.join(one.parts)}" for one in testbeds),
+            + "; ".join(f"{one.name} has {_listed(one)}" for one in testbeds),
             "compare runs of the same scenario",
         )
     unmatched = [
-        f"{label}: only in {', '.join(one.name for one in testbeds if label in one.parts)}"
-        for label in dict.fromkeys(label for one in testbeds for label in one.parts)
+        f"{one.name}: no case in common with {compared[0].name}"
+        for one in testbeds
+        if one not in compared
+    ]
+    unmatched += [
+        f"{label}: only in {', '.join(one.name for one in compared if label in one.parts)}"
+        for label in dict.fromkeys(label for one in compared for label in one.parts)
         if label not in common
     ]
-    return common, unmatched
+    return compared, common, unmatched
+
+
+def _matched(references: Sequence[Testbed], testbeds: Sequence[Testbed]) -> list[Testbed]:
+    """The first reference that shares a case with another testbed, and those that share one."""
+    for first in references:
+        others = [one for one in testbeds if one is not first and first.parts.keys() & one.parts]
+        if others:
+            return [first, *others]
+    return [references[0]]
+
+
+def _listed(testbed: Testbed) -> str:
+    return " / ".join(testbed.parts)
 
 
 # Values.
