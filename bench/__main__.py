@@ -24,6 +24,7 @@ from bench import (
     hostile,
     model_traffic,
     sensitivity,
+    tracing,
     watch,
 )
 from bench.burst import measure_engine, measure_files
@@ -307,6 +308,18 @@ class Bench:
             "known": {name: asdict(one) for name, one in found.items()},
         }
         self._keep([*chain_targets(rates, inconsistent_calls), *equivalence.targets(equal, found)])
+        self._tracing()
+
+    def _tracing(self) -> None:
+        if os.geteuid() != 0:
+            print("tracing: left out, it needs root")
+            return
+        heading("compare: tracing system calls (nginx, objects of 500 B, in turns)")
+        found = tracing.measure(self._scale.rounds)
+        for line in tracing.lines(found):
+            print(f"  {line}")
+        self._facts["tracing"] = asdict(found)
+        self._keep(tracing.targets(found))
 
     def _keep(self, targets: list[Target]) -> None:
         for target in targets:

@@ -14,6 +14,8 @@ import pytest
 
 from tests.patience import PATIENCE
 from trustbed.agent.client import Agent, AgentError
+from trustbed.errors import TestbedError
+from trustbed.testbed.qemu import accelerator, kernel
 
 pytestmark = [
     pytest.mark.quiet,
@@ -56,20 +58,25 @@ def _may_trace() -> None:
         pytest.skip(f"system calls cannot be traced here: {error.message}")
 
 
-def test_calls_of_a_server_a_program_and_a_client_are_told_apart(tmp_path: Path) -> None:
-    (tmp_path / "study.toml").write_text(SCENARIO, encoding="utf-8")
+def recorded(directory: Path, text: str) -> tuple[Path, dict[str, Any]]:
+    """The only repetition of a run: its directory and its record."""
+    (directory / "study.toml").write_text(text, encoding="utf-8")
     ended = subprocess.run(
         [sys.executable, "-m", "trustbed", "run", "study.toml", "--out", "run", "--no-report"],
-        cwd=tmp_path,
-        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
+        cwd=directory,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(directory / "registry")},
         capture_output=True,
         text=True,
-        timeout=2 * PATIENCE,
+        timeout=3 * PATIENCE,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    directory = tmp_path / "run" / "rep-000"
-    record: dict[str, Any] = json.loads((directory / "repetition.json").read_text())
+    repetition = directory / "run" / "rep-000"
+    return repetition, json.loads((repetition / "repetition.json").read_text())
+
+
+def test_calls_of_a_server_a_program_and_a_client_are_told_apart(tmp_path: Path) -> None:
+    directory, record = recorded(tmp_path, SCENARIO)
     reports = {one["name"]: one["report"] for one in record["traces"]}
     assert record["outcome"] == "complete"
     assert all(report["complete"] for report in reports.values())
@@ -89,3 +96,21 @@ def test_calls_of_a_server_a_program_and_a_client_are_told_apart(tmp_path: Path)
         one["code"] for one in json.loads((directory / "findings.json").read_text())["findings"]
     }
     assert "trace_loss" not in codes
+
+
+def test_a_guest_traces_itself(tmp_path: Path) -> None:
+    try:
+        accelerator.check_program("virtio-net")
+        kernel.ready()
+    except TestbedError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
+    if not Path("/dev/net/tun").exists():
+        pytest.skip("no /dev/net/tun")
+    text = SCENARIO.replace("[hosts.client]", '[hosts.client]\nguest = "virtio-net"')
+    directory, record = recorded(tmp_path, text.replace(" status=none", ""))
+    reports = {one["name"]: one["report"] for one in record["traces"]}
+    assert all(report["complete"] for report in reports.values())
+    # Of the guest's own busybox.
+    assert reports["tool"]["by_call"]["read"] >= 500
+    assert reports["counted"]["by_call"]["connect"] >= 20
+    assert (directory / "tables" / "tool.calls.parquet").is_file()

@@ -11,6 +11,7 @@ from trustbed.cli import ERROR, FINE, REVIEW, arguments
 from trustbed.cli.analyze import describe
 from trustbed.report import printable
 from trustbed.report.text import table as aligned
+from trustbed.report.words import counted
 
 if TYPE_CHECKING:
     from trustbed.run.tracing import Recorded
@@ -182,10 +183,11 @@ def _show(recorded: Recorded, options: argparse.Namespace, words: Sequence[str])
         printable.write_json({"trustbed": describe(words, "trace"), **report})
     elif not options.quiet:
         switches = _known(report, "context_switches", "context switches")
+        threads = len(report["threads"]) + report["threads_left_out"]
         requests = _known(report, "block_requests", "block requests")
         printable.write(
-            f"{report['calls']:,} calls of {len(report['threads']) + report['threads_left_out']:,} "
-            f"threads, {report['lost']:,} lost, {report['markers_seen']} of "
+            f"{counted(report['calls'], 'call')} of {counted(threads, 'thread')}, "
+            f"{report['lost']:,} lost, {report['markers_seen']} of "
             f"{report['markers_made']} markers seen\n"
             f"{report['reads']['calls']:,} reads{switches}{requests}\n"
             + _table(most_first(report["by_call"]))

@@ -92,13 +92,11 @@ impl Setting<'_> {
     /// For `sys_enter`.
     pub(super) fn enter(&self) -> Vec<Instruction> {
         let mut program = Assembler::default();
-        let (out, other, last) = (program.label(), program.label(), program.label());
+        let (out, last) = (program.label(), program.label());
         program.register(Operation::Move, R6, R1);
         self.thread(&mut program, out);
         program.load(Width::Double, R9, R6, SECOND);
-        self.jump_if_other(&mut program, other);
-        program.jump_if(R9, Condition::Different, MARKER.cast_signed(), out);
-        program.place(other);
+        self.only_meant(&mut program, out);
         if self.counting {
             self.count(&mut program, out);
         } else {
@@ -121,6 +119,17 @@ impl Setting<'_> {
         program.place(out);
         program.exit();
         program.finish()
+    }
+
+    /// Jumps to `out` for the calls of this tracer but its markers, and for markers of others.
+    fn only_meant(&self, program: &mut Assembler, out: Label) {
+        let (marker, meant) = (program.label(), program.label());
+        program.jump_if(R9, Condition::Equal, MARKER.cast_signed(), marker);
+        self.jump_if_other(program, meant);
+        program.jump(out);
+        program.place(marker);
+        self.jump_if_other(program, out);
+        program.place(meant);
     }
 
     /// Counts the call of R9, of its thread and of its number.
@@ -282,15 +291,21 @@ impl Setting<'_> {
         program.immediate(Operation::Add, R1, NAME.into());
         program.immediate(Operation::Move, R2, 16);
         program.call(Helper::CommandName);
-        let mut padded = [0_u8; 16];
-        for (to, from) in padded.iter_mut().zip(name.bytes().take(15)) {
-            *to = from;
+        // Up to the zero that ends the name: some kernels leave the rest of an earlier one behind it.
+        let (mut expected, mut mask) = ([0_u8; 16], [0_u8; 16]);
+        for (at, byte) in name.bytes().take(15).chain([0]).enumerate() {
+            (expected[at], mask[at]) = (byte, u8::MAX);
         }
-        for (half, at) in padded.chunks_exact(8).zip([NAME, NAME + 8]) {
-            let mut bytes = [0_u8; 8];
-            bytes.copy_from_slice(half);
-            program.constant(R1, u64::from_ne_bytes(bytes));
+        for (half, at) in [NAME, NAME + 8].into_iter().enumerate() {
+            let number = |bytes: [u8; 16]| {
+                let mut part = [0_u8; 8];
+                part.copy_from_slice(&bytes[8 * half..8 * half + 8]);
+                u64::from_ne_bytes(part)
+            };
             program.load(Width::Double, R2, FRAME, at);
+            program.constant(R1, number(mask));
+            program.register(Operation::And, R2, R1);
+            program.constant(R1, number(expected));
             program.jump_if_both(R1, Condition::Different, R2, different);
         }
         program.immediate(Operation::And, R9, CANDIDATE.cast_signed());

@@ -35,9 +35,6 @@ pub(super) enum Selection {
         name: String,
         /// Only descendants of this process.
         below: Option<u32>,
-        /// These processes and their descendants as well, whatever they run.
-        #[serde(default)]
-        or: Vec<u32>,
     },
 }
 
@@ -55,9 +52,9 @@ impl Selection {
                 });
             }
             Self::Processes(processes) => (processes.clone(), processes.is_empty()),
-            Self::Command { name, below, or } => {
+            Self::Command { name, below } => {
                 name.truncate(name.floor_char_boundary(LONGEST_NAME));
-                (below.iter().chain(or.iter()).copied().collect(), name.is_empty())
+                (below.iter().copied().collect(), name.is_empty())
             }
         };
         if is_empty {
@@ -94,8 +91,7 @@ impl Selection {
             Self::All => {}
             Self::Processes(roots) => flag_trees(maps, roots, TRACED),
             Self::Cgroup(_) => self.refresh(maps),
-            Self::Command { name, below, or } => {
-                flag_trees(maps, or, TRACED);
+            Self::Command { name, below } => {
                 flag_trees(maps, below.as_slice(), CANDIDATE);
                 for process in processes() {
                     let runs = command(process).is_some_and(|found| found == *name);
@@ -214,11 +210,8 @@ mod tests {
         assert!(Selection::Processes(vec![u32::MAX]).check().is_err());
         assert!(Selection::Processes(Vec::new()).check().is_err());
         assert!(Selection::Cgroup("/nowhere".into()).check().is_err());
-        let mut long = Selection::Command {
-            name: "a-command-of-a-long-name".to_owned(),
-            below: None,
-            or: Vec::new(),
-        };
+        let mut long =
+            Selection::Command { name: "a-command-of-a-long-name".to_owned(), below: None };
         long.check().unwrap();
         assert_eq!(long.command(), Some(("a-command-of-a-", false)));
     }
