@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from trustbed.compare import tracing_cost
 from trustbed.compare.cases import Arrangement, Gathered, by_factor, by_sources, gather
 from trustbed.compare.chains import chains_of
 from trustbed.compare.error import CompareError
@@ -156,6 +157,7 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
     cases = tuple(_with_chains(case, gathered) for case in judged)
     sources = {one.source.path: one.source for one in arranged.testbeds}
     caveats = [note for source in sources.values() for note in source.notes]
+    caveats += tracing_cost.caveats(arranged.by, gathered.cases)
     if not arranged.interleaved:
         caveats.append(
             "the testbeds were not run in turns, so a drift of the machine between the runs counts "
