@@ -61,7 +61,7 @@ MOST_BYTES_BY_VERB: Mapping[str, int] = {
     "sample": 1 << 30,
     "send": 16 << 30,
     "spin": 1 << 30,
-    "trace": 64 << 30,
+    "trace": 16 << 30,
     "video": 1 << 30,
 }
 """The largest file that an agent may have written, by verb.
