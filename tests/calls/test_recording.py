@@ -92,10 +92,7 @@ def test_every_call_is_there_in_order_as_strace_has_it(name: str, tmp_path: Path
     assert recorded.report["complete"]
     mine, other = threads(ours), threads(theirs)
     if name in ("threads", "shell"):
-        mine, other = (
-            sorted((told(one) for one in both), key=str)
-            for both in (mine, other)
-        )
+        mine, other = (sorted((told(one) for one in both), key=str) for both in (mine, other))
     assert mine == other
 
 

@@ -25,13 +25,6 @@ def test_the_page_names_all_of_them_and_no_others() -> None:
     assert named == {path.name for path in EXAMPLES}
 
 
-@pytest.mark.parametrize("path", sorted((DIRECTORY / "virtually-the-same").glob("*.toml")))
-def test_testbeds_of_the_comparison_are_levels_of_a_factor(path: Path) -> None:
-    servers = {cell.levels["hosts.server.guest"] for cell in load(path).cells}
-    assert servers == {"none", "e1000", "virtio-net"}
-    assert f"]({path.name})" in (path.parent / "README.md").read_text(encoding="utf-8")
-
-
 def test_the_page_of_the_study_links_every_figure() -> None:
     page = (BACKGROUND / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\]\(([\w-]+\.toml)\)", page)) == {path.name for path in FIGURES}
