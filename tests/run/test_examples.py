@@ -16,6 +16,7 @@ DIRECTORY = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLES = sorted(DIRECTORY.glob("*.toml"))
 BACKGROUND = DIRECTORY / "background"
 FIGURES = sorted(BACKGROUND.glob("*.toml"))
+TESTBEDS = DIRECTORY / "virtually-the-same"
 
 
 def test_the_page_names_all_of_them_and_no_others() -> None:
@@ -45,6 +46,21 @@ def test_a_figure_of_the_study_can_be_read_and_says_what_it_repeats(path: Path) 
         one.forward.rate for cell in study.cells for one in cell.scenario.links if one.forward.rate
     ]
     assert max(rates) <= 100_000_000, "two cores"
+
+
+@pytest.mark.parametrize("name", ["quick.toml", "study.toml"])
+def test_the_study_of_testbeds_compares_a_namespace_with_two_nics(name: str) -> None:
+    page = (TESTBEDS / "README.md").read_text(encoding="utf-8")
+    assert {path.name for path in TESTBEDS.glob("*.toml")} == set(
+        re.findall(r"\]\(([\w-]+\.toml)\)", page)
+    )
+    study = load(TESTBEDS / name)
+    assert {cell.levels["hosts.server.guest"] for cell in study.cells} == {
+        "none",
+        "e1000",
+        "virtio-net",
+    }
+    assert all(cell.scenario.traces for cell in study.cells)
 
 
 def _skip_unknown_kinds(path: Path) -> None:
