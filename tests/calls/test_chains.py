@@ -214,13 +214,20 @@ def test_threads_are_apart(alphabet: CallAlphabet) -> None:
     assert made == {(a, b, 2), (b, a, 1), (x, y, 1)}
 
 
-def test_the_longest_threads_come_first_within_the_limit(alphabet: CallAlphabet) -> None:
-    names = pa.array(list("aabbbbc"))
-    threads = pa.array([1, 1, 2, 2, 2, 2, 3], pa.uint32())
-    trace = repetition("run", names, alphabet, threads=threads)
-    cut = trace.at_most(5)
-    assert [(thread.tid, len(thread.calls)) for thread in cut.threads] == [(2, 4), (1, 1)]
-    assert [thread.skipped for thread in trace.without_first(1).threads] == [1, 1]
+def test_threads_that_last_keep_their_share_and_others_come_whole(alphabet: CallAlphabet) -> None:
+    # One that accepts, half of the calls; 25 connections of 4 calls each.
+    tids = [1] * 100 + [tid for tid in range(2, 27) for _ in range(4)]
+    names = pa.array(["accept"] * 100 + ["read", "write", "write", "close"] * 25)
+    trace = repetition("run", names, alphabet, threads=pa.array(tids, pa.uint32()))
+
+    def lengths(most: int) -> list[int]:
+        return [len(thread.calls) for thread in trace.at_most(most).threads]
+
+    assert lengths(200) == lengths(1000) == [100] + [4] * 25
+    assert lengths(100) == [50] + [4] * 12 + [2]
+    assert lengths(3) == [1, 2]
+    assert lengths(0) == []
+    assert [thread.skipped for thread in trace.without_first(4).threads] == [4]
 
 
 def test_added_chains_are_the_chain_of_all(alphabet: CallAlphabet) -> None:

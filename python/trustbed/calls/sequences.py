@@ -17,6 +17,10 @@ from trustbed._core import CallAlphabet, split_calls
 __all__ = ["Repetition", "Thread", "common_length", "repetition"]
 
 
+_LASTING = 0.05
+"""A thread with this share of a repetition's calls was there for much of it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
     """One thread's calls.
@@ -64,13 +68,32 @@ class Repetition:
         return replace(self, threads=tuple(threads))
 
     def at_most(self, most: int) -> Repetition:
-        """The first ``most`` calls, thread by thread, the longest threads first."""
-        kept, remaining = [], most
-        for thread in sorted(self.threads, key=lambda one: (-len(one.calls), one.tid)):
-            calls = thread.calls.slice(0, remaining)
-            if len(calls):
-                kept.append(replace(thread, calls=calls))
-            remaining -= len(calls)
+        """``most`` calls, about those of the first part of the repetition.
+
+        A thread with a twentieth of all calls or more (one that accepts connections, a worker)
+        keeps its share, from its beginning; the others (one for each connection) are kept whole, in
+        the order in which they began. Were the longest taken first, the one that accepts would
+        stand for all in a long repetition, and hardly count in a short one.
+        """
+        whole = self.calls
+        if most >= whole:
+            return self
+        lasts = [len(thread.calls) >= _LASTING * whole for thread in self.threads]
+        lengths = [
+            len(thread.calls) * most // whole if lasting else 0
+            for thread, lasting in zip(self.threads, lasts, strict=True)
+        ]
+        remaining = most - sum(lengths)
+        # Those that come and go first; what rounding leaves is of those that last.
+        for number in sorted(range(len(lengths)), key=lambda number: lasts[number]):
+            more = min(len(self.threads[number].calls) - lengths[number], remaining)
+            lengths[number] += more
+            remaining -= more
+        kept = (
+            replace(thread, calls=thread.calls.slice(0, length))
+            for thread, length in zip(self.threads, lengths, strict=True)
+            if length
+        )
         return replace(self, threads=tuple(kept))
 
 
