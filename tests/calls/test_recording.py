@@ -23,7 +23,12 @@ from trustbed.run.tracing import Whose, record, record_command
 COMMANDS: dict[str, Sequence[str]] = {
     "true": ("/bin/true",),
     "dd": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1k", "count=300", "status=none"),
-    "shell": ("sh", "-c", "for i in 1 2 3; do /bin/echo $i; done | cat; ls / >/dev/null"),
+    # One writer to cat, which of several would read as many lines at once as have been written.
+    "shell": (
+        "sh",
+        "-c",
+        "for i in 1 2 3; do /bin/echo $i >/dev/null; done; /bin/echo 4 | cat >/dev/null",
+    ),
     "threads": (
         sys.executable,
         "-S",
