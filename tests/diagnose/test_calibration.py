@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from trustbed.diagnose.calibration import (
     groups_of,
     inputs_of,
     kind_of,
+    most_of,
     probability,
     standardised,
     stated,
@@ -30,6 +32,7 @@ from trustbed.diagnose.features import FEATURES, MOST_FEATURE, QUANTITIES, featu
 from trustbed.diagnose.limits import LIMITS
 from trustbed.diagnose.rules import RULES
 from trustbed.diagnose.thresholds import THRESHOLDS
+from trustbed.workload import share_interval
 
 NOTHING = (0.0,) * (1 + len(FEATURES))
 ONES = (1.0,) * (1 + len(FEATURES))
@@ -99,7 +102,10 @@ def test_an_answer_is_stated_with_what_it_rests_on() -> None:
 
 def test_a_confidence_is_neither_certain_nor_impossible() -> None:
     for intercept, hundredths in ((60.0, HIGHEST), (-60.0, LOWEST)):
-        found = stated(replace(MADE, intercept=intercept), answered())
+        made = replace(
+            MADE, intercept=intercept, kind_answers={"window_bound beside": Counted(9, 9)}
+        )
+        found = stated(made, answered())
         assert found is not None
         assert found.hundredths == hundredths
 
@@ -108,6 +114,21 @@ def test_a_kind_that_was_never_validated_is_worth_no_more_than_its_score() -> No
     found = stated(MADE, answered(kind="window_bound under clock_steps", score=60))
     assert found is not None
     assert (found.hundredths, found.kind) == (60, Counted(0, 0))
+
+
+def test_no_answer_is_surer_than_those_of_its_kind_may_be() -> None:
+    half = replace(MADE, intercept=9.0, kind_answers={"window_bound beside": Counted(5, 10)})
+    assert round(100 * probability(half, answered())) > 90
+    found = stated(half, answered())
+    assert found is not None
+    assert found.hundredths == most_of(Counted(5, 10)) == 76
+
+
+@pytest.mark.parametrize(("right", "of"), [(0, 1), (5, 10), (71, 80), (10, 10), (0, 400)])
+def test_as_many_may_be_right_as_the_interval_of_a_share_has_it(right: int, of: int) -> None:
+    interval = share_interval(right, of)
+    assert interval is not None
+    assert most_of(Counted(right, of)) == math.floor(100 * interval.high)
 
 
 @pytest.mark.parametrize(
@@ -235,9 +256,9 @@ def test_an_explanation_states_what_the_confidence_rests_on(
     confidence = diagnose(timed, quality=beside).confidence
     lines = [line.strip() for line in explain(timed, quality=beside)]
     assert (
-        f"stated as {confidence:.2f}: of 50 validated answers of window_limited, captured beside "
-        "the sender, 40 were right; of them 10 by window_bound on captures with the same limits, 9 "
-        "right"
+        f"stated as {confidence:.2f}, from this score, the costs above and the path: of 50 "
+        "validated answers of window_limited, captured beside the sender, 40 were right; 9 of "
+        "the 10 by window_bound on captures with the same limits"
     ) in lines
     elsewhere = ", ".join(
         f"{at_prevalence(confidence, 0.2, share):.2f} among {words}"

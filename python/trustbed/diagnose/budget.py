@@ -63,7 +63,7 @@ class Budget:
     def of(cls, evidence: Evidence) -> Self:
         """From the evidence; shares that are unknown are 0."""
         share = {name: getattr(evidence, name) or 0.0 for name in _SHARES}
-        interrupted = _interrupted(evidence)
+        interrupted = interrupted_share(evidence)
         return cls(
             peer=share["peer"],
             think=share["think"],
@@ -193,8 +193,8 @@ def lag_share(evidence: Evidence) -> float | None:
     return lag / queue if lag is not None and queue and queue > 0 else None
 
 
-def _interrupted(evidence: Evidence) -> float:
-    """Away from the sender: silences that a timeout of the sender ended."""
+def interrupted_share(evidence: Evidence) -> float:
+    """Share of the time in silences that a timeout of the sender ended, seen away from it."""
     if not evidence.pauses_estimated or not evidence.duration_seconds:
         return 0.0
     return (evidence.interrupted_seconds or 0.0) / evidence.duration_seconds

@@ -8,10 +8,12 @@ particular to the cause, to the cause at this capture point, and to the rule und
 of the capture there. The particulars are drawn towards nothing, the more so the fewer answers there
 were: a rule with few answers states what its cause is worth.
 
-Nothing is stated where nothing was tried: of a cause that was never answered from this capture
-point, or of a transfer whose RTT, throughput or duration lies outside the range of the validated
-ones. The score itself is stated then, as far as :data:`UNCOUNTED` allows. A weakness of the capture
-that no validated answer of the rule had lowers it as much as ever.
+No answer is stated surer than the answers of its kind may be: the upper end of the 95 % interval of
+those that were right bounds it. Nothing is stated where nothing was tried: of a cause that was
+never answered from this capture point, or of a transfer whose RTT, throughput or duration lies
+outside the range of the validated ones. The score itself is stated then, as far as
+:data:`UNCOUNTED` allows. A weakness of the capture that no validated answer of the rule had lowers
+it as much as ever.
 
 Holds no numbers; those are in :mod:`trustbed.diagnose.calibration_table`, written by
 `python -m validation truth --fit`.
@@ -55,6 +57,9 @@ UNCOUNTED = 85
 
 LEAST_FOR_DISCARD = 20
 """Validated answers of a cause from a capture point, below which none of them carries a discard."""
+
+_NORMAL_95 = 1.959964
+"""Standard deviations that hold 95 % of a normal distribution."""
 
 PREVALENCES = (0.01, 0.05, 0.3)
 """Shares of transfers with a cause, for which an explanation states the probability."""
@@ -221,6 +226,18 @@ def probability(model: Model, answered: Answered) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
+def most_of(counted: Counted) -> int:
+    """Hundredths that so many right answers allow: the upper end of Wilson's interval, at 95 %.
+
+    However clear a case is, its answer is no surer than all of its kind may be.
+    """
+    if counted.right == counted.of:
+        return 100
+    wrong, squared = counted.of - counted.right, _NORMAL_95**2
+    half = _NORMAL_95 * math.sqrt(counted.right * wrong / counted.of + squared / 4)
+    return math.floor(100 * (counted.right + squared / 2 + half) / (counted.of + squared))
+
+
 def at_prevalence(share: float, made: float, prevalence: float) -> float:
     """The probability ``share`` where the cause has another prevalence than among the validated.
 
@@ -238,9 +255,7 @@ def at_prevalence(share: float, made: float, prevalence: float) -> float:
 
 def _hundredths(model: Model, answered: Answered, kinds: Counted) -> int:
     found = round(100 * probability(model, answered))
-    if not kinds.of:
-        found = min(found, answered.score)
-    return min(HIGHEST, max(LOWEST, found))
+    return min(HIGHEST, max(LOWEST, min(found, answered.score if not kinds.of else most_of(kinds))))
 
 
 def _outside(model: Model, answered: Answered) -> str:

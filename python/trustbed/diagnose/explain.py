@@ -13,7 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from trustbed.diagnose.budget import is_known
-from trustbed.diagnose.calibration import CAPTURE_POINTS, PREVALENCES, Stated, at_prevalence
+from trustbed.diagnose.calibration import (
+    CAPTURE_POINTS,
+    PREVALENCES,
+    Stated,
+    at_prevalence,
+    most_of,
+)
 from trustbed.diagnose.causes import CAUSES, VERDICTS
 from trustbed.diagnose.conditions import Case, Condition
 from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST
@@ -248,11 +254,14 @@ def _as_probability(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"stated as {diagnosis.confidence:.2f}{most}: outside what was tried: {known.outside}"
         return
     counted, kind = known.counted, known.kind
+    of_its_kind = f"{kind.right} of the {kind.of} by" if kind.of else "none was by"
     yield (
-        f"stated as {diagnosis.confidence:.2f}: of {counted.of} validated answers of "
-        f"{diagnosis.cause}, {where}, {counted.right} were right; of them {kind.of} by "
-        f"{diagnosis.rule} on captures with the same limits, {kind.right} right"
+        f"stated as {diagnosis.confidence:.2f}, from this score, the costs above and the path: of "
+        f"{counted.of} validated answers of {diagnosis.cause}, {where}, {counted.right} were "
+        f"right; {of_its_kind} {diagnosis.rule} on captures with the same limits"
     )
+    if kind.of and known.hundredths == most_of(kind):
+        yield f"at most {known.hundredths / 100:.2f}: more than {kind.right} of {kind.of} allow"
     yield from _elsewhere(diagnosis.confidence, known)
 
 
