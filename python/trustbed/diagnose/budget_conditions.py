@@ -28,15 +28,12 @@ def _of(case: Case) -> budget.Budget:
 def _waits(case: Case) -> str:
     shares = _of(case)
     silent = budget.interrupted_share(case.evidence)
-    ended = (
-        "" if silent < shares.outage or not silent else ", as the sender's timeouts end silences"
-    )
+    ended = " (silences that a timeout of the sender ended)" if 0 < silent == shares.outage else ""
     return (
         f"peer {percent_words(shares.peer)}, sender {percent_words(shares.sender)} (answering "
         f"{percent_words(shares.think)}, nothing to send {percent_words(shares.application)}, "
         f"allowed to send {percent_words(shares.machine)}), receiver's window "
-        f"{percent_words(shares.receiver)}, no answer {percent_words(shares.outage)}"
-        f"{ended if 0 < silent == shares.outage else ''}"
+        f"{percent_words(shares.receiver)}, no answer {percent_words(shares.outage)}{ended}"
     )
 
 
