@@ -145,8 +145,10 @@ def _has_rate_changed(case: Case) -> bool:
     if not at_least(evidence.path_rate_samples, thresholds.rate_change_samples):
         return False
     changed_at = evidence.path_rate_change_seconds
-    brief = None if changed_at is None else changed_at / (evidence.duration_seconds or math.inf)
-    if below(brief, thresholds.wait_cost) and residual > thresholds.rate_change_clear:
+    begun = None if changed_at is None else changed_at / (evidence.duration_seconds or math.inf)
+    trips = None if changed_at is None else changed_at / (evidence.rtt_seconds or math.inf)
+    brief = below(begun, thresholds.wait_cost) or below(trips, thresholds.start_round_trips)
+    if brief and residual > thresholds.rate_change_clear:
         return False  # a start that takes more of a shared queue than its later share
     changed = max(ratio, 1 / ratio) >= thresholds.rate_change
     apart = abs(math.log(ratio))
@@ -440,7 +442,8 @@ RATE_CHANGED = Condition(
     "{rate_change_clear:.0%} of the variance are left), its rate changed by a factor of "
     "{rate_change:g} or more, up to four levels leave at most {rate_change_left:.0%} of its "
     "variance, and lie {rate_change_apart:g} standard deviations apart; the first of them lasted "
-    "for {wait_cost:.0%} of the transfer, or at most {rate_change_clear:.0%} are left; "
+    "for {wait_cost:.0%} of the transfer and {start_round_trips:g} round trips, or at most "
+    "{rate_change_clear:.0%} are left; "
     "{rate_change_samples:g} rates at least",
     _has_rate_changed,
     _rates,
