@@ -28,7 +28,7 @@ Runs = Mapping[str, Cells]
 """The cells of runs by the names of their files, without the ending."""
 HARDLY = 1.1
 """A slowdown that hardly matters: the study gives no number."""
-_USERS = ("web client server", "bursty client server")
+_USERS = ("web", "bursty")
 _SHARES = (0.05, 0.5, 0.95)
 _LOSSES = ("0.1%", "0.5%", "1%", "2%")
 _CAPACITIES = ("5Mbit/s", "10Mbit/s", "20Mbit/s", "100Mbit/s")
@@ -211,8 +211,8 @@ def _reverse(runs: Runs) -> list[Check]:
     cells = runs["figure-13"]
     none = cell(cells, "none")
     reverse: Sequence[tuple[str, Cell]] = (
-        ("Poisson", cell(cells, "poisson client server")),
-        ("the model", cell(cells, "web server client")),
+        ("Poisson", cell(cells, "poisson from client")),
+        ("the model", cell(cells, "web from server")),
     )
     return [
         factor(

@@ -143,16 +143,16 @@ AS_PUBLISHED: Runs = {
             for model, error in (
                 ("cbr", 2.0),
                 ("poisson", 4.0),
-                ("web client server", -20.0),
-                ("bursty client server", 30.0),
+                ("web", -20.0),
+                ("bursty", 30.0),
             )
         ]
         for rate in (30, 50, 70)
     },
     "figure-13": [
         fetches("none", 1.0),
-        fetches("poisson client server", 1.2),
-        fetches("web server client", 1.3),
+        fetches("poisson from client", 1.2),
+        fetches("web from server", 1.3),
     ],
     "figure-14": [
         fetches("1MB, traffic1.model", 2.0),
@@ -193,10 +193,10 @@ def relabelled(runs: Runs, swaps: dict[str, str]) -> Runs:
         (
             "12",
             {
-                "cbr": "web client server",
-                "web client server": "cbr",
-                "poisson": "bursty client server",
-                "bursty client server": "poisson",
+                "cbr": "web",
+                "web": "cbr",
+                "poisson": "bursty",
+                "bursty": "poisson",
             },
         ),
         ("14", {"traffic1": "traffic2", "traffic2": "traffic1"}),

@@ -24,6 +24,8 @@ ANY = "–"
 """The level of a factor that changes nothing in a cell."""
 _MOST_CELLS = 10_000
 _FIXED = ("name", "about", "seed", "repetitions", "factors", "hosts")
+_SAID = ("from", "to")
+"""Keys of a table that are said before their values."""
 _OF_HOSTS = 3
 """Hosts are those of the whole matrix; what one is like (``hosts.NAME.guest``) may vary."""
 
@@ -40,7 +42,7 @@ class Factor:
     @property
     def levels(self) -> tuple[str, ...]:
         """The values as a person reads them."""
-        return tuple(_level(value) for value in self.values)
+        return level_labels(self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def _factor(
         )
     if unit:
         listed = [f"{value}{unit}" for value in listed]
-    levels = [_level(value) for value in listed]
+    levels = level_labels(listed)
     twice = next((level for index, level in enumerate(levels) if level in levels[:index]), None)
     if twice is not None:
         raise source.error(
@@ -159,12 +161,40 @@ def _resolved(names: tuple[str, ...], values: Keys, origin: Path, source: Source
     return names
 
 
-def _level(value: Any) -> str:  # noqa: ANN401 - whatever the file holds
+def level_labels(values: Sequence[Any]) -> tuple[str, ...]:
+    """Values as a person reads them; of a table as few of its own, from the first, as name it.
+
+    >>> level_labels([{"model": "cbr", "size": 9}, {"model": "web", "from": "a"}, {"model": "web"}])
+    ('cbr', 'web from a', 'web')
+    """
+    parts = [_parts(value) for value in values]
+    return tuple(
+        _label(own, [other for number, other in enumerate(parts) if number != index])
+        for index, own in enumerate(parts)
+    )
+
+
+def _label(own: Sequence[str], others: Sequence[Sequence[str]]) -> str:
+    least = next(
+        (
+            length
+            for length in range(1, len(own))
+            if all(list(other[:length]) != list(own[:length]) for other in others)
+        ),
+        len(own),
+    )
+    return " ".join(own[:least])
+
+
+def _parts(value: Any) -> list[str]:  # noqa: ANN401 - whatever the file holds
     if isinstance(value, dict):
-        return " ".join(_level(part) for part in value.values())
+        return [
+            " ".join([key, *_parts(part)] if key in _SAID else _parts(part))
+            for key, part in value.items()
+        ]
     if isinstance(value, list):
-        return " ".join(_level(part) for part in value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return [" ".join(part for one in value for part in _parts(one))]
+    return [str(value).lower() if isinstance(value, bool) else str(value)]
 
 
 def read_cells(values: Keys, source: Source, factors: Sequence[Factor]) -> tuple[Cell, ...]:

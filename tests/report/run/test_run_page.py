@@ -201,7 +201,7 @@ def test_an_estimator_has_its_error_its_bounds_and_what_was_available(model: Run
         estimate=mean(None),
         available=mean(14e6),
     )
-    cell = model.cells[0]
+    cell = replace(model.cells[0], counted=4, planned=4)
     workload = WorkloadResult(
         name="w",
         kind="pathload",
@@ -222,3 +222,4 @@ def test_an_estimator_has_its_error_its_bounds_and_what_was_available(model: Run
     }
     assert shown["Error"].beside == "-9.2 % to +3.2 %"
     assert shown["Low"].beside == "± 500 kbit/s"
+    assert (shown["Repetitions"].text, shown["SD"].beside) == ("4", "of 3 estimates")

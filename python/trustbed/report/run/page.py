@@ -106,7 +106,9 @@ def results(pairs: Sequence[Found], group: Sequence[CellResults]) -> list[Table]
     if played is not None:
         found.insert(1, played)
     if any(one.bandwidth is not None for _, one in pairs):
-        found[0] = _with_column(found[0], "SD", "", [_deviation(one.bandwidth) for _, one in pairs])
+        found[0] = _with_column(
+            found[0], "SD", "", [_deviation(cell, one.bandwidth) for cell, one in pairs]
+        )
         for heading, name in _BANDWIDTH.items():
             cells = [_rate_of(one.bandwidth, name) for _, one in pairs]
             found[0] = _with_column(found[0], heading, "", cells)
@@ -129,10 +131,14 @@ _BANDWIDTH = {"Low": "low", "High": "high", "Estimate": "estimate", "Available":
 """The columns of an estimator of available bandwidth, in the order of the page."""
 
 
-def _deviation(found: Bandwidth | None) -> Cell:
-    """The standard deviation of the error over the repetitions."""
-    deviation = None if found is None else found.error.sd
-    return Cell("–") if deviation is None else Cell(run_words.percent_points(deviation), deviation)
+def _deviation(cell: CellResults, found: Bandwidth | None) -> Cell:
+    """The standard deviation of the error, and of how many where a repetition gave none."""
+    if found is None:
+        return Cell("–")
+    count, deviation = found.error.count, found.error.sd
+    said = "–" if deviation is None else run_words.percent_points(deviation)
+    rest = "" if count == cell.counted else f"of {words.counted(count, 'estimate')}"
+    return Cell(said, deviation, rest)
 
 
 def _rate_of(found: Bandwidth | None, name: str) -> Cell:
@@ -180,7 +186,8 @@ def _limited(one: WorkloadResult) -> Cell:
     if not limited:
         return Cell("–")
     reported = [f"{words.count(count)} {what} ({verdict})" for what, verdict, count in limited]
-    more = f", {len(reported) - 3} more causes" if len(reported) > 3 else ""
+    rest = len(reported) - 3
+    more = f", {rest} more {'cause' if rest == 1 else 'causes'}" if rest > 0 else ""
     return Cell(limited[0][0], None, "; ".join(reported[:3]) + more)
 
 
