@@ -7,12 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import to_builtins
 
 from tests.conftest import Refuses
 from trustbed.run import manifest
-from trustbed.run.directory import RunDirectory, RunDirectoryError
+from trustbed.run.directory import SCENARIO, RunDirectory, RunDirectoryError
 from trustbed.run.matrix import order
-from trustbed.scenario import ScenarioFile, load
+from trustbed.scenario import ScenarioError, ScenarioFile, load
 
 TEXT = """
 name = "study"
@@ -64,6 +65,19 @@ def check(
     manifest.check_same(manifest.read(directory), study, planned, directory.path)
 
 
+def test_it_leads_to_the_files_that_the_scenario_names(study: ScenarioFile, tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "deep" / "run")
+    directory.path.mkdir(parents=True)
+    planned = order(study.cells, repetitions=2, seed=3)
+    made = manifest.describe(study, planned, session=SESSION, path=directory.path)
+    directory.write_manifest(to_builtins(made))
+    (directory.path / SCENARIO).write_text(study.text, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"no such file.*rates.txt"):
+        load(directory.path / SCENARIO)
+    (found,) = load(directory.path / SCENARIO, beside=directory.beside()).inputs
+    assert found.resolve() == tmp_path.resolve() / "rates.txt"
+
+
 def test_it_has_the_planned_repetitions_with_their_seeds(study: ScenarioFile) -> None:
     found = described(study)
     assert found["scenario"] == {
@@ -71,6 +85,7 @@ def test_it_has_the_planned_repetitions_with_their_seeds(study: ScenarioFile) ->
         "about": "",
         "file": "study.toml",
         "sha256": study.sha256,
+        "beside": None,
     }
     # printf '1\n2\n' | sha256sum
     digest = "a6e2b7a040683432de03a18fd8a1939a2fdf82585b364bfc874bdd4095c4cae1"

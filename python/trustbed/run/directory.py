@@ -62,6 +62,12 @@ class RunDirectory(OwnedDirectory):
         """Creates the run directory. Files that do not belong to it are an error."""
         self.begin_directory(manifest, {SCENARIO: scenario, HOST: as_text(host)})
 
+    def beside(self) -> Path:
+        """The directory of the scenario that was run, where the files are that it names."""
+        scenario = self.manifest().get("scenario")
+        named = scenario.get("beside") if isinstance(scenario, dict) else None
+        return self.path / named if isinstance(named, str) else self.path
+
     # Repetitions.
 
     def repetition(self, name: str) -> Path:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
@@ -166,7 +165,7 @@ def transfer_of(directory: RunDirectory, explained: Explained) -> Transfer:
         ScenarioError: The scenario of the run cannot.
     """
     place = _place(directory, explained.repetition)
-    study = load(Path(directory.path) / SCENARIO)
+    study = load(directory.path / SCENARIO, beside=directory.beside())
     capture = capture_of(
         directory,
         place["directory"],

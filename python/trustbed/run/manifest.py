@@ -6,6 +6,7 @@ Also decides whether an earlier run is of the same scenario and can be continued
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -20,12 +21,13 @@ SCHEMA_VERSION = 1
 
 
 class ScenarioEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The scenario's file."""
+    """The scenario's file; ``beside`` leads from the run to its directory, whose files it names."""
 
     name: str = ""
     about: str = ""
     file: str
     sha256: str
+    beside: str | None = None
 
 
 class InputEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +83,10 @@ def describe(
     order: Sequence[Repetition],
     *,
     session: Mapping[str, object],
+    path: Path | None = None,
     earlier: Manifest | None = None,
 ) -> Manifest:
-    """The manifest.
+    """The manifest, of the run at ``path``.
 
     ``session`` is the present one (version, command, started); earlier sessions stay.
     """
@@ -96,6 +99,7 @@ def describe(
             about=first.about,
             file=scenario.file.name,
             sha256=scenario.sha256,
+            beside=None if path is None else _leads(path, scenario.file.parent),
         ),
         inputs=tuple(_input(file) for file in scenario.inputs),
         seed=first.seed,
@@ -172,6 +176,10 @@ def rounds_begun(earlier: Manifest, is_complete: Callable[[str], bool]) -> int:
 
 def _order(order: Sequence[Repetition]) -> tuple[OrderEntry, ...]:
     return tuple(msgspec.convert(one, OrderEntry, from_attributes=True) for one in order)
+
+
+def _leads(start: Path, end: Path) -> str:
+    return os.path.relpath(end.resolve(), start.resolve())
 
 
 def _input(file: Path) -> InputEntry:

@@ -39,10 +39,14 @@ class ScenarioFile:
         return tuple(sorted({file for cell in self.cells for file in _inputs(cell.scenario)}))
 
 
-def load(path: Path) -> ScenarioFile:
-    """Reads a scenario; raises :class:`ScenarioError` if it is invalid."""
+def load(path: Path, *, beside: Path | None = None) -> ScenarioFile:
+    """Reads a scenario; raises :class:`ScenarioError` if it is invalid.
+
+    Files that it names are sought in ``beside``, by default in the directory of ``path``.
+    """
     text = read_text(path, SCENARIO)
-    return composed(path, text, read_toml(path, text, SCENARIO))
+    found = path if beside is None else beside / path.name
+    return composed(found, text, read_toml(path, text, SCENARIO))
 
 
 def keys_of(study: ScenarioFile) -> Keys:

@@ -141,7 +141,13 @@ class Session:
             self.order = order(self.study.cells, repetitions=rounds, seed=self.study.first.seed)
 
     def _begin(self, earlier: manifest.Manifest | None, facts: Mapping[str, object]) -> None:
-        described = manifest.describe(self.study, self.order, session=self._about, earlier=earlier)
+        described = manifest.describe(
+            self.study,
+            self.order,
+            session=self._about,
+            path=self.directory.path,
+            earlier=earlier,
+        )
         if earlier is None:
             self.directory.begin(to_builtins(described), self.study.text, facts)
         elif described.order != earlier.order or self._missing():
