@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,19 @@ def test_metrics_are_those_of_the_tables(beds: dict[str, Path]) -> None:
     jitter = _metric(found, "jitter_seconds")
     assert jitter.difference == pytest.approx(0.002, rel=0.1)
     assert _metric(found, "packets_to_server_wire").difference_percent == pytest.approx(5, abs=1.5)
+
+
+def test_response_times_of_a_few_whole_milliseconds_are_not_compared(tmp_path: Path) -> None:
+    fast = Made(slower=0.03, grain_ns=1_000_000)
+    first = make_testbed(tmp_path / "metal", fast)
+    again = make_testbed(tmp_path / "guest", replace(fast, slower=2.0))
+    found = _metric(compare(first, again), "response_median_seconds")
+    assert found.verdict == "not_compared"
+    assert found.note == (
+        "metal: its tool states whole milliseconds, too coarse for a median below 10 ms"
+    )
+    fine, same = (make_testbed(tmp_path / name, replace(fast, slower=1.0)) for name in "ab")
+    assert _metric(compare(fine, same), "response_median_seconds").verdict == "equivalent"
 
 
 def test_the_library_call_is_that_of_the_api(beds: dict[str, Path]) -> None:

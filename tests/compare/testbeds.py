@@ -51,6 +51,7 @@ class Made:
 
     Attributes:
         slower: Factor of the response times.
+        grain_ns: What its tool states them in.
         packets: Factor of the packets to the server.
         merged: How many segments the card takes at once.
         jitter_ns: What is added to the jitter.
@@ -60,6 +61,7 @@ class Made:
     """
 
     slower: float = 1.0
+    grain_ns: int = 1
     packets: float = 1.0
     merged: int = 1
     jitter_ns: float = 0.0
@@ -135,6 +137,7 @@ def _write(
     directory.finish_repetition(one.directory, record)
     with directory.judging(one.directory) as tables:
         took = 20 * MS * made.slower * (1 + chosen.gauss(0, made.noise))
+        took -= took % made.grain_ns
         _store(tables / "fetch.requests.parquet", requests(round(took), record))
         acks = 3.0 * made.packets * (1 + chosen.gauss(0, made.noise))
         _store(tables / "connections.parquet", connections(acks, made.merged, points))

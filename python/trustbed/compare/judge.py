@@ -189,7 +189,8 @@ def _tested(key: str, reference: Values, candidate: Values, rules: Rules) -> _Te
         note = f"too few repetitions to judge: {counts}, {LEAST} are the least and 10 better"
         return _Tested(replace(found, note=note), (first, second), None)
     size = abs(first.mean)
-    ends = [100 * end / size for end in test.interval()] if size else [None, None]
+    # No metric is below 0, so none can be less than all of the reference's below it.
+    ends = [max(-100.0, 100 * end / size) for end in test.interval()] if size else [None, None]
     found = replace(
         found,
         low_percent=ends[0],

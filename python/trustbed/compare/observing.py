@@ -22,6 +22,9 @@ from trustbed.workload.distribution import quantile
 
 STALLED_CAUSE = "driver_stall"
 CLOCK_CODES = ("clock_step", "two_point_clocks_uncertain")
+MEDIAN = "response_median_seconds"
+COARSE = "its tool states whole milliseconds, too coarse for a median below 10 ms"
+_LEAST_GRAINS = 10
 _UNFINISHED = {"failed": "failed", "time_limit": "did not end in time"}
 
 
@@ -92,6 +95,9 @@ def observe(one: Repetition, workloads: Mapping[str, str], *, point: str | None)
         own = application(one, name, measured)
         if measured is not None and measured.responses is not None:
             found.dropped_at_start += measured.responses.warm_up
+            if is_coarse(measured.responses.seconds):
+                own.pop(MEDIAN, None)
+                found.absent[f"{called}.{MEDIAN}" if called else MEDIAN] = COARSE
         if not own:
             found.absent["application"] = f"{name} has no result that can be read"
         if point is None:
@@ -129,9 +135,9 @@ def application(one: Repetition, name: str, measured: Measured | None) -> dict[s
         found["requests_per_second"] = _rate(one, name)
     if measured is not None:
         if measured.responses is not None:
-            found["response_median_seconds"] = quantile(measured.responses.seconds, 0.5)
+            found[MEDIAN] = quantile(measured.responses.seconds, 0.5)
         elif measured.percentiles:
-            found["response_median_seconds"] = measured.percentiles.get(0.5)
+            found[MEDIAN] = measured.percentiles.get(0.5)
         found["throughput_bits_per_second"] = measured.rate
         found["video_rate_bits_per_second"] = measured.video_rate
         if measured.playout is not None and measured.playout.get("stall_ns") is not None:
@@ -139,6 +145,17 @@ def application(one: Repetition, name: str, measured: Measured | None) -> dict[s
     elif record.get("kind") == "command" and record.get("seconds") is not None:
         found["run_time_seconds"] = float(record["seconds"])
     return {key: value for key, value in found.items() if value is not None}
+
+
+def is_coarse(seconds: Sequence[float]) -> bool:
+    """Whether response times in whole milliseconds, as ``ab`` has them, are too short for them.
+
+    >>> is_coarse([0.003, 0.004]), is_coarse([0.0031, 0.004]), is_coarse([0.011, 0.012])
+    (True, False, False)
+    """
+    median = quantile(seconds, 0.5)
+    whole = all(abs(1000 * one - round(1000 * one)) < 1e-6 for one in seconds)
+    return median is not None and whole and 1000 * median < _LEAST_GRAINS
 
 
 def _rate(one: Repetition, name: str) -> float | None:
