@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from trustbed.errors import TrustbedError
 from validation import captures, sections
 from validation.traffic import known, responsive, trace
 from validation.traffic.compare import Line, passed, table
@@ -35,7 +36,7 @@ should be.
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command: 0 when everything passes, 1 when not."""
+    """Runs the command: 0 when everything passes, 1 when not, 2 when it could not be tried."""
     options = _parse(words)
     parts: dict[str, Callable[[Path], str]] = {
         "known": _known,
@@ -44,7 +45,11 @@ def main(words: Sequence[str]) -> int:
         "signs": _signs,
     }
     chosen = options.only or list(parts)
-    said = [parts[name](options.directory / name) for name in parts if name in chosen]
+    try:
+        said = [parts[name](options.directory / name) for name in parts if name in chosen]
+    except TrustbedError as error:
+        print(f"error: {error}\nhint: --directory names an empty directory", file=sys.stderr)
+        return 2
     text = "\n\n".join([_HEAD.strip(), *said])
     print(text)
     if options.document:
