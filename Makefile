@@ -13,8 +13,8 @@ BENCH ?=
 FUZZ_SECONDS ?= 600
 # Arguments for pytest: `make pytest ARGS="-k cli"`.
 ARGS ?=
-# How many processes share the tests that need no quiet machine.
-JOBS ?= $(shell nproc)
+# How many processes share the tests that need no quiet machine: about half of their time is waiting, for programs, packets and guests.
+JOBS ?= $(shell echo $$((2 * $$(nproc))))
 
 BIN := .venv/bin
 READY := .venv/ready

@@ -62,11 +62,15 @@ class Viewer:
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600},
         )
-        command(
+        self.prefer(scheme)
+        self.driver.get(page.as_uri())
+
+    def prefer(self, scheme: str) -> None:
+        """Asks for the light or the dark scheme."""
+        self.driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia",
             {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]},
         )
-        self.driver.get(page.as_uri())
 
     def run(self, script: str) -> Any:  # noqa: ANN401 - whatever the script returns
         """What a script returns."""
