@@ -17,10 +17,11 @@ import pyarrow.parquet
 import pytest
 
 from tests.patience import PATIENCE, wait_until
+from tests.run.here import Trustbed
+from tests.run.here import trustbed as trustbed
 from tests.run.stalls import unless_stalled
-from tests.run.test_live import Begin, Trustbed, nothing_is_left, read
+from tests.run.test_live import Begin, nothing_is_left, read
 from tests.run.test_live import begin as begin
-from tests.run.test_live import trustbed as trustbed
 
 pytestmark = pytest.mark.usefixtures("networks")
 MS = 1_000_000

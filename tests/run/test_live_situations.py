@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from tests.run.here import Trustbed
+from tests.run.here import trustbed as trustbed
 from tests.run.stalls import unless_stalled
-from tests.run.test_live import Trustbed, read
-from tests.run.test_live import trustbed as trustbed
+from tests.run.test_live import read
 
 pytestmark = pytest.mark.usefixtures("networks")
 MS = 1_000_000

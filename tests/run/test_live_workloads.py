@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from tests.run.test_live import Trustbed, nothing_is_left, read
-from tests.run.test_live import trustbed as trustbed
+from tests.run.here import Trustbed
+from tests.run.here import trustbed as trustbed
+from tests.run.test_live import nothing_is_left, read
 
 pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
 ESTIMATORS = """

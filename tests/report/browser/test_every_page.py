@@ -22,7 +22,7 @@ PAGES = ("page_file", "burst_file", "run_file", "campaign_file", "sensitivity_fi
 CHARTS = {
     "burst_file": 2 * 8 + 2 * 5,
     "run_file": 3 + 1 + 2 * 7,
-    "campaign_file": 3 * 9 + 1,
+    "campaign_file": 2 * 9 + 1,
     "sensitivity_file": 4,
 }
 """How many charts a page has; that of three captures has 30 at least."""
