@@ -13,8 +13,8 @@ BENCH ?=
 FUZZ_SECONDS ?= 600
 # Arguments for pytest: `make pytest ARGS="-k cli"`.
 ARGS ?=
-# How many processes share the tests that need no quiet machine.
-JOBS ?= $(shell nproc)
+# How many processes share the tests that need no quiet machine: about half of their time is waiting, for programs, packets and guests.
+JOBS ?= $(shell echo $$((2 * $$(nproc))))
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -78,9 +78,12 @@ setup: $(READY)/develop $(READY)/command tools ## Everything that working on tru
 demo: $(READY)/command guests ## Judge five real recordings, carry out live experiments, and write report.html and compare.html
 	$(BIN)/python -m tools.demo
 
+# Its seconds and the number of cores stay for `make house`, once all of it has passed.
 test: setup ## Everything that must hold: lint, Rust tests, Python tests
+	@date +%s > $(READY)/test-begun
 	$(MAKE) --no-print-directory --jobs 2 lint test-rust
 	$(MAKE) --no-print-directory pytest
+	@test -n "$(ARGS)" || echo "$$(( $$(date +%s) - $$(cat $(READY)/test-begun) )) $$(nproc)" > $(READY)/test
 
 check: $(READY)/develop $(READY)/command ## What an editor's loop needs: quick lint and the tests of what is pure, under 90 s
 	cargo fmt --all --check

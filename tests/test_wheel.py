@@ -45,6 +45,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory, away from the checkout, that the wheel is installed in."""
+    directory = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--target", str(directory), str(wheel)], check=True)
+    return directory
+
+
 @pytest.mark.timeout(600)
 def test_it_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
@@ -65,21 +74,7 @@ def test_it_serves_every_python_from_3_11_on(wheel: Path) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_it_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    installed = tmp_path / "installed"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(installed),
-        str(wheel),
-    ]
-    subprocess.run(pip, check=True)
+def test_it_works_away_from_the_checkout(installed: Path, tmp_path: Path) -> None:
     code = (
         "import sys, trustbed; print(trustbed.__file__); "
         "print(len(trustbed.analyze(sys.argv[1]).transfers))"
@@ -95,32 +90,19 @@ def test_it_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_its_agent_needs_nothing_on_the_host(wheel: Path, tmp_path: Path) -> None:
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(tmp_path),
-        str(wheel),
-    ]
-    subprocess.run(pip, check=True)
+def test_its_agent_needs_nothing_on_the_host(installed: Path) -> None:
     code = "from trustbed.agent import client; print(client.binary())"
     command = [sys.executable, "-c", code]
     program = Path(
         subprocess.run(
             command,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            env={**os.environ, "PYTHONPATH": str(installed)},
             check=True,
             capture_output=True,
             text=True,
         ).stdout.strip()
     )
-    assert program.is_relative_to(tmp_path)
+    assert program.is_relative_to(installed)
     ended = subprocess.run(
         [program, "exec", "--", "sh", "-c", "exit 5"], env={"PATH": os.environ["PATH"]}, check=False
     )

@@ -1,7 +1,8 @@
 """Sizes that the project keeps: bytes of source, widths, untyped records, lines of the first pages.
 
 ``make house`` prints each figure beside its bound and fails when one is missed. What is counted is
-what git tracks, so that nothing that was built or downloaded counts.
+what git tracks, so that nothing that was built or downloaded counts. Beside them stands how long
+the last whole ``make test`` took, which that wrote down itself.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ BEFORE_BARE_BYTES = 5_992_048
 BEFORE_FORMATTED_BYTES = 7_949_730
 """The same once formatted to width 100: layout alone moves the count of bytes."""
 WIDTH = 100
+TEST_STAMP = ROOT / ".venv" / "ready" / "test"
+"""What ``make test`` leaves once everything passed: its seconds, and on how many cores."""
+TEST_MINUTES = 12
+"""What ``make test`` may take where everything is built."""
+TEST_CORES = 2
 PRAGMA = re.compile(r"\s+# (?:noqa|type: ignore)\b.*$")
 UNTYPED = re.compile(r"\bdict\[str, (?:Any|object)\]")
 
@@ -97,6 +103,17 @@ def long_lines(files: list[Path]) -> list[str]:
     return found
 
 
+def last_test(stamp: Path) -> Figure | None:
+    """How long the last whole ``make test`` took, or nothing if none has passed here."""
+    if not stamp.is_file():
+        return None
+    seconds, cores = map(int, stamp.read_text(encoding="ascii").split())
+    name = f"make test, built, on {cores} cores"
+    if cores != TEST_CORES:
+        name += f" (the bound is for {TEST_CORES})"
+    return Figure(name, round(seconds / 60, 1), TEST_MINUTES, " min")
+
+
 def figures() -> list[Figure]:
     """All figures, in the order in which they are printed."""
     files = source()
@@ -118,8 +135,12 @@ def figures() -> list[Figure]:
 def main() -> int:
     """Prints the figures, and the long lines if there are any."""
     found = figures()
+    if (took := last_test(TEST_STAMP)) is not None:
+        found.append(took)
     for figure in found:
         print(figure)
+    if took is None:
+        print(f"     make test, built, on {TEST_CORES} cores: not run yet of {TEST_MINUTES} min")
     bare = bare_bytes(source())
     before, formatted = BEFORE_BARE_BYTES / 1e6, BEFORE_FORMATTED_BYTES / 1e6
     change = f"{bare / BEFORE_BARE_BYTES - 1:+.1%}"

@@ -18,7 +18,7 @@ from tests.patience import PATIENCE
 from trustbed.agent.client import binary
 
 NEAR, FAR = address(1, 0), address(2, 0)
-SILENCE_SECONDS = 3.0
+SILENCE_SECONDS = 1.0
 """How long an answer that must not come is waited for.
 
 The emulator's report states whether one came later.

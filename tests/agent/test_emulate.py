@@ -25,8 +25,6 @@ from tests.agent.emulated import FAR, NEAR, Box, LedgerFile
 from tests.patience import PATIENCE
 from trustbed.agent.client import binary
 
-pytestmark = pytest.mark.quiet
-
 TEN_MS = {"delay_ns": 10_000_000}
 DATAGRAMS = """
 import socket, sys

@@ -26,7 +26,7 @@ import pytest
 
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
+pytestmark = pytest.mark.usefixtures("networks")
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 KILLS = 10
 REPETITIONS = 8

@@ -17,12 +17,13 @@ import pyarrow.parquet
 import pytest
 
 from tests.patience import PATIENCE, wait_until
+from tests.run.here import Trustbed
+from tests.run.here import trustbed as trustbed
 from tests.run.stalls import unless_stalled
-from tests.run.test_live import Begin, Trustbed, nothing_is_left, read
+from tests.run.test_live import Begin, nothing_is_left, read
 from tests.run.test_live import begin as begin
-from tests.run.test_live import trustbed as trustbed
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
+pytestmark = pytest.mark.usefixtures("networks")
 MS = 1_000_000
 PAIR = """
 duration = "1s"
@@ -97,6 +98,7 @@ def _skip_what_was_not_applied(tmp_path: Path) -> None:
         pytest.skip("; ".join(reasons))
 
 
+@pytest.mark.quiet
 def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed) -> None:
     ended = trustbed(BUSY + '[faults.slow]\nkind = "cpu-quota"\nhost = "client"\nshare = "30%"\n')
     not_here(ended, tmp_path)
@@ -111,6 +113,7 @@ def test_a_quota_grants_its_share_and_no_more(tmp_path: Path, trustbed: Trustbed
     nothing_is_left(tmp_path)
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize("policy", ["normal", "realtime"])
 def test_a_spinner_takes_its_part_of_the_processor(
     tmp_path: Path, trustbed: Trustbed, policy: str
@@ -131,6 +134,7 @@ def test_a_spinner_takes_its_part_of_the_processor(
     nothing_is_left(tmp_path)
 
 
+@pytest.mark.quiet
 def test_a_stopped_sender_with_a_small_buffer_is_silent(tmp_path: Path, trustbed: Trustbed) -> None:
     freeze = '[faults.slow]\nkind = "freeze"\nhost = "client"\nstopped = "140ms"\nevery = "200ms"\n'
     assert trustbed(BULK + 'send_buffer = "16KiB"\n' + freeze).returncode == 0
@@ -154,6 +158,7 @@ def test_a_stopped_sender_with_a_small_buffer_is_silent(tmp_path: Path, trustbed
     nothing_is_left(tmp_path)
 
 
+@pytest.mark.quiet
 def test_a_stalled_interface_passes_nothing_and_the_sender_retransmits(
     tmp_path: Path, trustbed: Trustbed
 ) -> None:
@@ -177,6 +182,7 @@ def test_a_stalled_interface_passes_nothing_and_the_sender_retransmits(
         assert found["workloads"][0]["report"]["transfers"][0]["tcp"]["retransmitted_segments"] > 0
 
 
+@pytest.mark.quiet
 def test_an_application_that_writes_in_bursts_leaves_gaps(
     tmp_path: Path, trustbed: Trustbed
 ) -> None:
@@ -204,6 +210,7 @@ def test_an_application_that_writes_in_bursts_leaves_gaps(
     assert 0 < row["busy_ns"] < row["duration_ns"]
 
 
+@pytest.mark.quiet
 def test_a_slow_reader_is_what_limits(tmp_path: Path, trustbed: Trustbed) -> None:
     assert (
         trustbed(BULK + 'read = { rate = "2Mbit/s" }\nreceive_buffer = "16KiB"\n').returncode == 0
@@ -216,6 +223,7 @@ def test_a_slow_reader_is_what_limits(tmp_path: Path, trustbed: Trustbed) -> Non
         assert row["received_bits_per_second"] < 2.4e6
 
 
+@pytest.mark.quiet
 def test_a_reader_that_pauses_closes_its_window(tmp_path: Path, trustbed: Trustbed) -> None:
     assert (
         trustbed(

@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from tests.run.here import Trustbed
+from tests.run.here import trustbed as trustbed
 from tests.run.stalls import unless_stalled
-from tests.run.test_live import Trustbed, read
-from tests.run.test_live import trustbed as trustbed
+from tests.run.test_live import read
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
+pytestmark = pytest.mark.usefixtures("networks")
 MS = 1_000_000
 PAIR = """
 duration = "1s"
@@ -45,6 +46,7 @@ def ledger(found: Path, pipe: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["pipe"] == pipe and row["fate"] == "passed"]
 
 
+@pytest.mark.quiet
 def test_a_rate_that_falls(tmp_path: Path, trustbed: Trustbed) -> None:
     steps = '{ at = "0s", rate = "20Mbit/s" }, { at = "500ms", rate = "5Mbit/s" }'
     text = BULK.replace('"20Mbit/s"', f"{{ steps = [{steps}] }}")
@@ -80,6 +82,7 @@ def test_a_window_is_reached_and_never_exceeded(
     assert window - 1448 < row["window_max_bytes"] <= window
 
 
+@pytest.mark.quiet
 def test_a_token_bucket_at_the_senders_interface(tmp_path: Path, trustbed: Trustbed) -> None:
     egress = 'egress = { rate = "10Mbit/s", burst = "16kB", queue = "50ms" }'
     assert trustbed(BULK.replace("[hosts.client]", f"[hosts.client]\n{egress}")).returncode == 0
@@ -91,6 +94,7 @@ def test_a_token_bucket_at_the_senders_interface(tmp_path: Path, trustbed: Trust
     assert max(row["found_packets"] for row in ledger(found, "link.up")) < 15
 
 
+@pytest.mark.quiet
 def test_traffic_that_begins_later_and_ends_earlier(tmp_path: Path, trustbed: Trustbed) -> None:
     noise = (
         '[background.n]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
@@ -105,6 +109,7 @@ def test_traffic_that_begins_later_and_ends_earlier(tmp_path: Path, trustbed: Tr
     assert flow["send"]["offered_packets"] == pytest.approx(1e6 * 0.3 / 8000, abs=2)
 
 
+@pytest.mark.quiet
 def test_clients_that_think(tmp_path: Path, trustbed: Trustbed) -> None:
     pages = BULK.replace('"bulk"', '"http"') + 'object = "10kB"\nreuse = true\nthink = "50ms"\n'
     assert trustbed(pages).returncode == 0

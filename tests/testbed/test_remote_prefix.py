@@ -258,7 +258,7 @@ def test_a_killed_owner_leaves_nothing_running(tmp_path: Path, cache: Path) -> N
 
 
 def test_a_silent_agent_ends_with_all_that_it_started(tmp_path: Path) -> None:
-    words = [str(binary()), "exec", "--", str(binary()), "control", "-", "--silence", "10"]
+    words = [str(binary()), "exec", "--", str(binary()), "control", "-", "--silence", "4"]
     order = frames.pack(
         1,
         Kind.OPEN,
@@ -280,7 +280,7 @@ def test_a_silent_agent_ends_with_all_that_it_started(tmp_path: Path) -> None:
             assert piece, "it ended before it had started anything"
             received += piece
         assert control.wait(PATIENCE) == 4
-        assert b"silent for 10 s" in control.stderr.read()
+        assert b"silent for 4 s" in control.stderr.read()
     assert processes_with("sleep\x00621") == []
 
 

@@ -40,12 +40,12 @@ points = ["left-access"]
 """
 
 pytestmark = [
-    pytest.mark.quiet,
     pytest.mark.usefixtures("networks"),
     pytest.mark.timeout(300),
 ]
 
 
+@pytest.mark.quiet
 def test_what_is_generated_is_what_the_model_says(small: Model, tmp_path: Path) -> None:
     small.save(tmp_path / "small.model")
     (tmp_path / "study.toml").write_text(SCENARIO)
@@ -99,6 +99,7 @@ def test_a_background_is_measured_by_itself(tmp_path: Path) -> None:
     assert "Energy" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.quiet
 def test_a_model_that_was_measured_says_what_it_looks_like(small: Model, tmp_path: Path) -> None:
     small.save(tmp_path / "small.model")
     words = [TRUSTBED, *MEASURED, "--quiet"]

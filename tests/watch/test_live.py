@@ -19,8 +19,6 @@ from tests.patience import PATIENCE, wait_until
 from tests.watch.conftest import TRUSTBED, Network, end
 from trustbed.analysis.burst import burst
 
-pytestmark = pytest.mark.quiet
-
 Windows = dict[float, tuple[Any, ...]]
 
 GET = """
@@ -66,6 +64,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize("options", QUESTIONS, ids=lambda options: " ".join(options) or "defaults")
 def test_the_numbers_are_those_of_burst_on_the_file_that_was_written(
     network: Network, tmp_path: Path, options: list[str]
@@ -111,6 +110,7 @@ def test_the_numbers_are_those_of_burst_on_the_file_that_was_written(
     assert "0 dropped" in err
 
 
+@pytest.mark.quiet
 def test_a_line_per_window_and_direction(network: Network) -> None:
     child = network.watch("--json", "--count", "4")
     network.bursts(30)

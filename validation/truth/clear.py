@@ -24,12 +24,13 @@ def _network(limit: Limit, **more: Any) -> Network:  # noqa: ANN401 - fields of 
         "round_trip_ms": 20,
         "limit": limit,
         "congestion_control": "cubic",
-        "seconds": 3.0,
+        "seconds": 2.0,
     }
     return Network(**{**values, **more})
 
 
 _WINDOW = _network("window", window_bytes=24_576)
+_LONG = _network("window", window_bytes=24_576, seconds=3.0)
 _LINK = _network("link")
 _SMALL = _network("window", window_bytes=24_576, send_buffer_bytes=24_576)
 _GUEST = _network("window", window_bytes=24_576, guest="virtio-net", seconds=4.0)
@@ -54,7 +55,7 @@ CLEAR: tuple[Planned, ...] = (
     _planned("shaper-burst", _LINK, share=0.3, burst_share=0.4),
     _planned("reordering", _LINK, share="5%", trips=1.2),
     _planned("route-change", _WINDOW, trips=4.0),
-    _planned("outage", _WINDOW, lasts="2s"),
+    _planned("outage", _LONG, lasts="2s"),
     _planned("freeze", _SMALL, stopped="300ms", every="400ms"),
     _planned("slow-reader", _WINDOW, share=0.1),
     _planned("bursty-writer", _LINK, share=0.3, trips=5.0),

@@ -29,8 +29,6 @@ from trustbed.campaign.runner import CampaignDirectory, RoundListener
 from trustbed.campaign.runner.journal import HostLine
 from trustbed.scenario.campaign import CampaignFile
 
-pytestmark = pytest.mark.quiet
-
 __all__ = ["agent", "home", "machine", "serves"]
 
 THROUGH_SHELL = ["sh", "-c", 'exec "$@"', "sh"]
@@ -218,6 +216,7 @@ print(json.dumps(as_json(read_model(directory / "out"))))
 """
 
 
+@pytest.mark.quiet
 def test_a_campaign_measures_the_throughput_of_an_emulated_link(
     machine: Machine, tmp_path: Path
 ) -> None:
@@ -309,6 +308,7 @@ print(json.dumps(as_json(read_model(directory / "out"))))
 """
 
 
+@pytest.mark.quiet
 def test_hosts_behind_a_translation_of_addresses_are_measured(
     machine: Machine, tmp_path: Path
 ) -> None:

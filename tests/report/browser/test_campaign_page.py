@@ -48,6 +48,18 @@ def short_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def day_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That of one pair over a day and a half."""
+    directory = tmp_path_factory.mktemp("day")
+    story = Story(pairs=(("alpha", "beta"),), rounds=3 * 144, captured=0)
+    path = directory / "page.html"
+    campaign_page.write(
+        path, read_model(make_campaign(directory / "out", story), timeline=True), ABOUT
+    )
+    return path
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_load_of_hosts_is_below_the_rounds_on_the_same_axis_of_time(
     width: int, viewer: Viewer, campaign_file: Path
@@ -61,10 +73,10 @@ def test_the_load_of_hosts_is_below_the_rounds_on_the_same_axis_of_time(
             assert max(edges) - min(edges) <= 1
 
 
-def test_times_are_shown_in_utc_in_any_zone(viewer: Viewer, campaign_file: Path) -> None:
+def test_times_are_shown_in_utc_in_any_zone(viewer: Viewer, day_file: Path) -> None:
     viewer.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
     try:
-        viewer.show(campaign_file)
+        viewer.show(day_file)
         viewer.draw_all()
         labels = viewer.run(LABELS)
     finally:

@@ -6,6 +6,8 @@ Drawn without a word on the console or a request, on a desktop, a phone, in the 
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +22,12 @@ PAGES = ("page_file", "burst_file", "run_file", "campaign_file", "sensitivity_fi
 CHARTS = {
     "burst_file": 2 * 8 + 2 * 5,
     "run_file": 3 + 1 + 2 * 7,
-    "campaign_file": 3 * 9 + 1,
+    "campaign_file": 2 * 9 + 1,
     "sensitivity_file": 4,
 }
 """How many charts a page has; that of three captures has 30 at least."""
+PAPERS = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
+"""The background of each scheme."""
 
 # Smallest contrast of any visible text with what lies behind it, as WCAG 2.2 computes it, with the
 # text itself.
@@ -93,33 +97,74 @@ NAMES = (
 )
 
 
-@pytest.fixture(params=PAGES)
+@pytest.fixture(scope="module", params=PAGES)
 def shown(request: pytest.FixtureRequest) -> Path:
     """The file of each page."""
     file: Path = request.getfixturevalue(request.param)
     return file
 
 
-def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
-    viewer: Viewer, shown: Path, request: pytest.FixtureRequest
-) -> None:
+@dataclass(frozen=True)
+class Desktop:
+    """What a page looks like on a desktop with every chart drawn."""
+
+    empty: int
+    cut_off: list[str]
+    hollow: list[str]
+    names: list[str]
+    console: list[str]
+    requests: list[str]
+    """Whatever was asked for beside the page itself and what it contains."""
+    papers: Mapping[str, str]
+    """The background in either scheme."""
+    contrasts: Mapping[str, list[tuple[float, str]]]
+    """The smallest ones in either scheme, with the text."""
+
+
+@pytest.fixture(scope="module")
+def desktop(viewer: Viewer, shown: Path) -> Desktop:
+    """Each page, opened and drawn once.
+
+    What follows the scheme does so without a new drawing (test_page.py).
+    """
     viewer.show(shown)
     viewer.draw_all()
-    drawn = viewer.run("return document.querySelectorAll('.plot').length")
-    assert drawn == CHARTS.get(request.node.callspec.params["shown"], max(drawn, 30))
-    assert viewer.run(EMPTY) == 0
-    assert viewer.run(CUT_OFF) == []
-    assert viewer.run(HOLLOW) == []
-    assert all(len(name) > 20 for name in viewer.run(NAMES))
-    assert viewer.console() == []
-    assert [
+    empty, cut_off, hollow, names = map(viewer.run, (EMPTY, CUT_OFF, HOLLOW, NAMES))
+    console = viewer.console()
+    requests = [
         address
         for address in viewer.requests()
         if address != shown.as_uri() and not address.startswith("data:")
-    ] == []
+    ]
+    papers, contrasts = {}, {}
+    for scheme in PAPERS:
+        viewer.prefer(scheme)
+        papers[scheme] = viewer.run("return getComputedStyle(document.body).backgroundColor")
+        contrasts[scheme] = viewer.run(CONTRASTS)
+    return Desktop(empty, cut_off, hollow, names, console, requests, papers, contrasts)
 
 
-@pytest.mark.parametrize("width", [768, 390, 360])
+def test_every_chart_is_drawn_without_a_word_on_the_console_or_a_request(
+    desktop: Desktop, request: pytest.FixtureRequest
+) -> None:
+    drawn = len(desktop.names)
+    assert drawn == CHARTS.get(request.node.callspec.params["shown"], max(drawn, 30))
+    assert desktop.empty == 0
+    assert desktop.cut_off == []
+    assert desktop.hollow == []
+    assert all(len(name) > 20 for name in desktop.names)
+    assert desktop.console == []
+    assert desktop.requests == []
+
+
+@pytest.mark.parametrize("scheme", PAPERS)
+def test_all_text_can_be_read(scheme: str, desktop: Desktop) -> None:
+    assert desktop.papers[scheme] == PAPERS[scheme]
+    assert [(ratio, text) for ratio, text in desktop.contrasts[scheme] if ratio < 4.5] == []
+
+
+# Wider phones than 360 have the same rules and legends of one column, as far as 40 rem.
+@pytest.mark.parametrize("width", [768, 360])
 def test_nothing_is_wider_than_the_screen_and_no_legend_is_cut_off(
     width: int, viewer: Viewer, shown: Path
 ) -> None:
@@ -128,15 +173,6 @@ def test_nothing_is_wider_than_the_screen_and_no_legend_is_cut_off(
     assert viewer.run(OVERFLOWING) == [0]
     assert viewer.run(CUT_OFF) == []
     assert viewer.console() == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_can_be_read(scheme: str, viewer: Viewer, shown: Path) -> None:
-    viewer.show(shown, scheme=scheme)
-    viewer.draw_all()
-    paper = viewer.run("return getComputedStyle(document.body).backgroundColor")
-    assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
-    assert [(ratio, text) for ratio, text in viewer.run(CONTRASTS) if ratio < 4.5] == []
 
 
 def test_paper_shows_every_chart_and_what_is_folded(viewer: Viewer, shown: Path) -> None:

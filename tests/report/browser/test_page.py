@@ -14,11 +14,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.patience import wait_until
+from tests.report.conftest import PAUSED, make_capture, make_page, make_series, make_transfer
+from trustbed.report.transfer import html
 
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Viewer
 
 pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of one capture of a sender that was paused."""
+    path = tmp_path_factory.mktemp("one") / "report.html"
+    paused = make_series(duration=0.4, pause=0.009)
+    html.write(path, make_page(make_capture(make_transfer(**PAUSED), series={"1.0": paused})))
+    return path
 
 
 def with_more(page: Path, markup: str) -> str:
@@ -27,14 +38,14 @@ def with_more(page: Path, markup: str) -> str:
     return f"{before}{markup}{end}{after}"
 
 
-def test_an_intruding_script_does_not_run(viewer: Viewer, page_file: Path, tmp_path: Path) -> None:
+def test_an_intruding_script_does_not_run(viewer: Viewer, one_file: Path, tmp_path: Path) -> None:
     intruder = (
         "<script>document.body.dataset.ran = 1</script>"
         "<img src=x onerror='document.body.dataset.ran = 2'>"
         "<a id=planted href='javascript:void(document.body.dataset.ran = 3)'>go</a>"
     )
     worse = tmp_path / "worse.html"
-    worse.write_text(with_more(page_file, intruder), encoding="utf-8")
+    worse.write_text(with_more(one_file, intruder), encoding="utf-8")
     viewer.show(worse)
     viewer.run("document.getElementById('planted').click()")
     viewer.draw_all()
@@ -77,14 +88,12 @@ def test_charts_wait_until_they_are_near(viewer: Viewer, page_file: Path) -> Non
     assert viewer.run(count) < viewer.run("return document.querySelectorAll('.plot').length")
 
 
-def test_charts_follow_the_scheme_without_being_drawn_again(
-    viewer: Viewer, page_file: Path
-) -> None:
+def test_charts_follow_the_scheme_without_being_drawn_again(viewer: Viewer, one_file: Path) -> None:
     colour = (
         "return getComputedStyle(document.querySelector('.plot .mark-rule line, .plot .mark-rule "
         "path')).stroke"
     )
-    viewer.show(page_file)
+    viewer.show(one_file)
     viewer.draw_all()
     light = viewer.run(colour)
     viewer.driver.execute_cdp_cmd(
@@ -99,8 +108,8 @@ def test_charts_follow_the_scheme_without_being_drawn_again(
     assert viewer.run(colour) == light
 
 
-def test_a_turned_phone_gets_its_legends_again(viewer: Viewer, page_file: Path) -> None:
-    viewer.show(page_file, width=360)
+def test_a_turned_phone_gets_its_legends_again(viewer: Viewer, one_file: Path) -> None:
+    viewer.show(one_file, width=360)
     viewer.draw_all()
     before = viewer.run("return document.querySelector('.figures .plot').dataset.columns")
     viewer.driver.execute_cdp_cmd(

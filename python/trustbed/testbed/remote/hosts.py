@@ -26,6 +26,11 @@ _AGAIN_SECONDS = 0.05
 
 Between two steps there is nothing to interrupt.
 """
+_SIGNAL_SECONDS = 0.5
+"""How often a caller that waits looks for a signal.
+
+One that arrives in the instant before the wait begins does not end it.
+"""
 
 
 class Hosts(Mapping[str, RemoteHost]):
@@ -165,7 +170,9 @@ class Hosts(Mapping[str, RemoteHost]):
 
 
 def _failure(future: Future[None]) -> TestbedError | None:
-    """Why a task failed, if it did."""
+    """Why a task failed, if it did; waits for its end."""
+    while wait([future], _SIGNAL_SECONDS).not_done:
+        pass
     try:
         future.result()
     except TestbedError as error:

@@ -1,0 +1,73 @@
+"""The demo's comparison of two testbeds, and what it says where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.demo.experiments import NOT_COMPARED, Carried, live_transfers, page_of
+from tools import demo, versus
+from tools.stories import NETWORK, NICS
+
+
+@live_transfers
+def test_guests_that_differ_in_their_nic_are_compared(compared: versus.Compared) -> None:
+    found = compared.comparison
+    assert (found.by, found.reference, found.interleaved) == (NICS.factor, "virtio-net", True)
+    assert [(one.name, one.planned) for one in found.testbeds] == [("virtio-net", 3), ("e1000", 3)]
+    if any(one.used < one.planned for one in found.testbeds):
+        pytest.xfail(f"this machine has too much else to do: {found.testbeds}")
+    ((case, candidate),) = [(case, one) for case in found.cases for one in case.candidates]
+    assert (case.reference, candidate.testbed) == ("virtio-net", "e1000")
+    metrics = {one.key: one for one in candidate.metrics}
+    for key in ("requests_per_second", "sent_bytes"):
+        sides = (metrics[key].reference, metrics[key].candidate)
+        assert all(side is not None and side.count == 3 and side.mean > 0 for side in sides)
+
+
+@live_transfers
+def test_the_demo_prints_the_comparison_and_writes_its_page(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    carried_out: Carried,
+    compared: versus.Compared,
+) -> None:
+    report = tmp_path / "report.html"
+    network = carried_out(NETWORK)
+    demo.main(
+        report, experiments=lambda directory: iter([network]), comparing=lambda directory: compared
+    )
+    printed, page = capsys.readouterr().out, page_of(report)
+    beside = page_of(tmp_path / versus.PAGE)
+    assert f"wrote report.html and {versus.PAGE}" in printed
+    assert NICS.title in page
+    assert versus.PAGE in page
+    assert NICS.file.name in page
+    words = " ".join(printed.split())
+    for level in compared.comparison.cases[0].candidates[0].levels:
+        sentence = level.sentence.replace("\N{NO-BREAK SPACE}", " ")
+        assert sentence in words
+        assert sentence in page
+        assert sentence in beside
+    assert compared.guests in page
+    assert max(len(line) for line in printed.splitlines()) <= 100
+    assert len(list(versus.lines(compared))) <= 16
+
+
+def test_where_guests_cannot_be_run_the_comparison_says_so() -> None:
+    printed = " ".join(versus.lines(NOT_COMPARED))
+    assert "guests need QEMU" in printed
+    assert "install it" in printed
+    introduction = versus.chapter(NOT_COMPARED).introduction
+    assert NOT_COMPARED.message in introduction
+    assert NOT_COMPARED.hint in introduction
+
+
+def test_a_page_of_an_earlier_comparison_does_not_stay_beside_a_report_without_one(
+    tmp_path: Path,
+) -> None:
+    earlier = tmp_path / versus.PAGE
+    earlier.write_text("of another run", encoding="utf-8")
+    assert versus.write(NOT_COMPARED, tmp_path / "report.html", {}) is None
+    assert not earlier.exists()
