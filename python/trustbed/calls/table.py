@@ -7,6 +7,7 @@ which calls returned.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -81,7 +82,18 @@ def write(calls: Iterable[Call], target: Path, *, architecture: str | None) -> i
                 ]
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
                 rows += len(block)
+        _flush(partial)
         partial.replace(target)
+        _flush(target.absolute().parent)
     finally:
         partial.unlink(missing_ok=True)
     return rows
+
+
+def _flush(path: Path) -> None:
+    """Flushes a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
