@@ -66,11 +66,12 @@ def wheel(directory: Path, text: str) -> str:
     with zipfile.ZipFile(path, "w") as archive:
         lines = []
         for name, content in files.items():
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content)
             digest = hashlib.sha256(content.encode()).digest()
             encoded = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
             lines.append(f"{name},sha256={encoded},{len(content)}\n")
-        archive.writestr("tiny-1.dist-info/RECORD", "".join(lines) + "tiny-1.dist-info/RECORD,,\n")
+        lines.append("tiny-1.dist-info/RECORD,,\n")
+        archive.writestr(zipfile.ZipInfo("tiny-1.dist-info/RECORD"), "".join(lines))
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
