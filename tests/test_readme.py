@@ -101,8 +101,8 @@ def test_make_targets_exist(document: Path) -> None:
 
 
 def pins(name: str) -> dict[str, str]:
-    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    return dict(line.split("==") for line in lines if "==" in line)
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9-]+)==([^\s\\]+)", text, re.MULTILINE))
 
 
 def test_the_pins_are_what_pyproject_asks_for() -> None:

@@ -1,21 +1,38 @@
-"""Resolves the dependencies that pyproject.toml names into exact versions.
+"""Resolves the dependencies that pyproject.toml names into exact versions, with hashes.
 
 Writes `requirements.txt` (what the command needs, and maturin to build it) and
 `requirements-dev.txt` (everything the tests and checks need as well). It installs nothing; it asks
-pip what it would install into an empty environment. Run it after a change of pyproject.toml or to
-move to newer versions, read the difference, and run `make test`.
+pip what it would install into an empty environment, and the package index for the SHA-256 of every
+file of those versions that Python 3.11 or newer can use, on whichever platform. Set-up installs
+nothing that has another one. Run it after a change of pyproject.toml or to move to newer versions,
+read the difference, and run `make test`. With `--hashes` the versions stay as they are.
 
-Bias: the answer is the one for the interpreter and the machine it runs on. Dependencies that only
-other platforms need are missing.
+Bias: the versions are those for the interpreter and the machine it runs on. Dependencies that only
+other platforms need are missing, and pip then refuses to install there.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import ssl
 import subprocess
 import sys
+import tempfile
 import tomllib
+import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
+
+from packaging.tags import Tag
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = (
@@ -24,27 +41,88 @@ HEADER = (
 )
 
 
-def resolve(requirements: list[str], constraints: Path | None = None) -> list[str]:
+NEWEST_ABI3 = 11
+"""A wheel for the stable ABI of this Python 3 or an older one serves 3.11 as well."""
+
+
+def pip(*words: str) -> str:
+    """What pip prints."""
+    command = [sys.executable, "-m", "pip", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def resolve(requirements: Sequence[str], pins: Sequence[str] = ()) -> list[str]:
     """The pins that pip would install for `requirements` in an empty environment, by name."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--dry-run",
-        "--ignore-installed",
-        "--quiet",
-        "--report",
-        "-",
-    ]
-    if constraints is not None:
-        command += ["--constraint", str(constraints)]
-    answer = subprocess.run(
-        [*command, *requirements], check=True, capture_output=True, text=True
-    ).stdout
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as constraints:
+        constraints.write("\n".join(pins))
+        constraints.flush()
+        answer = pip(
+            *("install", "--dry-run", "--ignore-installed", "--quiet", "--report", "-"),
+            *("--constraint", constraints.name),
+            *requirements,
+        )
     packages = (entry["metadata"] for entry in json.loads(answer)["install"])
     return sorted(
-        f"{package['name'].lower().replace('_', '-')}=={package['version']}" for package in packages
+        f"{canonicalize_name(package['name'])}=={package['version']}" for package in packages
+    )
+
+
+def index() -> str:
+    """The package index that pip is configured for."""
+    settings = dict(
+        line.split("=", 1) for line in pip("config", "list").splitlines() if "=" in line
+    )
+    named = next((settings[key] for key in settings if key.endswith("index-url")), None)
+    return (named or "https://pypi.org/simple").strip("'").rstrip("/")
+
+
+def hashes(pin: str, index_url: str) -> list[str]:
+    """The SHA-256 of every file of a version that one of our interpreters can install."""
+    name, version = pin.split("==")
+    request = urllib.request.Request(
+        f"{index_url}/{canonicalize_name(name)}/",
+        headers={"Accept": "application/vnd.pypi.simple.v1+json"},
+    )
+    trust = ssl.create_default_context(cafile=os.environ.get("PIP_CERT"))
+    with urllib.request.urlopen(request, timeout=60, context=trust) as answer:
+        files = json.load(answer)["files"]
+    found = sorted({one["hashes"]["sha256"] for one in files if serves(one["filename"], version)})
+    if not found:
+        raise SystemExit(f"error: the index has no file of {pin}")
+    return found
+
+
+def serves(filename: str, version: str) -> bool:
+    """Whether a file is one of this version, for Python 3.11 or newer on any platform."""
+    try:
+        if filename.endswith(".whl"):
+            _, found, _, tags = parse_wheel_filename(filename)
+            return str(found) == version and any(map(_is_recent, tags))
+        _, found = parse_sdist_filename(filename)
+    except (InvalidWheelFilename, InvalidSdistFilename):  # of the years before there were rules
+        return False
+    return str(found) == version
+
+
+def _is_recent(tag: Tag) -> bool:
+    if tag.interpreter.startswith("py3"):
+        return True
+    python = re.fullmatch(r"cp3(\d+)", tag.interpreter)
+    return python is not None and (
+        int(python[1]) >= NEWEST_ABI3 or (tag.abi == "abi3" and int(python[1]) < NEWEST_ABI3)
+    )
+
+
+def pinned(text: str) -> list[str]:
+    """The pins of a file of requirements."""
+    return re.findall(r"^([a-z0-9-]+==[^\s\\]+)", text, re.MULTILINE)
+
+
+def lines(pins: Sequence[str], index_url: str) -> str:
+    """Pins as pip reads them, each with its hashes."""
+    return "".join(
+        " \\\n    ".join([pin, *(f"--hash=sha256:{one}" for one in hashes(pin, index_url))]) + "\n"
+        for pin in pins
     )
 
 
@@ -55,13 +133,14 @@ def main() -> None:
     develop: list[str] = project["dependency-groups"]["develop"]
     run_file = ROOT / "requirements.txt"
     develop_file = ROOT / "requirements-dev.txt"
-    pins = resolve(needed)
-    run_file.write_text(HEADER + "\n".join(pins) + "\n", encoding="utf-8")
-    every = resolve(needed + develop, constraints=run_file)
-    more = [pin for pin in every if pin not in pins]
-    develop_file.write_text(
-        HEADER + "-r requirements.txt\n" + "\n".join(more) + "\n", encoding="utf-8"
-    )
+    if sys.argv[1:] == ["--hashes"]:
+        pins, more = (pinned(file.read_text(encoding="utf-8")) for file in (run_file, develop_file))
+    else:
+        pins = resolve(needed)
+        more = [pin for pin in resolve(needed + develop, pins) if pin not in pins]
+    url = index()
+    run_file.write_text(HEADER + lines(pins, url), encoding="utf-8")
+    develop_file.write_text(HEADER + "-r requirements.txt\n" + lines(more, url), encoding="utf-8")
     print(
         f"requirements.txt: {len(pins)} packages; requirements-dev.txt: {len(more)} more",
         file=sys.stderr,

@@ -57,7 +57,7 @@ toolchain() {
 python_packages() {
     local python=$1 file=$2
     [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null || "$python" -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$file"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$file"
 }
 
 # program → Debian package that brings it

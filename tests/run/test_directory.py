@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -28,13 +29,18 @@ class Killed(BaseException):
 
 
 class Bomb:
-    """Ends everything at the n-th change of the file system, every clean-up included."""
+    """Ends everything at the n-th change of the file system, every clean-up included.
+
+    With a full disk instead, that change and all later ones fail that need room.
+    """
 
     CHANGES = frozenset({"os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"})
+    NEEDS_ROOM = frozenset({"os.mkdir", "os.rename"})
 
     def __init__(self) -> None:
         self.left: int | None = None
         self.seen = 0
+        self.fills = False
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[object, ...]) -> None:
@@ -47,13 +53,16 @@ class Bomb:
         )
         if event in self.CHANGES or writes:
             self.seen += 1
-            if self.left <= 0:
+            if self.left > 0:
+                self.left -= 1
+            elif not self.fills:
                 raise Killed
-            self.left -= 1
+            elif writes or event in self.NEEDS_ROOM:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     @contextmanager
-    def after(self, changes: int) -> Iterator[None]:
-        self.left, self.seen = changes, 0
+    def after(self, changes: int, *, fills: bool = False) -> Iterator[None]:
+        self.left, self.seen, self.fills = changes, 0, fills
         try:
             yield
         finally:
@@ -155,6 +164,22 @@ def test_the_bomb_reaches_every_change_and_no_single_one_leaves_a_half(tmp_path:
         check(directory)
         carry_out(directory)
         assert content(directory.path) == wanted
+
+
+def test_a_disk_that_is_full_from_any_change_on_leaves_no_half(tmp_path: Path) -> None:
+    wanted, changes = undisturbed()
+    failed = 0
+    for moment in range(changes):
+        directory = RunDirectory(tmp_path / str(moment))
+        try:
+            with BOMB.after(moment, fills=True):
+                carry_out(directory)
+        except (OSError, RunDirectoryError):
+            failed += 1
+        check(directory)
+        carry_out(directory)
+        assert content(directory.path) == wanted
+    assert failed > changes / 2, "removing needs no room, the rest does"
 
 
 def test_a_killed_process_can_be_followed_at_once(tmp_path: Path) -> None:

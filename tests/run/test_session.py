@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -107,10 +109,16 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def run(tmp_path: Path, checks: list[str]) -> Run:
     """Calls ``trustbed run``."""
 
-    def call(text: str = TEXT, **options: Any) -> None:  # noqa: ANN401 - those of Session
+    def call(
+        text: str = TEXT,
+        fails: Callable[[str], Exception | None] = lambda repetition: None,
+        **options: Any,  # noqa: ANN401 - those of Session
+    ) -> None:
         (tmp_path / "study.toml").write_text(text)
 
         def judge(directory: RunDirectory, repetition: str, scenario: object) -> dict[str, Any]:
+            if (error := fails(repetition)) is not None:
+                raise error
             directory.write_findings(repetition, {"use": "trust", "why": ""})
             return {"use": "trust", "why": ""}
 
@@ -140,6 +148,31 @@ def test_every_repetition_is_carried_out_and_judged(run: Run, tmp_path: Path) ->
     assert all(
         (tmp_path / "run" / name / "findings.json").is_file() for name in directories(tmp_path)
     )
+
+
+def judged(tmp_path: Path) -> list[str]:
+    return sorted(path.parent.name for path in (tmp_path / "run").glob("rep-*/findings.json"))
+
+
+def test_a_repetition_that_cannot_be_judged_does_not_stop_the_others(
+    run: Run, tmp_path: Path
+) -> None:
+    def fails(repetition: str) -> Exception | None:
+        return KeyError("start") if repetition in ("rep-001", "rep-002") else None
+
+    for _ in range(2):  # the second time nothing is left to be carried out
+        with pytest.raises(RunError, match=r"rep-001, and 1 more: KeyError: 'start'"):
+            run(repetitions=2, fails=fails)
+        assert directories(tmp_path) == ["rep-000", "rep-001", "rep-002", "rep-003"]
+        assert judged(tmp_path) == ["rep-000", "rep-003"]
+    run(repetitions=2)
+    assert judged(tmp_path) == directories(tmp_path)
+
+
+def test_a_full_disk_ends_judging(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no space left"):
+        run(fails=lambda repetition: OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    assert directories(tmp_path) == ["rep-000"], "the next session judges it, and goes on"
 
 
 FULL = "its file cannot be written: No space left on device (os error 28)"

@@ -7,12 +7,15 @@ which calls returned.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
+
+from trustbed.calls.errors import CallsError
 
 ARCHITECTURE = b"architecture"
 """The key of the table's metadata that names what the calls were numbered by."""
@@ -72,16 +75,41 @@ def write(calls: Iterable[Call], target: Path, *, architecture: str | None) -> i
     try:
         with pa.parquet.ParquetWriter(partial, schema, compression="zstd", version="2.6") as writer:
             while block := list(itertools.islice(remaining, _BLOCK_ROWS)):
-                columns = zip(*block, strict=True)
-                arrays = [
-                    pa.array(column, pa.string()).dictionary_encode()
-                    if field.type == _NAMES
-                    else pa.array(column, field.type)
-                    for field, column in zip(schema, columns, strict=True)
-                ]
-                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+                writer.write_batch(_batch(block, schema))
                 rows += len(block)
+        _flush(partial)
         partial.replace(target)
+        _flush(target.absolute().parent)
     finally:
         partial.unlink(missing_ok=True)
     return rows
+
+
+def _batch(block: Sequence[Call], schema: pa.Schema) -> pa.RecordBatch:
+    """Calls as columns.
+
+    Raises:
+        CallsError: A number is larger than any that a kernel has.
+    """
+    try:
+        arrays = [
+            pa.array(column, pa.string()).dictionary_encode()
+            if field.type == _NAMES
+            else pa.array(column, field.type)
+            for field, column in zip(schema, zip(*block, strict=True), strict=True)
+        ]
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise CallsError(
+            f"a call has a number that no kernel gives: {error}",
+            "the trace is damaged: record again",
+        ) from error
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _flush(path: Path) -> None:
+    """Flushes a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -110,6 +110,7 @@ def write_ledger(raw: Path, target: Path) -> int:
     How many there are.
     """
     from trustbed.run import rows
+    from trustbed.run.owned_directory import flush
 
     words = rows.lists(raw)
     names = {
@@ -119,7 +120,9 @@ def write_ledger(raw: Path, target: Path) -> int:
     }
     draft = raw.with_name("parquet")
     written = rows.convert(raw, draft, names=names).rows
+    flush(draft)
     draft.replace(target)
+    flush(target.absolute().parent)
     return written
 
 

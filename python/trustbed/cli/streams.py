@@ -1,9 +1,10 @@
 """Standard output and standard error, and what happens when one cannot be written.
 
-Standard error carries progress, warnings and hints, free of foreign control characters. When its
-reader goes away (``2>&1 | head``, a closed terminal, a log on a full disk), the work goes on
-without it. Standard output carries results: its failure ends the program, and ``Results`` knows
-that it was standard output that failed.
+Either is free of foreign control characters, whoever writes to it: names of files, interfaces and
+hosts come from others. Standard error carries progress, warnings and hints. When its reader goes
+away (``2>&1 | head``, a closed terminal, a log on a full disk), the work goes on without it.
+Standard output carries results: its failure ends the program, and ``Results`` knows that it was
+standard output that failed.
 """
 
 from __future__ import annotations
@@ -11,23 +12,30 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Iterator
+from types import TracebackType
 from typing import TextIO
 
 from trustbed.report.printable import printable_screen
 
 
 class Results:
-    """A text stream that knows whether writing to it has failed."""
+    """A text stream that makes control characters visible, and knows whether writing failed."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.has_failed = False
 
     def write(self, text: str) -> int:
-        """Writes the text."""
+        """Writes the text, control characters made visible."""
+        self.write_unchecked(text if text.isprintable() else printable_screen(text))
+        return len(text)
+
+    def write_unchecked(self, text: str) -> None:
+        """Writes text that moves the cursor on purpose, or that was checked before."""
         with self._noticed():
-            return self._stream.write(text)
+            self._stream.write(text)
 
     def flush(self) -> None:
         """Flushes the stream."""
@@ -86,8 +94,16 @@ def guarded() -> Iterator[None]:
     before = sys.stdout, sys.stderr
     # Every attribute that these two lack is the stream's.
     sys.stdout, sys.stderr = Results(before[0]), Messages(before[1])
+    # Called behind the block, when the program ends by an error that is a bug.
+    sys.excepthook = _show
     try:
         yield
     finally:
         sys.stderr.flush()
         sys.stdout, sys.stderr = before
+
+
+def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A traceback without control characters: its error may quote what others sent."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(printable_screen("".join(traceback.format_exception(kind, error, trace))))

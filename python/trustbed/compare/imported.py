@@ -7,6 +7,7 @@ and ``k8s-netperf --json``. Only what the application got is in them; the levels
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,12 @@ from trustbed.compare.sources import Observed, Source, SourceCell
 from trustbed.compare.work import MEGABYTE
 from trustbed.compare.workloads import Asked
 from trustbed.workload import WorkloadError, ab, flent, httperf, iperf3, k8s_netperf, wrk
+from trustbed.workload.errors import read_as_output_of
 from trustbed.workload.tables import Cell, Row
 
 _SECOND = 1e9
+_MOST_BYTES = 256 << 20
+"""What no program prints about one test, compressed or not."""
 KINDS = "ab, wrk, httperf, iperf3 --json, flent, k8s-netperf --json"
 _ABSENT = "only results of {tool} are there"
 
@@ -134,17 +138,21 @@ def _results(file: Path) -> Iterator[_Result]:
     for tool, is_own, read in _READERS:
         if is_own(text):
             try:
-                yield from read(text)
+                with read_as_output_of(tool):
+                    found = list(read(text))
             except WorkloadError as error:
-                yield _broken(tool, error.message)
+                found = [_broken(tool, error.message)]
+            yield from found
             return
 
 
 def _text(file: Path) -> str | None:
+    opened = gzip.open if file.suffix == ".gz" else open
     try:
-        octets = file.read_bytes()
-        return (gzip.decompress(octets) if file.suffix == ".gz" else octets).decode()
-    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
+        with opened(file, "rb") as stream:
+            octets = stream.read(_MOST_BYTES + 1)
+        return octets.decode() if len(octets) <= _MOST_BYTES else None
+    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error):
         return None
 
 

@@ -131,5 +131,5 @@ def _earlier_files(directory: Path) -> set[str]:
     try:
         manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
         return {MANIFEST, *(str(name) for name in manifest["files"] if "/" not in str(name))}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()

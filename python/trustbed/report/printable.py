@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 _OWN = re.compile(r"\x1b\[(?:0|1|2|33|36|1;31|1;32|1;33)?[mK]")
@@ -58,9 +59,19 @@ def json_text(value: object, *, indent: int | None = None) -> str:
 
 def write_json(value: object, stream: TextIO | None = None, *, indent: int = 1) -> None:
     """Writes a JSON document, on standard output unless ``stream`` is given."""
-    (sys.stdout if stream is None else stream).write(json_text(value, indent=indent) + "\n")
+    _write(json_text(value, indent=indent) + "\n", stream)
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
     """Writes text for people, on standard output unless ``stream`` is given."""
-    (sys.stdout if stream is None else stream).write(printable_screen(text))
+    _write(printable_screen(text), stream)
+
+
+def unchecked(stream: TextIO) -> Callable[[str], object]:
+    """How to write text to ``stream`` that must not be checked (again) for control characters."""
+    write: Callable[[str], object] = getattr(stream, "write_unchecked", stream.write)
+    return write
+
+
+def _write(text: str, stream: TextIO | None) -> None:
+    unchecked(sys.stdout if stream is None else stream)(text)

@@ -27,7 +27,7 @@ def kind_of(path: Path) -> str | None:
     """The kind of contents that the manifest of a directory states; None without one."""
     try:
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return manifest.get("kind") if isinstance(manifest, dict) else None
 
@@ -106,7 +106,7 @@ class OwnedDirectory(ABC):
                 f"no {self.kind} directory, {self.path}",
                 f"name a directory that {self.maker} has made",
             ) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunDirectoryError(
                 f"manifest cannot be read, {self.path / MANIFEST}: {error}", hint
             ) from None

@@ -20,6 +20,7 @@ from trustbed.agent.client import END_SECONDS, Agent
 from trustbed.agent.messages import Event
 from trustbed.calls.errors import CallsError
 from trustbed.run import calls
+from trustbed.run.owned_directory import flush
 
 _POLL_SECONDS = 0.05
 
@@ -84,7 +85,9 @@ class _Tracer:
         if self.rows is not None and self.target is not None:
             partial = self.rows.with_suffix(".parquet")
             calls.convert(self.rows, partial)
+            flush(partial)
             partial.replace(self.target)
+            flush(self.target.absolute().parent)
         return report
 
     def close(self) -> None:

@@ -78,6 +78,8 @@ def read_toml(path: Path, text: str, nature: Nature) -> Keys:
     """
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        reported = "Nested too deeply"
     except tomllib.TOMLDecodeError as error:
         reported = str(error)
     found = _POSITION.search(reported)

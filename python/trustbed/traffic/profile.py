@@ -172,7 +172,10 @@ def write(path: Path, profile: Profile) -> None:
     """Writes a profile into a file of its own, at once or not at all."""
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
-        partial.write_bytes(encoded([profile]))
+        with partial.open("wb") as stream:
+            stream.write(encoded([profile]))
+            stream.flush()
+            os.fsync(stream.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Self, TextIO
 
+from trustbed.report.printable import unchecked
+
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[J"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 
@@ -72,5 +74,5 @@ class Screen:
         self._enter()
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
+        unchecked(self._stream)(text)
         self._stream.flush()

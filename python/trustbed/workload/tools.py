@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 import pyarrow as pa
 
 from trustbed.workload import ab, curl, httperf, iperf3, wrk
+from trustbed.workload.errors import read_as_output_of
 
 Tables = dict[str, pa.Table]
 """Tables by name: ``summary``, ``times``, ``requests``, ``percentiles``, ``intervals``.
@@ -76,7 +77,8 @@ def read(
     Raises:
         WorkloadError: The output is malformed, or reports a failure.
     """
-    return TOOLS[tool].read(stdout, stderr, files or {})
+    with read_as_output_of(tool):
+        return TOOLS[tool].read(stdout, stderr, files or {})
 
 
 def _with(

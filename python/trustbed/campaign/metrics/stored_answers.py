@@ -175,6 +175,6 @@ def _states(file: Path) -> dict[tuple[str, str], SourceState]:
         states = [
             SourceState(**{**one, "problems": tuple(one["problems"])}) for one in found["sources"]
         ]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return {}  # none yet, or damaged: then all sources are queried again
     return {(state.role, state.source): state for state in states}

@@ -14,6 +14,7 @@ from trustbed.compare import words
 from trustbed.compare.metrics import LEVEL_TITLES
 from trustbed.compare.model import Comparison, MetricResult
 from trustbed.report.compare import verdicts
+from trustbed.report.printable import printable
 
 _IMPOSSIBLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -46,7 +47,7 @@ def _case(one: MetricResult, suite: str, fail_on: str | None) -> str:
     name = f"{LEVEL_TITLES[one.level]}: {words.titled(one)}"
     head = f'    <testcase name={_attribute(name)} classname={_attribute(suite)} time="0">'
     message = f"{words.outcome(one)}: {words.percent(one.difference_percent)}"
-    detail = escape(_IMPOSSIBLE.sub("\ufffd", _detail(one, message)))
+    detail = escape(_IMPOSSIBLE.sub("\ufffd", printable(_detail(one, message))))
     if one.verdict == "not_compared":
         body = f"<skipped message={_attribute(one.note or 'not compared')}/>"
     elif verdicts.fails(one, fail_on):
@@ -69,4 +70,4 @@ def _detail(one: MetricResult, message: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_IMPOSSIBLE.sub("\ufffd", text))
+    return quoteattr(_IMPOSSIBLE.sub("\ufffd", printable(text)))

@@ -287,7 +287,7 @@ def _rate(rows: Sequence[Row]) -> float | None:
 def _json(path: Path) -> Row:
     try:
         found = former.keys(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(path, error) from None
     if not isinstance(found, dict):
         raise _damaged(path, "it is no object")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from trustbed.report.printable import json_text
+from trustbed.report.printable import json_text, unchecked
 from trustbed.report.records import Row
 
 #: Raised when a field changes its meaning or goes away; new fields do not raise it.
@@ -31,7 +31,8 @@ def write(
     two_point: Row | None = None,
 ) -> None:
     """Writes the document; the iterables are consumed one row at a time."""
-    stream.write(
+    put = unchecked(stream)
+    put(
         f'{{\n"trustbed": {json_text(about)},\n"summary": {json_text(summary)},\n"capture": '
         f"{json_text(capture)}"
     )
@@ -41,13 +42,14 @@ def write(
         ("transfers", transfers),
         ("connections", connections),
     ):
-        stream.write(f',\n"{name}": [')
-        stream.writelines(_lines(rows))
-        stream.write("]")
+        put(f',\n"{name}": [')
+        for line in _lines(rows):
+            put(line)
+        put("]")
     for name, part in (("burstiness", burstiness), ("two_point", two_point)):
         if part is not None:
-            stream.write(f',\n"{name}": {json_text(part)}')
-    stream.write("\n}\n")
+            put(f',\n"{name}": {json_text(part)}')
+    put("\n}\n")
 
 
 def _lines(rows: Iterable[Row]) -> Iterator[str]:

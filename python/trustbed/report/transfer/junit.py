@@ -15,6 +15,7 @@ from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from trustbed.report import words
+from trustbed.report.printable import printable
 from trustbed.report.records import Row
 
 # Characters that XML 1.0 cannot carry, not even escaped.
@@ -87,8 +88,8 @@ def _case(row: Row, suite: str, fail_on: str | None) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(_IMPOSSIBLE.sub("\ufffd", text))
+    return escape(_IMPOSSIBLE.sub("\ufffd", printable(text)))
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_IMPOSSIBLE.sub("\ufffd", text))
+    return quoteattr(_IMPOSSIBLE.sub("\ufffd", printable(text)))

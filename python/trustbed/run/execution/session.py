@@ -41,6 +41,8 @@ LEAST_FREE_BYTES = 64 << 20
 MOST_FAILURES = 3
 """The number of consecutive failed repetitions after which the run ends."""
 _RAW_LEDGER = "packets.rows"
+_LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
+"""Errors of this machine rather than of a repetition: with them the run ends."""
 
 Judge = Callable[[RunDirectory, str, Scenario], Mapping[str, Any]]
 
@@ -72,6 +74,7 @@ class Session:
         self._known_ceiling = known_ceiling
         self._largest = LEAST_FREE_BYTES
         self._failures = 0
+        self._unjudged: dict[str, str] = {}
 
     def check(self) -> None:
         """Checks programs, the agent, names and rights before anything is measured."""
@@ -97,7 +100,14 @@ class Session:
         )
 
     def carry_out(self) -> None:
-        """Carries out and judges the repetitions that are missing."""
+        """Carries out and judges the repetitions that are missing.
+
+        One that cannot be judged, for whatever its programs and guests left, does not keep the
+        others from being carried out.
+
+        Raises:
+            RunError: The run cannot continue, or is done but for what could not be judged.
+        """
         prepare()
         self.check()
         # The directory is locked from here on. Another call may have written to it meanwhile, so it
@@ -120,6 +130,7 @@ class Session:
             self._listener.on_begun(forecast)
             for repetition in self.order:
                 self._run(repetition, forecast)
+            self._complain_of_unjudged()
 
     def _guests(self) -> Mapping[str, object] | None:
         """The hypervisor and images of guests, fetched before anything is measured.
@@ -163,12 +174,40 @@ class Session:
         if not complete:
             self._carry_out(repetition, cell.scenario)
         self._listener.on_phase("judging")
-        findings = self._judge(self.directory, repetition.directory, cell.scenario)
+        findings = self._judged(repetition, cell.scenario)
         record = self.directory.record(repetition.directory)
         if not complete:
             forecast.on_finished(self._clock.monotonic() - begun)
-        self._listener.on_judged(repetition, cell, record, findings)
+        if findings is not None:
+            self._listener.on_judged(repetition, cell, record, findings)
         self._count_failures(repetition, record)
+
+    def _judged(self, repetition: Repetition, scenario: Scenario) -> Mapping[str, Any] | None:
+        """The judgement of a repetition; None if judging it failed.
+
+        Raises:
+            OSError: This machine lacks a resource that every other repetition needs as well.
+        """
+        try:
+            return self._judge(self.directory, repetition.directory, scenario)
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in _LACKING:
+                raise
+            why = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+            self._unjudged[repetition.directory] = why
+            return None
+
+    def _complain_of_unjudged(self) -> None:
+        if not self._unjudged:
+            return
+        name, why = next(iter(self._unjudged.items()))
+        others = len(self._unjudged) - 1
+        more = f", and {others} more" if others else ""
+        raise RunError(
+            f"could not be judged, {self.directory.path / name}{more}: {why}",
+            "the others are complete; the same command tries again, and if it fails again, "
+            "this is a bug: report it with that directory",
+        )
 
     def _carry_out(self, repetition: Repetition, scenario: Scenario) -> None:
         path = self.directory.begin_repetition(repetition.directory)

@@ -1,0 +1,165 @@
+"""What has its name is whole: verbs that are killed, or find the disk full, at a write.
+
+The tracer of system calls fails one of them, or kills the program at it: the first, a middle and
+the last one of each kind with which output comes to be. Runs have ``tests/run/test_directory.py``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from tests.canary_directories import fetch
+from tests.compare.testbeds import Made, make_testbed
+from tests.patience import PATIENCE
+from tests.report.run_directories import make_run
+from tests.traffic.frames import pcap
+from trustbed.report.placing import MANIFEST
+from trustbed.traffic.model import load
+
+pytestmark = pytest.mark.timeout(600)
+
+CALLS = ("write", "fsync", "rename", "mkdir", "ftruncate")
+STRACE = """\
+101 10:00:00.000001 read(3, "x", 100) = 1 <0.000009>
+101 10:00:00.000020 read(3, "", 100) = 0 <0.000002>
+"""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command, and the names under which it puts its output."""
+
+    words: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+VERBS = {
+    "analyze": Verb(
+        ("analyze", "a.pcap", "--report", "page.html", "--out", "tables", "--junit", "j.xml"),
+        ("page.html", "tables", "j.xml"),
+    ),
+    "burst": Verb(("burst", "a.pcap", "--report", "page.html", "--out", "t"), ("page.html", "t")),
+    "model": Verb(("model", "extract", "a.pcap", "-o", "a.model"), ("a.model",)),
+    "report": Verb(("report", "study", "-o", "page.html"), ("page.html",)),
+    "trace": Verb(("trace", "--import", "s.txt", "-o", "calls.parquet"), ("calls.parquet",)),
+    "compare": Verb(
+        ("compare", "one.run", "two.run", "-o", "c.html", "--junit", "j.xml"), ("c.html", "j.xml")
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("whole")
+    pcap(directory / "a.pcap", fetch())
+    (directory / "s.txt").write_text(STRACE, encoding="utf-8")
+    make_run(directory / "study", repetitions=1)
+    make_testbed(directory / "one.run", Made(), repetitions=2)
+    make_testbed(directory / "two.run", Made(slower=1.3), repetitions=2)
+    return directory
+
+
+def traced(verb: Verb, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs a verb there under the tracer of system calls."""
+    calls = ",".join(CALLS)
+    tracer = ["strace", "-f", "-qq", "--seccomp-bpf", "-o", "log", "-e", f"trace={calls}"]
+    return subprocess.run(
+        [*tracer, *options, sys.executable, "-m", "trustbed", *verb.words, "--quiet"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def check(path: Path) -> None:
+    """Raises unless the output is whole."""
+    if path.is_dir():
+        files = sorted(one.name for one in path.iterdir())
+        assert MANIFEST in files
+        assert len(files) > 3
+        for one in path.glob("*.parquet"):
+            pyarrow.parquet.read_table(one)
+    elif path.suffix == ".html":
+        assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    elif path.suffix == ".xml":
+        xml.etree.ElementTree.parse(path)
+    elif path.suffix == ".parquet":
+        assert pyarrow.parquet.read_table(path).num_rows == 2
+    else:
+        assert load(path).header.sha256
+
+
+def check_order(log: Path) -> None:
+    """Raises unless output is on the disk before it has its name, and its name before the end."""
+    calls = [
+        line.split(maxsplit=1)[1].partition("(")[0]
+        for line in log.read_text(encoding="utf-8").splitlines()
+    ]
+    before, *between, after = " ".join(calls).split("rename")
+    assert "fsync" in before
+    assert all("fsync" in one for one in between)
+    assert "fsync" in after
+
+
+def moments(log: Path) -> Iterator[tuple[str, int]]:
+    """The first, a middle and the last call of each kind."""
+    counts = Counter(
+        line.split(maxsplit=1)[1].partition("(")[0]
+        for line in log.read_text(encoding="utf-8").splitlines()
+    )
+    assert counts["write"], "output is written"
+    assert counts["rename"], "output gets its name by a rename"
+    for call in CALLS:
+        if number := counts[call]:
+            yield from ((call, one) for one in sorted({1, (number + 1) // 2, number}))
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_a_name_is_that_of_something_whole(verb: Verb, inputs: Path, tmp_path: Path) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed (Debian: apt install strace)")
+
+    def place(name: str) -> Path:
+        directory = tmp_path / name
+        shutil.copytree(inputs, directory)
+        return directory
+
+    undisturbed = place("undisturbed")
+    ended = traced(verb, undisturbed)
+    if "PTRACE" in ended.stderr:
+        pytest.skip(f"programs cannot be traced here: {ended.stderr.strip()}")
+    assert ended.returncode in (0, 3, 4), ended.stderr
+    for name in verb.outputs:
+        check(undisturbed / name)
+    check_order(undisturbed / "log")
+    for call, number in moments(undisturbed / "log"):
+        for fault in ("error=ENOSPC", "signal=KILL"):
+            directory = place(f"{call}-{number}-{fault}")
+            ended = traced(verb, directory, "-e", f"inject={call}:{fault}:when={number}")
+            said = f"{call} {number} {fault}: {ended.stderr}"
+            there = [directory / name for name in verb.outputs if (directory / name).exists()]
+            for path in there:
+                check(path)
+            if fault == "signal=KILL":
+                assert ended.returncode in (-9, 137), said
+            elif ended.returncode:
+                error, hint = ended.stderr.splitlines()
+                assert error.startswith("error: "), said
+                assert hint.startswith("hint: "), said
+                left = [one.name for one in directory.iterdir() if one.name.startswith(".")]
+                assert left == [], said
+            else:
+                assert len(there) == len(verb.outputs), said
+            shutil.rmtree(directory)
