@@ -270,6 +270,15 @@ def test_tracing_one_testbed_only_is_said(beds: dict[str, Path], tmp_path: Path)
     assert any("traced were traced, and those of metal not" in one for one in found.caveats)
 
 
+def test_a_testbed_without_a_repetition_that_counts_is_not_called_untraced(tmp_path: Path) -> None:
+    traced = make_testbed(tmp_path / "traced.run", Made(reads=2.0), repetitions=3)
+    idle = {number: {"requests": 0} for number in range(3)}
+    failed = make_testbed(tmp_path / "failed.run", Made(reads=2.0), repetitions=3, changed=idle)
+    found = compare(traced, failed)
+    assert found.testbeds[1].used == 0
+    assert not any("were traced" in one for one in found.caveats)
+
+
 CYCLE = ("accept4", "read", "write", "close")
 
 

@@ -197,8 +197,8 @@ def gather(arranged: Arrangement, *, warm_up: int) -> Gathered:
     left_out: dict[str, list[LeftOut]] = {one.name: [] for one in arranged.testbeds}
     used = dict.fromkeys(left_out, 0)
     dropped = dict.fromkeys(left_out, 0)
-    traced: dict[str, bool] = {}
     for label in arranged.cases:
+        traced: dict[str, bool] = {}
         parts = [one.parts[label] for one in arranged.testbeds]
         called = _called(arranged.testbeds, parts, label)
         point = common_point(parts)
@@ -219,7 +219,8 @@ def gather(arranged: Arrangement, *, warm_up: int) -> Gathered:
                 found.kept[label, testbed.name] = [
                     one for one in part.repetitions if one.directory in names_kept
                 ]
-            traced[testbed.name] = any(one.found.traced for one in kept)
+            if kept:
+                traced[testbed.name] = any(one.found.traced for one in kept)
             dropped[testbed.name] += sum(one.found.dropped_at_start for one in kept)
             values.append(_values(testbed.name, kept))
             found.caveats += _incomplete(testbed.name, label, part.planned, kept)
