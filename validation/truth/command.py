@@ -207,7 +207,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         "--json",
         type=Path,
         metavar="FILE",
-        help="write the result (default: result.json in the directory)",
+        help="write the result (default: result.json in the directory; with --rows, none)",
     )
     options = parser.parse_args(words)
     strange = [name for name in options.only or () if not any(name in kind for kind in KINDS)]
@@ -366,10 +366,11 @@ def _show(result: Result, options: argparse.Namespace) -> None:
         half = looks.HALF if result.is_complete else half
         is_documented = result.is_complete
     sys.stdout.write(text.render(result, half))
-    target = options.json or (options.rows or options.directory) / "result.json"
-    target.write_text(
-        json.dumps(result.as_json(half), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    target = options.json or (None if options.rows else options.directory / "result.json")
+    if target is not None:
+        target.write_text(
+            json.dumps(result.as_json(half), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     if half != fit.HALF:
         _log(result)
     if options.wrong is not None:
