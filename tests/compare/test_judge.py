@@ -71,6 +71,16 @@ def test_five_percent_are_different_and_within_the_tolerance() -> None:
     assert metric.similar is True
 
 
+def test_what_differs_beyond_the_tolerance_is_named_first() -> None:
+    within, beyond = _times(1.05), _times(3.0)
+    found = _judged(
+        {"packets_to_server_wire": TENS, "retransmissions": TENS},
+        {"packets_to_server_wire": within, "retransmissions": beyond},
+    )
+    (network,) = (one for one in found.levels if one.level == "network")
+    assert network.sentence.startswith("Different: retransmissions +200 %, packets to server, wire")
+
+
 def test_a_metric_may_have_a_tolerance_of_its_own() -> None:
     rules = Rules(of_metric={"packets_wire": 0.04})
     (metric,) = _judged({"packets_wire": TENS}, {"packets_wire": _times(1.05)}, rules).metrics

@@ -79,14 +79,16 @@ def yes(found: bool | None) -> str:
 
 
 def level_sentence(verdict: Verdict, metrics: Sequence[MetricResult], why: str) -> str:
-    """What a level's verdict rests on."""
+    """What a level's verdict rests on; what differs beyond the tolerance is named first."""
     if verdict == "not_compared":
         return f"Not compared: {why}."
     count = sum(one.similar is not None for one in metrics)
     similar = f"{sum(one.similar is True for one in metrics)} of {count} similar"
     if verdict == "equivalent":
         return f"Equivalent: {similar}, and all within the tolerance, uncertainty counted."
-    named = [one for one in metrics if one.verdict == verdict]
+    named = sorted(
+        (one for one in metrics if one.verdict == verdict), key=lambda one: not one.beyond
+    )
     shown = ", ".join(_named(one) for one in named[:MOST_NAMED])
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     if verdict == "different":
