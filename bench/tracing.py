@@ -2,7 +2,8 @@
 
 The cost is the drop of requests per second of nginx serving 500-byte objects to `ab` on loopback,
 both on this machine, each request on a connection of its own: tracing off, every process, one
-process tree (nginx), and counting only, in random order within every round. Medians over rounds.
+process tree (nginx), and counting only, in random order within every round. The median over rounds
+of each round's own ratio.
 
 Bias: the tracer's own work shares the cores with both, as it does where it is used; on a machine
 with an idle core it costs less.
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -68,15 +69,16 @@ _DETERMINISTIC = (
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Requests per second, by what was traced: medians, and the calls that were recorded."""
+    """Requests per second by what was traced, round by round, and the calls that were recorded."""
 
-    requests_per_second: Mapping[str, float]
+    requests_per_second: Mapping[str, Sequence[float]]
     calls: Mapping[str, int]
     lost: int
 
     def drop(self, name: str) -> float:
-        """The share of requests per second that tracing costs."""
-        return 1 - self.requests_per_second[name] / self.requests_per_second["off"]
+        """The share of requests per second that tracing costs: the median over rounds."""
+        pairs = zip(self.requests_per_second[name], self.requests_per_second["off"], strict=True)
+        return 1 - median(traced / plain for traced, plain in pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +125,7 @@ def measure_cost(rounds: int) -> Cost:
                         report = agent.stop(_SECONDS)
                     calls[name], lost = report["calls"], lost + report["lost"]
     return Cost(
-        requests_per_second={name: median(found) for name, found in rates.items()},
+        requests_per_second=rates,
         calls=calls,
         lost=lost,
     )
@@ -252,10 +254,10 @@ def measure(rounds: int) -> Tracing:
 def lines(found: Tracing) -> Iterator[str]:
     """What was measured, in words."""
     rates = found.cost.requests_per_second
-    yield f"nginx, 500 B, tracing off: {rates['off']:,.0f} requests/s"
+    yield f"nginx, 500 B, tracing off: {median(rates['off']):,.0f} requests/s"
     for name, what in (("all", "every process"), ("one", "nginx only"), ("count", "counting")):
         yield (
-            f"  {what}: {rates[name]:,.0f} requests/s (-{found.cost.drop(name):.1%}), "
+            f"  {what}: {median(rates[name]):,.0f} requests/s (-{found.cost.drop(name):.1%}), "
             f"{found.cost.calls[name]:,} calls"
         )
     yield (
