@@ -87,6 +87,7 @@ def pipe(report: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.quiet
 def test_a_one_way_delay_is_twice_that_round_trip_and_every_packet_is_counted(box: Box) -> None:
     emulator = box.emulator(box.configuration(TEN_MS))
     emulator.start()

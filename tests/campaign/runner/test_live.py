@@ -50,6 +50,7 @@ def measured(model: CampaignModel, pair: str) -> dict[str, int]:
     return {name: count for name, count in found.rounds.items() if name not in ("asked", "running")}
 
 
+@pytest.mark.quiet
 def test_a_round_between_this_machine_and_itself_is_complete(tmp_path: Path, cache: Path) -> None:
     hosts = (
         (
@@ -166,6 +167,7 @@ def test_connections_to_an_unreachable_port_fail(tmp_path: Path, cache: Path) ->
     assert "192.0.2.9" in round_directory.record().error.message
 
 
+@pytest.mark.quiet
 def test_over_ssh_the_results_are_the_same(tmp_path: Path, home: Path, serves: Serves) -> None:
     server = serves()
     near = '[hosts.a]\nlocal = true\nmeasure = "127.0.0.1"\n'
