@@ -24,6 +24,8 @@ mod kernel;
 mod privileges;
 #[cfg(target_os = "linux")]
 mod ring;
+#[cfg(target_os = "linux")]
+mod system_calls;
 
 use trustbed_units::{Rate, Size, Span};
 use trustbed_wire::LinkType;
