@@ -1,0 +1,82 @@
+//! What must hold for every filter, whatever words it is made of. The fuzz target `filter` calls
+//! this with bytes that libFuzzer makes up; the test `fuzz_corpus` of the crate `wire` calls it
+//! with those in `fuzz/corpus`.
+
+use trustbed_wire::{Contents, Filter, IpContents};
+
+const WORDS: [&str; 32] = [
+    "host",
+    "net",
+    "port",
+    "portrange",
+    "src",
+    "dst",
+    "tcp",
+    "udp",
+    "icmp",
+    "icmp6",
+    "arp",
+    "ip",
+    "ip6",
+    "vlan",
+    "less",
+    "greater",
+    "and",
+    "or",
+    "not",
+    "(",
+    ")",
+    "&&",
+    "||",
+    "!",
+    "10.0.0.1",
+    "::1",
+    "10.0.0.0/8",
+    "80",
+    "80-90",
+    "65536",
+    "mask",
+    "fe80::/10",
+];
+
+/// Bytes above 127 are words of the language, so that sentences come about; others are letters.
+fn text(data: &[u8]) -> String {
+    let mut text = String::new();
+    for &byte in data {
+        if byte & 0x80 == 0 {
+            text.push(char::from(byte));
+        } else {
+            text.extend([" ", WORDS[usize::from(byte & 31)], " "]);
+        }
+    }
+    text
+}
+
+/// A filter is refused with a position inside it, or holds for a frame if and only if its contrary
+/// does not; so it is when it is said a thousand times.
+pub fn filter(data: &[u8]) {
+    let text = text(data);
+    let Ok(filter) = text.parse::<Filter>() else {
+        let _ = text.parse::<Filter>().map_err(|error| error.to_string());
+        return;
+    };
+    let again = vec![format!("({text})"); 1000].join(" or ").parse::<Filter>();
+    let contrary = format!("not ({text})").parse::<Filter>();
+    for is_v6 in [false, true] {
+        let ip = IpContents {
+            source: [u8::from(is_v6); 16],
+            destination: [0; 16],
+            is_v6,
+            protocol: if is_v6 { 17 } else { 6 },
+            length: 60,
+            ports: Some((80, 443)),
+        };
+        let contents = Contents { length: 74, vlan: Some(7), arp: false, ip: Some(ip) };
+        let held = filter.matches(&contents);
+        // What is nested as deeply as is permitted cannot be put into parentheses.
+        assert!(
+            contrary.as_ref().is_ok_and(|one| one.matches(&contents) != held) || contrary.is_err()
+        );
+        assert!(again.as_ref().is_ok_and(|one| one.matches(&contents) == held) || again.is_err());
+    }
+}
