@@ -52,16 +52,18 @@ fn text(data: &[u8]) -> String {
     text
 }
 
-/// A filter is refused with a position inside it, or holds for a frame if and only if its contrary
-/// does not; so it is when it is said a thousand times.
+/// A filter is refused, or holds for a frame if and only if its contrary does not.
 pub fn filter(data: &[u8]) {
     let text = text(data);
-    let Ok(filter) = text.parse::<Filter>() else {
-        let _ = text.parse::<Filter>().map_err(|error| error.to_string());
-        return;
+    let filter = match text.parse::<Filter>() {
+        Ok(filter) => filter,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return;
+        }
     };
-    let again = vec![format!("({text})"); 1000].join(" or ").parse::<Filter>();
-    let contrary = format!("not ({text})").parse::<Filter>();
+    // What is nested as deeply as is permitted cannot be put into parentheses.
+    let Ok(contrary) = format!("not ({text})").parse::<Filter>() else { return };
     for is_v6 in [false, true] {
         let ip = IpContents {
             source: [u8::from(is_v6); 16],
@@ -72,11 +74,6 @@ pub fn filter(data: &[u8]) {
             ports: Some((80, 443)),
         };
         let contents = Contents { length: 74, vlan: Some(7), arp: false, ip: Some(ip) };
-        let held = filter.matches(&contents);
-        // What is nested as deeply as is permitted cannot be put into parentheses.
-        assert!(
-            contrary.as_ref().is_ok_and(|one| one.matches(&contents) != held) || contrary.is_err()
-        );
-        assert!(again.as_ref().is_ok_and(|one| one.matches(&contents) == held) || again.is_err());
+        assert_ne!(filter.matches(&contents), contrary.matches(&contents), "{text}");
     }
 }

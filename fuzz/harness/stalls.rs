@@ -9,8 +9,8 @@ use trustbed_units::{Ns, Span};
 const RECORD: usize = 12;
 const TENTH: i64 = 100_000_000;
 
-/// A transfer of one of four hosts with up to three silences, as an analysis gives them: one behind
-/// the other. `late` is a clock that stepped.
+/// A transfer of one of four hosts with three silences, as an analysis gives them: two seconds long at
+/// least, one behind the other. `late` is a clock that stepped.
 fn trail(bytes: &[u8], connection: u64) -> Trail {
     let tenths = |at: usize| i64::from(u16::from_be_bytes([bytes[at], bytes[at + 1]])) * TENTH;
     let late = if bytes[0] & 0x80 == 0 { 0 } else { 1 << 60 };
@@ -20,7 +20,7 @@ fn trail(bytes: &[u8], connection: u64) -> Trail {
         .chunks_exact(2)
         .map(|pair| {
             let from = at + i64::from(pair[0]) * TENTH;
-            at = from + i64::from(pair[1]) * TENTH;
+            at = from + (20 + i64::from(pair[1])) * TENTH;
             Silence { from: Ns(from), to: Ns(at), pending: pair[1] & 1 == 0 }
         })
         .collect();

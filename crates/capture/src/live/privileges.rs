@@ -5,7 +5,7 @@
 
 use std::io;
 
-use super::{User, system_calls};
+use super::User;
 
 /// Version 3 of the capability interface: two words of 32 capabilities each (capget(2)).
 const VERSION: u32 = 0x2008_0522;
@@ -54,7 +54,9 @@ pub fn give_up_privileges(user: Option<User>) -> io::Result<()> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    system_calls::refuse()
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    super::system_calls::refuse()?;
+    Ok(())
 }
 
 /// A process of root becomes one of `user`, with all its threads.
