@@ -11,6 +11,8 @@ PYTHON ?= python3
 BENCH ?=
 # Seconds per fuzz target.
 FUZZ_SECONDS ?= 600
+# What `make miri` interprets: `make miri MIRI_CRATES="units wire"`; all pure crates by default.
+MIRI_CRATES ?=
 # Arguments for pytest: `make pytest ARGS="-k cli"`.
 ARGS ?=
 # How many processes share the tests that need no quiet machine: about half of their time is waiting, for programs, packets and guests.
@@ -37,7 +39,7 @@ INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz docs validate truth truth-score external lock clean
+.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz audit miri asan docs validate truth truth-score external lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -133,6 +135,17 @@ bench: $(READY)/develop $(READY)/command tools ## Speed and memory against tcpdu
 fuzz: ## Every fuzz target for FUZZ_SECONDS (600)
 	tools/setup.sh fuzz
 	tools/fuzz.sh $(FUZZ_SECONDS)
+
+# ARGS=--stored takes the database that an earlier call fetched, ARGS=--strict makes a skipped part a failure.
+audit: $(READY)/develop ## Known vulnerabilities in what trustbed is built from, licences and sources; says what it has to skip
+	python -m tools.audit $(ARGS)
+
+# Miri interprets the pure crates' unit tests: MIRI_CRATES names fewer. AddressSanitizer watches the crates with unsafe code.
+miri: ## Undefined behaviour in the unit tests of the pure crates (nightly compiler with miri); minutes
+	tools/sanitize.sh miri $(MIRI_CRATES)
+
+asan: ## Errors of memory in the tests of the agent and of captures (nightly compiler); minutes
+	tools/sanitize.sh asan
 
 docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow from the code, and the crates' documentation
 	python -m tools.generate_docs

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 UNSAFE = re.compile(r"^[^/\n]*\bunsafe\s*(?:\{|fn\b|impl\b|extern\b)", re.MULTILINE)
-BLOCKS = {"agent": 73, "capture": 23}
+BLOCKS = {"agent": 73, "capture": 24}
 """Unsafe blocks, functions and implementations by crate.
 
 A change of a number is a change of what has to be read by hand.

@@ -83,17 +83,46 @@ fn packets(data: &[u8]) -> Batch {
     batch
 }
 
+/// Copies of a packet, each of another connection.
+const COPIES: u64 = 256;
+
+/// As [`flow`], with every packet in hundreds of connections: a few bytes are thousands of them,
+/// in tables that hold fewer.
+#[allow(dead_code, reason = "a target of its own")]
+pub fn flows(data: &[u8]) {
+    let few = packets(&data[..data.len().min(64 * RECORD)]);
+    let mut batch = Batch { options: few.options, ..Batch::default() };
+    for packet in few.packets {
+        for copy in 0..COPIES {
+            let [_, .., high, low] = copy.to_be_bytes();
+            let mut one = packet;
+            let address =
+                if one.source_port == 80 { &mut one.destination } else { &mut one.source };
+            address[14..].copy_from_slice(&[high, low]);
+            // Of half of the inputs, all hash alike.
+            let alike = data.first().is_some_and(|first| first & 8 == 0);
+            one.flow_hash ^= if alike { 0 } else { copy.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
+            one.index = batch.packets.len() as u64 + 1;
+            batch.packets.push(one);
+        }
+    }
+    check(batch, Limits { connections: 300, lingering: 20, ..Limits::default() });
+}
+
 /// Arbitrary packets through the reorder buffer and all shards: nothing panics, every packet is
 /// counted once.
+#[allow(dead_code, reason = "a target of its own")]
 pub fn flow(data: &[u8]) {
-    let batch = packets(data);
+    check(packets(data), Limits { connections: 3, lingering: 2, ..Limits::default() });
+}
+
+fn check(batch: Batch, limits: Limits) {
     let count = batch.packets.len() as u64;
     let asked = trustbed_analyze::Options {
         samples: true,
         series: true,
         ..trustbed_analyze::Options::default()
     };
-    let limits = Limits { connections: 3, lingering: 2, ..Limits::default() };
     let mut shards = Shards::new(asked, limits, 0, 1);
     let mut order = Order::default();
     order.push(batch);

@@ -1,7 +1,8 @@
 """What has its name is whole: verbs that are killed, or find the disk full, at a write.
 
-The tracer of system calls fails one of them, or kills the program at it: the first, a middle and
-the last one of each kind with which output comes to be. Runs have ``tests/run/test_directory.py``.
+The tracer of system calls fails one of them, or kills the program at it: of writes the first, one
+in the middle and the last, of renames the first and the last, of others the last. Runs have
+``tests/run/test_directory.py``.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def check_order(log: Path) -> None:
 
 
 def moments(log: Path) -> Iterator[tuple[str, int]]:
-    """The first, a middle and the last call of each kind."""
+    """Calls that fail, by their kind and number."""
     counts = Counter(
         line.split(maxsplit=1)[1].partition("(")[0]
         for line in log.read_text(encoding="utf-8").splitlines()
@@ -122,8 +123,9 @@ def moments(log: Path) -> Iterator[tuple[str, int]]:
     assert counts["write"], "output is written"
     assert counts["rename"], "output gets its name by a rename"
     for call in CALLS:
-        if number := counts[call]:
-            yield from ((call, one) for one in sorted({1, (number + 1) // 2, number}))
+        number = counts[call]
+        chosen = {"write": {1, (number + 1) // 2, number}, "rename": {1, number}}
+        yield from ((call, one) for one in sorted(chosen.get(call, {number})) if one)
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)

@@ -357,7 +357,7 @@ def test_a_duration_ends_it_and_a_window_longer_than_it_is_partial(network: Netw
     assert {window["partial"] for window in lines(ended.stdout)} <= {True}
 
 
-STATUS = re.compile(r"^(Uid|Gid|Groups|NoNewPrivs|Cap\w+):[ \t]*(.*)$", re.MULTILINE)
+STATUS = re.compile(r"^(Uid|Gid|Groups|NoNewPrivs|Seccomp|Cap\w+):[ \t]*(.*)$", re.MULTILINE)
 
 
 def test_privileges_end_when_the_capture_is_open(network: Network, tmp_path: Path) -> None:
@@ -370,6 +370,7 @@ def test_privileges_end_when_the_capture_is_open(network: Network, tmp_path: Pat
     assert len(threads) >= 3, "of the program, of the capture, of the endpoint"
     for thread in threads:
         assert thread["NoNewPrivs"] == "1"
+        assert thread["Seccomp"] == "2", "a filter"
         for held in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
             assert int(thread[held], 16) == 0, held
         assert "0" not in thread["Uid"].split() + thread["Gid"].split()

@@ -6,9 +6,11 @@ import http.client
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.patience import PATIENCE, wait_until
 from trustbed.watch.scrape import LOOPBACK, MOST_CLIENTS, Endpoint, names_loopback
@@ -42,6 +44,23 @@ def test_only_who_asks_for_loopback_is_answered(endpoint: Endpoint) -> None:
     for host in ("attacker.example", "127.0.0.1.attacker.example", "localhost:x", "10.0.0.1", ""):
         status, text = ask(endpoint, host)
         assert (status, "one" in text) == (421, False), host
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.one_of(
+        st.binary(max_size=300),
+        st.builds(b"GET %b HTTP/1.1\r\n%b\r\n\r\n".__mod__, st.tuples(st.binary(), st.binary())),
+    )
+)
+def test_whatever_a_client_sends_others_are_served(endpoint: Endpoint, sent: bytes) -> None:
+    with socket.create_connection((LOOPBACK, port_of(endpoint)), PATIENCE) as client:
+        client.sendall(sent)
+        client.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionResetError):
+            while answer := client.recv(1 << 16):
+                assert b"one 1" not in answer or b" 200 " in answer
+    assert ask(endpoint, "localhost")[0] == 200
 
 
 def test_a_host_header_that_is_none_names_nothing() -> None:

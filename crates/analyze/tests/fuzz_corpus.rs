@@ -1,9 +1,14 @@
-//! Replays what the fuzz target `flow` has found interesting, and what once failed.
+//! Replays what the fuzz targets `flow`, `flows` and `stalls` have found interesting, and what once
+//! failed.
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 #[path = "../../../fuzz/harness/flow.rs"]
 #[expect(unreachable_pub, reason = "shared with the fuzz target")]
 mod harness;
+
+#[path = "../../../fuzz/harness/stalls.rs"]
+#[expect(unreachable_pub, reason = "shared with the fuzz target")]
+mod of_stalls;
 
 #[path = "../../../fuzz/harness/replay.rs"]
 mod replay;
@@ -11,6 +16,16 @@ mod replay;
 #[test]
 fn flow() {
     replay::replay("flow", harness::flow);
+}
+
+#[test]
+fn flows() {
+    replay::replay("flows", harness::flows);
+}
+
+#[test]
+fn stalls() {
+    replay::replay("stalls", of_stalls::stalls);
 }
 
 proptest::proptest! {

@@ -147,9 +147,8 @@ def _results(file: Path) -> Iterator[_Result]:
 
 
 def _text(file: Path) -> str | None:
-    opened = gzip.open if file.suffix == ".gz" else open
     try:
-        with opened(file, "rb") as stream:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
             octets = stream.read(_MOST_BYTES + 1)
         return octets.decode() if len(octets) <= _MOST_BYTES else None
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error):

@@ -3,6 +3,9 @@
 //!
 //! It captures from `ready` on. When stop is requested it drains the kernel's buffer: the file
 //! holds everything that passed before the stop, and nothing after it.
+//!
+//! The right to capture is needed to open the interface only: the program may have it as a file
+//! capability (docs/cli.md), and gives it up before it looks at a frame.
 
 pub(crate) mod filter;
 
@@ -15,6 +18,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use trustbed_capture::{
     Counters, Frame, Live, LiveError, LiveOptions, Statistics, WriteError, Writer, Written,
+    give_up_privileges,
 };
 use trustbed_units::{Ns, Size, Span};
 use trustbed_wire::{Contents, Filter};
@@ -127,6 +131,10 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let facts = live.facts();
     let writer = begin(&configuration.path, &facts.description())
         .map_err(|error| Failure::running(error.to_string(), error.hint()))?;
+    give_up_privileges(None).map_err(|error| {
+        let message = format!("{}: privileges cannot be given up: {error}", facts.name);
+        Failure::running(message, "capture with tcpdump -w FILE")
+    })?;
     let frames = Arc::new(AtomicU64::new(0));
     let worker = Worker {
         live,

@@ -13,7 +13,7 @@ use crate::frame::Frame;
 /// # Errors
 ///
 /// Always.
-pub fn give_up_privileges(_user: User) -> io::Result<()> {
+pub fn give_up_privileges(_user: Option<User>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -24,6 +24,8 @@ mod kernel;
 mod privileges;
 #[cfg(target_os = "linux")]
 mod ring;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod system_calls;
 
 use trustbed_units::{Rate, Size, Span};
 use trustbed_wire::LinkType;

@@ -25,20 +25,23 @@ struct Capabilities {
 }
 
 /// Gives up every privilege for good: a process of root becomes one of `user`, without other
-/// groups; every capability goes, and no program that is started later gets any
-/// (`no_new_privs`). Threads that are there change their user and keep capabilities that were
-/// not root's: call it before others are started.
+/// groups; every capability goes, no program that is started later gets any (`no_new_privs`), and
+/// the kernel refuses what a capture never does, such as starting one. Without a `user` a process
+/// of root stays root's, without capabilities. Threads that are there change their user and keep
+/// capabilities that were not root's: call it before others are started.
 ///
 /// Where root has no other users, as in some namespaces, it stays root without capabilities.
 ///
 /// # Errors
 ///
 /// What the kernel refuses; the privileges may then be there in part.
-pub fn give_up_privileges(user: User) -> io::Result<()> {
+pub fn give_up_privileges(user: Option<User>) -> io::Result<()> {
     // SAFETY: takes numbers only.
     done(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
     // SAFETY: takes nothing.
-    if unsafe { libc::geteuid() } == 0 {
+    if let Some(user) = user
+        && unsafe { libc::geteuid() } == 0
+    {
         becomes(user)?;
     }
     // Kernels without ambient capabilities have none to clear.
@@ -48,7 +51,12 @@ pub fn give_up_privileges(user: User) -> io::Result<()> {
     let none = [Capabilities { effective: 0, permitted: 0, inheritable: 0 }; 2];
     // SAFETY: both are laid out as capset(2) states, and live until it returns.
     let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    super::system_calls::refuse()?;
+    Ok(())
 }
 
 /// A process of root becomes one of `user`, with all its threads.

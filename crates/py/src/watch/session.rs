@@ -107,8 +107,8 @@ impl Session {
                 NotOpen::Live(LiveError::Kernel { name: interface.to_owned(), step, source })
             }
         };
-        if let Some(user) = successor {
-            give_up_privileges(user).map_err(failed("give up privileges"))?;
+        if successor.is_some() {
+            give_up_privileges(successor).map_err(failed("give up privileges"))?;
         }
         let meter = meter(&facts, start);
         let file = write.map(|path| FileState {

@@ -8,6 +8,8 @@ use crate::network::protocol;
 
 /// Parentheses within parentheses, and repeated `not`s, that are read before giving up.
 const DEEPEST: usize = 64;
+/// Tests in one filter: each is a level of what is evaluated, and dropped, by recursion.
+const MOST_TESTS: usize = 4096;
 const ICMP: u8 = 1;
 const ICMP6: u8 = 58;
 /// The upper 96 bits of an IPv4 address that is mapped into IPv6.
@@ -45,6 +47,9 @@ pub enum FilterError {
     /// More nesting than anybody means.
     #[error("the filter is nested deeper than {DEEPEST} levels")]
     TooDeep,
+    /// More tests than anybody means.
+    #[error("the filter has more than {MOST_TESTS} tests")]
+    TooLong,
 }
 
 /// A word and where it begins.
@@ -75,6 +80,7 @@ struct Parser<'a> {
     words: Vec<Word<'a>>,
     next: usize,
     depth: usize,
+    tests: usize,
     /// For the shorthand `port 80 or 443`.
     latest: Option<Qualifiers>,
 }
@@ -83,7 +89,7 @@ impl FromStr for Filter {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Self, FilterError> {
-        let mut parser = Parser { words: words(text), next: 0, depth: 0, latest: None };
+        let mut parser = Parser { words: words(text), next: 0, depth: 0, tests: 0, latest: None };
         let expression = parser.expression()?;
         match parser.peek() {
             None => Ok(Self { expression }),
@@ -178,6 +184,10 @@ impl<'a> Parser<'a> {
     fn test(&mut self) -> Result<Expression, FilterError> {
         const TEST: &str = "a test such as `host 10.0.0.1`, `tcp port 80` or `vlan`";
         let word = self.peek().ok_or(FilterError::Incomplete { expected: TEST })?;
+        self.tests += 1;
+        if self.tests > MOST_TESTS {
+            return Err(FilterError::TooLong);
+        }
         if let Some(test) = self.frame_test()? {
             return Ok(Expression::Is(test));
         }

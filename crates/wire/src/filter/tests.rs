@@ -137,6 +137,15 @@ fn errors_state_where_and_what() {
 }
 
 #[test]
+fn length_has_an_end() {
+    let of = |tests: usize| vec!["tcp"; tests].join(" or ").parse::<Filter>();
+    let contents = Contents::default();
+    assert!(of(4096).is_ok_and(|filter| !filter.matches(&contents)));
+    assert_eq!(of(4097), Err(FilterError::TooLong));
+    assert_eq!(of(200_000), Err(FilterError::TooLong));
+}
+
+#[test]
 fn nesting_has_an_end() {
     let nested =
         |depth: usize| format!("{}arp{}", "(".repeat(depth), ")".repeat(depth)).parse::<Filter>();

@@ -41,6 +41,8 @@ SIGNS = 4
 
 The controller requests them evenly over the time that it may be silent.
 """
+_TIME = struct.Struct("<q8xQ")
+"""A host's answer: its time, the question's mark, when that was asked."""
 
 
 class Control:
@@ -283,7 +285,7 @@ class Control:
             with self._changed:
                 self._clock_requests.discard(mark)
                 self._times.pop(mark, None)
-        its, sent = struct.unpack("<q8xQ", content)
+        its, sent = _TIME.unpack(content)
         trip = came - sent
         return Reading(ahead_ns=its - (sent + trip // 2), error_ns=trip // 2, at_ns=came)
 
@@ -456,6 +458,8 @@ class Control:
         elif kind is Kind.TIME:
             # Any other was a sign of life, or came too late.
             if content[8:16] in self._clock_requests:
+                if len(content) != _TIME.size:
+                    raise ValueError("no time")
                 self._times[content[8:16]] = (came, content)
         elif (channel := self._streams[number]) is not None:
             self._streams.receive(channel, kind, content)

@@ -87,6 +87,15 @@ def unpack(buffer: bytearray) -> Iterator[Frame]:
         del buffer[:at]
 
 
+def number(content: bytes) -> int:
+    """The number in a frame: an exit code, an error, a process.
+
+    Raises:
+        struct.error: It is none of four bytes.
+    """
+    return int(struct.unpack("<i", content)[0])
+
+
 def room(stream: int, count: int) -> bytes:
     """The content of a frame that grants room.
 

@@ -66,10 +66,10 @@ class Streams:
             ValueError: It is malformed.
         """
         if kind is Kind.STARTED:
-            channel.pid = int.from_bytes(content, "little")
+            channel.pid = frames.number(content)
         elif kind is Kind.REFUSED:
             channel.refusal = (
-                int.from_bytes(content[:4], "little", signed=True),
+                frames.number(content[:4]),
                 content[4:].decode(errors="replace"),
             )
             self.drop(channel)
@@ -87,7 +87,7 @@ class Streams:
             channel.sinks[_ENDS[kind]].ended = True
             self._close_if_ended(channel, _ENDS[kind])
         elif kind is Kind.ENDED:
-            channel.code = int.from_bytes(content, "little", signed=True)
+            channel.code = frames.number(content)
             self._close_source(channel)
             self._forget_if_ended(channel)
 
