@@ -17,6 +17,7 @@ EXAMPLES = sorted(DIRECTORY.glob("*.toml"))
 BACKGROUND = DIRECTORY / "background"
 FIGURES = sorted(BACKGROUND.glob("*.toml"))
 TESTBEDS = DIRECTORY / "virtually-the-same"
+REALITY = DIRECTORY / "second-reality"
 
 
 def test_the_page_names_all_of_them_and_no_others() -> None:
@@ -48,7 +49,7 @@ def test_a_figure_of_the_study_can_be_read_and_says_what_it_repeats(path: Path) 
     assert max(rates) <= 100_000_000, "two cores"
 
 
-@pytest.mark.parametrize("name", ["quick.toml", "study.toml"])
+@pytest.mark.parametrize("name", ["quick.toml", "study.toml", "large.toml"])
 def test_the_study_of_testbeds_compares_a_namespace_with_two_nics(name: str) -> None:
     page = (TESTBEDS / "README.md").read_text(encoding="utf-8")
     assert {path.name for path in TESTBEDS.glob("*.toml")} == set(
@@ -61,6 +62,19 @@ def test_the_study_of_testbeds_compares_a_namespace_with_two_nics(name: str) -> 
         "virtio-net",
     }
     assert all(cell.scenario.traces for cell in study.cells)
+
+
+@pytest.mark.parametrize("path", sorted(REALITY.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_comparison_of_today_says_its_command_and_has_its_page(path: Path) -> None:
+    study = load(path)
+    assert study.first.repetitions == 10
+    page = (REALITY / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(
+        rf"trustbed compare --by (\S+) examples/second-reality/{path.name}\n", page
+    )
+    assert command in study.cells[0].levels
+    assert command in path.read_text(encoding="utf-8")
+    assert (REALITY.parent / "reports" / f"{path.stem}.html").is_file()
 
 
 def _skip_unknown_kinds(path: Path) -> None:
