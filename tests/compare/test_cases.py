@@ -11,8 +11,11 @@ import pytest
 import trustbed
 from tests.compare.testbeds import Made, make_testbed, trace
 from trustbed.compare.api import Options, compare
+from trustbed.compare.chains import chains_of
 from trustbed.compare.error import CompareError
 from trustbed.compare.model import ChainResult, Comparison, MetricResult
+from trustbed.compare.sources import read_run
+from trustbed.report.compare.text import chain_sentences
 
 GUEST = Made(slower=1 / 0.88, merged=4, packets=1.05, jitter_ns=2_000_000)
 BY = """
@@ -279,6 +282,58 @@ def test_a_testbed_without_a_repetition_that_counts_is_not_called_untraced(tmp_p
     assert not any("were traced" in one for one in found.caveats)
 
 
+def _probe(ends: tuple[str, str], forward_ns: int, **clocks: object) -> dict[str, Any]:
+    delays = {"forward": {"jitter_ns": forward_ns}, "backward": {"jitter_ns": 1_000_000}}
+    report = {"delays": delays, "clocks": {"uneven": False, "clock_steps": 0, **clocks}}
+    return {"name": "stamp", "from": ends[0], "to": ends[1], "report": report}
+
+
+def test_jitter_of_probes_is_a_metric_of_either_direction(tmp_path: Path) -> None:
+    beds = [
+        make_testbed(
+            tmp_path / f"{name}.run",
+            changed={
+                number: {"probes": [_probe(ends, jitter + 1000 * number)]} for number in range(10)
+            },
+        )
+        for name, ends, jitter in (
+            ("metal", ("client", "server"), 1_000_000),
+            # From the other side: its backward direction is the first's forward one.
+            ("guest", ("server", "client"), 4_000_000),
+        )
+    ]
+    found = compare(*beds)
+    there = _metric(found, "probe_jitter_to_server_seconds")
+    assert there.verdict == "equivalent"
+    back = _metric(found, "probe_jitter_from_server_seconds")
+    assert (back.verdict, back.difference) == ("different", pytest.approx(0.003, rel=0.01))
+    assert _metric(found, "jitter_seconds").verdict == "equivalent"
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        _probe(("client", "server"), 1, clock_steps=1),
+        _probe(("client", "router"), 1),
+        {**_probe(("client", "server"), 1), "report": None},
+    ],
+)
+def test_probes_of_other_hosts_and_stepped_clocks_are_left_out(
+    tmp_path: Path, probe: dict[str, Any]
+) -> None:
+    beds = [
+        make_testbed(
+            tmp_path / f"{name}.run",
+            repetitions=3,
+            changed={number: {"probes": [probe]} for number in range(3)},
+        )
+        for name in ("metal", "guest")
+    ]
+    keys = {one.key for _, _, one in compare(*beds).metrics()}
+    assert "jitter_seconds" in keys
+    assert not any(key.startswith("probe") for key in keys)
+
+
 CYCLE = ("accept4", "read", "write", "close")
 
 
@@ -309,6 +364,30 @@ def test_a_transition_that_the_reference_never_makes_is_named(tmp_path: Path) ->
     new = next(one for one in found.changed if one.after == "epoll_wait")
     assert new.example.startswith("guest rep-000: ")
     assert "read epoll_wait write" in new.example
+
+
+def test_what_only_the_initialisation_does_is_not_behind_it(tmp_path: Path) -> None:
+    starts = ("execve", "mmap", "socket", "listen")
+    sides = [
+        read_run(make_testbed(tmp_path / f"{name}.run", made), name).cells[0].part.repetitions  # type: ignore[attr-defined]
+        for name, made in (
+            ("metal", Made(reads=2.0, calls=CYCLE)),
+            ("guest", Made(reads=2.0, calls=CYCLE, starts=starts)),
+        )
+    ]
+    found = chains_of(sides[0], sides[1], ("metal", "guest"), skip=100)
+    assert found is not None
+    assert (found.invalid_walks, found.invalid_transitions) == (100, 2 * 2 * 100)
+    assert found.later is not None
+    assert (found.later.invalid_walks, found.later.walks) == (0, 100)
+    assert found.later.calls <= 2 * (3 + 200 * 5 - 100)
+    words = " ".join(chain_sentences(found))
+    assert "Without the first 100 calls of every thread" in words
+    # No thread has so many: there is nothing to say.
+    whole = chains_of(sides[0], sides[1], ("metal", "guest"))
+    assert whole is not None
+    assert whole.later is None
+    assert "Without the first" not in " ".join(chain_sentences(whole))
 
 
 def test_calls_of_another_architecture_are_not_compared(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,27 @@ def test_the_keys_of_a_cell_have_its_factors_values(tmp_path: Path) -> None:
     assert keys["faults"]["starved"]["kind"] == "none"
     assert "factors" not in keys
     assert study_of(study, keys, "candidate").first.faults == ()
+
+
+def test_a_container_is_set_back_and_freed_of_its_limits_and_filter(tmp_path: Path) -> None:
+    hosts = "[hosts.server]\n"
+    table = '{ image = "shop", cpus = 0.5 }'
+    contained = PLAIN.replace(hosts, f"{hosts}container = {table}\n")
+    changes = _changes(tmp_path, contained, PLAIN.replace(hosts, f'{hosts}container = "none"\n'))
+    assert changes["hosts.server.container as in the reference"] == (
+        'hosts.server.container = "none"'
+    )
+    assert changes["no limit of cpus for server"] == 'hosts.server.container = { image = "shop" }'
+    assert "seccomp=unconfined" in changes["no filter of system calls in server"]
+    assert "cpus = 0.5" in changes["no filter of system calls in server"]
+
+
+def test_pinning_is_set_back_and_tried(tmp_path: Path) -> None:
+    pinned = PLAIN.replace("[hosts.server]\n", "[hosts.server]\npin = [0]\n")
+    changes = _changes(tmp_path, pinned)
+    assert changes["without hosts.server.pin"] == "hosts.server.pin removed"
+    assert "server not pinned" not in changes, "it is the same change"
+    last = max(os.sched_getaffinity(0))
+    assert changes[f"client pinned to processor {last}"] == f"hosts.client.pin = {last}"
+    both = _changes(tmp_path, pinned, pinned)
+    assert both["server not pinned"] == "hosts.server.pin removed"

@@ -11,19 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet
-from msgspec import to_builtins
 
-from trustbed.run import manifest
+from tests.begun_runs import EPOCH, begun_run
 from trustbed.run.directory import RunDirectory
-from trustbed.run.matrix import Repetition, order
-from trustbed.scenario import load
+from trustbed.run.matrix import Repetition
 from trustbed.workload.tables import REQUESTS, table
 
-EPOCH = 1_767_225_600_000_000_000
 REQUESTS_EACH = 400
 MS = 1_000_000
 
@@ -57,6 +53,7 @@ class Made:
         jitter_ns: What is added to the jitter.
         reads: Reads per request of the traced server; ``None``: it was not traced.
         calls: What it does for a request, over and over; empty: its calls are only counted.
+        starts: What each of its threads does first.
         noise: Standard deviation of all of these, as a share.
     """
 
@@ -67,6 +64,7 @@ class Made:
     jitter_ns: float = 0.0
     reads: float | None = None
     calls: Sequence[str] = ()
+    starts: Sequence[str] = ("execve", "socket", "listen")
     noise: float = 0.01
 
 
@@ -86,28 +84,16 @@ def make_testbed(
     points: Sequence[str] = ("server",),
 ) -> Path:
     """A run; ``changed`` replaces keys of the records of repetitions, by number."""
-    path.mkdir(parents=True, exist_ok=True)
     text = SCENARIO.format(repetitions=repetitions, size=size, duration=duration) + factors
-    file = path.parent / f"{path.name}.toml"
-    file.write_text(text, encoding="utf-8")
-    study = load(file)
-    planned = order(study.cells, repetitions=repetitions, seed=study.first.seed)
-    directory = RunDirectory(path)
-    session = {"version": "0.1.0", "command": None, "started": "2026-01-01T00:00:00Z"}
-    directory.begin(
-        to_builtins(manifest.describe(study, planned, session=session)),
-        text,
-        {"kernel": "6.1.0", "machine": machine, "cores": 2},
-    )
-    with patch("os.fsync"):
-        for one in planned[: len(planned) - leave_out]:
-            levels = list(study.cells[one.cell].levels.values())
+    with begun_run(path, text, leave_out=leave_out, machine=machine) as run:
+        for one in run.repetitions:
+            levels = list(run.cells[one.cell].levels.values())
             own = next(
                 (each for level, each in (by_level or {}).items() if level in levels),
                 made or Made(),
             )
             _write(
-                directory,
+                run.directory,
                 one,
                 own,
                 f"{path.name} {one.number}",
@@ -129,7 +115,8 @@ def _write(
 ) -> None:
     chosen = random.Random(seed)
     directory.begin_repetition(one.directory)
-    workload = {"name": "fetch", "kind": "http", "outcome": "complete", "seconds": 20.0}
+    workload = {"name": "fetch", "kind": "http", "host": "client", "to": "server"}
+    workload |= {"outcome": "complete", "seconds": 20.0}
     mode = "calls" if made.calls else "count"
     reads = (made.reads or 0.0) * (1 + chosen.gauss(0, made.noise))
     traces = [] if made.reads is None else [{**trace(reads), "mode": mode}]
@@ -143,7 +130,7 @@ def _write(
         _store(tables / "connections.parquet", connections(acks, made.merged, points))
         _store(tables / "transfers.parquet", transfers(made.merged, points))
         if made.calls:
-            _store(tables / "fetch.calls.parquet", calls(made.calls, chosen))
+            _store(tables / "fetch.calls.parquet", calls(made, chosen))
         spread = (300_000 + made.jitter_ns) * (1 + chosen.gauss(0, 5 * made.noise))
         _store(tables / "two_point.parquet", two_point(round(spread)))
     directory.write_findings(
@@ -183,13 +170,13 @@ def trace(reads: float) -> dict[str, Any]:
     }
 
 
-def calls(cycle: Sequence[str], chosen: random.Random) -> pa.Table:
+def calls(made: Made, chosen: random.Random) -> pa.Table:
     """The calls of two threads, each of which retries a read now and then."""
     names, threads = [], []
     for thread in (7, 8):
-        own = ["execve", "socket", "listen"]
+        own = list(made.starts)
         for _ in range(200):
-            own += cycle
+            own += made.calls
             if chosen.random() < 0.1:
                 own.append("read")
         names += own

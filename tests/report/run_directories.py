@@ -11,20 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet
-from msgspec import to_builtins
 
-from trustbed.run import manifest
+from tests.begun_runs import EPOCH, BegunRun, begun_run
 from trustbed.run.directory import RunDirectory
-from trustbed.run.matrix import Repetition, order
-from trustbed.scenario import Cell, load
+from trustbed.run.matrix import Repetition
 from trustbed.workload.tables import REQUESTS, table
 
-EPOCH = 1_767_225_600_000_000_000
-"""2026-01-01T00:00:00Z, second 0 of every repetition."""
 MS = 1_000_000
 
 STUDY = """
@@ -81,37 +76,14 @@ def make_run(
 
     The last judged one of all has an emulator that was late.
     """
-    subdirectory.mkdir(parents=True, exist_ok=True)
-    file = subdirectory.parent / f"{subdirectory.name}.toml"
-    file.write_text(text, encoding="utf-8")
-    scenario = load(file)
-    planned = order(
-        scenario.cells,
-        repetitions=repetitions or scenario.first.repetitions,
-        seed=scenario.first.seed,
-    )
-    directory = RunDirectory(subdirectory)
-    session = {
-        "version": "0.1.0",
-        "command": f"trustbed run {file.name}",
-        "started": "2026-01-01T00:00:00Z",
-    }
-    directory.begin(
-        to_builtins(manifest.describe(scenario, planned, session=session)),
-        text,
-        {"kernel": "6.1.0", "machine": "x86_64", "cores": 2},
-    )
-    completed = planned[: len(planned) - leave_out]
-    with patch("os.fsync"):  # flushing is for machines that crash; no test can see it
-        _fill(directory, scenario.cells, completed, judged=judged)
-    return directory
+    with begun_run(subdirectory, text, repetitions=repetitions, leave_out=leave_out) as run:
+        _fill(run, judged=judged)
+    return run.directory
 
 
-def _fill(
-    directory: RunDirectory, cells: Sequence[Cell], completed: Sequence[Repetition], *, judged: bool
-) -> None:
-    for repetition in completed:
-        cell = cells[repetition.cell]
+def _fill(run: BegunRun, *, judged: bool) -> None:
+    for repetition in run.repetitions:
+        cell = run.cells[repetition.cell]
         levels = list(cell.levels.values())
         stretch = STRETCH[(repetition.round + (repetition.cell > 0)) % 3]
         seconds = [
@@ -121,10 +93,10 @@ def _fill(
             )
         ]
         write_repetition(
-            directory,
+            run.directory,
             repetition,
             seconds,
-            late=repetition is completed[-1],
+            late=repetition is run.repetitions[-1],
             judged=judged,
             background=levels[:1] != ["none"],
         )

@@ -58,7 +58,7 @@ def configuration(directory: Path, text: str) -> Any:  # noqa: ANN401 - JSON
         directory,
         running={("web", "server"): 41, ("pages", "client"): 42},
         commands={"tool": ("/usr/bin/tool", "--all")},
-        runner=7,
+        first=7,
     )
 
 
@@ -95,7 +95,7 @@ def test_a_program_of_a_guest_descends_from_nothing_here(tmp_path: Path) -> None
         tmp_path,
         running={},
         commands={"tool": ("/usr/bin/tool", "--all")},
-        runner=7,
+        first=7,
     )
     assert found["select"] == {"command": {"name": "tool", "below": None}}
 

@@ -209,6 +209,8 @@ def _network(study: ScenarioFile) -> Iterator[str]:
             else f"{host.addresses[0]} … {host.addresses[-1]} ({len(host.addresses)})"
         )
         inside = f", a guest ({host.guest})" if host.guest is not None else ""
+        if host.container is not None:
+            inside = f", a container ({host.container})"
         yield f"  host {host.name:<12} {shown}{behind}{inside}"
         if host.egress is not None:
             yield f"  egress {host.name:<10} {link_words.egress(host.egress)}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from trustbed.compare.model import ChainEdge, ChainResult, ChangedTransition
+from trustbed.compare.model import ChainEdge, ChainResult, ChangedTransition, LaterCalls
 from trustbed.report.run.reading import Repetition
 
 if TYPE_CHECKING:
@@ -20,16 +20,27 @@ if TYPE_CHECKING:
     from trustbed.calls.changes import Change
     from trustbed.calls.sequences import Repetition as Sequences
 
+SKIP = 1_000_000
+"""Calls at the beginning of every thread, behind which chains are compared once more: invalid
+transitions come of the initialisation (Crussell et al.)."""
 LEAST = 2
 """Traced repetitions of each side, below which there is nothing to compare."""
 
 
 def chains_of(
-    reference: Sequence[Repetition], candidate: Sequence[Repetition], names: tuple[str, str]
+    reference: Sequence[Repetition],
+    candidate: Sequence[Repetition],
+    names: tuple[str, str],
+    *,
+    skip: int = SKIP,
 ) -> ChainResult | None:
     """The chains of a candidate's repetitions; ``None`` where a side has no calls written down.
 
-    ``names`` are what both testbeds are called in examples.
+    Args:
+        reference: The repetitions of the reference.
+        candidate: Those of the candidate.
+        names: What both testbeds are called in examples.
+        skip: Calls of every thread behind which chains are compared once more.
     """
     trace = next(iter(sorted(_traces(reference) & _traces(candidate))), None)
     if trace is None:
@@ -55,10 +66,38 @@ def chains_of(
     )
     try:
         found = compare_calls(own, other, alphabet)
+        later = _later(own, other, alphabet, skip)
     except CallsError as error:
         return _nothing(f"Not compared: {error.message}.")
     note = f"{lost} repetitions without a whole trace are left out." if lost else ""
-    return _result(found, trace, note)
+    return _result(found, trace, note, later)
+
+
+def _later(
+    reference: Sequence[Sequences],
+    candidate: Sequence[Sequences],
+    alphabet: CallAlphabet,
+    skip: int,
+) -> LaterCalls | None:
+    """The comparison behind the first calls of every thread, if every repetition has more."""
+    from trustbed.calls.chains import Options, compare_calls
+
+    options = Options(skip=skip, changes=1, edges=1)
+    every = [*reference, *candidate]
+    if min(one.without_first(skip).calls for one in every) <= options.order:
+        return None
+    found = compare_calls(reference, candidate, alphabet, options=options)
+    return LaterCalls(
+        skipped=skip,
+        calls=found.calls,
+        walks=found.candidate.walks,
+        invalid_walks=found.candidate.invalid_walks,
+        invalid_transitions=found.candidate.invalid_transitions,
+        relative_exponent=found.relative_exponent,
+        bits_per_call=_mean(found.bits.candidate),
+        reference_bits_per_call=_mean(found.bits.reference),
+        consistent=found.bits.consistent,
+    )
 
 
 def _traces(repetitions: Sequence[Repetition]) -> set[str]:
@@ -119,7 +158,7 @@ def _nothing(note: str) -> ChainResult:
     )
 
 
-def _result(found: ChainComparison, trace: str, note: str) -> ChainResult:
+def _result(found: ChainComparison, trace: str, note: str, later: LaterCalls | None) -> ChainResult:
     bits = found.bits
     said = f"The first {found.calls:,} calls of trace {trace} in every repetition."
     return ChainResult(
@@ -149,6 +188,7 @@ def _result(found: ChainComparison, trace: str, note: str) -> ChainResult:
             for one in found.edges
         ),
         note=f"{said} {note}".strip(),
+        later=later,
     )
 
 

@@ -4,11 +4,15 @@ One-way jitter is p95 − p50 of the one-way delays, which no clock offset chang
 of a media stream its packets', else of the data's direction between two captures. Of a transfer
 that was captured at one end only, the RTT's p90 − p50 is all there is, and it is a metric of its
 own: both directions and the receiver's delays are in it.
+
+Probes between the ends of a workload (``[probe.NAME]``) are metrics of their own as well, one of
+each direction: they are small, and wait where the workload's packets do.
 """
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,15 +33,43 @@ def of(
     absent: MutableMapping[str, str],
 ) -> dict[str, float]:
     """The values at the level of delay; why there are none goes into ``absent``."""
+    found = _own(one, workload, measured, point) | _probed(one, workload)
+    if not found:
+        absent["delay"] = "no captures at both ends, no probes, and no round trips"
+    return found
+
+
+def _own(
+    one: Repetition, workload: str, measured: Measured | None, point: str | None
+) -> dict[str, float]:
+    """Of the workload's own packets."""
     if measured is not None and measured.jitter is not None:
         return {"jitter_seconds": measured.jitter}
     jitter = _two_point(one.table("two_point"), workload)
     if jitter is not None:
         return {"jitter_seconds": jitter}
     spread = _round_trips(one.table("transfers"), workload, point)
-    if spread is not None:
-        return {"rtt_spread_seconds": spread}
-    absent["delay"] = "no captures at both ends, and no round trips"
+    return {} if spread is None else {"rtt_spread_seconds": spread}
+
+
+def _probed(one: Repetition, workload: str) -> dict[str, float]:
+    """Of the first session of probes between the ends of the workload whose clocks were steady."""
+    own = one.workload(workload)
+    host, server = own.get("host"), own.get("to")
+    for probe in one.record.get("probes") or ():
+        report: Mapping[str, Any] = probe.get("report") or {}
+        delays, clocks = report.get("delays"), report.get("clocks") or {}
+        if not delays or clocks.get("uneven") or clocks.get("clock_steps"):
+            continue
+        there, back = ("forward", "backward")
+        if (probe.get("from"), probe.get("to")) == (server, host):
+            there, back = back, there
+        elif (probe.get("from"), probe.get("to")) != (host, server):
+            continue
+        return {
+            "probe_jitter_to_server_seconds": delays[there]["jitter_ns"] / SECOND,
+            "probe_jitter_from_server_seconds": delays[back]["jitter_ns"] / SECOND,
+        }
     return {}
 
 

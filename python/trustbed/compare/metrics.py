@@ -215,6 +215,20 @@ _ALL = (
         causes=_JITTER,
     ),
     Metric(
+        key="probe_jitter_to_server_seconds",
+        level="delay",
+        title="one-way jitter of probes to the server (p95 − p50)",
+        unit="s",
+        causes=_JITTER,
+    ),
+    Metric(
+        key="probe_jitter_from_server_seconds",
+        level="delay",
+        title="one-way jitter of probes from the server (p95 − p50)",
+        unit="s",
+        causes=_JITTER,
+    ),
+    Metric(
         key="rtt_spread_seconds",
         level="delay",
         title="spread of the RTT (p90 − p50)",

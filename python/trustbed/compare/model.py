@@ -128,6 +128,25 @@ class ChainEdge(msgspec.Struct, frozen=True, kw_only=True):
     shift: float
 
 
+class LaterCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """The same walks without the beginning of every thread, where it initialises.
+
+    Attributes:
+        skipped: Calls that are left out at the beginning of every thread.
+        calls: Calls of each repetition that were compared.
+    """
+
+    skipped: int
+    calls: int
+    walks: int
+    invalid_walks: int
+    invalid_transitions: int
+    relative_exponent: float | None
+    bits_per_call: float | None
+    reference_bits_per_call: float | None
+    consistent: bool | None
+
+
 class ChainResult(msgspec.Struct, frozen=True, kw_only=True):
     """System-call chains of a candidate against the reference's.
 
@@ -146,6 +165,8 @@ class ChainResult(msgspec.Struct, frozen=True, kw_only=True):
         changed: The transitions that differ most.
         edges: The most frequent ones, for the graph.
         note: Whose calls these are, and what limits it.
+        later: The walks behind the first million calls of every thread; ``null`` where not every
+            repetition has a thread with more.
     """
 
     order: int
@@ -163,6 +184,7 @@ class ChainResult(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[ChangedTransition, ...] = ()
     edges: tuple[ChainEdge, ...] = ()
     note: str = ""
+    later: LaterCalls | None = None
 
 
 class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):

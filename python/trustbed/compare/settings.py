@@ -1,14 +1,16 @@
 """Which settings of a candidate can be changed one at a time, and the scenario of each.
 
 First those in which the candidate's scenario differs from the reference's: each is set back by
-itself. Then what the scenario language can say of any testbed: no offloads of a guest, a longer
-queue, faults and background removed, CPUs, and what is recorded. A change is made to the keys of
-the scenario and read again, so that an impossible one is found before anything runs.
+itself. Then what the scenario language can say of any testbed: no offloads of a guest, no limits
+of a container, a longer queue, faults and background removed, CPUs, what is recorded, and where
+processes run. A change is made to the keys of the scenario and read again, so that an impossible
+one is found before anything runs.
 """
 
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -170,6 +172,44 @@ def _guests(keys: Keys) -> Iterator[_Change]:
         yield _Change(f"one more CPU for {name}", path, {**own, "cpus": processors + 1})
 
 
+def _containers(keys: Keys) -> Iterator[_Change]:
+    """The limits of a container, and the filter of system calls that engines give it."""
+    for name, host in _tables(keys, "hosts"):
+        described = host.get("container", "none")
+        if described == "none":
+            continue
+        own: Mapping[str, Any] = {"image": described} if isinstance(described, str) else described
+        path = ("hosts", name, "container")
+        for key in ("cpus", "memory"):
+            if key in own:
+                rest = {other: value for other, value in own.items() if other != key}
+                yield _Change(f"no limit of {key} for {name}", path, rest)
+        options = own.get("options", [])
+        options = [options] if isinstance(options, str) else list(options)
+        if not any("seccomp" in one for one in options):
+            more = [*options, "--security-opt=seccomp=unconfined"]
+            yield _Change(f"no filter of system calls in {name}", path, {**own, "options": more})
+
+
+def _pinning(keys: Keys) -> Iterator[_Change]:
+    """The processes of a host on one processor, or free of the ones they are pinned to."""
+    ends = {
+        one[key]
+        for _, one in _tables(keys, "workload")
+        for key in ("host", "to")
+        if isinstance(one.get(key), str)
+    }
+    spun = {one.get("host") for _, one in _tables(keys, "faults") if one.get("kind") == "spinner"}
+    last = max(os.sched_getaffinity(0))
+    for name in sorted(ends - spun):
+        host = (keys.get("hosts") or {}).get(name) or {}
+        path = ("hosts", name, "pin")
+        if host.get("pin") not in (None, "none"):
+            yield _Change(f"{name} not pinned", path, _MISSING)
+        else:
+            yield _Change(f"{name} pinned to processor {last}", path, last)
+
+
 def _faults(keys: Keys) -> Iterator[_Change]:
     """A CPU quota, a spinner or stops are faults of the scenario."""
     for name, fault in _tables(keys, "faults"):
@@ -203,9 +243,11 @@ def _backgrounds(keys: Keys) -> Iterator[_Change]:
 
 
 def _recording(keys: Keys) -> Iterator[_Change]:
-    """What observes: tracing of system calls, samples and indicators."""
+    """What observes: tracing of system calls, probes, samples and indicators."""
     if "trace" in keys:
         yield _Change("tracing off", ("trace",), _MISSING)
+    if "probe" in keys:
+        yield _Change("probes off", ("probe",), _MISSING)
     samples = keys.get("samples")
     if not isinstance(samples, Mapping) or samples.get("enabled", True):
         yield _Change("samples off", ("samples",), {"enabled": False})
@@ -214,10 +256,12 @@ def _recording(keys: Keys) -> Iterator[_Change]:
 _USUAL: Sequence[Callable[[Keys], Iterator[_Change]]] = (
     _faults,
     _guests,
+    _containers,
     _egress,
     _queues,
     _backgrounds,
     _recording,
+    _pinning,
 )
 
 

@@ -200,6 +200,13 @@ def _facts(reading: Reading) -> Mapping[str, str]:
     }
     if guests:
         found["accelerator of guests"] = ", ".join(sorted(guests))
+    engines = {
+        f"{one.get('engine')} {one.get('engine_version')}"
+        for each in reading.repetitions
+        for one in (each.record.get("containers") or {}).values()
+    }
+    if engines:
+        found["engine of containers"] = ", ".join(sorted(engines))
     versions = {
         str(one["version"])
         for one in reading.manifest.get("sessions") or ()

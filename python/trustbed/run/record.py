@@ -101,6 +101,15 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True):
     report: Event | None
 
 
+class ProbeRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A session of probes: between which hosts, and the prober's report."""
+
+    name: str
+    source: str = msgspec.field(name="from")
+    to: str
+    report: Event | None
+
+
 class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the experiment that failed, other than a workload."""
 
@@ -128,6 +137,7 @@ class InfrastructureRecord(msgspec.Struct, kw_only=True):
     services: list[AgentRecord]
     failures: list[FailureRecord]
     traces: list[TraceRecord] = msgspec.field(default_factory=list)
+    probes: list[ProbeRecord] = msgspec.field(default_factory=list)
 
 
 class RepetitionRecord(InfrastructureRecord, kw_only=True):
@@ -147,6 +157,7 @@ class RepetitionRecord(InfrastructureRecord, kw_only=True):
     faults: list[FaultRecord]
     processes: list[ProcessRecord]
     guests: dict[str, Mapping[str, object]]
+    containers: dict[str, Mapping[str, object]] = msgspec.field(default_factory=dict)
     ledger: LedgerRecord | msgspec.UnsetType = msgspec.UNSET
     machine: Mapping[str, object] | msgspec.UnsetType = msgspec.UNSET
     malformed_samples: dict[str, int] | msgspec.UnsetType = msgspec.UNSET

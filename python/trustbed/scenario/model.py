@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from trustbed.scenario.containers import Container
 from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import INSIDE, Guest
 from trustbed.scenario.players import Media, Video
@@ -283,8 +284,9 @@ class Host:
 
     ``router`` is the router behind its own access link.
 
-    ``guest`` describes the virtual machine if the host is not a namespace, ``egress`` what limits
-    the host at its own interface.
+    ``guest`` describes the virtual machine if the host is one, ``container`` the container,
+    ``egress`` what limits the host at its own interface, ``pin`` the processors on which its
+    processes may run (none: all).
     """
 
     name: str
@@ -293,7 +295,9 @@ class Host:
     access_up: Direction | None = None
     access_down: Direction | None = None
     guest: Guest | None = None
+    container: Container | None = None
     egress: Egress | None = None
+    pin: tuple[int, ...] = ()
     paths: tuple[tuple[Direction, Direction], ...] = ()
     """The access link of each address, up and down, where they differ."""
 
@@ -502,6 +506,20 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Delays that are probed from one host to another and back while workloads run (STAMP).
+
+    Gaps between probes are exponential, ``mean_gap_ns`` on average.
+    """
+
+    name: str
+    source: str
+    to: str
+    mean_gap_ns: int
+    payload_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Emulator:
     """How the emulator runs, and what it writes down."""
 
@@ -531,6 +549,7 @@ class Scenario:
     samples: bool = True
     watch: Watch = field(default_factory=Watch)
     traces: tuple[Trace, ...] = ()
+    probes: tuple[Probe, ...] = ()
     emulator: Emulator = field(default_factory=Emulator)
 
     def host(self, name: str) -> Host:
@@ -541,6 +560,11 @@ class Scenario:
     def guests(self) -> tuple[Host, ...]:
         """The hosts that are virtual machines."""
         return tuple(host for host in self.hosts if host.guest is not None)
+
+    @property
+    def containers(self) -> tuple[Host, ...]:
+        """The hosts that are containers."""
+        return tuple(host for host in self.hosts if host.container is not None)
 
     def beside(self, point: str) -> str:
         """The host or router of a capture point.

@@ -29,6 +29,7 @@ from trustbed.scenario.model import (
 )
 from trustbed.scenario.populations import joined, with_users
 from trustbed.scenario.positions import Keys, Path
+from trustbed.scenario.probes import read_probes
 from trustbed.scenario.table import Source, Table
 from trustbed.scenario.topology import Network, reached
 from trustbed.scenario.topology import read as read_network
@@ -73,6 +74,7 @@ def read(values: Keys, source: Source) -> Scenario:
         samples=samples,
         watch=watch,
         traces=read_traces(root, hosts, workloads, services),
+        probes=read_probes(root, hosts),
         emulator=_emulator(root),
     )
     root.raw("factors")  # the caller has read them: it made this cell
@@ -81,6 +83,7 @@ def read(values: Keys, source: Source) -> Scenario:
     _check_ports(root, scenario)
     _check_faults(root, scenario)
     _check_guests(root, scenario)
+    _check_processors(root, scenario)
     _check_paths(root, network, scenario)
     return scenario
 
@@ -280,6 +283,32 @@ def _check_paths(root: Table, network: Network, scenario: Scenario) -> None:
                     "add a link that joins them; routers forward, hosts do not ([topology] routers)"
                 )
                 raise root.source.error(path, f"no path leads from {source} to {target}", hint)
+
+
+def _check_processors(root: Table, scenario: Scenario) -> None:
+    """Checks that one thing decides where processes run: a container's control group, or a pin."""
+    containers = {host.name for host in scenario.containers}
+    for fault in scenario.faults:
+        if fault.kind == "cpu-quota" and fault.host in containers:
+            raise root.source.error(
+                ("faults", fault.name, "kind"),
+                f"a quota takes processes out of the control group of {fault.host}, a container",
+                "limit the container itself: container = { image = …, cpus = 0.5 }",
+            )
+    for fault in scenario.faults:
+        if fault.kind == "spinner" and scenario.host(fault.host).pin:
+            raise root.source.error(
+                ("faults", fault.name, "kind"),
+                f"a spinner chooses the processor of {fault.host}, which is pinned",
+                "leave out pin, or the spinner",
+            )
+    watched = next((name for name in scenario.watch.hosts if name in containers), None)
+    if watched is not None:
+        raise root.source.error(
+            ("samples", "hosts"),
+            f"indicators run outside the control group of {watched}, a container",
+            "watch hosts that are none, or leave wakeups and spin out",
+        )
 
 
 def _check_guests(root: Table, scenario: Scenario) -> None:

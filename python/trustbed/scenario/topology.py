@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from trustbed.scenario.containers import read_container
 from trustbed.scenario.egress import read_egress
 from trustbed.scenario.error import nearest
 from trustbed.scenario.guests import read_guest
@@ -30,6 +31,7 @@ _NAME = re.compile(r"[a-z]([a-z0-9_-]{0,30}[a-z0-9])?")
 _RESERVED = "net"
 """The switch namespace, which holds the links."""
 _MOST_HOSTS = 20_000
+_MOST_PROCESSORS = 1 << 16
 _MOST_ENDS = 1024
 """The emulator keeps a path for every pair of ends.
 
@@ -138,10 +140,28 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
                 access_up=up,
                 access_down=down,
                 guest=read_guest(table),
+                container=read_container(table),
                 egress=read_egress(table),
+                pin=_pin(table),
             )
         )
     return tuple(hosts)
+
+
+def _pin(table: Table) -> tuple[int, ...]:
+    value = table.raw("pin")
+    found = [value] if type(value) is int else value
+    if found is None or found == "none":
+        return ()
+    if (
+        not isinstance(found, list)
+        or not found
+        or not all(type(one) is int and 0 <= one < _MOST_PROCESSORS for one in found)
+    ):
+        raise table.error(
+            "pin", "must be numbers of processors, from 0", "for example: pin = 1, or pin = [0, 1]"
+        )
+    return tuple(sorted(set(found)))
 
 
 def _given_addresses(table: Table, name: str, count: int, taken: dict[str, str]) -> tuple[str, ...]:

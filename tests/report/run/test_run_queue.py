@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.report.run_directories import EPOCH, MS, PACKETS, ledger, make_run, requests
+from tests.begun_runs import EPOCH
+from tests.report.run_directories import MS, PACKETS, ledger, make_run, requests
 from trustbed.report.run import queue as run_queue
 from trustbed.report.run.reading import Run
 from trustbed.run.directory import RunDirectory

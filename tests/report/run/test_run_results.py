@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.report.run_directories import EPOCH, requests
+from tests.begun_runs import EPOCH
+from tests.report.run_directories import requests
 from trustbed.report.run import words as run_words
 from trustbed.report.run.reading import Repetition
 from trustbed.report.run.results import result

@@ -156,20 +156,9 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
         ring_bytes: facts.ring.0,
         hardware_timestamps: facts.hardware_timestamps,
     })?;
-    let limited = workers::limit(stop, configuration.duration_ns);
-    let started = limited.and_then(|()| workers::wait_for_start(session));
-    let outcome = match &started {
-        Ok(Some(_)) => workers::supervise(
-            session,
-            || thread.is_finished(),
-            || ProgressBody { frames: frames.load(Ordering::Relaxed) },
-        ),
-        _ => Ok(()),
-    };
-    stop.request();
-    let report = workers::join("capture", thread)?;
-    started?;
-    outcome?;
+    let report = workers::attend(session, thread, configuration.duration_ns, || ProgressBody {
+        frames: frames.load(Ordering::Relaxed),
+    })?;
     session.report(&report)
 }
 

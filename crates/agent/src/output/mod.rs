@@ -2,5 +2,6 @@
 
 pub(crate) mod append;
 pub(crate) mod json_lines;
+pub(crate) mod records;
 pub(crate) mod rows;
 pub(crate) mod seconds;

@@ -112,6 +112,7 @@ pub(crate) fn supervise<P: Serialize>(
 /// A thread that signals an event when it ends.
 #[derive(Debug)]
 pub(crate) struct Worker<T> {
+    name: String,
     thread: JoinHandle<T>,
     is_finished: Arc<AtomicBool>,
 }
@@ -171,7 +172,7 @@ pub(crate) fn spawn_signalling<T: Send + 'static>(
                 "raise the limit of processes (ulimit -u)",
             )
         })?;
-    Ok(Worker { thread, is_finished })
+    Ok(Worker { name: name.to_owned(), thread, is_finished })
 }
 
 /// Requests stop after a duration, if there is one: the controller may be gone by then.
@@ -184,6 +185,34 @@ pub(crate) fn limit(stop: Stop, duration_ns: Option<u64>) -> Result<(), Failure>
         }
     })?;
     Ok(())
+}
+
+/// Serves the session of a worker that works from `ready` on: confirms the start, reports progress,
+/// and returns what the worker gives once it has ended or stop is requested, after `duration_ns` at
+/// the latest.
+///
+/// # Errors
+///
+/// The session's failures, once the worker has ended; and the worker's own panic.
+pub(crate) fn attend<T, P: Serialize>(
+    session: &Session,
+    worker: Worker<T>,
+    duration_ns: Option<u64>,
+    progress: impl FnMut() -> P,
+) -> Result<T, Failure> {
+    let stop = session.stop();
+    let limited = limit(stop, duration_ns);
+    let started = limited.and_then(|()| wait_for_start(session));
+    let outcome = match &started {
+        Ok(Some(_)) => supervise(session, || worker.is_finished(), progress),
+        _ => Ok(()),
+    };
+    stop.request();
+    let name = worker.name.clone();
+    let result = join(&name, worker)?;
+    started?;
+    outcome?;
+    Ok(result)
 }
 
 /// The result of a worker.

@@ -86,6 +86,21 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
+/// Without `CAP_NET_ADMIN`, as in a container, only those may be chosen that everybody may.
+fn congestion_control_hint(error: &io::Error) -> String {
+    let refused = error.kind() == io::ErrorKind::PermissionDenied;
+    let (what, list) = if refused {
+        ("those that need no CAP_NET_ADMIN are", "allowed")
+    } else {
+        ("there are", "available")
+    };
+    let file = format!("/proc/sys/net/ipv4/tcp_{list}_congestion_control");
+    // Elsewhere than in the first network namespace it may not be there.
+    let known = std::fs::read_to_string(&file).unwrap_or_default();
+    let names = known.split_whitespace().collect::<Vec<_>>().join(", ");
+    if names.is_empty() { format!("see {file}") } else { format!("{what}: {names} ({file})") }
+}
+
 impl Default for TcpOptions {
     fn default() -> Self {
         Self {
@@ -109,17 +124,8 @@ impl TcpOptions {
         if let Some(name) = &self.congestion_control {
             let set = socket.set_tcp_congestion(name.as_bytes());
             set.map_err(|error| {
-                let known =
-                    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-                        .unwrap_or_default();
                 let message = format!("congestion_control: {name} cannot be used: {error}");
-                Failure::configuration(
-                    message,
-                    format!(
-                        "there are: {}",
-                        known.split_whitespace().collect::<Vec<_>>().join(", ")
-                    ),
-                )
+                Failure::configuration(message, congestion_control_hint(&error))
             })?;
         }
         if let Some(bytes) = self.send_buffer_bytes {

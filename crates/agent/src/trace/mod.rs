@@ -142,20 +142,9 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
         ring_rows,
         unavailable: &unavailable,
     })?;
-    let limited = workers::limit(stop, configuration.duration_ns);
-    let started = limited.and_then(|()| workers::wait_for_start(session));
-    let outcome = match &started {
-        Ok(Some(_)) => workers::supervise(
-            session,
-            || thread.is_finished(),
-            || ProgressBody { calls: calls.load(Ordering::Relaxed) },
-        ),
-        _ => Ok(()),
-    };
-    stop.request();
-    let finished = workers::join("trace", thread)??;
-    started?;
-    outcome?;
+    let finished = workers::attend(session, thread, configuration.duration_ns, || ProgressBody {
+        calls: calls.load(Ordering::Relaxed),
+    })??;
     session.report(&report(start_ns, configuration.select, finished))
 }
 

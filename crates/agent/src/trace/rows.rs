@@ -1,14 +1,12 @@
 //! The rows of a trace: packed records behind a line of JSON that describes them (decision 0010).
 
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::calls::{ARCHITECTURE, names};
-use crate::output::append::{self, Appended};
-use crate::output::rows::{NONE, RowsWritten};
+use crate::output::records::{Records, RowsWritten};
+use crate::output::rows::NONE;
 use crate::session::Failure;
 
 const BUFFER: usize = 1 << 20;
@@ -57,14 +55,7 @@ const COLUMNS: [Column; 7] = [
 
 /// Writes rows.
 #[derive(Debug)]
-pub(super) struct Rows {
-    path: PathBuf,
-    file: File,
-    buffer: Vec<u8>,
-    written: u64,
-    left_out: u64,
-    error: Option<String>,
-}
+pub(super) struct Rows(Records);
 
 impl Rows {
     /// Creates the file.
@@ -86,57 +77,17 @@ impl Rows {
             architecture: ARCHITECTURE,
             calls: names(),
         };
-        let failed = |error: std::io::Error| {
-            Failure::running(
-                format!("{}: cannot be written: {error}", path.display()),
-                "name a file in a directory that exists and is yours",
-            )
-        };
-        let mut file = File::create(path).map_err(failed)?;
-        let mut line = serde_json::to_vec(&header).map_err(|error| failed(error.into()))?;
-        line.push(b'\n');
-        file.write_all(&line).map_err(failed)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            buffer: Vec::with_capacity(BUFFER + BYTES),
-            written: 0,
-            left_out: 0,
-            error: None,
-        })
+        Records::create(path, &header, BYTES, BUFFER).map(Self)
     }
 
     /// Appends a row.
     pub(super) fn append(&mut self, row: &Row) {
-        if self.error.is_some() {
-            self.left_out += 1;
-            return;
-        }
-        self.buffer.extend_from_slice(&packed(row));
-        if self.buffer.len() >= BUFFER {
-            self.drain();
-        }
-    }
-
-    fn drain(&mut self) {
-        let Appended { records, error } = append::append(&mut self.file, &self.buffer, BYTES);
-        self.written += records;
-        self.left_out += (self.buffer.len() / BYTES) as u64 - records;
-        self.error = error.map(|error| error.to_string());
-        self.buffer.clear();
+        self.0.append(|bytes| bytes.extend_from_slice(&packed(row)));
     }
 
     /// Ends the file.
-    pub(super) fn finish(mut self) -> RowsWritten {
-        if self.error.is_none() {
-            self.drain();
-        }
-        RowsWritten {
-            path: self.path,
-            rows: self.written,
-            rows_left_out: self.left_out,
-            error: self.error,
-        }
+    pub(super) fn finish(self) -> RowsWritten {
+        self.0.finish()
     }
 }
 

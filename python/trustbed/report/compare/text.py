@@ -12,6 +12,7 @@ from trustbed.compare.model import (
     CaseResult,
     ChainResult,
     Comparison,
+    LaterCalls,
     MetricResult,
     Verdict,
 )
@@ -169,11 +170,28 @@ def chain_sentences(found: ChainResult) -> Iterator[str]:
         f"{found.invalid_walks} of {counted(found.walks, 'walk')} invalid, with "
         f"{counted(found.invalid_transitions, 'transition')} that the reference never made."
     )
+    if found.later is not None:
+        yield _later(found.later)
     if found.jaccard is not None and found.variation is not None:
         yield (
             f"Pruned chains disagree in {100 * found.jaccard:.0f} % of their edges; total "
             f"variation {found.variation:.3f}."
         )
+
+
+def _later(found: LaterCalls) -> str:
+    """The walks behind the initialisation."""
+    exponent = (
+        ""
+        if found.relative_exponent is None
+        else f", relative exponent {_signed(found.relative_exponent, 1)}"
+    )
+    return (
+        f"Without the first {found.skipped:,} calls of every thread ({found.calls:,} calls): "
+        f"{found.invalid_walks} of {counted(found.walks, 'walk')} invalid, with "
+        f"{counted(found.invalid_transitions, 'transition')} that the reference never made"
+        f"{exponent}."
+    )
 
 
 def _signed(value: float, digits: int) -> str:

@@ -115,15 +115,15 @@ def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
 def programs(scenario: Scenario) -> dict[str, str]:
     """The external programs that this machine must have, each with the key that needs it.
 
-    Guests have their own programs.
+    Guests and containers have their own programs.
     """
     needed: dict[str, str] = {}
-    guests = {host.name for host in scenario.guests}
+    elsewhere = {host.name for host in (*scenario.guests, *scenario.containers)}
     for service in scenario.services:
-        if service.host in guests:
+        if service.host in elsewhere:
             continue
         needed.setdefault(service.command[0], f"services.{service.name}")
     for workload in scenario.workloads:
-        if workload.kind not in BUILT_IN and workload.host not in guests:
+        if workload.kind not in BUILT_IN and workload.host not in elsewhere:
             needed.setdefault(command_of(workload, scenario)[0], f"workload.{workload.name}")
     return needed

@@ -18,12 +18,15 @@ from trustbed.run.execution.commands import address_of
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import Background, Fault, Pace, Scenario, Workload
 from trustbed.scenario.description import BACKGROUND_PORT, model, release
+from trustbed.scenario.model import Probe
 from trustbed.scenario.populations import offered
 from trustbed.scenario.stalls import stalled
 from trustbed.testbed.netns.cgroups import Group
 from trustbed.testbed.netns.plan import INTERFACE, SWITCH, port_of
 
 SECOND = 1_000_000_000
+_PROBES_SETTLE_NS = 600 * SECOND
+"""How much longer a reflector answers: starting every part of an experiment takes time."""
 _LEAST_CONFIRM_NS = 10 * SECOND
 
 
@@ -457,3 +460,37 @@ def indicators(
             **_set(window_ns=window),
         }
         yield AgentSpec(verb="spin", where=host, configuration=configuration)
+
+
+# Probes.
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeEnds:
+    """The two ends of a session of probes; the prober's lacks the reflector's port."""
+
+    reflector: Configuration
+    prober: Configuration
+
+
+def probe_ends(probe: Probe, scenario: Scenario, *, session: int, seed: int) -> ProbeEnds:
+    """The ends of a session: it lasts as long as the workloads may, unless it is stopped before."""
+    here, there = address_of(scenario, probe.source), address_of(scenario, probe.to)
+    return ProbeEnds(
+        reflector={
+            "listen": f"{there}:0",
+            "peer": here,
+            "session": session,
+            # Four times their mean rate: packets that it leaves unanswered would look lost.
+            "packets_per_second": max(1000, 4 * SECOND // probe.mean_gap_ns),
+            "duration_ns": scenario.longest_ns + _PROBES_SETTLE_NS,
+        },
+        prober={
+            "from": here,
+            "session": session,
+            "mean_gap_ns": probe.mean_gap_ns,
+            "payload_bytes": probe.payload_bytes,
+            "reflector_is_stateful": True,
+            "seed": seed,
+        },
+    )

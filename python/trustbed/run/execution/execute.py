@@ -96,6 +96,10 @@ class Execution:
             guests = {
                 host.name: self._testbed.guest(host.name).facts() for host in self._scenario.guests
             }
+            containers = {
+                host.name: self._testbed.container(host.name).facts()
+                for host in self._scenario.containers
+            }
         return RepetitionRecord(
             number=self._repetition.number,
             cell=self._repetition.cell,
@@ -111,6 +115,7 @@ class Execution:
             faults=self._faults.records(),
             processes=[ProcessRecord(host=host, process=pid) for host, pid in self._processes()],
             guests=guests,
+            containers=containers,
             **asdict(self._infrastructure.record()),
         )
 
@@ -135,6 +140,7 @@ class Execution:
     def _start_background(self) -> None:
         """Sets second 0 for all agents: background begins then, and workloads count from it."""
         self._infrastructure.start_senders()
+        self._infrastructure.start_probes()
         self._workloads.prepare()
         self._infrastructure.start_tracers(self._workloads.running, self._workloads.commands)
         self._infrastructure.start_samplers(self._processes())

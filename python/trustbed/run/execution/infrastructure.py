@@ -31,10 +31,12 @@ from trustbed.run.record import (
     FailureRecord,
     FlowRecord,
     InfrastructureRecord,
+    ProbeRecord,
     SamplesRecord,
     TraceRecord,
 )
 from trustbed.scenario import Background, Scenario, Trace
+from trustbed.scenario.model import Probe
 from trustbed.testbed.netns.plan import SWITCH
 
 SECOND = 1_000_000_000
@@ -94,6 +96,7 @@ class Infrastructure:
         self._senders: dict[Flow, StartedAgent] = {}
         self._generators: dict[Background, StartedAgent] = {}
         self._tracers: dict[Trace, StartedAgent] = {}
+        self._probers: dict[Probe, StartedAgent] = {}
 
     # Before the first packet.
 
@@ -189,6 +192,20 @@ class Infrastructure:
             )
             self._generators[background] = self._start("generate", background.source, configuration)
 
+    def start_probes(self) -> None:
+        """Starts the reflectors and the probers, which wait to begin."""
+        for number, probe in enumerate(self._scenario.probes, start=1):
+            ends = configurations.probe_ends(
+                probe,
+                self._scenario,
+                session=number,
+                seed=self._repetition.seed_of(f"probe {probe.name}"),
+            )
+            reflector = self._start("reflect", probe.to, ends.reflector)
+            reflector.agent.begin()
+            to = str(reflector.agent.ready["listening"])
+            self._probers[probe] = self._start("probe", probe.source, {**ends.prober, "to": to})
+
     def start_tracers(
         self, running: Mapping[tuple[str, str], int], commands: Mapping[str, tuple[str, ...]]
     ) -> None:
@@ -203,11 +220,16 @@ class Infrastructure:
                 self._directory / "samples",
                 running={**self.running, **running},
                 commands=commands,
-                runner=os.getpid(),
+                first=self._first_process(trace.host),
             )
             tracer = self._start("trace", trace.host, configuration)
             self._tracers[trace] = tracer
             tracer.agent.begin()
+
+    def _first_process(self, host: str) -> int:
+        """The process below which all programs of a host start that is no guest."""
+        is_container = self._scenario.host(host).container is not None
+        return self._hosts.testbed.container(host).pid if is_container else os.getpid()
 
     def start_samplers(self, processes: Sequence[tuple[str, int]]) -> None:
         """Starts the samplers of this machine, of hosts, and of ``processes``, each with its host.
@@ -256,6 +278,8 @@ class Infrastructure:
             start = background.start_ns
             later = 0 if start is None else self._scenario.warm_up_ns + start
             generator.agent.begin(at_ns=epoch_ns + later)
+        for prober in self._probers.values():
+            prober.agent.begin(at_ns=epoch_ns + self._scenario.warm_up_ns)
         for _, indicator in self.indicators:
             indicator.begin(at_ns=epoch_ns)
 
@@ -297,6 +321,8 @@ class Infrastructure:
         """Stops senders first and the emulator last, so that packets in flight still arrive."""
         order = (
             "trace",
+            "probe",
+            "reflect",
             "send",
             "generate",
             "sink",
@@ -372,6 +398,10 @@ class Infrastructure:
                     report=tracer.report,
                 )
                 for trace, tracer in self._tracers.items()
+            ],
+            probes=[
+                ProbeRecord(name=probe.name, source=probe.source, to=probe.to, report=prober.report)
+                for probe, prober in self._probers.items()
             ],
         )
 

@@ -9,6 +9,7 @@ from trustbed.run import manifest
 from trustbed.run.execution.progress import Forecast
 from trustbed.run.matrix import order
 from trustbed.scenario import Background, ScenarioFile
+from trustbed.scenario.containers import Container
 from trustbed.scenario.description import Description, topology
 from trustbed.scenario.guests import Guest
 from trustbed.scenario.populations import mean_load
@@ -49,6 +50,7 @@ class Rehearsal(manifest.Manifest, frozen=True, kw_only=True):
 
     expected_seconds: float
     guests: dict[str, Guest]
+    containers: dict[str, Container]
     workloads: tuple[PlannedWorkload, ...]
     backgrounds: tuple[PlannedBackground, ...]
     topologies: tuple[Description, ...]
@@ -77,6 +79,11 @@ def rehearse(study: ScenarioFile, repetitions: int | None) -> Rehearsal:
         **asdict(described),
         expected_seconds=forecast.left_seconds,
         guests={host.name: host.guest for host in study.first.guests if host.guest is not None},
+        containers={
+            host.name: host.container
+            for host in study.first.containers
+            if host.container is not None
+        },
         workloads=tuple(
             msgspec.convert(one, PlannedWorkload, from_attributes=True)
             for one in study.first.workloads

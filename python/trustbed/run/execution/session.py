@@ -33,7 +33,7 @@ from trustbed.run.record import LedgerRecord, RepetitionRecord
 from trustbed.scenario import Scenario, ScenarioError, ScenarioFile
 from trustbed.scenario.description import topology
 from trustbed.scenario.error import nearest
-from trustbed.testbed import Host, Plan, Testbed, plan, prepare, qemu
+from trustbed.testbed import Host, Plan, Testbed, container, plan, prepare, qemu
 
 SECOND = 1_000_000_000
 LEAST_FREE_BYTES = 64 << 20
@@ -117,7 +117,7 @@ class Session:
             earlier = self._earlier()
             if earlier is not None:
                 self._extend_order(earlier)
-            guests = self._guests()
+            guests, containers = self._guests(), self._containers()
             most = (
                 ceiling.refuse_too_much(
                     [cell.scenario for cell in self.study.cells], self._known_ceiling
@@ -125,7 +125,8 @@ class Session:
                 if self._missing()
                 else None
             )
-            self._begin(earlier, {**host.facts(), **ceiling.facts(most), "guests": guests})
+            facts = {**host.facts(), **ceiling.facts(most)}
+            self._begin(earlier, {**facts, "guests": guests, "containers": containers})
             forecast = self.forecast
             self._listener.on_begun(forecast)
             for repetition in self.order:
@@ -144,6 +145,16 @@ class Session:
             if host.guest is not None
         }
         return qemu.survey(descriptions) if descriptions else None
+
+    def _containers(self) -> Mapping[str, object] | None:
+        """The engines and images of containers; None without containers."""
+        descriptions = {
+            host.container
+            for cell in self.study.cells
+            for host in cell.scenario.containers
+            if host.container is not None
+        }
+        return container.survey(descriptions) if descriptions else None
 
     def _extend_order(self, earlier: manifest.Manifest) -> None:
         """Extends the order to all complete rounds, if fewer repetitions are requested now."""
@@ -328,7 +339,14 @@ def plan_of(scenario: Scenario) -> Plan:
     """The testbed that a scenario needs."""
     return plan(
         [
-            Host(name=one.name, addresses=one.addresses, guest=one.guest, egress=one.egress)
+            Host(
+                name=one.name,
+                addresses=one.addresses,
+                guest=one.guest,
+                container=one.container,
+                egress=one.egress,
+                pin=one.pin,
+            )
             for one in scenario.hosts
         ]
     )

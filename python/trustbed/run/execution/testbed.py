@@ -37,6 +37,17 @@ class Guest(Protocol):
         """Its kernel, model and resources."""
 
 
+class Container(Protocol):
+    """A host that is a container."""
+
+    @property
+    def pid(self) -> int:
+        """Its first process."""
+
+    def facts(self) -> Mapping[str, object]:
+        """Its engine, image and limits."""
+
+
 class RunTestbed(Protocol):
     """What a repetition requires of a testbed."""
 
@@ -65,6 +76,9 @@ class RunTestbed(Protocol):
 
     def guest(self, host: str) -> Guest:
         """The guest that is this host."""
+
+    def container(self, host: str) -> Container:
+        """The container that is this host."""
 
 
 class Hosts:

@@ -20,7 +20,7 @@ def configuration(
     *,
     running: Places,
     commands: Mapping[str, tuple[str, ...]],
-    runner: int,
+    first: int,
 ) -> Configuration:
     """The configuration of a tracer.
 
@@ -31,9 +31,10 @@ def configuration(
         running: Processes that exist already.
         commands: The command lines of workloads that are programs, which start later: those are
             recognised by the name of the program.
-        runner: The process that starts the programs of hosts that are namespaces.
+        first: The process below which the programs of the host start: the runner's, or the first of
+            a container. Of a guest it is not used.
     """
-    select = _select(trace, scenario, running=running, commands=commands, runner=runner)
+    select = _select(trace, scenario, running=running, commands=commands, first=first)
     path = {} if trace.mode == "count" else {"path": str(directory / f"{trace.name}{ROWS}")}
     return {**({} if select is None else {"select": select}), **path}
 
@@ -44,7 +45,7 @@ def _select(
     *,
     running: Places,
     commands: Mapping[str, tuple[str, ...]],
-    runner: int,
+    first: int,
 ) -> Configuration | None:
     if trace.of is None:
         return None
@@ -56,7 +57,7 @@ def _select(
     return {
         "command": {
             "name": PurePath(command[0]).name,
-            "below": None if is_guest else runner,
+            "below": None if is_guest else first,
         }
     }
 

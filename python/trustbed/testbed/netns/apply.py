@@ -1,7 +1,7 @@
 """Makes the testbed of a plan.
 
 Namespaces, veth links, addresses, neighbours, routes; of a guest only its namespace and the end of
-its veth link.
+its veth link; a container has a namespace already.
 
 Removing the namespaces undoes all of it.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,8 +41,19 @@ _FIRST_INDEX = 1001
 _NO_ADDRESS_OF_ITS_OWN = 1  # addrgenmode none: no link-local IPv6 address
 
 
-def make(plan: Plan, name: Callable[[str], str], switch: str) -> None:
-    """Makes the testbed; ``name`` gives the namespace of a host.
+def make(
+    plan: Plan,
+    name: Callable[[str], str],
+    switch: str,
+    existing: Mapping[str, Path] | None = None,
+) -> None:
+    """Makes the testbed.
+
+    Args:
+        plan: What it consists of.
+        name: Gives the namespace of a host.
+        switch: The name of the switch namespace.
+        existing: The namespaces that hosts have already: those of containers.
 
     Raises:
         TestbedError: The kernel refused; the error names the request.
@@ -56,7 +67,9 @@ def make(plan: Plan, name: Callable[[str], str], switch: str) -> None:
                 _up(kernel, "lo")
     for veth in plan.veths:
         with _explained(f"host {veth.host.name}"):
-            namespace = namespaces.make(name(veth.host.name))
+            own = (existing or {}).get(veth.host.name)
+            called = name(veth.host.name)
+            namespace = namespaces.make(called) if own is None else namespaces.adopt(called, own)
             if veth.host.guest is not None:
                 continue  # its network is its own; the namespace is where QEMU runs
             with namespaces.inside(namespace):

@@ -80,18 +80,40 @@ def make(name: str) -> Path:
         OSError: It exists, or this is not permitted.
     """
     _share_directory()
+    with _new_file(name) as file, _coming_back():
+        unshare(NEWNET)
+        _bind(_OWN, file)
+    return file
+
+
+def adopt(name: str, existing: Path) -> Path:
+    """Gives a namespace that exists, a process's, a name as well: it stays with either.
+
+    Raises:
+        OSError: The name exists, the namespace does not, or this is not permitted.
+    """
+    _share_directory()
+    with _new_file(name) as file:
+        _bind(existing, file)
+    return file
+
+
+@contextmanager
+def _new_file(name: str) -> Iterator[Path]:
+    """An empty file for a namespace, which is removed if the block fails."""
     file = path(name)
     file.touch(mode=0o444, exist_ok=False)
     try:
-        with _coming_back():
-            unshare(NEWNET)
-            _checked(
-                _libc.mount(_OWN.encode(), os.fsencode(file), None, _BIND, None), f"mount {file}"
-            )
+        yield file
     except BaseException:
         file.unlink()
         raise
-    return file
+
+
+def _bind(source: Path | str, file: Path) -> None:
+    _checked(
+        _libc.mount(os.fsencode(source), os.fsencode(file), None, _BIND, None), f"mount {file}"
+    )
 
 
 def _share_directory() -> None:

@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from trustbed.agent.messages import Configuration
 from trustbed.errors import TestbedError
+from trustbed.scenario.containers import Container
 from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import Guest
 
@@ -53,7 +54,8 @@ class Host:
     """A requested host, with addresses of its own.
 
     ``outside`` marks the one that routes to everything else; ``guest`` describes a virtual
-    machine; ``egress`` limits what a host sends, at its own interface.
+    machine, ``container`` a container; ``egress`` limits what a host sends, at its own interface;
+    ``pin`` has the processors on which its processes may run (none: all).
     """
 
     name: str
@@ -61,7 +63,9 @@ class Host:
     congestion_control: str | None = None
     outside: bool = False
     guest: Guest | None = None
+    container: Container | None = None
     egress: Egress | None = None
+    pin: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,11 @@ class Plan:
     def guests(self) -> tuple[VethLink, ...]:
         """The veth links of the hosts that are machines of their own."""
         return tuple(veth for veth in self.veths if veth.host.guest is not None)
+
+    @property
+    def containers(self) -> tuple[VethLink, ...]:
+        """The veth links of the hosts that are containers."""
+        return tuple(veth for veth in self.veths if veth.host.container is not None)
 
     def ports(self) -> list[dict[str, str]]:
         """The veth links as the emulator's configuration describes them."""
@@ -204,6 +213,8 @@ def _check_names(hosts: Sequence[Host]) -> None:
         raise TestbedError("more than one host leads outside", "choose one")
     if any(host.outside and host.guest is not None for host in hosts):
         raise TestbedError("a guest cannot lead outside", "let a host do it that is none")
+    if any(host.guest is not None and host.container is not None for host in hosts):
+        raise TestbedError("a host is a guest or a container", "leave one of the two out")
 
 
 def _address(host: Host, text: str) -> Address:

@@ -41,6 +41,7 @@ from typing import Any, Self
 import msgspec
 
 from trustbed.errors import TestbedError, reason
+from trustbed.scenario.containers import ENGINES
 from trustbed.testbed.netns import cgroups, namespaces
 
 VARIABLE = "TRUSTBED_TESTBED"
@@ -108,6 +109,14 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerName:
+    """A container of a testbed, and the engine that runs it."""
+
+    engine: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """A testbed as its file describes it."""
 
@@ -120,6 +129,7 @@ class Record:
     namespaces: tuple[str, ...]
     cgroups: tuple[str, ...] = ()
     outside: Outside | None = None
+    containers: tuple[ContainerName, ...] = ()
 
     def validate(self) -> None:
         """Raises unless every name is one that a testbed of this id gives.
@@ -136,6 +146,9 @@ class Record:
         for name in self.namespaces:
             if not name.startswith(prefix) or _NAME.fullmatch(name) is None:
                 raise ValueError(f"{name!r} is no namespace of this testbed")
+        for one in self.containers:
+            if one.engine not in ENGINES or one.name not in self.namespaces:
+                raise ValueError(f"{one.name!r} of {one.engine} is no container of this testbed")
         for name in self.cgroups:
             path = Path(name)
             if not path.name.startswith(f"trustbed-{self.id}-"):
@@ -383,9 +396,12 @@ def remove(record: Record) -> Removed:
 
     Processes first, since a namespace lives as long as they do.
     """
+    from trustbed.testbed.container import remove as remove_container
     from trustbed.testbed.netns import address_translation
 
     ended = end_processes(record)
+    for one in record.containers:
+        remove_container(one.engine, one.name)
     gone = (
         0
         if record.rootless

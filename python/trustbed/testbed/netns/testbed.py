@@ -20,9 +20,10 @@ from trustbed.agent.control import ControlledProcess
 from trustbed.agent.messages import Configuration
 from trustbed.agent.processes import Process, Stream, finished
 from trustbed.errors import TestbedError
-from trustbed.testbed import qemu
+from trustbed.testbed import container, qemu
 from trustbed.testbed.netns import address_translation as outside
 from trustbed.testbed.netns import apply, cgroups, namespaces, registry, rootless
+from trustbed.testbed.netns.pinning import pinned
 from trustbed.testbed.netns.plan import SWITCH, Plan
 
 
@@ -45,12 +46,13 @@ class Testbed:
             plan: What it consists of.
             purpose: What it is for, in a list of testbeds.
             consoles: A directory for the console output of guests, ``HOST.console``; without it,
-                trustbed does not keep the output.
+                trustbed does not keep the output. Containers see it under the same name.
         """
         self.plan = plan
         self._purpose = purpose
         self._consoles = consoles
         self._guests: dict[str, qemu.Guest] = {}
+        self._containers: dict[str, container.Container] = {}
         self._entry: registry.Entry | None = None
         self._running: list[Agent | Process | ControlledProcess] = []
 
@@ -66,7 +68,9 @@ class Testbed:
             purpose=self._purpose, hosts=hosts, switch=SWITCH, rootless=rootless.is_rootless()
         )
         try:
-            apply.make(self.plan, self._name, SWITCH)
+            self._start_containers()
+            networks = {host: one.network for host, one in self._containers.items()}
+            apply.make(self.plan, self._name, SWITCH, networks)
             for veth in self.plan.veths:
                 if veth.host.outside:
                     outside.connect(
@@ -109,13 +113,39 @@ class Testbed:
         """
         return {**os.environ, **(more or {}), registry.VARIABLE: self.id}
 
+    def _start_containers(self) -> None:
+        """Starts all containers, then waits for each: they start side by side."""
+        engines: dict[str, container.Engine] = {}
+        for veth in self.plan.containers:
+            described, host = veth.host.container, veth.host.name
+            assert described is not None, "the plan saw to it"
+            if described.engine not in engines:
+                engines[described.engine] = container.choose(described.engine)
+            chosen = engines[described.engine]
+            named = registry.ContainerName(engine=chosen.name, name=self._name(host))
+            self.entry.update(containers=(*self.entry.record.containers, named))
+            self._containers[host] = one = container.Container(
+                host,
+                described,
+                name=named.name,
+                chosen=chosen,
+                environment=self.environment(),
+                mark=(registry.VARIABLE, self.id),
+                logs=self._consoles,
+                pin=veth.host.pin,
+            )
+            one.start()
+        for one in self._containers.values():
+            one.wait_until_ready()
+
     def _boot(self) -> None:
         """Starts all guests, then waits for each: they boot side by side."""
         for veth in self.plan.guests:
             self._guests[veth.host.name] = guest = qemu.Guest(
                 veth, self._surroundings(veth.host.name)
             )
-            guest.start()
+            with pinned(veth.host.pin):
+                guest.start()
         for guest in self._guests.values():
             guest.wait_until_ready()
 
@@ -144,6 +174,18 @@ class Testbed:
             raise TestbedError(f"{host} is no guest", "its processes are processes of this machine")
         return found
 
+    def container(self, host: str) -> container.Container:
+        """A host that is a container.
+
+        Raises:
+            TestbedError: There is no such container.
+        """
+        found = self._containers.get(host)
+        if found is None:
+            self.plan.veth(host)
+            raise TestbedError(f"{host} is no container", "its processes are started here")
+        return found
+
     def start_agent(
         self,
         verb: str,
@@ -154,18 +196,23 @@ class Testbed:
     ) -> Agent:
         """Starts an agent on a host or in the switch namespace; waits until it reports ready."""
         name = f"{verb} on {where}"
-        if where in self._guests:
-            found = self._guests[where].start_agent(verb, config, name=name, **options)
+        inside: qemu.Guest | container.Container | None = self._guests.get(where)
+        if verb in container.INSIDE:
+            inside = inside or self._containers.get(where)
+        if inside is not None:
+            found = inside.start_agent(verb, config, name=name, **options)
             self._running.append(found)
             return found
-        started = Agent.start(
-            verb,
-            config,
-            namespace=self.namespace(where),
-            name=name,
-            environment=self.environment(),
-            **options,
-        )
+        # What watches, and the emulator, is not of the host.
+        with pinned(self.plan.veth(where).host.pin if verb in container.INSIDE else ()):
+            started = Agent.start(
+                verb,
+                config,
+                namespace=self.namespace(where),
+                name=name,
+                environment=self.environment(),
+                **options,
+            )
         self._running.append(started)
         return started
 
@@ -183,10 +230,11 @@ class Testbed:
     ) -> Process | ControlledProcess:
         """Starts a command on a host: see :meth:`Process.start`.
 
-        Its environment is ours, or a guest's own, with these additions.
+        Its environment is ours, or a guest's or image's own, with these additions.
         """
-        if host in self._guests:
-            inside = self._guests[host].start_command(
+        elsewhere = self._guests.get(host) or self._containers.get(host)
+        if elsewhere is not None:
+            inside = elsewhere.start_command(
                 command,
                 stdin=stdin,
                 stdout=stdout,
@@ -196,16 +244,17 @@ class Testbed:
             )
             self._running.append(inside)
             return inside
-        started = Process.start(
-            command,
-            namespace=self.namespace(host),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            environment=self.environment(environment),
-            directory=directory,
-            foreground=foreground,
-        )
+        with pinned(self.plan.veth(host).host.pin):
+            started = Process.start(
+                command,
+                namespace=self.namespace(host),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                environment=self.environment(environment),
+                directory=directory,
+                foreground=foreground,
+            )
         self._running.append(started)
         return started
 
@@ -250,6 +299,8 @@ class Testbed:
             stack.callback(self._remove)
             while self._guests:
                 stack.callback(self._guests.popitem()[1].end)
+            while self._containers:
+                stack.callback(self._containers.popitem()[1].end)
             while self._running:
                 one = self._running.pop(0)
                 stack.callback(one.close if isinstance(one, Agent) else one.end)

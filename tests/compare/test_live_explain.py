@@ -1,0 +1,60 @@
+"""``trustbed compare --explain`` in namespaces: the setting that was changed is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE
+
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks"), pytest.mark.timeout(900)]
+SCENARIO = """
+name = "near and far"
+repetitions = 3
+warm_up = "100ms"
+[hosts.client]
+[hosts.server]
+[link]
+rate = "50Mbit/s"
+queue = "1000p"
+[samples]
+enabled = false
+[workload.fetch]
+kind = "http"
+host = "client"
+to = "server"
+object = "2kB"
+requests = 10
+duration = "500ms"
+[factors]
+link.delay = ["1ms", "20ms"]
+"""
+
+
+def test_the_delay_that_was_changed_closes_the_gap(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(SCENARIO, encoding="utf-8")
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "trustbed", "compare", "study.toml", "--by", "link.delay"),
+            *("--explain", "--repetitions", "3", "--budget", "25s", "--json"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
+        capture_output=True,
+        text=True,
+        timeout=8 * PATIENCE,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    (found,) = json.loads(ended.stdout)["explanation"]
+    assert (found["candidate"], found["rounds"]) == ("20ms", 3)
+    assert found["named"] == "link.delay as in the reference"
+    best = found["settings"][0]
+    assert (best["setting"], best["change"]) == (found["named"], 'link.delay = "1ms"')
+    assert best["closed"] == pytest.approx(1, abs=0.3)
+    assert any("not within 25 s" in one for one in found["skipped"]), "the budget is kept to"
