@@ -10,6 +10,7 @@ import contextlib
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from trustbed.scenario.containers import Container, EngineChoice
 
 AGENT = "/.trustbed-agent"
 """The agent within a container."""
+_POLL_SECONDS = 0.1
 ANSWER_SECONDS = 60.0
 _VERSIONS: Mapping[str, str] = {"docker": "{{.Server.Version}}", "podman": "{{.Client.Version}}"}
 _INSTALL = "install docker (and start its daemon) or podman; `docker version` shows what it answers"
@@ -140,9 +142,15 @@ def inspect(engine: Engine, name: str) -> Mapping[str, Any]:
 
 def remove(engine: str, name: str) -> None:
     """Removes a container, running or not; there may be none."""
+    deadline = time.monotonic() + ANSWER_SECONDS
     # An engine that is gone has no containers, and one that hangs removes nothing now.
     with contextlib.suppress(TestbedError):
         call(engine, "rm", "--force", "--volumes", name)
+        # What is being removed already is refused at once, and still there.
+        while not call(engine, "container", "inspect", name).returncode:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(_POLL_SECONDS)
 
 
 def call(engine: str, *arguments: str) -> subprocess.CompletedProcess[str]:
