@@ -328,5 +328,6 @@ def test_options_reach_the_engine(
         "workers": 3,
         "samples": False,
         "series": False,
+        "charts_of": None,
         "progress": None,
     }

@@ -10,7 +10,7 @@ for the transfers that are shown.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 #: A report describes this many transfers one by one; files and tables hold all of them.
 SHOWN = 400
 
+CHARTS_KEPT = 32
+"""The engine keeps what so many transfers' charts are drawn from at most."""
+
 _TABLES = ("connections", "transfers", "phases", "exchanges", "findings", "skips")
 _SAMPLES = ("rtt", "spacing", "segments")
 _TOO_SHORT_ROW = {"too_short": True}
@@ -89,11 +92,11 @@ def analyze(
     did (``bulk``: it always had data to send), ``capacity`` how fast the narrowest link is
     (``"20Mbit/s"``, or bit/s). ``inner`` judges the packets inside tunnels, ``dedup`` drops packets
     that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
-    ``series`` what charts are drawn from (without it the first chart or report reads the capture
-    again). ``workers`` threads (default: one per core) give the same result for any number.
-    ``progress`` is called with bytes read and bytes in total (``None`` = unknown). ``host_of``
-    returns, for a row of the transfers table, the evidence of its sending host (``None``:
-    nothing).
+    ``series`` what the charts of the 32 largest transfers are drawn from (for others, and without
+    it, charts read the capture again). ``workers`` threads (default: one per core) give the same
+    result for any number. ``progress`` is called with bytes read and bytes in total (``None`` =
+    unknown). ``host_of`` returns, for a row of the transfers table, the evidence of its sending
+    host (``None``: nothing).
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean
     nothing. What is merely damaged is analysed as far as it goes, and ``findings`` names what is
@@ -134,6 +137,7 @@ def _ask_engine(
     options: Options,
     *,
     series: bool = False,
+    charts_of: Collection[str] | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> _core.Analysis:
     return _core.analyze(
@@ -145,6 +149,7 @@ def _ask_engine(
         capacity=options.capacity,
         samples=options.samples,
         series=series,
+        charts_of=None if charts_of is None else set(charts_of),
         progress=progress,
     )
 
@@ -503,9 +508,10 @@ class Capture:
     def series(self, transfer: str) -> Json:
         """The columns that the charts of a transfer are drawn from.
 
-        Reads the capture again if it was analysed without them.
+        Those of the largest transfers are kept (``series=True``). For others the capture is read
+        again; from a pipe, which cannot be, there are none.
         """
-        found = self._analysis_with_series.series(transfer)
+        found = self._drawn(transfer)
         if not found:
             return {}
         band = phases.columns(self._rows_of("phases", transfer), found["start_ns"])
@@ -518,16 +524,37 @@ class Capture:
                 batch.filter(pc.equal(batch.column("transfer"), transfer))
             )
 
-    @cached_property
-    def _analysis_with_series(self) -> _core.Analysis:
-        if self._has_series:
-            return self._analysis
-        if not self.options.repeatable:
+    def _drawn(self, transfer: str) -> Json | None:
+        """What the engine keeps for the charts of a transfer; ``None`` where it keeps nothing."""
+        repeatable = self.options.repeatable
+        if self._has_series and (
+            (found := self._analysis.series(transfer)) is not None or not repeatable
+        ):
+            return found
+        if not repeatable:
             raise ValueError(
                 "what came from standard input or a pipe cannot be read again for charts: "
                 "analyze(..., series=True)"
             )
-        return _ask_engine(self.options, series=True)
+        if transfer not in self._read_again:
+            self._read_again.clear()
+            names = self._drawn_with(transfer)
+            analysis = _ask_engine(self.options, series=True, charts_of=names)
+            self._read_again.update(dict.fromkeys(names, analysis))
+        return self._read_again[transfer].series(transfer)
+
+    @cached_property
+    def _read_again(self) -> dict[str, _core.Analysis]:
+        """The last analysis for charts, by the transfers that it was asked for."""
+        return {}
+
+    def _drawn_with(self, transfer: str) -> list[str]:
+        """Whose charts one more pass keeps: of this transfer and of the next most severe ones."""
+        names = [row["transfer"] for row in self.overview.transfers]
+        if transfer in names:
+            start = names.index(transfer)
+            return names[start : start + CHARTS_KEPT]
+        return [transfer, *names[: CHARTS_KEPT - 1]]
 
     @property
     def damage(self) -> tuple[str, ...]:

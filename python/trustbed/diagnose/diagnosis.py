@@ -204,13 +204,13 @@ def decide(
     limits = limits_of(rule.cause, quality, evidence, thresholds)
     score = capped(min(rule.most, CONFIDENCE[rule.cause].hundredths(case)), limits)
     capture_point = capture_point_of(quality.at, evidence)
-    kind = kind_of(rule.name, (applied.limit.code for applied in limits))
+    codes = [applied.limit.code for applied in limits]
+    kind = kind_of(rule.name, codes)
     known = stated_of(model, case, capture_point, cause=rule.cause, kind=kind, score=score)
     verdict = held(verdict_of(rule.cause, case, score), limits)
     raised = (*flags, *_flags(case, rule))
     if verdict == "discard" and known is not None and not known.carries_a_discard:
         verdict, raised = "review", (*raised, "little_validated")
-    all_flags = (*raised, *(applied.limit.code for applied in limits))
     doubted = verdict == "trust" and not DOUBTFUL.isdisjoint(raised)
     if doubted or SENT_AT_OTHER_END in raised:
         verdict = "review"
@@ -220,7 +220,7 @@ def decide(
         score,
         _confidence(score, known, case),
         verdict,
-        all_flags,
+        (*raised, *codes),
         limits,
         capture_point,
         known,

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from trustbed.report.records import Json
 
 _SUFFIX = "_ns"
-_FORMATS = {
+_FORMATS: dict[pa.DataType, Any] = {
     pa.int8(): "b",
     pa.int16(): "h",
     pa.int32(): "i",
