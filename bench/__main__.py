@@ -22,6 +22,7 @@ from bench import (
     estimators,
     generators,
     hostile,
+    judging,
     model_traffic,
     sensitivity,
     tracing,
@@ -63,6 +64,7 @@ class Scale:
         paths: Paths of the estimators, half a minute to some minutes each.
         users_seconds: How long users of a model are generated.
         hostile: Packets of the hostile captures; twice as many are analysed as well.
+        short: Connections of ten packets whose JSON is written.
     """
 
     block: int
@@ -74,6 +76,7 @@ class Scale:
     paths: int
     users_seconds: int
     hostile: int
+    short: int
 
 
 FULL = Scale(
@@ -86,6 +89,7 @@ FULL = Scale(
     paths=50,
     users_seconds=95,
     hostile=200_000,
+    short=100_000,
 )
 QUICK = Scale(
     block=250_000,
@@ -97,6 +101,7 @@ QUICK = Scale(
     paths=5,
     users_seconds=15,
     hostile=50_000,
+    short=20_000,
 )
 
 
@@ -134,6 +139,16 @@ class Bench:
         self._facts["wall_seconds"] = {"one worker": one, "two workers": two}
         print(f"  one worker {one:.2f} s, two workers {two:.2f} s, {os.cpu_count()} cores")
         self._keep([target])
+
+    def judging(self) -> None:
+        """What judging costs for each transfer, and JSON for each row."""
+        heading("judging, and JSON of short connections (CPU, one worker)")
+        capture = self._captures.of(self._scale.sizes[0])
+        found = judging.measure(capture, self._scale.short, self._scale.rounds)
+        for line in judging.lines(found):
+            print(f"  {line}")
+        self._facts["judging"] = asdict(found)
+        self._keep(judging.targets(found))
 
     def start(self) -> None:
         """CPU of the start."""
@@ -407,6 +422,7 @@ def main() -> int:
     parts: dict[str, Callable[[Bench], None]] = {
         "speed": Bench.speed,
         "workers": Bench.workers,
+        "judging": Bench.judging,
         "start": Bench.start,
         "memory": Bench.memory,
         "flood": Bench.flood,

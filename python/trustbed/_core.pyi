@@ -1,6 +1,7 @@
 """The engine. Conversions only: paths and options in, Arrow streams and plain dictionaries out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from os import PathLike
 from typing import Any, Self, final
 
@@ -139,12 +140,14 @@ def analyze(
     capacity: int | None = None,
     samples: bool = False,
     series: bool = False,
+    charts_of: AbstractSet[str] | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Analysis:
     """Reads captures (``-``: standard input) in one pass.
 
-    ``capacity`` is in bit/s. The engine calls ``progress`` with the bytes read so far and in
-    total (``None``: unknown); an exception from it ends the analysis.
+    ``capacity`` is in bit/s. With ``series``, what charts are drawn from is kept of the 32
+    largest transfers, of ``charts_of`` where they are named. The engine calls ``progress`` with the
+    bytes read so far and in total (``None``: unknown); an exception from it ends the analysis.
     """
 
 @final

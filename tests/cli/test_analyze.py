@@ -284,7 +284,8 @@ def test_json_is_the_only_thing_on_standard_output(run: Run, mixed: object, tmp_
     ended = run(mixed, "analyze", "x.pcap", "--json", "--out", str(tmp_path / "tables"))
     document = json.loads(ended.out)
     assert ended.err == ""
-    assert len(document["transfers"]) == 11
+    assert len(document["transfers"]) == 6
+    assert len(document["transfers_too_short"]["rows"]) == 5
     assert document["skips"] == [{"reason": "not_ip", "records": 12, "first_index": 3}]
 
 
@@ -327,5 +328,6 @@ def test_options_reach_the_engine(
         "workers": 3,
         "samples": False,
         "series": False,
+        "charts_of": None,
         "progress": None,
     }

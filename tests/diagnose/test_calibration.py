@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trustbed.diagnose import Evidence, Quality, diagnose, explain, judge
+from trustbed.diagnose import CaptureQuality, Evidence, Quality, diagnose, explain
 from trustbed.diagnose.calibration import (
     LEAST_FOR_DISCARD,
     Answered,
@@ -29,6 +29,7 @@ from trustbed.diagnose.causes import CAUSES
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import HIGHEST, LOWEST
 from trustbed.diagnose.features import FEATURES, MOST_FEATURE, QUANTITIES, features_of
+from trustbed.diagnose.judge import judge_row
 from trustbed.diagnose.limits import LIMITS
 from trustbed.diagnose.rules import RULES
 from trustbed.diagnose.thresholds import THRESHOLDS
@@ -231,9 +232,9 @@ def test_published_cases_state_their_score(published_cases: list[dict[str, Any]]
 
 
 def test_a_row_of_the_table_has_an_index(row: dict[str, Any]) -> None:
-    (found,) = judge([{**row, "at": "sender"}], {}).diagnoses
+    found = judge_row({**row, "at": "sender"}, CaptureQuality())
     assert found.capture_point == "beside"
-    (unknown,) = judge([{**row, "at": "unknown"}], {}).diagnoses
+    unknown = judge_row({**row, "at": "unknown"}, CaptureQuality())
     assert (unknown.capture_point, unknown.stated) == (None, None)
 
 

@@ -383,4 +383,4 @@ FACTS = st.dictionaries(
 @given(st.lists(st.dictionaries(COLUMNS, st.none() | st.integers(0, 10**10)), max_size=4), FACTS)
 def test_any_rows_are_examined(rows: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     judgement = judge(rows, facts)  # type: ignore[arg-type]
-    assert len(judgement.diagnoses) == len(rows)
+    assert len(judgement.outcomes) == len(rows)

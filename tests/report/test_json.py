@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pyarrow as pa
 import pytest
 
 import trustbed
 from trustbed.diagnose import compensation
+from trustbed.report import columns, json_lines
+from trustbed.report.printable import json_text
 from trustbed.report.transfer import contract
-from trustbed.report.transfer.json import write
+from trustbed.report.transfer.json import LINES_AT_A_TIME, Lines, write
 
 SCHEMA = json.loads(contract.HERE.read_text(encoding="utf-8"))
 PROMISED_BY_THE_DOCUMENTATION = [
@@ -53,9 +57,11 @@ def test_a_recording_follows_the_schema(recordings: Path, name: str) -> None:
     parsed = document(recordings / f"{name}.pcap.gz", workload="bulk")
     jsonschema.validate(parsed, SCHEMA)
     assert parsed["summary"]["judged"] == 1
-    assert parsed["summary"]["transfers"] == len(parsed["transfers"]) > 1
+    short = parsed["transfers_too_short"]["rows"]
+    assert parsed["summary"]["transfers"] == len(parsed["transfers"]) + len(short) > 1
+    assert len(parsed["transfers"]) == parsed["summary"]["judged"]
     assert parsed["summary"]["connections"] == len(parsed["connections"]) == 2
-    assert sum(parsed["summary"]["verdicts"].values()) == len(parsed["transfers"])
+    assert sum(parsed["summary"]["verdicts"].values()) == parsed["summary"]["transfers"]
 
 
 def test_an_empty_capture_follows_the_schema(tmp_path: Path) -> None:
@@ -64,6 +70,7 @@ def test_an_empty_capture_follows_the_schema(tmp_path: Path) -> None:
     parsed = document(path)
     jsonschema.validate(parsed, SCHEMA)
     assert parsed["transfers"] == parsed["connections"] == []
+    assert parsed["transfers_too_short"]["rows"] == []
     assert parsed["summary"]["worst_verdict"] is None
 
 
@@ -86,10 +93,8 @@ def test_a_discarded_transfer_has_an_estimate_beside_what_was_measured(
     recordings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compensation, "IS_SHOWN", True)
-    rows = {
-        row["verdict"]: row
-        for row in document(recordings / "guest-quota.sender.pcap.gz")["transfers"]
-    }
+    capture = trustbed.analyze(recordings / "guest-quota.sender.pcap.gz")
+    rows = {row["verdict"]: row for row in capture.rows()}
     discarded = rows["discard"]
     low, middle, high = (
         discarded[f"without_stalls_{part}bytes_per_second"] for part in ("low_", "", "high_")
@@ -110,6 +115,7 @@ def test_the_documentation_names_what_is_promised() -> None:
 def test_rows_stand_on_lines_of_their_own() -> None:
     stream = io.StringIO()
     rows = [{"a": 1}, {"a": "ü\n"}]
+    written = [json_text(row) for row in rows]
     write(
         stream,
         about={},
@@ -117,14 +123,52 @@ def test_rows_stand_on_lines_of_their_own() -> None:
         findings=[],
         skips=rows,
         connections=[],
-        transfers=rows,
+        transfers=written * LINES_AT_A_TIME,
+        too_short=Lines(["transfer"], ['["1.0"]', '["2.0"]']),
         summary={},
     )
     lines = stream.getvalue().splitlines()
     assert '{"a": 1},' in lines
     assert '{"a": "ü\\n"}],' not in lines
     assert '"findings": [],' in lines
-    assert json.loads(stream.getvalue())["transfers"] == rows
+    assert '["1.0"],' in lines
+    parsed = json.loads(stream.getvalue())
+    assert parsed["transfers"] == rows * LINES_AT_A_TIME
+    assert parsed["skips"] == rows
+    assert parsed["transfers_too_short"] == {"columns": ["transfer"], "rows": [["1.0"], ["2.0"]]}
+
+
+def test_a_transfer_too_short_to_judge_is_an_array_of_the_columns_named(recordings: Path) -> None:
+    path = recordings / "guest-quota.sender.pcap.gz"
+    short = document(path)["transfers_too_short"]
+    wanted = [row for row in trustbed.analyze(path).rows() if row["too_short"]]
+    assert short["rows"] == [[row[name] for name in short["columns"]] for row in wanted]
+    assert short["rows"]
+
+
+def test_lines_by_column_are_the_text_that_each_row_has_by_itself() -> None:
+    values = {
+        "text %": ["a", 'quote " and \\', None, "ü\x1b\u202e\n"],
+        "plain": ["x", "y", "x", None],
+        "whole": [1, None, -(2**62), 3],
+        "number": [0.1, 1e-7, None, 1e22],
+        "infinite": [math.inf, math.nan, 1.0, -0.0],
+        "nothing": [None, None, None, None],
+        "is": [True, None, False, True],
+        "moment_ns": [None, 1, 2, 1_700_000_000_123_456_789],
+        "later_ns": [5, 6, None, 7],
+        "list": [["a", "\x00"], [], None, ["b"]],
+        "times_ns": [[1, 2], [], None, [3]],
+    }
+    kinds = {"moment_ns": pa.timestamp("ns", "UTC"), "whole": pa.int64(), "nothing": pa.float64()}
+    arrays = [pa.array(cells, kinds.get(name)) for name, cells in values.items()]
+    batch = pa.RecordBatch.from_arrays(arrays, names=list(values))
+    rows = list(columns.text_rows(batch))
+    assert list(json_lines.objects(batch)) == [json_text(row) for row in rows]
+    assert list(json_lines.arrays(batch)) == [json_text(list(row.values())) for row in rows]
+    assert list(json_lines.objects(batch.slice(1, 2))) == [json_text(row) for row in rows[1:3]]
+    first = next(json_lines.objects(batch))
+    assert json.loads(json_lines.with_members(first, '{"more": 1}')) == rows[0] | {"more": 1}
 
 
 def test_a_number_that_is_none_is_refused_rather_than_written() -> None:
@@ -137,5 +181,6 @@ def test_a_number_that_is_none_is_refused_rather_than_written() -> None:
             skips=[],
             connections=[],
             transfers=[],
+            too_short=Lines([], []),
             summary={},
         )

@@ -16,16 +16,6 @@ import trustbed
 Point: TypeAlias = Literal["sender", "middle", "receiver"]
 POINTS: tuple[Point, ...] = ("sender", "middle", "receiver")
 
-_COLUMNS = (
-    "src",
-    "src_port",
-    "dst",
-    "dst_port",
-    "unique_bytes",
-    "exchanges_lossy",
-    "exchanges_bucket_empty",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -55,9 +45,7 @@ class Answer:
 def answers(capture: Path, at: Point) -> list[Answer]:
     """The answers about every transfer of a capture."""
     found = trustbed.analyze(capture, at=at, workers=1)
-    diagnoses = found.judgement.diagnoses
-    rows = found.transfers.select(_COLUMNS).to_pylist()
-    return [_answer(row, each) for row, each in zip(rows, diagnoses, strict=True)]
+    return [_answer(row) for row in found.rows()]
 
 
 def about(said: Iterable[Answer], sender: str) -> Answer | None:
@@ -66,17 +54,17 @@ def about(said: Iterable[Answer], sender: str) -> Answer | None:
     return max(own, key=lambda answer: answer.bytes, default=None)
 
 
-def _answer(row: dict[str, Any], diagnosis: Any) -> Answer:  # noqa: ANN401 - of either model
+def _answer(row: dict[str, Any]) -> Answer:
     return Answer(
         sender=f"{row['src']}:{row['src_port']}",
         receiver=f"{row['dst']}:{row['dst_port']}",
         bytes=row["unique_bytes"],
-        cause=diagnosis.cause,
+        cause=row["cause"],
         others=tuple(
-            other.cause for other in diagnosis.alternatives if other.cause != diagnosis.cause
+            other["cause"] for other in row["alternatives"] if other["cause"] != row["cause"]
         ),
-        verdict=diagnosis.verdict,
-        confidence=diagnosis.confidence,
+        verdict=row["verdict"],
+        confidence=row["confidence"],
         exchanges_lossy=row["exchanges_lossy"],
         exchanges_bucket_empty=row["exchanges_bucket_empty"],
     )

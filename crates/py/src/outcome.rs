@@ -1,6 +1,7 @@
 //! Rows as they come to be, and what they add up to.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use trustbed_analyze::{
     Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferRow, host_overlap,
@@ -28,10 +29,46 @@ pub(crate) struct Totals {
     pub(crate) records_forgotten: u64,
 }
 
+/// Charts of so many transfers are kept at most.
+pub(crate) const CHARTS_KEPT: usize = 32;
+
+/// Whose charts are kept: of the transfers that were asked for, or of the largest.
+#[derive(Default)]
+pub(crate) struct Drawn {
+    pub(crate) asked_for: Option<HashSet<String>>,
+    /// Unique bytes and place of those that have charts, the smallest and latest on top.
+    kept: BinaryHeap<Reverse<(u64, Reverse<usize>)>>,
+}
+
+impl Drawn {
+    pub(crate) fn of(asked_for: Option<HashSet<String>>) -> Self {
+        Self { asked_for, kept: BinaryHeap::new() }
+    }
+
+    /// Takes note of the last of `rows`, and takes the charts from the one that has to do without.
+    fn bound(&mut self, rows: &mut [TransferRow]) {
+        let Some((place, row)) = rows.iter_mut().enumerate().next_back() else { return };
+        if row.charts.is_none() {
+            return;
+        }
+        if self.asked_for.as_ref().is_some_and(|names| !names.contains(&row.id.to_string())) {
+            row.charts = None;
+            return;
+        }
+        self.kept.push(Reverse((row.counters.unique, Reverse(place))));
+        if self.kept.len() > CHARTS_KEPT
+            && let Some(Reverse((_, Reverse(least)))) = self.kept.pop()
+        {
+            rows[least].charts = None;
+        }
+    }
+}
+
 /// Collects rows in order.
 pub(crate) struct Collector {
     connections: Spool<ConnectionRow>,
     judged: Vec<TransferRow>,
+    drawn: Drawn,
     short: Spool<TransferRow>,
     trails: Vec<Trail>,
     samples: Option<(Spool<RttRow>, Spool<SpacingRow>, Spool<SegmentRow>)>,
@@ -62,6 +99,7 @@ impl Takes for Collector {
                     self.short.push(transfer)?;
                 } else {
                     self.judged.push(transfer);
+                    self.drawn.bound(&mut self.judged);
                 }
             }
         }
@@ -75,10 +113,11 @@ impl Takes for Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(samples: bool) -> Self {
+    pub(crate) fn new(samples: bool, drawn: Drawn) -> Self {
         Self {
             connections: Spool::new(connections()),
             judged: Vec::new(),
+            drawn,
             short: Spool::new(transfers()),
             trails: Vec::new(),
             samples: samples

@@ -1,6 +1,6 @@
 //! What Python sees: a function, an analysis, tables that stream Arrow batches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use trustbed_record::{Reader, RecordError};
 use trustbed_units::Rate;
 use trustbed_wire::DecodeOptions;
 
-use crate::outcome::{Collected, Collector};
+use crate::outcome::{Collected, Collector, Drawn};
 use crate::run::{Ended, Passed, hash_secret, pass};
 use crate::{CaptureError, charts, facts};
 
@@ -90,7 +90,8 @@ pub(crate) struct Analysis {
 
 #[pymethods]
 impl Analysis {
-    /// Thinned columns for the charts of one transfer; None unless `series=True` was requested.
+    /// Thinned columns for the charts of one transfer; None unless `series=True` was requested, and
+    /// for those beyond what is kept.
     fn series<'py>(&self, py: Python<'py>, transfer: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.charts.get(transfer).map(|(row, drawn)| charts::series(py, row, drawn)).transpose()
     }
@@ -100,7 +101,7 @@ impl Analysis {
 #[pyfunction]
 #[pyo3(signature = (
     paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false,
-    series=false, progress=None
+    series=false, charts_of=None, progress=None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -117,6 +118,7 @@ pub(crate) fn analyze(
     capacity: Option<u64>,
     samples: bool,
     series: bool,
+    charts_of: Option<HashSet<String>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Analysis> {
     let inputs: Vec<Input> = paths
@@ -137,7 +139,7 @@ pub(crate) fn analyze(
     let done = py.detach(|| {
         let mut reader = trustbed_capture::Reader::open(&inputs, DecodeOptions { inner })
             .map_err(Failure::Open)?;
-        let mut collector = Collector::new(samples);
+        let mut collector = Collector::new(samples, Drawn::of(charts_of));
         let passed = pass(
             &mut reader,
             (options, Limits { hash_secret: hash_secret(), ..Limits::default() }),

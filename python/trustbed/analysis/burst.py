@@ -413,7 +413,7 @@ class Burstiness:
     def about(self, about: Row | None = None) -> Json:
         """Which tool measured, how it was called, and when."""
         from trustbed import __version__
-        from trustbed.report.transfer.json import SCHEMA_VERSION
+        from trustbed.report.burst.json import SCHEMA_VERSION
 
         return {
             "version": __version__,

@@ -3,13 +3,14 @@
 Reading and measuring are the engine's, judging is ``trustbed.diagnose``'s, showing is
 ``trustbed.report``'s; this module joins the three. The tables of transfers and connections stay
 where the engine keeps them until they are read: judging goes through them batch by batch and
-keeps the diagnoses, of which all transfers that are too short share one.
+keeps an outcome of each, of which all transfers that are too short share one. Words are made again
+for the transfers that are shown.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +22,27 @@ import pyarrow.compute as pc
 from trustbed import _core
 from trustbed.analysis.options import CapturePoint, Options, Workload, available_cores, files_of
 from trustbed.analysis.transfer import Transfer
+from trustbed.analysis.transfer_columns import TransferColumns
+from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, Outcome
 from trustbed.diagnose.facts import CaptureFacts
-from trustbed.diagnose.judge import HostOf, Judgement, judge, tally, verdict_columns
-from trustbed.diagnose.quality import CAPTURE_POINT_COLUMNS, is_capture_point_contradicted
-from trustbed.report import columns, moments, schemas
+from trustbed.diagnose.judge import (
+    HostOf,
+    Judgement,
+    Known,
+    diagnoses,
+    judge,
+    judge_columns,
+    judge_row,
+    tally,
+    verdict_columns,
+)
+from trustbed.diagnose.quality import (
+    CAPTURE_POINT_COLUMNS,
+    CaptureQuality,
+    is_capture_point_contradicted,
+)
+from trustbed.report import columns, json_lines, moments, schemas
+from trustbed.report.printable import json_text
 from trustbed.report.records import Json, Row
 from trustbed.report.transfer import phases, rows
 from trustbed.report.transfer.overview import VERDICTS, Overview
@@ -32,9 +50,13 @@ from trustbed.report.transfer.overview import VERDICTS, Overview
 if TYPE_CHECKING:
     from trustbed.analysis.burst import Burstiness
     from trustbed.report.transfer import html
+    from trustbed.report.transfer.json import Lines as JsonLines
 
 #: A report describes this many transfers one by one; files and tables hold all of them.
 SHOWN = 400
+
+CHARTS_KEPT = 32
+"""The engine keeps what so many transfers' charts are drawn from at most."""
 
 _TABLES = ("connections", "transfers", "phases", "exchanges", "findings", "skips")
 _SAMPLES = ("rtt", "spacing", "segments")
@@ -70,11 +92,11 @@ def analyze(
     did (``bulk``: it always had data to send), ``capacity`` how fast the narrowest link is
     (``"20Mbit/s"``, or bit/s). ``inner`` judges the packets inside tunnels, ``dedup`` drops packets
     that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
-    ``series`` what charts are drawn from (without it the first chart or report reads the capture
-    again). ``workers`` threads (default: one per core) give the same result for any number.
-    ``progress`` is called with bytes read and bytes in total (``None`` = unknown). ``host_of``
-    returns, for a row of the transfers table, the evidence of its sending host (``None``:
-    nothing).
+    ``series`` what the charts of the 32 largest transfers are drawn from (for others, and without
+    it, charts read the capture again). ``workers`` threads (default: one per core) give the same
+    result for any number. ``progress`` is called with bytes read and bytes in total (``None`` =
+    unknown). ``host_of`` returns, for a row of the transfers table, the evidence of its sending
+    host (``None``: nothing).
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean
     nothing. What is merely damaged is analysed as far as it goes, and ``findings`` names what is
@@ -115,6 +137,7 @@ def _ask_engine(
     options: Options,
     *,
     series: bool = False,
+    charts_of: Collection[str] | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> _core.Analysis:
     return _core.analyze(
@@ -126,6 +149,7 @@ def _ask_engine(
         capacity=options.capacity,
         samples=options.samples,
         series=series,
+        charts_of=None if charts_of is None else set(charts_of),
         progress=progress,
     )
 
@@ -246,35 +270,66 @@ class Capture:
         def batches() -> Iterator[pa.RecordBatch]:
             start = 0
             for batch in reader:
-                verdicts = verdict_columns(self.judgement.diagnoses[start : start + batch.num_rows])
-                start += batch.num_rows
-                added = [
-                    pa.array(verdicts[field.name], field.type) for field in schemas.VERDICT_FIELDS
-                ]
-                yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+                end = start + batch.num_rows
+                yield self._with_verdicts(batch, self.judgement.outcomes[start:end])
+                start = end
 
         return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def _with_verdicts(self, batch: pa.RecordBatch, outcomes: Sequence[Outcome]) -> pa.RecordBatch:
+        verdicts = verdict_columns(outcomes)
+        added = [pa.array(verdicts[field.name], field.type) for field in schemas.VERDICT_FIELDS]
+        schema = pa.schema([*batch.schema, *schemas.VERDICT_FIELDS])
+        return pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
     # What it means.
 
     @cached_property
     def judgement(self) -> Judgement:
-        """Every diagnosis, in the order of the transfers, and every finding."""
-        workload = self.options.workload or "unknown"
+        """What became of every transfer, in their order, and every finding."""
+        if self._host_of is None:
+            return judge_columns(self._parts(), self.facts, self._known)
         return judge(
-            self._rows_to_judge(),
+            self._rows_to_judge(self._host_of),
             self.facts,
-            workload=workload,
-            capacity=self.options.capacity,
+            workload=self._known.workload,
+            capacity=self._known.capacity,
             host_of=self._host_of,
         )
 
-    def _rows_to_judge(self) -> Iterator[Json]:
+    @cached_property
+    def _known(self) -> Known:
+        return Known(
+            quality=CaptureQuality.of(self.facts),
+            workload=self.options.workload or "unknown",
+            capacity=self.options.capacity,
+        )
+
+    def _parts(self) -> Iterator[TransferColumns]:
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
-            short = batch.column("too_short")
-            judged = columns.plain_rows(batch.filter(pc.invert(short)))
-            for too_short in columns.values(short):
+            yield TransferColumns(batch, self._misplaced)
+
+    def _rows_to_judge(self, host_of: HostOf) -> Iterator[Json]:
+        for part in self._parts():
+            judged = columns.plain_rows(part.judged)
+            for too_short in part.too_short:
                 yield _TOO_SHORT_ROW if too_short else self._with_capture_point(next(judged))
+
+    def _diagnoses(self, batch: pa.RecordBatch) -> Iterator[Diagnosis]:
+        """The diagnoses of those transfers of a batch that can be judged, in words."""
+        part, host_of = TransferColumns(batch, self._misplaced), self._host_of
+        if host_of is None:
+            yield from diagnoses(part, self._known)
+            return
+        for plain in columns.plain_rows(part.judged):
+            row = self._with_capture_point(plain)
+            yield judge_row(
+                row,
+                self._known.quality,
+                workload=self._known.workload,
+                capacity=self._known.capacity,
+                host=host_of(row),
+            )
 
     def _with_capture_point(self, row: Json) -> Json:
         return (
@@ -302,52 +357,64 @@ class Capture:
     @cached_property
     def summary(self) -> Json:
         """Counts: connections, transfers, verdicts, causes, and the most severe verdict."""
-        overview = self.overview
-        counts = tally(self.judgement.diagnoses)
+        verdicts, outcomes = self.verdicts, self.judgement.outcomes
+        not_judged = verdicts.get("not_judged", 0)
         return {
-            "connections": overview.connections,
-            "transfers": len(self.judgement.diagnoses),
-            "judged": overview.judged,
-            "not_judged": overview.not_judged,
-            "verdicts": {verdict: counts["verdicts"].get(verdict, 0) for verdict in VERDICTS},
-            "causes": counts["causes"],
-            "worst_verdict": overview.worst,
+            "connections": len(self._analysis.connections),
+            "transfers": len(outcomes),
+            "judged": len(outcomes) - not_judged,
+            "not_judged": not_judged,
+            "verdicts": {verdict: verdicts.get(verdict, 0) for verdict in VERDICTS},
+            "causes": self._tally["causes"],
+            "worst_verdict": next(
+                (verdict for verdict in VERDICTS[:-1] if verdicts.get(verdict)), None
+            ),
         }
+
+    @property
+    def verdicts(self) -> Mapping[str, int]:
+        """How many transfers have each verdict; without those that did not occur."""
+        return self._tally["verdicts"]
+
+    @cached_property
+    def _tally(self) -> dict[str, dict[str, int]]:
+        return tally(self.judgement.outcomes)
 
     @cached_property
     def overview(self) -> Overview:
         """What a report shows: bounded, the most severe transfers first."""
         return Overview(
             name=self.options.name,
-            facts={
-                key: value
-                for key, value in moments.for_text_mapping(self.facts).items()
-                if key != "skips"
-            },
-            findings=[asdict(finding) for finding in self.judgement.findings],
+            facts=self._facts_shown,
+            findings=self._findings_shown,
             skips=self._analysis.skips,
             transfers=list(self._most_severe(SHOWN)),
-            verdicts=tally(self.judgement.diagnoses)["verdicts"],
+            verdicts=self.verdicts,
             connections=len(self._analysis.connections),
         )
 
+    @cached_property
+    def _facts_shown(self) -> Row:
+        shown = moments.for_text_mapping(self.facts)
+        return {key: value for key, value in shown.items() if key != "skips"}
+
+    @cached_property
+    def _findings_shown(self) -> list[Json]:
+        return [asdict(finding) for finding in self.judgement.findings]
+
     def _most_severe(self, limit: int) -> Iterator[Json]:
         ranks = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
-        sizes: list[int] = []
+        outcomes = self.judgement.outcomes
+        judged: list[tuple[int, int, int]] = []
+        start = 0
         for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
-            sizes += columns.values(batch.column("unique_bytes"))
-        judged = (
-            index
-            for index, diagnosis in enumerate(self.judgement.diagnoses)
-            if diagnosis.verdict != "not_judged"
-        )
-        order = sorted(
-            judged,
-            key=lambda index: (
-                ranks[self.judgement.diagnoses[index].verdict],
-                -(sizes[index] or 0),
-            ),
-        )[:limit]
+            for index in columns.values(pc.indices_nonzero(pc.invert(batch.column("too_short")))):
+                verdict = outcomes[start + index].verdict
+                if verdict != "not_judged":
+                    size = batch.column("unique_bytes")[index].as_py() or 0
+                    judged.append((ranks[verdict], -size, start + index))
+            start += batch.num_rows
+        order = [index for _, _, index in sorted(judged)[:limit]]
         found = self._rows_at(set(order))
         for index in order:
             yield found[index]
@@ -355,35 +422,54 @@ class Capture:
     def _rows_at(self, indices: set[int]) -> dict[int, Json]:
         found: dict[int, Json] = {}
         start = 0
-        for batch in self.stream("transfers"):
+        for batch in schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.transfers)):
             here = sorted(
                 index - start for index in indices if start <= index < start + batch.num_rows
             )
             if here:
                 taken = pa.Table.from_batches([batch]).take(here).combine_chunks().to_batches()[0]
-                for index, row in zip(here, columns.text_rows(taken), strict=True):
-                    found[start + index] = rows.with_words(
-                        row, self.judgement.diagnoses[start + index]
-                    )
+                at = [start + index for index in here]
+                found |= zip(at, self._rows_in_words(taken, at), strict=True)
             start += batch.num_rows
+            if len(found) == len(indices):
+                break
         return found
 
     def rows(self, *, judged_only: bool = False) -> Iterator[Json]:
         """Transfers as JSON carries them, in the order of the capture."""
         start = 0
-        for batch in self.stream("transfers"):
-            diagnoses = self.judgement.diagnoses[start : start + batch.num_rows]
+        for batch in schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.transfers)):
+            at: Sequence[int] = range(start, start + batch.num_rows)
             start += batch.num_rows
             if judged_only:
-                judged = [diagnosis.verdict != "not_judged" for diagnosis in diagnoses]
+                judged = [self.judgement.outcomes[index].verdict != "not_judged" for index in at]
                 batch = batch.filter(pa.array(judged, pa.bool_()))
-                diagnoses = [
-                    diagnosis
-                    for diagnosis, is_judged in zip(diagnoses, judged, strict=True)
-                    if is_judged
-                ]
-            for row, diagnosis in zip(columns.text_rows(batch), diagnoses, strict=True):
-                yield rows.with_words(row, diagnosis)
+                at = [index for index, is_judged in zip(at, judged, strict=True) if is_judged]
+            yield from self._rows_in_words(batch, at)
+
+    def _rows_in_words(self, batch: pa.RecordBatch, at: Sequence[int]) -> Iterator[Json]:
+        """The rows of the engine's table that have these places in it, with verdicts and words."""
+        in_words = self._diagnoses(batch)
+        too_short = columns.values(batch.column("too_short"))
+        whole = self._with_verdicts(batch, [self.judgement.outcomes[index] for index in at])
+        for row, is_short in zip(columns.text_rows(whole), too_short, strict=True):
+            yield rows.with_words(row, TOO_SHORT if is_short else next(in_words))
+
+    def _lines(self) -> Iterator[str]:
+        """The transfers that can be judged, as JSON."""
+        start = 0
+        for batch in schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.transfers)):
+            kept = pc.invert(batch.column("too_short"))
+            at = columns.values(pc.indices_nonzero(kept))
+            outcomes = [self.judgement.outcomes[start + index] for index in at]
+            start += batch.num_rows
+            judged = batch.filter(kept)
+            lines = json_lines.objects(self._with_verdicts(judged, outcomes))
+            rates = columns.values(judged.column("throughput_bytes_per_second"))
+            for line, said, rate in zip(lines, self._diagnoses(batch), rates, strict=True):
+                yield json_lines.with_members(
+                    line, json_text(rows.words_of(said, said.shares, rate))
+                )
 
     def transfer(self, name: str) -> Transfer:
         """One transfer by its name, for example ``"1.0"``."""
@@ -392,9 +478,11 @@ class Capture:
             index = pc.index(batch.column("transfer"), name).as_py()
             if index >= 0:
                 row = self._rows_at({start + index})[start + index]
-                measured = self._with_capture_point(next(columns.plain_rows(batch.slice(index, 1))))
+                one = batch.slice(index, 1)
+                measured = self._with_capture_point(next(columns.plain_rows(one)))
                 host = None if self._host_of is None else self._host_of(measured)
-                return Transfer(row, measured, self.judgement.diagnoses[start + index], host, self)
+                diagnosis = next(self._diagnoses(one), TOO_SHORT)
+                return Transfer(row, measured, diagnosis, host, self)
             start += batch.num_rows
         raise KeyError(f"no transfer {name!r} in {self.options.name}")
 
@@ -420,9 +508,10 @@ class Capture:
     def series(self, transfer: str) -> Json:
         """The columns that the charts of a transfer are drawn from.
 
-        Reads the capture again if it was analysed without them.
+        Those of the largest transfers are kept (``series=True``). For others the capture is read
+        again; from a pipe, which cannot be, there are none.
         """
-        found = self._analysis_with_series.series(transfer)
+        found = self._drawn(transfer)
         if not found:
             return {}
         band = phases.columns(self._rows_of("phases", transfer), found["start_ns"])
@@ -435,16 +524,37 @@ class Capture:
                 batch.filter(pc.equal(batch.column("transfer"), transfer))
             )
 
-    @cached_property
-    def _analysis_with_series(self) -> _core.Analysis:
-        if self._has_series:
-            return self._analysis
-        if not self.options.repeatable:
+    def _drawn(self, transfer: str) -> Json | None:
+        """What the engine keeps for the charts of a transfer; ``None`` where it keeps nothing."""
+        repeatable = self.options.repeatable
+        if self._has_series and (
+            (found := self._analysis.series(transfer)) is not None or not repeatable
+        ):
+            return found
+        if not repeatable:
             raise ValueError(
                 "what came from standard input or a pipe cannot be read again for charts: "
                 "analyze(..., series=True)"
             )
-        return _ask_engine(self.options, series=True)
+        if transfer not in self._read_again:
+            self._read_again.clear()
+            names = self._drawn_with(transfer)
+            analysis = _ask_engine(self.options, series=True, charts_of=names)
+            self._read_again.update(dict.fromkeys(names, analysis))
+        return self._read_again[transfer].series(transfer)
+
+    @cached_property
+    def _read_again(self) -> dict[str, _core.Analysis]:
+        """The last analysis for charts, by the transfers that it was asked for."""
+        return {}
+
+    def _drawn_with(self, transfer: str) -> list[str]:
+        """Whose charts one more pass keeps: of this transfer and of the next most severe ones."""
+        names = [row["transfer"] for row in self.overview.transfers]
+        if transfer in names:
+            start = names.index(transfer)
+            return names[start : start + CHARTS_KEPT]
+        return [transfer, *names[: CHARTS_KEPT - 1]]
 
     @property
     def damage(self) -> tuple[str, ...]:
@@ -493,7 +603,7 @@ class Capture:
         manifest = {
             "trustbed": self._about(about),
             "summary": self.summary,
-            "capture": self.overview.facts,
+            "capture": self._facts_shown,
         }
         readers = {name: self.stream(name) for name in self.tables}
         if burst:
@@ -519,17 +629,30 @@ class Capture:
         json.write(
             stream,
             about=self._about(about),
-            capture=self.overview.facts,
-            findings=self.overview.findings,
-            skips=self.overview.skips,
+            capture=self._facts_shown,
+            findings=self._findings_shown,
+            skips=self._analysis.skips,
             connections=(
-                row for batch in self.stream("connections") for row in columns.text_rows(batch)
+                line for batch in self.stream("connections") for line in json_lines.objects(batch)
             ),
-            transfers=self.rows(),
+            transfers=self._lines(),
+            too_short=self._too_short(),
             summary=self.summary,
             burstiness=self.bursts.model if burst else None,
             two_point=two_point,
         )
+
+    def _too_short(self) -> JsonLines:
+        from trustbed.report.transfer.json import TOO_SHORT_COLUMNS, Lines
+
+        reader = schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.transfers))
+        wanted = list(TOO_SHORT_COLUMNS)
+        lines = (
+            line
+            for batch in reader
+            for line in json_lines.arrays(batch.select(wanted).filter(batch.column("too_short")))
+        )
+        return Lines(json_lines.names(pa.schema(map(reader.schema.field, wanted))), lines)
 
     def report(self, path: str | os.PathLike[str], *, about: Row | None = None) -> None:
         """One self-contained page for the browser."""

@@ -76,10 +76,12 @@ def parser() -> arguments.Parser:
 
 def run(words: Sequence[str]) -> int:
     """Runs the verb."""
+    from trustbed.report.transfer.json import SCHEMA_VERSION
+
     options = arguments.parse(parser(), words)
     arguments.check_analyze(options)
     _check_outputs(options)
-    about = describe(words, "analyze")
+    about = describe(words, "analyze", schema_version=SCHEMA_VERSION)
     capture, two_point = read(options, samples=options.samples, series=options.report is not None)
     _write_files(capture, two_point, options, about)
     if options.json:
@@ -98,17 +100,16 @@ class About(TypedDict):
     started: str
 
 
-def describe(words: Sequence[str], verb: str) -> About:
+def describe(words: Sequence[str], verb: str, *, schema_version: int = 1) -> About:
     """What makes this output, and when: now."""
     from trustbed import __version__
-    from trustbed.report.transfer.json import SCHEMA_VERSION
 
     started = (
         datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     )
     return {
         "version": __version__,
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": schema_version,
         "command": shlex.join(["trustbed", verb, *words]),
         "started": started,
     }
@@ -165,10 +166,8 @@ def _check_sender(capture: Capture, options: argparse.Namespace) -> None:
     """
     from trustbed.diagnose.two_point import SENT_AT_OTHER_END
 
-    judged = [
-        diagnosis for diagnosis in capture.judgement.diagnoses if diagnosis.verdict != "not_judged"
-    ]
-    if judged and all(SENT_AT_OTHER_END in diagnosis.flags for diagnosis in judged):
+    judged = [outcome for outcome in capture.judgement.outcomes if outcome.verdict != "not_judged"]
+    if judged and all(SENT_AT_OTHER_END in outcome.flags for outcome in judged):
         raise arguments.Complaint(
             f"every transfer that can be judged was sent at {options.receiver[0]} and "
             f"arrived at {options.sender[0]}",
@@ -223,7 +222,7 @@ def _write_junit(capture: Capture, options: argparse.Namespace, about: About) ->
             stream,
             name=capture.options.name,
             transfers=capture.rows(judged_only=True),
-            verdicts=capture.overview.verdicts,
+            verdicts=capture.verdicts,
             fail_on=options.fail_on,
             started=about["started"],
             properties={"trustbed_version": about["version"], "command": about["command"]},
@@ -276,7 +275,7 @@ def _end(capture: Capture, options: argparse.Namespace) -> int:
         print(f"error: part of the capture could not be read, {capture.damage[0]}", file=sys.stderr)
         print("hint: without --strict trustbed judges what it could read", file=sys.stderr)
         return ERROR
-    verdicts = capture.overview.verdicts
+    verdicts = capture.verdicts
     if options.fail_on is not None and verdicts.get("discard"):
         return DISCARD
     if options.fail_on == "review" and verdicts.get("review"):

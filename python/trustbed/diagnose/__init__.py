@@ -25,7 +25,7 @@ sure it is, :mod:`~trustbed.diagnose.limits` what the capture's quality leaves o
 from trustbed.diagnose.ambiguity import Alternative
 from trustbed.diagnose.catalogue import CATALOGUE
 from trustbed.diagnose.causes import CAUSES, VERDICTS, Cause, CauseEntry, Verdict
-from trustbed.diagnose.diagnosis import FLAGS, TOO_SHORT, Diagnosis, diagnose
+from trustbed.diagnose.diagnosis import FLAGS, TOO_SHORT, Diagnosis, Outcome, diagnose
 from trustbed.diagnose.evidence import Evidence, Workload
 from trustbed.diagnose.explain import explain, explain_row
 from trustbed.diagnose.facts import CaptureFacts
@@ -58,6 +58,7 @@ __all__ = [
     "Judgement",
     "KernelTimes",
     "Numbers",
+    "Outcome",
     "Quality",
     "Shares",
     "Thresholds",

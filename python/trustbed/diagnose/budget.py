@@ -7,28 +7,9 @@ have none, and every number here is then ``None`` or 0.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, Self, TypeAlias
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 from trustbed.diagnose.evidence import Evidence
-
-_SHARES = (
-    "peer",
-    "think",
-    "no_answer",
-    "timeout",
-    "recovery",
-    "zero_window",
-    "receiver_window",
-    "window",
-    "idle_application",
-    "idle_sender",
-    "growing",
-    "path",
-    "below_path",
-    "sender_buffer",
-)
-"""The fields of the evidence that are shares of the time."""
 
 Waiter: TypeAlias = Literal["peer", "sender", "receiver", "nobody"]
 Limit: TypeAlias = Literal["window", "path", "loss", "start", "buffer"]
@@ -39,8 +20,7 @@ def is_known(evidence: Evidence) -> bool:
     return evidence.path is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """Shares of a transfer's time, by whose they are.
 
     ``peer``, ``sender``, ``receiver`` and ``outage`` are waits that removing would have saved;
@@ -62,20 +42,21 @@ class Budget:
     @classmethod
     def of(cls, evidence: Evidence) -> Self:
         """From the evidence; shares that are unknown are 0."""
-        share = {name: getattr(evidence, name) or 0.0 for name in _SHARES}
         interrupted = interrupted_share(evidence)
         return cls(
-            peer=share["peer"],
-            think=share["think"],
-            application=share["idle_application"],
-            machine=max(0.0, share["idle_sender"] - interrupted),
-            receiver=share["zero_window"] + share["receiver_window"],
-            outage=max(share["no_answer"], interrupted),
-            window=share["window"],
-            path=share["path"],
-            loss=share["recovery"] + share["timeout"] + share["below_path"],
-            start=share["growing"],
-            buffer=share["sender_buffer"],
+            peer=evidence.peer or 0.0,
+            think=evidence.think or 0.0,
+            application=evidence.idle_application or 0.0,
+            machine=max(0.0, (evidence.idle_sender or 0.0) - interrupted),
+            receiver=(evidence.zero_window or 0.0) + (evidence.receiver_window or 0.0),
+            outage=max(evidence.no_answer or 0.0, interrupted),
+            window=evidence.window or 0.0,
+            path=evidence.path or 0.0,
+            loss=(evidence.recovery or 0.0)
+            + (evidence.timeout or 0.0)
+            + (evidence.below_path or 0.0),
+            start=evidence.growing or 0.0,
+            buffer=evidence.sender_buffer or 0.0,
         )
 
     @property
@@ -86,26 +67,27 @@ class Budget:
     @property
     def longest_wait(self) -> tuple[str, float]:
         """Whose wait cost most, and how much."""
-        waits = {
-            "peer": self.peer,
-            "sender": self.sender,
-            "receiver": self.receiver,
-            "outage": self.outage,
-        }
-        name = max(waits, key=lambda name: waits[name])
-        return name, waits[name]
+        name, most, sender = "peer", self.peer, self.sender
+        if sender > most:
+            name, most = "sender", sender
+        if self.receiver > most:
+            name, most = "receiver", self.receiver
+        if self.outage > most:
+            name, most = "outage", self.outage
+        return name, most
 
     @property
     def limit(self) -> Limit:
         """What bound the transfer for the largest part of the rest."""
-        limits: dict[Limit, float] = {
-            "window": self.window,
-            "path": self.path,
-            "loss": self.loss,
-            "start": self.start,
-            "buffer": self.buffer,
-        }
-        return max(limits, key=lambda name: limits[name])
+        name: Limit = "window"
+        most = self.window
+        if self.path > most:
+            name, most = "path", self.path
+        if self.loss > most:
+            name, most = "loss", self.loss
+        if self.start > most:
+            name, most = "start", self.start
+        return "buffer" if self.buffer > most else name
 
 
 def utilisation(evidence: Evidence) -> float | None:

@@ -21,12 +21,8 @@ from trustbed.findings.words import (
 )
 
 
-def _of(case: Case) -> budget.Budget:
-    return budget.Budget.of(case.evidence)
-
-
 def _waits(case: Case) -> str:
-    shares = _of(case)
+    shares = case.budget
     silent = budget.interrupted_share(case.evidence)
     ended = " (silences that a timeout of the sender ended)" if 0 < silent == shares.outage else ""
     return (
@@ -39,7 +35,7 @@ def _waits(case: Case) -> str:
 
 def _waited_for(name: str) -> Callable[[Case], bool]:
     def holds(case: Case) -> bool:
-        waiter, share = _of(case).longest_wait
+        waiter, share = case.longest_wait
         return waiter == name and share >= case.thresholds.wait_cost
 
     return holds
@@ -57,7 +53,7 @@ def _is_saturated(case: Case) -> bool:
     Where the capturing machine held packets, the rate seen is the machine's. A sender that had its
     processor, is known to have had data, and kept the path full of them was late for nothing.
     """
-    shares, least = _of(case), case.thresholds.path_saturated
+    shares, least = case.budget, case.thresholds.path_saturated
     if case.evidence.pauses_estimated or _is_held_both_ways(case):
         return False
     if (
@@ -72,7 +68,7 @@ def _is_saturated(case: Case) -> bool:
 def _is_sender_waited_for(case: Case) -> bool:
     if not _waited_for("sender")(case):
         return False
-    shares = _of(case)
+    shares = case.budget
     if _is_saturated(case):
         return False
     if _is_at_home(case) or shares.machine <= shares.application + shares.think:
@@ -83,7 +79,7 @@ def _is_sender_waited_for(case: Case) -> bool:
 
 
 def _is_idle_now_and_then(case: Case) -> bool:
-    shares, use = _of(case), budget.use_of_path(case.evidence)
+    shares, use = case.budget, budget.use_of_path(case.evidence)
     return (
         _is_at_home(case)
         and shares.application >= case.thresholds.application_felt
@@ -93,7 +89,7 @@ def _is_idle_now_and_then(case: Case) -> bool:
 
 
 def _bound_by(limit: str) -> Callable[[Case], bool]:
-    return lambda case: _of(case).limit == limit
+    return lambda case: case.limit == limit
 
 
 def _losses(case: Case) -> str:
@@ -105,8 +101,8 @@ def _losses(case: Case) -> str:
 
 
 def _is_lossy(case: Case) -> bool:
-    shares = _of(case)
-    return shares.limit in ("loss", "path") and shares.loss >= case.thresholds.lossy_felt
+    shares = case.budget
+    return case.limit in ("loss", "path") and shares.loss >= case.thresholds.lossy_felt
 
 
 def _are_losses_of_queue(case: Case) -> bool:
@@ -236,7 +232,7 @@ def _has_lost(case: Case) -> bool:
 
 def _is_path_left(case: Case) -> bool:
     """Whether queueing is what a window's own bursts and jitter make on a path that is not full."""
-    shares, thresholds = _of(case), case.thresholds
+    shares, thresholds = case.budget, case.thresholds
     return (
         shares.window >= thresholds.window_beside_path
         and not case.evidence.loss_events
@@ -249,12 +245,12 @@ def _is_processor_missing(case: Case) -> bool:
     missed, thresholds = case.evidence.processor_missed, case.thresholds
     if at_least(missed, thresholds.processor_mostly_missed):
         return True
-    explained = missed is None or missed >= thresholds.silences_missed * _of(case).sender
+    explained = missed is None or missed >= thresholds.silences_missed * case.budget.sender
     return explained and below(case.evidence.cpu_share, thresholds.cpu_starved)
 
 
 def _has_filled(case: Case) -> bool:
-    evidence, thresholds, shares = case.evidence, case.thresholds, _of(case)
+    evidence, thresholds, shares = case.evidence, case.thresholds, case.budget
     periods, duration = evidence.idle_periods or 0.0, evidence.duration_seconds or math.inf
     most, window = evidence.outstanding_max_bytes, evidence.window_bytes
     return (
@@ -273,7 +269,7 @@ def _has_met_window(case: Case) -> bool:
         case.evidence.throughput_bytes_per_second,
         case.evidence.sending_rate_bytes_per_second,
     )
-    if allowed is None or _of(case).window >= 0.5:
+    if allowed is None or case.budget.window >= 0.5:
         return True
     return any(at_least(rate, least * allowed) for rate in rates)
 
@@ -348,14 +344,14 @@ IDLE_NOW_AND_THEN = Condition(
 )
 DATA_WAITED = Condition(
     "most of the sender's silences began with data outstanding or after a full segment",
-    lambda c: _of(c).machine > _of(c).application + _of(c).think,
+    lambda c: c.budget.machine > c.budget.application + c.budget.think,
     _waits,
 )
 SENDER_PAUSED = Condition(
     "silences of the sending host cost {host_felt:.0%} or more, and beside it the path was not "
     "full for longer while {path_saturated:.0%} of its rate passed, or packets were held in both "
     "directions",
-    lambda c: _of(c).sender >= c.thresholds.host_felt and not _is_saturated(c),
+    lambda c: c.budget.sender >= c.thresholds.host_felt and not _is_saturated(c),
     _waits,
 )
 FILLED_WHENEVER_RAN = Condition(
@@ -490,7 +486,7 @@ SENDER_HALF_LATE = Condition(
     "steady (P10/P90 < {departures_steady:g}), and its half of the round trip lies "
     "{late_half:.0%} of it or more above its least, without a queue by its clock",
     lambda c: (
-        _of(c).limit in ("window", "start", "buffer")
+        c.limit in ("window", "start", "buffer")
         and below(c.evidence.departure_steadiness, c.thresholds.departures_steady)
         and at_least(budget.late_half(c.evidence), c.thresholds.late_half)
     ),
@@ -526,7 +522,7 @@ LOSSY = Condition(
 )
 MARKED = Condition(
     "congestion marks were echoed, and the path was below its rate after them longer than full",
-    lambda c: bool(c.evidence.congestion_marks) and _of(c).loss > _of(c).path,
+    lambda c: bool(c.evidence.congestion_marks) and c.budget.loss > c.budget.path,
     lambda c: f"{whole(c.evidence.congestion_marks)} marks",
 )
 LOST = Condition(
@@ -550,14 +546,14 @@ BOUND_BY_PATH_OR_ITS_LOSSES = Condition(
     "for {window_beside_path:.0%} or more of it, nothing was lost, and less than "
     "{path_left_by_window:.0%} of the path's rate passed",
     lambda c: (
-        (_of(c).limit == "path" and not _is_path_left(c))
-        or (_of(c).limit == "loss" and _are_losses_of_queue(c))
+        (c.limit == "path" and not _is_path_left(c))
+        or (c.limit == "loss" and _are_losses_of_queue(c))
     ),
     lambda c: f"{limits_shown(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
 )
 FLOOR_FELT = Condition(
     "window or path bound more than half of the time",
-    lambda c: _of(c).window + _of(c).path > 0.5,
+    lambda c: c.budget.window + c.budget.path > 0.5,
     limits_shown,
 )
 SHARED = Condition(

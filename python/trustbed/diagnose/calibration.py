@@ -31,7 +31,7 @@ Estimators in Logistic Regression*, Applied Statistics 41, 1992.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -191,18 +191,54 @@ def stated(model: Model | None, answered: Answered | None) -> Stated | None:
     """What a model says about an answer; ``None`` without a model or a known capture point."""
     if model is None or answered is None:
         return None
-    _, cause, at_point, kind = groups_of(answered)
-    counted = model.answers.get(at_point, Counted(0, 0))
-    kinds = model.kind_answers.get(kind, Counted(0, 0))
-    outside = "" if counted.of else f"{cause} {CAPTURE_POINTS[answered.point]}"
-    outside = outside or _outside(model, answered)
+    point, cause, kind = answered.point, answered.cause, answered.kind
+    return _stated(model, point, cause, kind, answered.quantities, lambda: answered)
+
+
+def stated_of(
+    model: Model | None,
+    case: Case,
+    point: CapturePoint | None,
+    *,
+    cause: str,
+    kind: str,
+    score: int,
+) -> Stated | None:
+    """What a model says about the answer to a case.
+
+    The features are computed where the model takes them.
+    """
+    if model is None or point is None:
+        return None
+
+    def answered() -> Answered:
+        return Answered.of(case, point, cause=cause, kind=kind, score=score)
+
+    return _stated(model, point, cause, kind, quantities_of(case), answered)
+
+
+def _stated(
+    model: Model,
+    point: CapturePoint,
+    cause: str,
+    kind: str,
+    quantities: Mapping[str, float],
+    answered: Callable[[], Answered],
+) -> Stated:
+    counted = model.answers.get(f"{cause} {point}", _NONE)
+    kinds = model.kind_answers.get(f"{kind} {point}", _NONE)
+    outside = "" if counted.of else f"{cause} {CAPTURE_POINTS[point]}"
+    outside = outside or _outside(model, quantities)
     return Stated(
-        hundredths=None if outside else _hundredths(model, answered, kinds),
+        hundredths=None if outside else _hundredths(model, answered(), kinds),
         counted=counted,
         kind=kinds,
         made=model.made.get(cause, 0.0),
         outside=outside,
     )
+
+
+_NONE = Counted(0, 0)
 
 
 def probability(model: Model, answered: Answered) -> float:
@@ -258,9 +294,9 @@ def _hundredths(model: Model, answered: Answered, kinds: Counted) -> int:
     return min(HIGHEST, max(LOWEST, min(found, answered.score if not kinds.of else most_of(kinds))))
 
 
-def _outside(model: Model, answered: Answered) -> str:
+def _outside(model: Model, quantities: Mapping[str, float]) -> str:
     for name, (least, most) in model.seen.items():
-        value = answered.quantities.get(name)
+        value = quantities.get(name)
         if value is not None and not least <= value <= most:
             return f"{name} {QUANTITIES[name][1](value)}"
     return ""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from trustbed.diagnose.budget import Budget
+from trustbed.diagnose.budget import Budget, Limit
 from trustbed.diagnose.evidence import DELIVERY_RATE, Evidence
 from trustbed.diagnose.numbers import Numbers, derive, idle_open_window_share
 from trustbed.diagnose.shapes import queue_inflation, queued_packets
@@ -27,16 +27,31 @@ from trustbed.findings.words import number_words, percent_words, seconds_words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """What a condition looks at."""
+    """What a condition looks at.
+
+    ``budget`` says who waited for whom, ``longest_wait`` whose wait cost most, and how much, and
+    ``limit`` what bound the transfer for the largest part of the rest.
+    """
 
     evidence: Evidence
     numbers: Numbers
     thresholds: Thresholds
+    budget: Budget
+    longest_wait: tuple[str, float]
+    limit: Limit
 
     @classmethod
     def of(cls, evidence: Evidence, thresholds: Thresholds) -> Case:
         """The case that this evidence makes: derives its numbers."""
-        return cls(evidence, derive(evidence, thresholds), thresholds)
+        budget = Budget.of(evidence)
+        return cls(
+            evidence,
+            derive(evidence, thresholds),
+            thresholds,
+            budget,
+            budget.longest_wait,
+            budget.limit,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +202,7 @@ def _is_stalled(case: Case) -> bool:
         return False
     # A host that retransmits is no stalled one: nobody answered it. Neither is one that waits for
     # its peer.
-    shares, length = Budget.of(case.evidence), duration or 0.0
+    shares, length = case.budget, duration or 0.0
     # What went unanswered to the end lies behind the last acknowledgement.
     unanswered = max(shares.outage * length, case.evidence.unanswered_seconds or 0.0)
     waited = unanswered + shares.peer * length

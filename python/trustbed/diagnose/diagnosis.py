@@ -9,19 +9,19 @@ Bias: none of its own; see the rules and the limits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from trustbed.diagnose import budget
 from trustbed.diagnose.ambiguity import Alternative, alternatives_of
 from trustbed.diagnose.calibration import (
     LEAST_FOR_DISCARD,
     UNCOUNTED,
-    Answered,
     CapturePoint,
     Model,
     Stated,
     capture_point_of,
     kind_of,
-    stated,
+    stated_of,
 )
 from trustbed.diagnose.calibration_table import MODEL
 from trustbed.diagnose.causes import Cause, Verdict, headline, next_step_of
@@ -106,6 +106,67 @@ class Diagnosis:
     loss: float | None = None
 
 
+class Outcome(NamedTuple):
+    """What is kept of the diagnosis of every transfer, however many there are.
+
+    The fields are those of :class:`Diagnosis`.
+    """
+
+    cause: Cause
+    confidence: float
+    verdict: Verdict
+    rule: str
+    flags: tuple[str, ...]
+    compensation: Compensation | None = None
+
+
+class Decision(NamedTuple):
+    """A diagnosis before its words: what decided, and what it decided.
+
+    ``score`` and ``confidence`` are in hundredths. ``doubted``: a flag cost the trust.
+    """
+
+    case: Case
+    decided_by: Rule
+    score: int
+    confidence: int
+    verdict: Verdict
+    flags: tuple[str, ...]
+    limits: tuple[AppliedLimit, ...] = ()
+    capture_point: CapturePoint | None = None
+    stated: Stated | None = None
+    compensation: Compensation | None = None
+    doubted: bool = False
+
+    @property
+    def cause(self) -> Cause:
+        """What limited the transfer."""
+        return self.decided_by.cause
+
+    @property
+    def numbers(self) -> Numbers | None:
+        """Those of a transfer that can be judged."""
+        return None if self.decided_by.cause == "insufficient" else self.case.numbers
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """Other causes that leave the same packets."""
+        return alternatives_of(self.decided_by, self.case, self.flags)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What of it is kept."""
+        rule = self.decided_by
+        return Outcome(
+            rule.cause,
+            self.confidence / 100,
+            self.verdict,
+            rule.name,
+            self.flags,
+            self.compensation,
+        )
+
+
 def diagnose(
     evidence: Evidence,
     *,
@@ -120,51 +181,81 @@ def diagnose(
     ``flags`` are those that came with the evidence (see :mod:`trustbed.diagnose.kernel`). Never
     raises.
     """
+    return worded(
+        decide(evidence, quality=quality, flags=flags, thresholds=thresholds, model=model), shares
+    )
+
+
+def decide(
+    evidence: Evidence,
+    *,
+    quality: Quality = UNTOUCHED,
+    flags: tuple[str, ...] = (),
+    thresholds: Thresholds = THRESHOLDS,
+    model: Model | None = MODEL,
+) -> Decision:
+    """The same without words."""
     case = Case.of(evidence, thresholds)
     rule = first_match(case)
     if rule.cause == "insufficient":
-        return _insufficient(rule, case, shares)
+        hundredths = CONFIDENCE["insufficient"].hundredths(case)
+        verdict = verdict_of("insufficient", case, hundredths)
+        return Decision(case, rule, hundredths, hundredths, verdict, (rule.name,))
     limits = limits_of(rule.cause, quality, evidence, thresholds)
     score = capped(min(rule.most, CONFIDENCE[rule.cause].hundredths(case)), limits)
     capture_point = capture_point_of(quality.at, evidence)
-    kind = kind_of(rule.name, (applied.limit.code for applied in limits))
-    known = stated(
-        model,
-        None
-        if capture_point is None
-        else Answered.of(case, capture_point, cause=rule.cause, kind=kind, score=score),
-    )
+    codes = [applied.limit.code for applied in limits]
+    kind = kind_of(rule.name, codes)
+    known = stated_of(model, case, capture_point, cause=rule.cause, kind=kind, score=score)
     verdict = held(verdict_of(rule.cause, case, score), limits)
     raised = (*flags, *_flags(case, rule))
     if verdict == "discard" and known is not None and not known.carries_a_discard:
         verdict, raised = "review", (*raised, "little_validated")
-    all_flags = (*raised, *(applied.limit.code for applied in limits))
     doubted = verdict == "trust" and not DOUBTFUL.isdisjoint(raised)
     if doubted or SENT_AT_OTHER_END in raised:
         verdict = "review"
+    return Decision(
+        case,
+        rule,
+        score,
+        _confidence(score, known, case),
+        verdict,
+        (*raised, *codes),
+        limits,
+        capture_point,
+        known,
+        compensated(case, rule.cause, verdict, quality),
+        doubted,
+    )
+
+
+def worded(decision: Decision, shares: Shares | None = None) -> Diagnosis:
+    """The diagnosis: a decision with its words."""
+    case, rule, verdict = decision.case, decision.decided_by, decision.verdict
+    if rule.cause == "insufficient":
+        return _insufficient(decision, shares)
+    impossible = decision.doubted and not IMPOSSIBLE.isdisjoint(decision.flags)
     return Diagnosis(
         cause=rule.cause,
-        score=score / 100,
-        confidence=_confidence(score, known, case) / 100,
+        score=decision.score / 100,
+        confidence=decision.confidence / 100,
         verdict=verdict,
-        flags=all_flags,
+        flags=decision.flags,
         rule=rule.name,
-        headline=headline(
-            rule.cause, verdict, impossible=doubted and not IMPOSSIBLE.isdisjoint(raised)
-        ),
+        headline=headline(rule.cause, verdict, impossible=impossible),
         reasons=(
             *reasons_of(rule.cause, case),
-            *(f"capture: {applied.limit.wording(thresholds)}" for applied in limits),
+            *(f"capture: {applied.limit.wording(case.thresholds)}" for applied in decision.limits),
         ),
         next_step=next_step_of(rule.cause, verdict),
         numbers=case.numbers,
-        alternatives=alternatives_of(rule, case, all_flags),
-        limits=limits,
+        alternatives=decision.alternatives,
+        limits=decision.limits,
         shares=shares,
-        capture_point=capture_point,
-        stated=known,
-        compensation=compensated(case, rule.cause, verdict, quality),
-        loss=evidence.loss,
+        capture_point=decision.capture_point,
+        stated=decision.stated,
+        compensation=decision.compensation,
+        loss=case.evidence.loss,
     )
 
 
@@ -175,18 +266,17 @@ def _confidence(score: int, known: Stated | None, case: Case) -> int:
     return min(score, UNCOUNTED) if budget.is_known(case.evidence) else score
 
 
-def _insufficient(rule: Rule, case: Case, shares: Shares | None) -> Diagnosis:
-    hundredths = CONFIDENCE["insufficient"].hundredths(case)
-    verdict = verdict_of("insufficient", case, hundredths)
+def _insufficient(decision: Decision, shares: Shares | None) -> Diagnosis:
+    verdict = decision.verdict
     return Diagnosis(
         cause="insufficient",
-        score=hundredths / 100,
-        confidence=hundredths / 100,
+        score=decision.score / 100,
+        confidence=decision.confidence / 100,
         verdict=verdict,
-        flags=(rule.name,),
-        rule=rule.name,
+        flags=decision.flags,
+        rule=decision.decided_by.name,
         headline=headline("insufficient", verdict),
-        reasons=reasons_of("insufficient", case),
+        reasons=reasons_of("insufficient", decision.case),
         next_step=next_step_of("insufficient", verdict),
         shares=shares,
     )
@@ -229,3 +319,5 @@ TOO_SHORT = diagnose(Evidence(too_short=True))
 
 One shared object, however many of them there are.
 """
+TOO_SHORT_OUTCOME = decide(Evidence(too_short=True)).outcome
+"""The same without words."""

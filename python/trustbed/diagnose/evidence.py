@@ -16,11 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeAlias
 
+from trustbed.diagnose.computed import COMPUTED
+
 Workload: TypeAlias = Literal["bulk", "interactive", "unknown"]
 Row: TypeAlias = Mapping[str, Any]
 
 CLASSIC_WINDOW_BYTES = 65535.0
-_CLASSIC_PACKETS = {"payload_bytes": 1448.0, "packet_bytes": 1500.0}
+CLASSIC_PACKETS = {"payload_bytes": 1448.0, "packet_bytes": 1500.0}
 DELIVERY_RATE = "delivery_rate"
 GIVEN = "given"
 
@@ -400,23 +402,20 @@ class Evidence:
         """
         known = {
             source.field: source.read(row[source.column])
-            for source in _FROM_COLUMNS
+            for source in FROM_COLUMNS
             if row.get(source.column) is not None
         }
-        seen = cls(**_CLASSIC_PACKETS | known, workload=workload)
-        capacity, capacity_source = _capacity(
+        seen = cls(**CLASSIC_PACKETS | known, workload=workload)
+        capacity, capacity_source = capacity_of(
             seen.capacity_bytes_per_second, seen.capacity_source, capacity_bits_per_second
         )
-        spacing = row.get("spacing_source")
+        computed = {
+            name: made.value(getattr(seen, name), *map(row.get, made.columns))
+            for name, made in COMPUTED.items()
+        }
         return replace(
             seen,
-            loss=_loss(row, seen.loss),
-            loss_events=_loss_events(row, seen.loss_events),
-            pauses_estimated=spacing == "estimated" if spacing else None,
-            delayed_answers=_share(row.get("delack_suspects"), row.get("rtt_samples")),
-            late_segments=_late(row),
-            acknowledged_late_seconds=_acknowledged_late(row),
-            unfilled_per_train=_unfilled(row),
+            **computed,
             capacity_bytes_per_second=capacity,
             capacity_source=capacity_source,
         )
@@ -429,7 +428,7 @@ class Evidence:
             for source in SOURCES
             if (value := names.get(source.published)) is not None
         }
-        return cls(**{"window_bytes": CLASSIC_WINDOW_BYTES} | _CLASSIC_PACKETS | known)
+        return cls(**{"window_bytes": CLASSIC_WINDOW_BYTES} | CLASSIC_PACKETS | known)
 
     def with_value(self, field: str, value: float) -> Self:
         """The same but for one quantity."""
@@ -440,74 +439,10 @@ def _frozen(value: Any) -> Any:  # noqa: ANN401 - a quantity of any kind
     return tuple(value) if isinstance(value, list) else value
 
 
-def _loss(row: Row, retransmitted: float | None) -> float | None:
-    """Behind a loss its retransmission is the first copy seen: there filled holes are counted."""
-    at = row.get("at")
-    if at == "receiver":
-        return row.get("loss_receiver")
-    if at == "middle":
-        # A needless retransmission was not lost behind the capture, though it counts as repeated.
-        halves = [
-            share
-            for share in (row.get("loss_upstream"), row.get("loss_rate_genuine"))
-            if share is not None
-        ]
-        return sum(halves) if halves else None
-    return retransmitted
-
-
-def _acknowledged_late(row: Row) -> float | None:
-    median, late = row.get("rtt_p50_ns"), row.get("rtt_p90_ns")
-    if median is None or late is None or row.get("at") != "receiver":
-        return None
-    return float(late - median) / 1e9
-
-
-def _loss_events(row: Row, recoveries: float | None) -> float | None:
-    """Behind a loss no recovery is seen: there packets count that were late because of a loss."""
-    fills = (row.get("filled_lost_upstream") or 0) - (row.get("filled_overtaken") or 0)
-    return (
-        float(fills)
-        if row.get("at") in ("receiver", "middle") and fills > (recoveries or 0)
-        else recoveries
-    )
-
-
-def _share(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
-
-
-def _unfilled(row: Row) -> float | None:
-    """Packets' worth missing to full packets, per train; a full queue of data leaves none."""
-    packets, payload, full, trains = (
-        row.get(name)
-        for name in ("data_packets", "payload_bytes", "payload_bytes_per_packet", "trains")
-    )
-    if packets is None or payload is None or not full or not trains:
-        return None
-    return float(max(0.0, packets - payload / full) / trains)
-
-
-def _late(row: Row) -> float | None:
-    """Late segments; away from the sender, packets lost before the capture do not count."""
-    answers, lost, overtaken = (
-        row.get(name)
-        for name in ("reordering_dupack_series", "filled_lost_upstream", "filled_overtaken")
-    )
-    if answers is not None and row.get("at") in ("receiver", "middle"):
-        answers = max(0, answers - (lost or 0))
-    return _sum(row.get("filled_reordered"), overtaken, answers)
-
-
-def _sum(*parts: float | None) -> float | None:
-    """Sum of what is known; unknown if nothing is."""
-    known = [part for part in parts if part is not None]
-    return float(sum(known)) if known else None
-
-
-def _capacity(
+def capacity_of(
     measured: float | None, source: str | None, given_bits: float | None
 ) -> tuple[float | None, str | None]:
+    """The smaller of what was measured in the transfer and what was given, and which it is."""
     if given_bits is None or not given_bits > 0:
         return measured, source
     given = given_bits / 8
@@ -568,4 +503,5 @@ SOURCES: tuple[Source, ...] = tuple(
     _source(one.name, one.metadata["declared"]) for one in fields(Evidence)
 )
 """Every field of :class:`Evidence`, in order."""
-_FROM_COLUMNS = tuple(source for source in SOURCES if source.column)
+FROM_COLUMNS = tuple(source for source in SOURCES if source.column)
+"""Those that a column gives, as it is or as a part of what is computed."""

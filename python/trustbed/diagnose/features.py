@@ -13,64 +13,23 @@ import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from trustbed.diagnose.budget import Budget, is_known, use_of_path
+from trustbed.diagnose.budget import is_known, use_of_path
 from trustbed.diagnose.conditions import Case
 from trustbed.findings.words import rate_words, seconds_words
 
-Measured = Callable[[Case], float | None]
-
-
-def _logarithm(value: float | None) -> float | None:
-    return math.log10(value) if value is not None and value > 0 else None
-
-
-def _largest(case: Case, place: int) -> float | None:
-    """The largest shares of the budget, by place from 0."""
-    if not is_known(case.evidence):
-        return None
-    shares = Budget.of(case.evidence)
-    parts = (
-        shares.peer,
-        shares.sender,
-        shares.receiver,
-        shares.outage,
-        shares.window,
-        shares.path,
-        shares.loss,
-        shares.start,
-        shares.buffer,
-    )
-    return sorted(parts, reverse=True)[place]
-
-
-def _round_trips(case: Case) -> float | None:
-    duration, base = case.evidence.duration_seconds, case.evidence.rtt_base_seconds
-    return _logarithm(duration / base) if duration and base else None
-
-
-def _silence(case: Case) -> float | None:
-    return Budget.of(case.evidence).sender if is_known(case.evidence) else None
-
-
-def _lost_time(case: Case) -> float | None:
-    return Budget.of(case.evidence).loss if is_known(case.evidence) else None
-
-
-FEATURES: Mapping[str, Measured] = MappingProxyType(
-    {
-        "largest share": lambda case: _largest(case, 0),
-        "second share": lambda case: _largest(case, 1),
-        "silence of the sender": _silence,
-        "losses and marks": _lost_time,
-        "use of the path": lambda case: use_of_path(case.evidence),
-        "r": lambda case: case.numbers.ratio,
-        "inflation": lambda case: _logarithm(case.numbers.rtt_inflation),
-        "packets in flight": lambda case: _logarithm(case.numbers.packets_in_flight),
-        "round trips": _round_trips,
-        "RTT": lambda case: _logarithm(case.evidence.rtt_base_seconds),
-        "silences": lambda case: _logarithm((case.evidence.idle_periods or 0.0) + 1),
-        "processor missed": lambda case: case.evidence.processor_missed,
-    }
+FEATURES = (
+    "largest share",
+    "second share",
+    "silence of the sender",
+    "losses and marks",
+    "use of the path",
+    "r",
+    "inflation",
+    "packets in flight",
+    "round trips",
+    "RTT",
+    "silences",
+    "processor missed",
 )
 """The features, in the order of a model's weights."""
 
@@ -80,20 +39,57 @@ MOST_FEATURE = 4.0
 
 def features_of(case: Case) -> tuple[float | None, ...]:
     """The features of a case, in the order of :data:`FEATURES`."""
-    return tuple(measured(case) for measured in FEATURES.values())
+    evidence, numbers = case.evidence, case.numbers
+    duration, base = evidence.duration_seconds, evidence.rtt_base_seconds
+    return (
+        *_shares(case),
+        use_of_path(evidence),
+        numbers.ratio,
+        _logarithm(numbers.rtt_inflation),
+        _logarithm(numbers.packets_in_flight),
+        _logarithm(duration / base) if duration and base else None,
+        _logarithm(base),
+        _logarithm((evidence.idle_periods or 0.0) + 1),
+        evidence.processor_missed,
+    )
 
 
-QUANTITIES: Mapping[str, tuple[Measured, Callable[[float], str]]] = MappingProxyType(
+def _shares(case: Case) -> tuple[float | None, float | None, float | None, float | None]:
+    """The two largest shares of the budget, the sender's silences, and losses and marks."""
+    if not is_known(case.evidence):
+        return None, None, None, None
+    budget = case.budget
+    sender = budget.sender
+    parts = (
+        budget.peer,
+        sender,
+        budget.receiver,
+        budget.outage,
+        budget.window,
+        budget.path,
+        budget.loss,
+        budget.start,
+        budget.buffer,
+    )
+    first, second, *_ = sorted(parts, reverse=True)
+    return first, second, sender, budget.loss
+
+
+def _logarithm(value: float | None) -> float | None:
+    return math.log10(value) if value is not None and value > 0 else None
+
+
+QUANTITIES: Mapping[str, tuple[str, Callable[[float], str]]] = MappingProxyType(
     {
-        "RTT": (lambda case: case.evidence.rtt_base_seconds, seconds_words),
-        "throughput": (lambda case: case.evidence.throughput_bytes_per_second, rate_words),
-        "duration": (lambda case: case.evidence.duration_seconds, seconds_words),
+        "RTT": ("rtt_base_seconds", seconds_words),
+        "throughput": ("throughput_bytes_per_second", rate_words),
+        "duration": ("duration_seconds", seconds_words),
     }
 )
-"""What bounds the networks and transfers that were tried, with the words for a value."""
+"""What bounds the networks and transfers that were tried: fields, with the words for a value."""
 
 
 def quantities_of(case: Case) -> dict[str, float]:
     """Those that are known, by name."""
-    found = {name: measured(case) for name, (measured, _) in QUANTITIES.items()}
+    found = {name: getattr(case.evidence, field) for name, (field, _) in QUANTITIES.items()}
     return {name: value for name, value in found.items() if value is not None}

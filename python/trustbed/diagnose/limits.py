@@ -10,7 +10,7 @@ left no trace in the capture.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from trustbed.diagnose.causes import CAUSES, Cause, Verdict
@@ -259,28 +259,29 @@ LIMITS: tuple[Limit, ...] = (
 """All are checked, in this order: several may apply to one transfer."""
 
 
+_OF_CAUSE: Mapping[Cause, tuple[Limit, ...]] = {
+    cause: tuple(limit for limit in LIMITS if cause in limit.causes) for cause in JUDGED
+}
+
+
 def limits_of(
     cause: Cause, quality: Quality, evidence: Evidence, thresholds: Thresholds
 ) -> tuple[AppliedLimit, ...]:
     """The limits that concern a diagnosis of this cause."""
-    if quality == UNTOUCHED:
-        return ()
     applied = []
-    for limit in LIMITS:
-        if cause not in limit.causes:
-            continue
+    for limit in _OF_CAUSE.get(cause, ()):
         value = limit.measure(quality, evidence, thresholds)
         if limit.threshold is None:
             if value > 0:
                 applied.append(AppliedLimit(limit, None, None))
         elif value >= (threshold := getattr(thresholds, limit.threshold)):
             applied.append(AppliedLimit(limit, value, threshold))
-    return tuple(applied)
+    return () if not applied or quality == UNTOUCHED else tuple(applied)
 
 
 def capped(hundredths: int, limits: tuple[AppliedLimit, ...]) -> int:
     """The score that the limits leave."""
-    return min([hundredths, *(applied.limit.cap for applied in limits)])
+    return min([hundredths, *[applied.limit.cap for applied in limits]])
 
 
 def held(verdict: Verdict, limits: tuple[AppliedLimit, ...]) -> Verdict:

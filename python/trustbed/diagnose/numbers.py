@@ -15,8 +15,7 @@ Congestion Avoidance Algorithm*, 1997, without delayed ACKs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.shapes import is_capacity_refuted
@@ -25,8 +24,7 @@ from trustbed.diagnose.thresholds import Thresholds
 Bound: TypeAlias = Literal["window", "loss", "capacity"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
+class Numbers(NamedTuple):
     """Derived numbers; bytes per second of payload, seconds, ratios.
 
     ``None`` = unknown (for a bound: it bounds nothing).
@@ -155,17 +153,15 @@ def _smallest(
     x1: float | None, x2: float | None, x3: float | None
 ) -> tuple[Bound | None, float | None]:
     """The smallest known bound; of equal ones the first of window, loss, capacity."""
-    known: list[tuple[float, Bound]] = []
+    name: Bound | None = None
+    least: float | None = None
     if x1 is not None:
-        known.append((x1, "window"))
-    if x2 is not None:
-        known.append((x2, "loss"))
-    if x3 is not None:
-        known.append((x3, "capacity"))
-    if not known:
-        return None, None
-    value, name = min(known, key=lambda pair: pair[0])
-    return name, value
+        name, least = "window", x1
+    if x2 is not None and (least is None or x2 < least):
+        name, least = "loss", x2
+    if x3 is not None and (least is None or x3 < least):
+        name, least = "capacity", x3
+    return name, least
 
 
 def _ratio(
@@ -182,8 +178,10 @@ def _ratio(
 def _is_loss_bound(
     x1: float | None, x2: float | None, x3: float | None, thresholds: Thresholds
 ) -> bool:
+    if x2 is None:
+        return False
     others = [bound for bound in (x1, x3) if bound is not None]
-    return x2 is not None and bool(others) and x2 < thresholds.loss_bound_margin * min(others)
+    return bool(others) and x2 < thresholds.loss_bound_margin * min(others)
 
 
 def _long_pauses(evidence: Evidence, period: float | None, thresholds: Thresholds) -> bool | None:
@@ -206,15 +204,13 @@ def _long_pauses(evidence: Evidence, period: float | None, thresholds: Threshold
 
 def idle_open_window_share(evidence: Evidence) -> float | None:
     """The larger of h and h′: a sender must not be excused by the slowness its own pauses cause."""
-    known = [
-        share
-        for share in (
-            evidence.idle_open_window_fraction,
-            evidence.idle_open_window_at_rate_fraction,
-        )
-        if share is not None
-    ]
-    return max(known, default=None)
+    idle, at_rate = (
+        evidence.idle_open_window_fraction,
+        evidence.idle_open_window_at_rate_fraction,
+    )
+    if idle is None or at_rate is None:
+        return at_rate if idle is None else idle
+    return max(idle, at_rate)
 
 
 def _near_reset_period(gap: float, thresholds: Thresholds) -> bool:

@@ -131,6 +131,22 @@ class Quality:
         )
 
 
+QUALITY_COLUMNS = (
+    "flags",
+    "acked_unseen_bytes",
+    "unique_bytes",
+    "capture_duplicates",
+    "packets",
+    "spacing_source",
+    "one_sided",
+    "window_max_bytes",
+    "at",
+    "multipath",
+    "rtt_source",
+    "window_estimated",
+)
+"""The columns of a transfer that :meth:`Quality.of` asks for."""
+
 CAPTURE_POINT_COLUMNS = (
     "capture_point",
     "capture_point_source",

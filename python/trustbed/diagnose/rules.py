@@ -19,7 +19,10 @@ Bias: without evidence that excludes the application, a silent sender is never d
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeAlias
 
 from trustbed.diagnose import budget_conditions as time
 from trustbed.diagnose import conditions as on
@@ -287,9 +290,40 @@ def first_match(case: Case) -> Rule:
     The conditions of the last three stages exclude one another and leave nothing out, so there
     always is one.
     """
-    for stage in STAGES:
-        if stage.entered(case):
-            for rule in stage.rules:
-                if rule.fires(case):
+    for entered, groups in _TESTS:
+        if entered is not None and not entered(case):
+            continue
+        for first, rules in groups:
+            if first is not None and not first(case):
+                continue
+            for others, rule in rules:
+                for other in others:
+                    if not other(case):
+                        break
+                else:
                     return rule
     raise AssertionError("the last rule of the last stage has no conditions")
+
+
+Test: TypeAlias = Callable[[Case], bool]
+Group: TypeAlias = tuple[Test | None, tuple[tuple[tuple[Test, ...], Rule], ...]]
+"""A first condition, and the rules that begin with it, each behind its other conditions."""
+
+
+def _grouped(stage: Stage) -> Iterator[Group]:
+    """The rules of a stage in order, neighbours with the same first condition under it."""
+    for first, rules in groupby(stage.rules, lambda rule: (*rule.conditions, None)[0]):
+        yield (
+            None if first is None else first.holds,
+            tuple(
+                (tuple(condition.holds for condition in rule.conditions[1:]), rule)
+                for rule in rules
+            ),
+        )
+
+
+_TESTS = tuple(
+    (None if stage.entered_when is None else stage.entered_when.holds, tuple(_grouped(stage)))
+    for stage in STAGES
+)
+"""The same procedure without names: a condition that rules in a row begin with is asked once."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trustbed.diagnose.budget import Budget
 from trustbed.diagnose.conditions import Case
 from trustbed.findings.words import number_words, percent_words
 
@@ -21,7 +20,7 @@ def share_shown(name: str, value: Callable[[Case], float | None]) -> Callable[[C
 
 def limits_shown(case: Case) -> str:
     """The shares of what bound the transfer."""
-    shares = Budget.of(case.evidence)
+    shares = case.budget
     return (
         f"window {percent_words(shares.window)}, path {percent_words(shares.path)}, losses and "
         f"marks {percent_words(shares.loss)}, growing {percent_words(shares.start)}, below the "

@@ -43,8 +43,18 @@ They say what the packets show, not whose fault it was: a process that was not r
 a sender idle with all data sent.
 """
 
+SHARE_COLUMNS = (
+    *(f"share_{state}" for state in STATES),
+    "accounted_ns",
+    "sending_rate_bytes_per_second",
+    "throughput_bytes_per_second",
+)
+"""The columns of a transfer that :meth:`Shares.from_transfer` asks for."""
+
 WAITING = ("peer", "think", "idle_application")
 """States in which the application on either side had nothing to send yet."""
+
+_COLUMNS = tuple((state, f"share_{state}") for state in STATES)
 
 NAMED = 0.01
 """A sentence names the states of at least this share of the time."""
@@ -73,11 +83,14 @@ class Shares:
     @classmethod
     def from_transfer(cls, row: Row) -> Shares | None:
         """From a row of the transfers table or of JSON; ``None`` when any share is unknown."""
-        known = {state: row.get(f"share_{state}") for state in STATES}
-        if any(share is None for share in known.values()):
-            return None
+        by_state: dict[str, float] = {}
+        for state, column in _COLUMNS:
+            share = row.get(column)
+            if share is None:
+                return None
+            by_state[state] = float(share)
         return cls(
-            by_state={state: float(share) for state, share in known.items() if share is not None},
+            by_state=by_state,
             accounted_seconds=_accounted(row),
             sending_bytes_per_second=row.get("sending_rate_bytes_per_second"),
             throughput_bytes_per_second=row.get("throughput_bytes_per_second"),

@@ -5,7 +5,6 @@ Bias: as for all conditions, an unknown number fulfils none of them.
 
 from __future__ import annotations
 
-from trustbed.diagnose.budget import Budget
 from trustbed.diagnose.conditions import Case, Condition, at_least
 from trustbed.diagnose.shown import limits_shown
 from trustbed.findings.words import bytes_words, number_words, rate_words, seconds_words
@@ -23,12 +22,12 @@ def _is_window_plain(case: Case) -> bool:
 
     From afar a sender that acts late inflates the RTT as well.
     """
-    shares = Budget.of(case.evidence)
+    shares = case.budget
     return (
         case.evidence.pauses_estimated is False
         and _has_segments(case)
         and shares.window >= case.thresholds.window_in_between
-        and shares.limit in ("window", "path")
+        and case.limit in ("window", "path")
     )
 
 
@@ -44,7 +43,7 @@ def _is_window_in_a_queue(case: Case) -> bool:
 
 
 def _are_acknowledgements_late(case: Case) -> bool:
-    if Budget.of(case.evidence).limit != "window":
+    if case.limit != "window":
         return False
     late = _inflated(case.evidence.acknowledged_late_seconds, case)
     if late is not None:

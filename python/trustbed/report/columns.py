@@ -12,7 +12,6 @@ of nanoseconds would need pandas.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +21,7 @@ import pyarrow.compute as pc
 from trustbed.report.records import Json
 
 _SUFFIX = "_ns"
-_FORMATS = {
+_FORMATS: dict[pa.DataType, Any] = {
     pa.int8(): "b",
     pa.int16(): "h",
     pa.int32(): "i",
@@ -34,7 +33,10 @@ _FORMATS = {
     pa.float32(): "f",
     pa.float64(): "d",
 }
-"""Types whose buffers Python reads as they are, by the letter of :mod:`struct`."""
+"""Types whose buffers Python reads as they are, by the letter of a memoryview's format."""
+
+
+_TRUTHS = {None: None, 0: False, 1: True}
 
 
 def text_names(field: pa.Field) -> list[str]:
@@ -78,6 +80,16 @@ def _converted(field: pa.Field, column: pa.Array) -> list[pa.Array]:
     return [_seconds(column)]
 
 
+def quantities(column: pa.Array, *, nanoseconds: bool) -> pa.Array:
+    """The finite numbers of a column as floats, of nanoseconds as seconds."""
+    if column.null_count == len(column):
+        return pa.nulls(len(column), pa.float64())
+    numbers = column.cast(pa.float64(), safe=False)
+    if nanoseconds:
+        numbers = pc.divide(numbers, 1e9)
+    return numbers if pa.types.is_integer(column.type) else _finite(numbers)
+
+
 def _seconds(nanoseconds: pa.Array) -> pa.Array:
     return _finite(pc.divide(nanoseconds.cast(pa.float64(), safe=False), 1e9))
 
@@ -115,6 +127,18 @@ def plain_rows(batch: pa.RecordBatch) -> Iterator[Json]:
         yield dict(zip(names, row, strict=True))
 
 
+def _lists(column: pa.Array) -> list[Any]:
+    found: list[Any] = []
+    items, end = values(column.flatten()), 0
+    for length in values(pc.list_value_length(column)):
+        if length is None:
+            found.append(None)
+        else:
+            start, end = end, end + length
+            found.append(items[start:end])
+    return found
+
+
 def values(column: pa.Array) -> list[Any]:
     """The values of a column as Python's own.
 
@@ -123,20 +147,26 @@ def values(column: pa.Array) -> list[Any]:
     if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
     if pa.types.is_boolean(column.type):
-        return [None if value is None else value == 1 for value in values(column.cast(pa.uint8()))]
+        return list(map(_TRUTHS.__getitem__, values(column.cast(pa.uint8()))))
     if pa.types.is_string(column.type):
         encoded = column.dictionary_encode()
         words = encoded.dictionary.to_pylist()
         return [None if index is None else words[index] for index in values(encoded.indices)]
+    if pa.types.is_list(column.type):
+        return _lists(column)
     letter = _FORMATS.get(column.type)
     if letter is None:
         return column.to_pylist()  # type: ignore[no-any-return]
     if column.null_count == len(column):
         return [None] * len(column)
-    begin = column.offset * column.type.byte_width
-    numbers: list[Any] = list(
-        struct.unpack_from(f"={len(column)}{letter}", column.buffers()[1], begin)
-    )
+    width = column.type.byte_width
+    begin, end = column.offset * width, (column.offset + len(column)) * width
+    numbers: list[Any] = memoryview(column.buffers()[1])[begin:end].cast(letter).tolist()
+    if 2 * column.null_count > len(column):
+        known = [None] * len(column)
+        for index in values(pc.indices_nonzero(column.is_valid())):
+            known[index] = numbers[index]
+        return known
     if column.null_count:
         for index in values(pc.indices_nonzero(column.is_null())):
             numbers[index] = None

@@ -11,16 +11,20 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 _OWN = re.compile(r"\x1b\[(?:0|1|2|33|36|1;31|1;32|1;33)?[mK]")
 """What trustbed itself writes: the colours of ``report.paint``, and "erase to the end of line"."""
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
+_UNSEEN = (
+    "\x7f-\x9f"  # DEL, C1
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
-    "\u2028\u2029\ufeff\U000e0000-\U000e007f]"  # line separators and invisible tags
+    "\u2028\u2029\ufeff\U000e0000-\U000e007f"  # line separators and invisible tags
 )
+_CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f{_UNSEEN}]")
+"""Control characters but tab and newline."""
+_ESCAPED = re.compile(f'["\\\\\x00-\x1f{_UNSEEN}]')
+"""What a JSON text has as an escape."""
 
 
 def printable(text: str) -> str:
@@ -55,6 +59,13 @@ def json_text(value: object, *, indent: int | None = None) -> str:
     """``value`` as JSON in which control characters are escapes; NaN is refused."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     return _CONTROL.sub(lambda found: json.dumps(found.group())[1:-1], text)
+
+
+def json_words(words: Sequence[str]) -> list[str]:
+    """Every word as :func:`json_text` writes it; quicker for many."""
+    if _ESCAPED.search("".join(words)):
+        return [json_text(word) for word in words]
+    return [f'"{word}"' for word in words]
 
 
 def write_json(value: object, stream: TextIO | None = None, *, indent: int = 1) -> None:

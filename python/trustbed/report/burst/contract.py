@@ -15,6 +15,7 @@ import pyarrow as pa
 from trustbed.analysis.options import Basis, Mode, Offload, Wavelet
 from trustbed.report import schemas
 from trustbed.report.burst import tables as burst_tables
+from trustbed.report.burst.json import SCHEMA_VERSION
 from trustbed.report.json_schema import (
     COUNT,
     MOMENT,
@@ -28,7 +29,6 @@ from trustbed.report.json_schema import (
     written,
 )
 from trustbed.report.records import Json
-from trustbed.report.transfer.json import SCHEMA_VERSION
 
 HERE = Path(__file__).with_name("schema.json")
 

@@ -14,6 +14,9 @@ from typing import TextIO
 from trustbed.report.printable import json_text
 from trustbed.report.records import Row
 
+#: Raised when a field changes its meaning or goes away; new fields do not raise it.
+SCHEMA_VERSION = 1
+
 
 def write(stream: TextIO, document: Row) -> None:
     """One document."""

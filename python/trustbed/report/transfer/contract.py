@@ -31,7 +31,7 @@ from trustbed.report.json_schema import (
 )
 from trustbed.report.records import Json
 from trustbed.report.transfer import rows
-from trustbed.report.transfer.json import SCHEMA_VERSION
+from trustbed.report.transfer.json import SCHEMA_VERSION, TOO_SHORT_COLUMNS
 
 HERE = Path(__file__).with_name("schema.json")
 
@@ -96,7 +96,11 @@ def document(tables: Mapping[str, pa.Schema]) -> Json:
         ),
         "findings": _table("findings", _row(schemas.FINDINGS)),
         "skips": _table("skips", _row(schemas.SKIPS)),
-        "transfers": _table("transfers", transfers),
+        "transfers": {
+            **_table("transfers", transfers),
+            "description": "One object per transfer that is long enough to judge.",
+        },
+        "transfers_too_short": _too_short(tables["transfers"]),
         "connections": _table("connections", _row(tables["connections"])),
     }
     more = {
@@ -130,6 +134,27 @@ def _both_ends(two_point: pa.Schema) -> Json:
     }
     return object_of(
         properties, description="With --sender and --receiver: the two captures joined."
+    )
+
+
+def _too_short(transfers: pa.Schema) -> Json:
+    schema = pa.schema([transfers.field(name) for name in TOO_SHORT_COLUMNS])
+    properties = _row(schema)["properties"]
+    names = [name for field in schema for name in columns.text_names(field)]
+    row = {
+        "type": "array",
+        "prefixItems": [properties[name] for name in names],
+        "minItems": len(names),
+    }
+    return object_of(
+        {
+            "columns": {"type": "array", "prefixItems": [{"const": name} for name in names]},
+            "rows": list_of(row),
+        },
+        description=(
+            "The transfers that are too short to judge, each an array of the columns named: "
+            "their verdict is not_judged, their cause insufficient."
+        ),
     )
 
 

@@ -37,10 +37,14 @@ WORDS: Mapping[str, str] = {
 
 def with_words(row: Json, diagnosis: Diagnosis) -> Json:
     """The row with the words of its diagnosis."""
+    throughput = row.get("throughput_bytes_per_second")
+    return {**row, **words_of(diagnosis, Shares.from_transfer(row), throughput)}
+
+
+def words_of(diagnosis: Diagnosis, shares: Shares | None, throughput: float | None) -> Json:
+    """The words of a diagnosis, with what its row has: the shares of time and the throughput."""
     numbers, estimate = diagnosis.numbers, diagnosis.compensation
-    shares = Shares.from_transfer(row)
     return {
-        **row,
         "headline": diagnosis.headline,
         "verdict_words": VERDICTS[diagnosis.verdict],
         "reasons": list(diagnosis.reasons),
@@ -50,7 +54,5 @@ def with_words(row: Json, diagnosis: Diagnosis) -> Json:
         "expected_ratio": None if numbers is None else numbers.ratio,
         "loss": diagnosis.loss,
         "shares": None if shares is None else dict(shares.by_state),
-        "without_stalls": None
-        if estimate is None
-        else estimate.words(row.get("throughput_bytes_per_second")),
+        "without_stalls": None if estimate is None else estimate.words(throughput),
     }
