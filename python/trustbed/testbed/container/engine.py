@@ -21,8 +21,9 @@ from trustbed.scenario.containers import Container, EngineChoice
 
 AGENT = "/.trustbed-agent"
 """The agent within a container."""
-_POLL_SECONDS = 0.1
 ANSWER_SECONDS = 60.0
+_GONE_SECONDS = 30.0
+_LOOK_SECONDS = 0.05
 _VERSIONS: Mapping[str, str] = {"docker": "{{.Server.Version}}", "podman": "{{.Client.Version}}"}
 _INSTALL = "install docker (and start its daemon) or podman; `docker version` shows what it answers"
 
@@ -141,16 +142,28 @@ def inspect(engine: Engine, name: str) -> Mapping[str, Any]:
 
 
 def remove(engine: str, name: str) -> None:
-    """Removes a container, running or not; there may be none."""
-    deadline = time.monotonic() + ANSWER_SECONDS
-    # An engine that is gone has no containers, and one that hangs removes nothing now.
-    with contextlib.suppress(TestbedError):
+    """Removes a container, running or not; there may be none. Returns once it is gone.
+
+    Raises:
+        TestbedError: It does not go away.
+    """
+    deadline = time.monotonic() + _GONE_SECONDS
+    # The engine may be removing one that has ended, and refuses then.
+    while _exists(engine, name):
+        if time.monotonic() > deadline:
+            raise TestbedError(
+                f"the container {name} cannot be removed", f"try {engine} rm --force {name}"
+            )
+        time.sleep(_LOOK_SECONDS)
+
+
+def _exists(engine: str, name: str) -> bool:
+    """Whether a container is still there after it was to be removed."""
+    try:
         call(engine, "rm", "--force", "--volumes", name)
-        # What is being removed already is refused at once, and still there.
-        while not call(engine, "container", "inspect", name).returncode:
-            if time.monotonic() > deadline:
-                return
-            time.sleep(_POLL_SECONDS)
+        return call(engine, "container", "inspect", name).returncode == 0
+    except TestbedError:  # an engine that is gone has no containers
+        return False
 
 
 def call(engine: str, *arguments: str) -> subprocess.CompletedProcess[str]:
