@@ -139,11 +139,13 @@ def analyze(
     capacity: int | None = None,
     samples: bool = False,
     series: bool = False,
+    memory: int | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Analysis:
     """Reads captures (``-``: standard input) in one pass.
 
-    ``capacity`` is in bit/s. The engine calls ``progress`` with the bytes read so far and in
+    ``capacity`` is in bit/s; ``memory`` is the budget of connection state in bytes (``None``:
+    1 GiB). The engine calls ``progress`` with the bytes read so far and in
     total (``None``: unknown); an exception from it ends the analysis.
     """
 

@@ -313,6 +313,8 @@ def test_options_reach_the_engine(
         "--dedup",
         "--workers",
         "3",
+        "--memory",
+        "64MiB",
         "--workload",
         "bulk",
     ]
@@ -327,5 +329,6 @@ def test_options_reach_the_engine(
         "workers": 3,
         "samples": False,
         "series": False,
+        "memory": 64 << 20,
         "progress": None,
     }

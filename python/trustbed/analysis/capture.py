@@ -19,7 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trustbed import _core
-from trustbed.analysis.options import CapturePoint, Options, Workload, available_cores, files_of
+from trustbed.analysis.options import (
+    LEAST_MEMORY,
+    CapturePoint,
+    Options,
+    Workload,
+    available_cores,
+    files_of,
+)
 from trustbed.analysis.transfer import Transfer
 from trustbed.diagnose.facts import CaptureFacts
 from trustbed.diagnose.judge import HostOf, Judgement, judge, tally, verdict_columns
@@ -58,6 +65,7 @@ def analyze(
     dedup: bool = False,
     samples: bool = False,
     series: bool = False,
+    memory: str | int | None = None,
     workers: int | None = None,
     progress: Callable[[int, int | None], object] | None = None,
     host_of: HostOf | None = None,
@@ -71,7 +79,9 @@ def analyze(
     (``"20Mbit/s"``, or bit/s). ``inner`` judges the packets inside tunnels, ``dedup`` drops packets
     that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
     ``series`` what charts are drawn from (without it the first chart or report reads the capture
-    again). ``workers`` threads (default: one per core) give the same result for any number.
+    again). ``memory`` is the budget of connection state (``"1GiB"``, or bytes; default: 1 GiB):
+    connections beyond it are evicted and counted. ``workers`` threads (default: one per core) give
+    the same result for any number.
     ``progress`` is called with bytes read and bytes in total (``None`` = unknown). ``host_of``
     returns, for a row of the transfers table, the evidence of its sending host (``None``:
     nothing).
@@ -92,6 +102,7 @@ def analyze(
         inner=inner,
         dedup=dedup,
         samples=samples,
+        memory=_bytes(memory),
         workers=available_cores() if workers is None else workers,
     )
     return Capture(
@@ -111,6 +122,15 @@ def _bits_per_second(capacity: str | float | None) -> int | None:
     return int(rate)
 
 
+def _bytes(memory: str | int | None) -> int | None:
+    if memory is None:
+        return None
+    given = int(_core.parse_size(memory)) if isinstance(memory, str) else memory
+    if given < LEAST_MEMORY:
+        raise ValueError(f"memory={memory!r}: at least {LEAST_MEMORY >> 20} MiB")
+    return given
+
+
 def _ask_engine(
     options: Options,
     *,
@@ -126,6 +146,7 @@ def _ask_engine(
         capacity=options.capacity,
         samples=options.samples,
         series=series,
+        memory=options.memory,
         progress=progress,
     )
 
