@@ -23,6 +23,7 @@ from bench import (
     generators,
     hostile,
     judging,
+    mix,
     model_traffic,
     sensitivity,
     tracing,
@@ -149,6 +150,25 @@ class Bench:
             print(f"  {line}")
         self._facts["judging"] = asdict(found)
         self._keep(judging.targets(found))
+
+    def mix(self) -> None:
+        """Many short connections: CPU, workers, memory."""
+        heading("a mix of connections (whole commands, one worker, medians of rounds in turns)")
+        found = mix.measure(self._scale.rounds)
+        if found is None:
+            print("  left out: the captures that it is made of are not here (TRUSTBED_TRACES)")
+            return
+        one, two = found.wall_seconds
+        self._facts["mix"] = {
+            "packets": found.capture.packets,
+            "connections": found.capture.connections,
+            "cpu_seconds": found.cpu_seconds,
+            "wall_seconds": {"one worker": one, "two workers": two},
+        }
+        for name, seconds in found.cpu_seconds.items():
+            print(f"  {name:<19} {seconds:>8.2f} s")
+        print(f"  one worker {one:.2f} s, two workers {two:.2f} s (wall time)")
+        self._keep(found.targets)
 
     def start(self) -> None:
         """CPU of the start."""
@@ -423,6 +443,7 @@ def main() -> int:
         "speed": Bench.speed,
         "workers": Bench.workers,
         "judging": Bench.judging,
+        "mix": Bench.mix,
         "start": Bench.start,
         "memory": Bench.memory,
         "flood": Bench.flood,

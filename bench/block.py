@@ -13,6 +13,7 @@ stopped.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -80,16 +81,47 @@ class Block:
 
     def repetition(self, number: int) -> npt.NDArray[np.uint8]:
         """The bytes of the block's records in its repetition `number`, counted from 0."""
+        everything = slice(0, self.packets)
+        rows = self._rows_of(number, everything, FIRST_NS + number * self.duration_ns)
+        return rows[self.stored]
+
+    def overlapping(self, copies: int, shift_ns: int) -> Iterator[npt.NDArray[np.uint8]]:
+        """The bytes of the records of many repetitions, each `shift_ns` after the one before.
+
+        In the order of time, `shift_ns` of it at a time.
+        """
+        cuts = np.searchsorted(
+            self.since_start_ns, np.arange(0, self.duration_ns + shift_ns, shift_ns)
+        )
+        parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
+        for now in range(len(parts) + copies - 1):
+            running = [
+                (number, parts[now - number])
+                for number in range(copies)
+                if 0 <= now - number < len(parts)
+            ]
+            rows = [
+                self._rows_of(number, part, FIRST_NS + number * shift_ns)
+                for number, part in running
+            ]
+            since_start = [self.since_start_ns[part] + n * shift_ns for n, part in running]
+            order = np.argsort(np.concatenate(since_start), kind="stable")
+            stored = np.concatenate([self.stored[part] for _, part in running])
+            yield np.concatenate(rows)[order][stored[order]]
+
+    def _rows_of(self, number: int, part: slice, start_ns: int) -> npt.NDArray[np.uint8]:
+        """Rows of the repetition `number` that starts at `start_ns`."""
         if number > LARGEST_REPETITION:
             raise ValueError(
                 f"a block can be repeated {LARGEST_REPETITION + 1} times, asked for "
                 f"repetition {number}"
             )
-        rows = self.rows.copy()
-        _write_timestamps(rows, self.since_start_ns + FIRST_NS + number * self.duration_ns)
-        _write_network(rows, self.ipv4, number)
-        _write_checksums(rows, self.ipv4, self.checksum_base, number)
-        return rows[self.stored]
+        rows, ipv4 = self.rows[part].copy(), self.ipv4[part]
+        _write_timestamps(rows, self.since_start_ns[part] + start_ns)
+        _write_network(rows, ipv4, number)
+        ip, tcp = self.checksum_base
+        _write_checksums(rows, ipv4, (ip[part], tcp[part]), number)
+        return rows
 
 
 def build_block(templates: list[Template], packets: int) -> Block:

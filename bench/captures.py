@@ -116,11 +116,11 @@ class Captures:
         return self._block
 
 
-def fingerprint(templates: list[Template], block_packets: int) -> str:
-    """Names the content: the templates, the builder's code, the block's size."""
+def fingerprint(templates: list[Template], block_packets: int, *more: Path) -> str:
+    """Names the content: the templates, the builder's code (`more` is of it), the block's size."""
     digest = hashlib.sha256(str(block_packets).encode())
-    for module in (block_module, template_module):
-        digest.update(Path(str(module.__file__)).read_bytes())
+    for path in (*(Path(str(one.__file__)) for one in (block_module, template_module)), *more):
+        digest.update(path.read_bytes())
     for template in templates:
         digest.update(template.name.encode())
         digest.update(template.since_start_ns.tobytes())

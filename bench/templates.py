@@ -52,8 +52,11 @@ class Template:
     ipv6: npt.NDArray[np.bool_]
 
 
-def read_template(path: Path) -> Template | None:
-    """The template in a file, or None unless it is a classic pcap file with TCP over Ethernet."""
+def read_template(path: Path, longest_ns: int = LONGEST_NS) -> Template | None:
+    """The template in a file, or None unless it is a classic pcap file with TCP over Ethernet.
+
+    Without what comes `longest_ns` after its first packet or later.
+    """
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     if content[:4] not in _MAGICS or len(content) < 24:
         return None
@@ -70,7 +73,7 @@ def read_template(path: Path) -> Template | None:
     order_in_time = np.argsort(table[:, 0], kind="stable")
     table, frames = table[order_in_time], frames[order_in_time]
     since_start = table[:, 0] - table[0, 0]
-    kept = since_start < LONGEST_NS
+    kept = since_start < longest_ns
     table, frames = table[kept], frames[kept]
     return Template(
         name=path.name,
@@ -108,7 +111,7 @@ def _serves(frame: bytes) -> bool:
     return frame[12:14] == b"\x86\xdd" and frame[20] == 6 and len(frame) >= 74
 
 
-def read_templates(directories: list[Path]) -> list[Template]:
+def read_templates(directories: list[Path], longest_ns: int = LONGEST_NS) -> list[Template]:
     """Every template under `directories`, in the order of directory and file name."""
     paths = [
         path
@@ -117,5 +120,5 @@ def read_templates(directories: list[Path]) -> list[Template]:
         if path.name.endswith((".pcap", ".pcap.gz", ".cap"))
     ]
     # Both ends of one transfer would be one connection twice: the sender's side stands for it.
-    templates = (read_template(path) for path in paths if ".receiver" not in path.name)
+    templates = (read_template(path, longest_ns) for path in paths if ".receiver" not in path.name)
     return [template for template in templates if template is not None]

@@ -141,13 +141,15 @@ def analyze(
     samples: bool = False,
     series: bool = False,
     charts_of: AbstractSet[str] | None = None,
+    memory: int | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Analysis:
     """Reads captures (``-``: standard input) in one pass.
 
     ``capacity`` is in bit/s. With ``series``, what charts are drawn from is kept of the 32
-    largest transfers, of ``charts_of`` where they are named. The engine calls ``progress`` with the
-    bytes read so far and in total (``None``: unknown); an exception from it ends the analysis.
+    largest transfers, of ``charts_of`` where they are named. ``memory`` is the budget of
+    connection state in bytes (``None``: 1 GiB). The engine calls ``progress`` with the bytes read
+    so far and in total (``None``: unknown); an exception from it ends the analysis.
     """
 
 @final

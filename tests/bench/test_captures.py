@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.block import RECORD_HEADER, Block, build_block
+from bench.block import FIRST_NS, RECORD_HEADER, Block, build_block
 from bench.flood import ANSWER_EVERY, parts
 from bench.templates import Template, read_template, read_templates
 
@@ -125,6 +125,22 @@ def test_repetition_keeps_the_stored_lengths(block: Block) -> None:
         == int(block.stored.sum())
         == sum(RECORD_HEADER + len(f) for _, _, f in records(block.repetition(1).tobytes()))
     )
+
+
+def test_overlapping_copies_are_in_order_and_run_at_once(block: Block) -> None:
+    copies, shift = 3, 50_000_000
+    found = records(b"".join(part.tobytes() for part in block.overlapping(copies, shift)))
+    assert [ts for ts, _, _ in found] == sorted(ts for ts, _, _ in found)
+    for number in range(copies):
+        alone = records(block.repetition(number).tobytes())
+        late = alone[0][0] - FIRST_NS - number * shift
+        own = {ends(frame) for _, _, frame in alone}
+        mine = [one for one in found if ends(one[2]) in own]
+        assert mine == [(ts - late, length, frame) for ts, length, frame in alone]
+    assert len(found) == copies * PACKETS
+    networks = [frame[27] for _, _, frame in found]
+    switches = sum(one != other for one, other in itertools.pairwise(networks))
+    assert switches > PACKETS / 10
 
 
 def test_too_many_repetitions_are_refused(block: Block) -> None:

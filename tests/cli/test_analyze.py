@@ -314,6 +314,8 @@ def test_options_reach_the_engine(
         "--dedup",
         "--workers",
         "3",
+        "--memory",
+        "64MiB",
         "--workload",
         "bulk",
     ]
@@ -329,5 +331,6 @@ def test_options_reach_the_engine(
         "samples": False,
         "series": False,
         "charts_of": None,
+        "memory": 64 << 20,
         "progress": None,
     }

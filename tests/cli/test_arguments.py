@@ -26,6 +26,8 @@ analyze x.pcap --capacity 1.5
 analyze x.pcap --capacity bit
 analyze x.pcap --capacity 0
 analyze x.pcap --capacity 0bit/s
+analyze x.pcap --memory 64
+analyze x.pcap --memory 1MiB
 analyze x.pcap --csv
 analyze x.pcap --samples
 analyze x.pcap --force
@@ -129,6 +131,7 @@ def test_options_are_not_abbreviated() -> None:
             ["x.pcap", "--capacity", "1.5Gbit/s", "--inner", "--dedup"],
             "--capacity 1500Mbit/s --inner --dedup x.pcap",
         ),
+        (["x.pcap", "--memory", "64MiB"], "--memory 67108864B x.pcap"),
         (["x.pcap", "--capacity", "64000bit/s"], "--capacity 0.064Mbit/s x.pcap"),
         (
             ["--sender", "a b", "--receiver", "c", "--same-clock"],

@@ -61,6 +61,11 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.before_loss.held_bytes() + self.before_loss_echo.held_bytes()
+    }
+
     /// Data were sent, up to `top` in all.
     #[inline]
     pub fn on_data(&mut self, now: Ns, top: i64, passing: Passing) {

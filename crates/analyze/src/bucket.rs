@@ -89,6 +89,15 @@ struct Gap {
 }
 
 impl Bucket {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let marks = self.kept.as_deref().map_or(0, |kept| {
+            let marks: usize = kept.iter().map(|thinned| thinned.marks.capacity()).sum();
+            size_of::<[Thinned; 2]>() + marks * size_of::<Mark>()
+        });
+        marks + self.gaps.capacity() * size_of::<Gap>()
+    }
+
     /// The packet at `offset` was retransmitted for the first time; it had been sent `sent` after
     /// the first data.
     pub fn on_loss(&mut self, sent: Span, offset: i64, length: u32) {

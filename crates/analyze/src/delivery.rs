@@ -40,6 +40,13 @@ pub struct Rates {
 }
 
 impl Delivery {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.recent.capacity() * size_of::<(Ns, i64)>()
+            + self.early.capacity() * size_of::<(Span, i64)>()
+            + self.rates.held_bytes()
+    }
+
     /// An acknowledgement of everything below `acknowledged`, `since_start` after the first data.
     #[inline]
     pub fn on_ack(

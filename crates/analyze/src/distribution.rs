@@ -9,13 +9,21 @@ use crate::bins::{edges, grow, index, steps};
 
 /// Values kept as they are.
 const EXACT: usize = 64;
-/// Room for values at first; most transfers are short.
+/// Of them without an allocation of their own; most transfers are short.
 const FEW: usize = 8;
+/// Room for those that follow at first.
+const SOME: usize = 24;
 
-/// Values with counts. One cache line.
+/// Values with counts. Nothing is allocated before the first of them: of a short transfer most
+/// distributions stay empty.
 #[derive(Debug, Clone, Default, PartialEq)]
-#[repr(C, align(64))]
 pub struct Distribution<const F: u32 = 6> {
+    kept: Option<Box<Kept>>,
+}
+
+/// What a distribution knows of its values: one at least.
+#[derive(Debug, Clone, PartialEq)]
+struct Kept {
     n: u64,
     sum: i64,
     squares: f64,
@@ -26,13 +34,16 @@ pub struct Distribution<const F: u32 = 6> {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
+    /// The first ones, as many as were counted.
+    Few([i64; FEW]),
     Exact(Vec<i64>),
     Binned(Box<[Bin]>, usize),
 }
 
-impl Default for Values {
+impl Default for Kept {
     fn default() -> Self {
-        Self::Exact(Vec::new())
+        let values = Values::Few([0; FEW]);
+        Self { n: 0, sum: 0, squares: 0.0, min: i64::MAX, max: 0, values }
     }
 }
 
@@ -66,86 +77,94 @@ struct Bins<'a, const F: u32> {
 impl<const F: u32> Distribution<F> {
     /// Enters a value; negative values are entered as 0.
     #[inline]
-    #[expect(clippy::cast_precision_loss, reason = "a sum of squares for a standard deviation")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "a sum of squares for a standard deviation; an index below eight"
+    )]
     pub fn add(&mut self, value: i64) {
         let value = value.max(0);
-        if self.n == 0 || value < self.min {
-            self.min = value;
-        }
-        self.max = self.max.max(value);
-        self.n += 1;
-        self.sum = self.sum.saturating_add(value);
-        self.squares += value as f64 * value as f64;
-        match &mut self.values {
+        let kept = self.kept.get_or_insert_default();
+        kept.min = kept.min.min(value);
+        kept.max = kept.max.max(value);
+        kept.sum = kept.sum.saturating_add(value);
+        kept.squares += value as f64 * value as f64;
+        match &mut kept.values {
             Values::Binned(bins, first) => enter::<F>(bins, first, value.unsigned_abs()),
+            Values::Few(few) if kept.n < FEW as u64 => few[kept.n as usize] = value,
             Values::Exact(exact) if exact.len() < EXACT => {
                 if exact.len() == exact.capacity() {
-                    exact.reserve_exact(if exact.is_empty() { FEW } else { EXACT - exact.len() });
+                    exact.reserve_exact(EXACT - exact.len());
                 }
                 exact.push(value);
             }
-            Values::Exact(_) => self.bin(value),
+            _ => kept.spill::<F>(value),
         }
+        kept.n += 1;
     }
 
-    /// Goes over from values to bins.
-    #[cold]
-    fn bin(&mut self, value: i64) {
-        let (mut bins, mut first) = (Box::default(), 0);
-        grow(&mut bins, &mut first, index::<F>(self.min.unsigned_abs()));
-        grow(&mut bins, &mut first, index::<F>(self.max.unsigned_abs()));
-        if let Values::Exact(exact) = &self.values {
-            for &old in exact.iter().chain([&value]) {
-                enter::<F>(&mut bins, &mut first, old.unsigned_abs());
+    /// Bytes on the heap.
+    pub fn held_bytes(&self) -> usize {
+        let Some(kept) = self.kept() else { return 0 };
+        size_of::<Kept>()
+            + match &kept.values {
+                Values::Few(_) => 0,
+                Values::Exact(exact) => exact.capacity() * size_of::<i64>(),
+                Values::Binned(bins, _) => size_of_val(&**bins),
             }
-        }
-        self.values = Values::Binned(bins, first);
+    }
+
+    fn kept(&self) -> Option<&Kept> {
+        self.kept.as_deref()
     }
 
     /// The bins, or the values in ascending order.
     fn bins(&mut self) -> Result<Bins<'_, F>, &[i64]> {
-        match &mut self.values {
-            Values::Binned(bins, first) => Ok(Bins { first: *first, bins }),
-            Values::Exact(exact) => {
-                exact.sort_unstable();
-                Err(exact)
-            }
-        }
+        let Some(kept) = &mut self.kept else { return Err(&[]) };
+        let exact = match &mut kept.values {
+            Values::Binned(bins, first) => return Ok(Bins { first: *first, bins }),
+            Values::Few(few) => &mut few[..usize::try_from(kept.n).unwrap_or(FEW).min(FEW)],
+            Values::Exact(exact) => exact.as_mut_slice(),
+        };
+        exact.sort_unstable();
+        Err(exact)
     }
 
     /// How many values.
     pub fn count(&self) -> u64 {
-        self.n
+        self.kept().map_or(0, |kept| kept.n)
     }
 
     /// Their sum.
     pub fn sum(&self) -> i64 {
-        self.sum
+        self.kept().map_or(0, |kept| kept.sum)
     }
 
     /// The smallest.
+    #[inline]
     pub fn min(&self) -> Option<i64> {
-        (self.n > 0).then_some(self.min)
+        self.kept().map(|kept| kept.min)
     }
 
     /// The largest.
     pub fn max(&self) -> Option<i64> {
-        (self.n > 0).then_some(self.max)
+        self.kept().map(|kept| kept.max)
     }
 
     /// The mean.
+    #[inline]
     #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
     pub fn mean(&self) -> Option<f64> {
-        (self.n > 0).then(|| self.sum as f64 / self.n as f64)
+        self.kept().map(|kept| kept.sum as f64 / kept.n as f64)
     }
 
     /// The standard deviation with n − 1.
     #[expect(clippy::cast_precision_loss, reason = "a deviation is a float")]
     pub fn deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
-        (self.n > 1).then(|| {
-            ((self.squares - self.n as f64 * mean * mean).max(0.0) / (self.n - 1) as f64).sqrt()
-        })
+        let kept = self.kept().filter(|kept| kept.n > 1)?;
+        let n = kept.n as f64;
+        Some(((kept.squares - n * mean * mean).max(0.0) / (kept.n - 1) as f64).sqrt())
     }
 
     /// The quantile `q` (0…1) by linear interpolation between order statistics (Hyndman and Fan,
@@ -157,11 +176,9 @@ impl<const F: u32> Distribution<F> {
         reason = "ranks are small and not negative"
     )]
     pub fn quantile(&mut self, q: f64) -> Option<f64> {
-        if self.n == 0 {
-            return None;
-        }
-        let rank = (self.n - 1) as f64 * q.clamp(0.0, 1.0);
-        let (least, most) = (self.min as f64, self.max as f64);
+        let kept = self.kept()?;
+        let (least, most) = (kept.min as f64, kept.max as f64);
+        let rank = (kept.n - 1) as f64 * q.clamp(0.0, 1.0);
         let sorted = match self.bins() {
             Ok(bins) => return Some(bins.at_rank(rank).clamp(least, most)),
             Err(exact) => exact,
@@ -180,11 +197,9 @@ impl<const F: u32> Distribution<F> {
         reason = "ranks are small and not negative"
     )]
     pub fn nearest_rank(&mut self, q: f64) -> Option<f64> {
-        if self.n == 0 {
-            return None;
-        }
-        let rank = ((self.n - 1) as f64 * q.clamp(0.0, 1.0)).floor();
-        let (least, most) = (self.min as f64, self.max as f64);
+        let kept = self.kept()?;
+        let (least, most) = (kept.min as f64, kept.max as f64);
+        let rank = ((kept.n - 1) as f64 * q.clamp(0.0, 1.0)).floor();
         let sorted = match self.bins() {
             Ok(bins) => return Some(bins.mean_at_rank(rank).clamp(least, most)),
             Err(exact) => exact,
@@ -195,8 +210,8 @@ impl<const F: u32> Distribution<F> {
     /// Number and sum of the values above `threshold`. The bin that the threshold cuts is taken as
     /// evenly filled.
     pub fn above(&mut self, threshold: f64) -> (f64, f64) {
-        if self.n > 0 && as_f64(self.min) > threshold {
-            return (count_f64(self.n), as_f64(self.sum));
+        if let Some(kept) = self.kept().filter(|kept| as_f64(kept.min) > threshold) {
+            return (count_f64(kept.n), as_f64(kept.sum));
         }
         match self.bins() {
             Ok(bins) => bins.above(threshold),
@@ -212,7 +227,7 @@ impl<const F: u32> Distribution<F> {
     #[expect(clippy::cast_precision_loss, reason = "shares are floats")]
     pub fn cumulative(&mut self, most: usize) -> Vec<(f64, f64)> {
         let mut points = Vec::new();
-        let whole = self.n as f64;
+        let whole = self.count() as f64;
         match self.bins() {
             Ok(bins) => {
                 let mut seen = 0_u64;
@@ -238,6 +253,32 @@ impl<const F: u32> Distribution<F> {
             thinned.extend(last);
         }
         thinned
+    }
+}
+
+impl Kept {
+    /// Goes over to room for more values, or to bins.
+    #[cold]
+    fn spill<const F: u32>(&mut self, value: i64) {
+        let old = match &self.values {
+            Values::Few(few) => few.as_slice(),
+            Values::Exact(exact) => exact,
+            Values::Binned(..) => return,
+        };
+        if old.len() < EXACT {
+            let mut exact = Vec::with_capacity(SOME);
+            exact.extend_from_slice(old);
+            exact.push(value);
+            self.values = Values::Exact(exact);
+            return;
+        }
+        let (mut bins, mut first) = (Box::default(), 0);
+        grow(&mut bins, &mut first, index::<F>(self.min.unsigned_abs()));
+        grow(&mut bins, &mut first, index::<F>(self.max.unsigned_abs()));
+        for &old in old.iter().chain([&value]) {
+            enter::<F>(&mut bins, &mut first, old.unsigned_abs());
+        }
+        self.values = Values::Binned(bins, first);
     }
 }
 

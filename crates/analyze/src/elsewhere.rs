@@ -73,6 +73,14 @@ const SLACK_PART: i64 = 16;
 const MOST: usize = 4096;
 
 impl Elsewhere {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.view.held_bytes()
+            + self.budget.held_bytes()
+            + self.waiting.capacity() * size_of::<(Ns, i64, u32, bool)>()
+            + self.arriving.capacity() * size_of::<Arrival>()
+    }
+
     /// A view that begins with what is known of the connection.
     pub fn new(una: i64, window: u32, snd_max: i64) -> Self {
         Self {

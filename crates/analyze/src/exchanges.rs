@@ -77,6 +77,11 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.kept.capacity() * size_of::<Exchange>() + self.quiet.capacity() * size_of::<Quiet>()
+    }
+
     /// Data were sent; `crossing`: before this side had acknowledged the data of the peer.
     #[inline]
     pub fn on_data(&mut self, since: Span, segment: &Segment, crossing: bool) {

@@ -27,6 +27,11 @@ const NARROWEST: i64 = 1_000;
 const SLICES: i64 = 10;
 
 impl Losses {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.genuine.capacity() * size_of::<Tally>()
+    }
+
     /// A retransmission of the byte at `start` was sent, `since_start` after the first data.
     /// True when a recovery begins with it.
     pub fn on_retransmission(
@@ -125,6 +130,11 @@ const SILENCE: Span = Span::from_secs(2);
 const KEPT: usize = 64;
 
 impl Silences {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.gaps.capacity() * size_of::<Silence>()
+    }
+
     /// New data at `now`. `pending`: there was work to do since the last.
     #[inline]
     pub fn on_new(&mut self, now: Ns, pending: bool, outstanding_before: bool) {

@@ -100,6 +100,15 @@ impl Observer for Meter {
         transfer.srtt()
     }
 
+    fn held_bytes(transfer: &Transfer) -> usize {
+        transfer.held_bytes()
+    }
+
+    #[inline]
+    fn touch(transfer: &Transfer) -> u64 {
+        transfer.touch()
+    }
+
     #[inline]
     fn removes_duplicates(&self) -> bool {
         self.options.removes_duplicates

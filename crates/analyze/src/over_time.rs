@@ -9,9 +9,8 @@ const EXACT: usize = 64;
 /// Bins per power of two, as a power of two.
 const FINENESS: u32 = 7;
 
-/// A quantity over time: how long it had which value. One cache line.
+/// A quantity over time: how long it had which value.
 #[derive(Debug, Clone, Default, PartialEq)]
-#[repr(align(64))]
 pub struct TimeWeighted {
     total: i64,
     product: f64,
@@ -70,6 +69,14 @@ impl TimeWeighted {
             }
         }
         self.levels = Levels::Binned(times, first);
+    }
+
+    /// Bytes on the heap.
+    pub fn held_bytes(&self) -> usize {
+        match &self.levels {
+            Levels::Exact(exact) => exact.capacity() * size_of::<(u64, i64)>(),
+            Levels::Binned(times, _) => size_of_val(&**times),
+        }
     }
 
     /// Nanoseconds entered.

@@ -27,6 +27,11 @@ pub struct PacketPairs {
 }
 
 impl PacketPairs {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        (self.sent.capacity() + self.answered.capacity()) * size_of::<f64>()
+    }
+
     /// Data passed.
     pub fn on_data(&mut self, segment: &Segment, mss: u32) {
         let full = segment.length == mss && segment.class == Class::New;

@@ -166,6 +166,20 @@ pub struct RoundTrips {
 }
 
 impl Policing {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let open = self
+            .open
+            .as_deref()
+            .map_or(0, |open| size_of::<Exchange>() + open.marks.capacity() * size_of::<Mark>());
+        let found = self.found.as_deref().map_or(0, |found| {
+            size_of::<Found>()
+                + found.queued.held_bytes()
+                + found.rates.capacity() * size_of::<(f64, f64)>()
+        });
+        open + found
+    }
+
     /// Data were sent `since` the first data; the peer had sent `peer` bytes by then.
     #[inline]
     pub fn on_data(

@@ -16,10 +16,10 @@
 
 use trustbed_units::Span;
 
-/// Slots at most.
-const SLOTS: usize = 64;
-/// The same as a number of widths.
+/// Slots at most, as a number of widths.
 const WIDTHS: i64 = 64;
+/// The number of the last one.
+const LAST: u8 = 63;
 /// Width of a slot at first: 1 ms.
 const NARROWEST: i64 = 1_000_000;
 /// Slots with a floor that a step needs …
@@ -36,11 +36,25 @@ struct Slot {
     here: i64,
     /// Smallest time to the sender and back, from echoed timestamps.
     there: i64,
-    /// When the first stamped data packet came, since the start, and its `TSval`.
-    timestamp: Option<(i64, u32)>,
+    /// When the first stamped data packet came, since the start; `i64::MAX` while none has.
+    stamped_at: i64,
+    /// Its `TSval`.
+    tsval: u32,
+    /// Its number.
+    at: u8,
 }
 
-const EMPTY: Slot = Slot { delivered: 0, here: i64::MAX, there: i64::MAX, timestamp: None };
+impl Slot {
+    const fn empty(at: u8) -> Self {
+        Self { delivered: 0, here: i64::MAX, there: i64::MAX, stamped_at: i64::MAX, tsval: 0, at }
+    }
+
+    /// When the first stamped data packet came, and its `TSval`.
+    fn timestamp(&self) -> Option<(i64, u32)> {
+        (self.stamped_at != i64::MAX).then_some((self.stamped_at, self.tsval))
+    }
+}
+
 /// The coarsest tick of a sender's clock, in nanoseconds, by which a delay is measured.
 const COARSEST: f64 = 4e6;
 
@@ -59,8 +73,9 @@ pub enum Floor {
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     width: i64,
+    /// Those in which anything was seen, ascending: a short transfer has a few of the 64.
     slots: Vec<Slot>,
-    /// The slot of the last call and where it begins: most calls fall into the same.
+    /// The index of the last call's slot and where it begins: most calls fall into the same.
     last: (usize, i64),
 }
 
@@ -90,6 +105,11 @@ pub struct FloorStep {
 }
 
 impl Profile {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+    }
+
     /// Everything below `delivered` was acknowledged, `since_start` after the first data.
     #[inline]
     pub fn on_ack(&mut self, since_start: Span, delivered: i64) {
@@ -115,7 +135,9 @@ impl Profile {
     #[inline]
     pub fn on_timestamp(&mut self, since_start: Span, tsval: u32) {
         let slot = self.slot(since_start);
-        slot.timestamp.get_or_insert((since_start.0, tsval));
+        if slot.stamped_at == i64::MAX {
+            (slot.stamped_at, slot.tsval) = (since_start.0, tsval);
+        }
     }
 
     #[inline]
@@ -131,21 +153,41 @@ impl Profile {
         self.width = self.width.max(NARROWEST);
         while since_start.0 / self.width >= WIDTHS {
             self.width = self.width.saturating_mul(2);
-            self.slots =
-                self.slots.chunks(2).map(|pair| pair.iter().copied().fold(EMPTY, join)).collect();
+            for slot in &mut self.slots {
+                slot.at /= 2;
+            }
+            self.slots.dedup_by(|later, slot| later.at == slot.at && join(slot, later));
         }
-        let at = usize::try_from(since_start.0 / self.width).unwrap_or(0).min(SLOTS - 1);
-        if at >= self.slots.len() {
-            self.slots.resize(at + 1, EMPTY);
+        let at = u8::try_from(since_start.0 / self.width).unwrap_or(0).min(LAST);
+        let index = match self.slots.last() {
+            Some(last) if last.at >= at => self.slots.partition_point(|slot| slot.at < at),
+            _ => self.slots.len(),
+        };
+        if self.slots.get(index).is_none_or(|slot| slot.at != at) {
+            self.slots.insert(index, Slot::empty(at));
         }
-        self.last = (at, i64::try_from(at).unwrap_or(0).saturating_mul(self.width));
-        &mut self.slots[at]
+        self.last = (index, i64::from(at).saturating_mul(self.width));
+        &mut self.slots[index]
+    }
+
+    /// All 64 slots up to the last one in which anything was seen.
+    fn dense(&self) -> Vec<Slot> {
+        let mut dense: Vec<Slot> = (0..self.len()).map(Slot::empty).collect();
+        for slot in &self.slots {
+            dense[usize::from(slot.at)] = *slot;
+        }
+        dense
+    }
+
+    /// Slots up to the last one in which anything was seen.
+    fn len(&self) -> u8 {
+        self.slots.last().map_or(0, |last| last.at + 1)
     }
 
     /// Bytes delivered until the end of each slot.
     fn delivered(&self) -> Vec<i64> {
         let mut most = 0;
-        self.slots
+        self.dense()
             .iter()
             .map(|slot| {
                 most = slot.delivered.max(most);
@@ -158,7 +200,7 @@ impl Profile {
     /// nanoseconds; `tick` is the sender's, too.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a transfer")]
     pub fn rise(&self, tick: f64) -> Option<f64> {
-        let mut timestamps = self.slots.iter().filter_map(|slot| slot.timestamp);
+        let mut timestamps = self.slots.iter().filter_map(Slot::timestamp);
         let (first, origin) = timestamps.clone().next().filter(|_| tick <= COARSEST)?;
         let mut delays: Vec<f64> = timestamps
             .by_ref()
@@ -174,7 +216,7 @@ impl Profile {
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of round trips")]
     fn floors(&self, floor: Floor) -> Vec<Option<f64>> {
         let known = |time: i64| (time != i64::MAX).then_some(time as f64);
-        self.slots
+        self.dense()
             .iter()
             .map(|slot| match floor {
                 Floor::Here => known(slot.here),
@@ -188,7 +230,7 @@ impl Profile {
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a transfer")]
     fn end(&self, at: usize, duration: Span) -> f64 {
         let end = self.width.saturating_mul(i64::try_from(at + 1).unwrap_or(WIDTHS));
-        if at + 1 >= self.slots.len() {
+        if at + 1 >= usize::from(self.len()) {
             duration.as_secs_f64()
         } else {
             end.min(duration.0) as f64 / 1e9
@@ -255,13 +297,14 @@ impl Profile {
     }
 }
 
-fn join(a: Slot, b: Slot) -> Slot {
-    Slot {
-        delivered: a.delivered.max(b.delivered),
-        here: a.here.min(b.here),
-        there: a.there.min(b.there),
-        timestamp: a.timestamp.or(b.timestamp),
+fn join(slot: &mut Slot, later: &Slot) -> bool {
+    slot.delivered = slot.delivered.max(later.delivered);
+    slot.here = slot.here.min(later.here);
+    slot.there = slot.there.min(later.there);
+    if slot.stamped_at == i64::MAX {
+        (slot.stamped_at, slot.tsval) = (later.stamped_at, later.tsval);
     }
+    true
 }
 
 /// The median of floors and the sum of their distances from it.

@@ -150,6 +150,16 @@ impl SenderView {
         Self { una, window, snd_max, ..Self::default() }
     }
 
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        [&self.spacing, &self.response, &self.response_idle, &self.idle]
+            .into_iter()
+            .map(Distribution::held_bytes)
+            .sum::<usize>()
+            + self.outstanding.held_bytes()
+            + self.pauses.capacity() * size_of::<Pause>()
+    }
+
     /// Highest acknowledgement that the sender has received.
     pub fn una(&self) -> i64 {
         self.una

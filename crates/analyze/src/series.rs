@@ -31,6 +31,11 @@ const MOST: usize = 1200;
 const NARROWEST: i64 = 1_000;
 
 impl Thinned {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.points.capacity() * size_of::<Point>()
+    }
+
     /// Adds a point; points come in the order of time.
     #[inline]
     pub fn add(&mut self, since: Span, value: f64, beside: f64) {
@@ -114,6 +119,22 @@ pub struct Series {
 }
 
 impl Series {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let charts = [
+            &self.new,
+            &self.retransmissions,
+            &self.fills,
+            &self.acks,
+            &self.rtt,
+            &self.rto,
+            &self.outstanding,
+            &self.spacing,
+            &self.response,
+        ];
+        charts.into_iter().map(Thinned::held_bytes).sum::<usize>() + self.stretches.held_bytes()
+    }
+
     /// The number that encodes a category.
     pub fn category(category: Category) -> f64 {
         match category {

@@ -94,6 +94,15 @@ pub struct Stretches {
 }
 
 impl Stretches {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let drawn = |stretch: &Stretch| {
+            stretch.segments.capacity() * size_of::<Drawn>()
+                + stretch.acks.capacity() * size_of::<Step>()
+        };
+        self.kept.capacity() * size_of::<Stretch>() + self.kept.iter().map(drawn).sum::<usize>()
+    }
+
     /// A data segment. `rtt` is the round-trip time so far; before the first sample nothing is
     /// kept.
     pub fn on_segment(&mut self, segment: Drawn, rtt: Option<Span>) {

@@ -24,6 +24,11 @@ pub struct WindowTime {
 const IDLE: usize = 64;
 
 impl WindowTime {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.levels.held_bytes() + self.idle.capacity() * size_of::<(u32, i64)>()
+    }
+
     /// The window stood at `window` when the first data was sent.
     pub fn begin(now: Ns, window: u32) -> Self {
         Self { since: Some(now), window, largest: window, ..Self::default() }

@@ -123,6 +123,8 @@ pub struct Connection<T> {
     pub packets_after_close: u32,
     pub(crate) hash: u64,
     pub(crate) epoch: u32,
+    /// Bytes that it held when they were counted last.
+    pub(crate) weight: u32,
     /// Where it is in its life.
     pub state: State,
     /// Direction of the initiator's packets.
@@ -183,6 +185,7 @@ impl<T> Connection<T> {
             packets_after_close: 0,
             hash: packet.flow_hash,
             epoch,
+            weight: bare_weight::<T>(),
             state: State::Datagrams,
             initiator: u8::from(direction == 1),
             ipv6: packet.bits.any(Bits::IPV6),
@@ -204,6 +207,28 @@ impl<T> Connection<T> {
             }
         }
         connection
+    }
+
+    /// Whether it is time to count its bytes again: often while it is young, then now and then.
+    #[inline]
+    pub(crate) fn is_to_be_weighed(&self) -> bool {
+        let [low, high] = &self.streams;
+        let packets = low.counters.packets + high.counters.packets;
+        packets.is_multiple_of(WEIGHED_AGAIN) || packets.is_power_of_two()
+    }
+
+    /// Counts its bytes, those of its transfers aside. Returns what it held before and holds now.
+    pub(crate) fn weigh(&mut self, transfers: usize) -> (u32, u32) {
+        let streams: usize = self.streams.iter().map(Stream::held_bytes).sum();
+        let now = u32::try_from(size_of::<Self>() + streams + transfers).unwrap_or(u32::MAX);
+        (std::mem::replace(&mut self.weight, now), now)
+    }
+
+    /// Something of what every packet needs, from all over it.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let [low, high] = &self.streams;
+        self.hash ^ self.last.0.unsigned_abs() ^ u64::from(self.epoch) ^ low.touch() ^ high.touch()
     }
 
     /// Direction of the initiator's packets.
@@ -460,6 +485,15 @@ impl<T> Connection<T> {
             observer.on_clock_step(transfer);
         }
     }
+}
+
+/// Packets of a connection after which its bytes are counted again.
+const WEIGHED_AGAIN: u64 = 64;
+
+/// Bytes of a connection that holds nothing on the heap.
+#[expect(clippy::cast_possible_truncation, reason = "less than a thousand")]
+pub(crate) const fn bare_weight<T>() -> u32 {
+    size_of::<Connection<T>>() as u32
 }
 
 /// Silence after which a SYN on the same key is a new connection whatever the state.

@@ -25,6 +25,11 @@ const MOST: usize = 2048;
 const STALE: Span = Span::from_secs(10);
 
 impl Echo {
+    /// Bytes on the heap.
+    pub fn held_bytes(&self) -> usize {
+        self.waiting.capacity() * size_of::<(u32, Ns)>()
+    }
+
     /// A packet with `tsval` left at `now`; kept if it is newer than all before.
     #[inline]
     pub fn sent(&mut self, tsval: u32, now: Ns) {

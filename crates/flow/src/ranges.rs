@@ -12,6 +12,11 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
+    /// Bytes on the heap.
+    pub fn held_bytes(&self) -> usize {
+        self.ranges.capacity() * size_of::<(i64, i64)>()
+    }
+
     /// The ranges in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         self.ranges.iter().copied()

@@ -144,6 +144,11 @@ impl Records {
         }
     }
 
+    /// Bytes on the heap.
+    pub fn held_bytes(&self) -> usize {
+        self.queue.capacity() * size_of::<Record>()
+    }
+
     fn is_full(&self) -> bool {
         self.queue.len() >= if self.heard { MOST } else { MOST_UNHEARD }
     }

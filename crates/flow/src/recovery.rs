@@ -58,6 +58,14 @@ const MOST_HOLES: usize = 4096;
 const MOST_RECENT: usize = 64;
 
 impl Recovery {
+    /// Bytes on the heap, its own among them.
+    pub(crate) fn held_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.holes.capacity() * size_of::<Hole>()
+            + self.recent.capacity() * size_of::<Retransmission>()
+            + self.sacked.held_bytes()
+    }
+
     pub(crate) fn add_hole(&mut self, hole: Hole) {
         if self.holes.len() >= MOST_HOLES {
             let lowest = self.holes.remove(0);

@@ -152,6 +152,25 @@ impl Default for Stream {
 }
 
 impl Stream {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let echo = self.echo.as_deref().map_or(0, |[data, acks]| {
+            size_of::<[Echo; 2]>() + data.held_bytes() + acks.held_bytes()
+        });
+        let recovery = self.recovery.as_deref().map_or(0, Recovery::held_bytes);
+        self.records.held_bytes() + recovery + echo
+    }
+
+    /// Something of what every packet needs.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let counted = self.counters.packets ^ u64::from(self.counters.pure_acks);
+        counted
+            ^ self.una.unsigned_abs()
+            ^ u64::from(self.window)
+            ^ u64::from(self.fingerprints[0].0)
+    }
+
     /// Bytes sent and not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> i64 {

@@ -7,13 +7,14 @@
 //! number of workers.
 
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::iter::Sum;
 
 use hashbrown::HashTable;
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{Options, Packet};
 
-use crate::connection::Sight;
+use crate::connection::{Sight, bare_weight};
 use crate::key::mixed;
 use crate::{Ack, Connection, FlowKey, Retransmission, Segment, State};
 
@@ -52,6 +53,10 @@ pub trait Observer {
     fn on_clock_step(&mut self, transfer: &mut Self::Transfer);
     /// The smoothed round-trip time, for distinguishing tail-loss probes from timeouts.
     fn srtt(transfer: &Self::Transfer) -> Option<Span>;
+    /// Bytes of a transfer, those on the heap included.
+    fn held_bytes(transfer: &Self::Transfer) -> usize;
+    /// Reads something of what every packet needs, and returns it, so that nobody can leave it out.
+    fn touch(transfer: &Self::Transfer) -> u64;
     /// Whether packets captured twice are dropped.
     fn removes_duplicates(&self) -> bool;
     /// A connection left the table. `at_index`: the packet at which it left (`u64::MAX` at the end
@@ -72,6 +77,9 @@ pub struct Limits {
     pub lingering: usize,
     /// Connections at most.
     pub connections: usize,
+    /// Bytes of connection state at most. They are counted now and then, so a table may exceed this
+    /// by what its connections took since; a connection alone in its table is never given up.
+    pub bytes: u64,
     /// What only this run knows: it chooses where a table keeps a connection, so that nobody can
     /// make a capture whose connections are all kept in one spot. No result depends on it.
     pub hash_secret: u64,
@@ -85,6 +93,7 @@ impl Default for Limits {
             linger: Span::from_secs(10),
             lingering: 128,
             connections: 1 << 13,
+            bytes: 1 << 24,
             hash_secret: 0,
         }
     }
@@ -124,10 +133,14 @@ pub struct Table<O: Observer> {
     unswept: usize,
     hand: u32,
     facts: TableFacts,
+    /// Bytes of the connections held, as far as they were counted.
+    bytes: u64,
     /// What is left when the capture is over: first packet and slot, latest first.
     rest: Option<Vec<(u64, u32)>>,
 }
 
+/// Connections of a table that do not outgrow the cache together with those of the other tables.
+const CACHED: usize = 32;
 /// Connections per chunk of the slab: it grows without moving what it holds.
 const CHUNK: usize = 64;
 /// Capture time between two searches for silent connections, of which there is at most one per as
@@ -152,6 +165,7 @@ impl<O: Observer> Table<O> {
             unswept: 0,
             hand: 0,
             facts: TableFacts::default(),
+            bytes: 0,
             rest: None,
         }
     }
@@ -159,6 +173,11 @@ impl<O: Observer> Table<O> {
     /// What the table did.
     pub fn facts(&self) -> TableFacts {
         self.facts
+    }
+
+    /// Bytes of connection state held now, as far as they were counted.
+    pub fn held_bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Connections held now.
@@ -169,6 +188,24 @@ impl<O: Observer> Table<O> {
     /// Whether the table holds nothing.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
+    }
+
+    /// Reads what [`Table::on_packet`] will read of the packet's connection, so that it is in the
+    /// cache by then. A small table is in there anyway.
+    #[inline]
+    pub fn touch(&self, packet: &Packet) {
+        if self.by_key.len() < CACHED {
+            return;
+        }
+        let hash = mixed(packet.flow_hash, self.limits.hash_secret);
+        // The first whose tag fits, unseen: nearly always it is the one.
+        let Some(&slot) = self.by_key.find(hash, |_| true) else { return };
+        if let Some(connection) = self.get(slot) {
+            black_box(connection.touch());
+            for transfer in connection.transfers.iter().flatten() {
+                black_box(O::touch(transfer));
+            }
+        }
     }
 
     /// Takes a packet. `epoch` counts the backward steps of the capture clock so far. Returns
@@ -221,8 +258,17 @@ impl<O: Observer> Table<O> {
         let over = connection.is_over();
         connection.on_segment(packet, options, direction, observer);
         let by_responder = direction != connection.initiator_direction();
-        if !over && connection.is_over() {
-            let first_index = connection.first_index;
+        let ends = !over && connection.is_over();
+        let first_index = connection.first_index;
+        if connection.is_to_be_weighed() {
+            let transfers: usize =
+                connection.transfers.iter().flatten().map(|held| O::held_bytes(held)).sum();
+            let (before, now) = connection.weigh(transfers);
+            self.bytes = self.bytes - u64::from(before) + u64::from(now);
+            while self.bytes > self.limits.bytes && self.evict(packet.index, Some(slot), observer) {
+            }
+        }
+        if ends {
             self.linger(slot, first_index, packet, observer);
         }
         by_responder
@@ -304,10 +350,13 @@ impl<O: Observer> Table<O> {
         epoch: u32,
         observer: &mut O,
     ) -> u32 {
+        let weight = u64::from(bare_weight::<O::Transfer>());
         if self.by_key.len() >= self.limits.connections {
-            self.evict(packet.index, observer);
+            self.evict(packet.index, None, observer);
         }
+        while self.bytes + weight > self.limits.bytes && self.evict(packet.index, None, observer) {}
         let connection = Connection::new(packet, *key, direction, epoch);
+        self.bytes += weight;
         let slot = self.free.pop().unwrap_or_else(|| self.grow());
         self.chunks[slot as usize / CHUNK][slot as usize % CHUNK] = Some(connection);
         let (chunks, secret) = (&self.chunks, self.limits.hash_secret);
@@ -342,6 +391,8 @@ impl<O: Observer> Table<O> {
     ) {
         let entry = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
         if let Some(old) = entry.replace(Connection::new(packet, *key, direction, epoch)) {
+            self.bytes -= u64::from(old.weight);
+            self.bytes += u64::from(bare_weight::<O::Transfer>());
             observer.ended(old, false, packet.index);
         }
     }
@@ -369,6 +420,7 @@ impl<O: Observer> Table<O> {
         }
         if let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].take() {
             self.free.push(slot);
+            self.bytes -= u64::from(connection.weight);
             observer.ended(connection, evicted, at_index);
         }
     }
@@ -400,18 +452,20 @@ impl<O: Observer> Table<O> {
     }
 
     /// Makes room: the first half-open connection that the hand meets goes, else the one of those
-    /// met that was silent longest.
+    /// met that was silent longest; never the `spared` one. False where there is no other.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the table is capped far below 2³² connections"
     )]
-    fn evict(&mut self, at_index: u64, observer: &mut O) {
+    fn evict(&mut self, at_index: u64, spared: Option<u32>, observer: &mut O) -> bool {
         let slots = self.slots() as u32;
         let mut victim: Option<(Ns, u32)> = None;
         let mut met = 0;
         for _ in 0..slots {
             self.hand = if self.hand + 1 >= slots { 0 } else { self.hand + 1 };
-            let Some(connection) = self.get(self.hand) else { continue };
+            let Some(connection) = self.get(self.hand).filter(|_| spared != Some(self.hand)) else {
+                continue;
+            };
             met += 1;
             if matches!(connection.state, State::Syn | State::SynAck) {
                 victim = Some((connection.last, self.hand));
@@ -424,10 +478,10 @@ impl<O: Observer> Table<O> {
                 break;
             }
         }
-        if let Some((_, slot)) = victim {
-            self.facts.evicted += 1;
-            self.remove(slot, true, at_index, observer);
-        }
+        let Some((_, slot)) = victim else { return false };
+        self.facts.evicted += 1;
+        self.remove(slot, true, at_index, observer);
+        true
     }
 
     /// Makes room among the connections with the packet's flow hash: the one that was silent

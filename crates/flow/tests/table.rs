@@ -294,6 +294,56 @@ fn half_open_connections_go_first() {
     );
 }
 
+/// Connections that each leave segments unacknowledged, one after the other.
+fn growing(connections: u16, segments: u16) -> Vec<Made> {
+    let mut packets = Vec::new();
+    for n in 0..connections {
+        let ends = Ends::with_port(50_000 + n);
+        for k in 0..segments {
+            let at = i64::from(n) * S + i64::from(k) * MS;
+            packets.push(ends.client(at).seq(i64::from(k) * 100).data(100));
+        }
+    }
+    packets
+}
+
+#[test]
+fn a_table_keeps_its_budget_and_counts_what_it_gives_up() {
+    let packets = batch(&growing(40, 384));
+    let limits = Limits { bytes: 200_000, ..Limits::default() };
+    let (mut table, mut recorder) = (recorder::table(limits), Recorder::default());
+    let mut most = 0;
+    for packet in &packets.packets {
+        recorder::feed(&mut table, packet, None, 0, &mut recorder);
+        most = table.held_bytes().max(most);
+    }
+    assert!((100_000..=200_000).contains(&most), "{most} bytes");
+    let evicted = table.facts().evicted;
+    assert!(evicted > 20, "{evicted} of 40 connections of more than 10 kB each");
+    table.finish(&mut recorder);
+    assert_eq!(recorder.gone.len(), 40, "none is lost");
+    let marked: Vec<u64> =
+        recorder.gone.iter().filter(|g| g.evicted).map(|g| g.connection.first_index).collect();
+    assert_eq!(marked.len() as u64, evicted);
+    assert!(marked.is_sorted(), "the longest silent go first: {marked:?}");
+}
+
+#[test]
+fn a_connection_that_needs_more_than_the_budget_is_alone() {
+    let mut packets = vec![Ends::with_port(1).client(0).data(100)];
+    packets.extend(growing(1, 1000));
+    let seen = record_with(&batch(&packets), Limits { bytes: 4_000, ..Limits::default() }, false);
+    assert_eq!(seen.facts.evicted, 1);
+    let packets: Vec<(bool, u64)> = seen
+        .gone
+        .iter()
+        .map(|gone| {
+            (gone.evicted, gone.connection.streams.iter().map(|s| s.counters.packets).sum())
+        })
+        .collect();
+    assert_eq!(packets, [(true, 1), (false, 1000)]);
+}
+
 #[test]
 fn eviction_is_the_same_every_time() {
     let once = lives(&crowd(40, 30));

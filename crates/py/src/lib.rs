@@ -17,6 +17,11 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
+/// Millions of small pieces of connections come and go: the system's allocator takes a third of an
+/// analysis.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 create_exception!(
     _core,
     CaptureError,

@@ -8,8 +8,8 @@ use trustbed_analyze::{
     host_stalls,
 };
 use trustbed_record::{
-    Reader, RecordError, Spool, connections, exchange_rows, exchanges, phase_rows, phases, rtt,
-    segments, spacing, transfers,
+    ExchangeRow, PhaseRow, Reader, RecordError, Spool, connections, exchange_rows, exchanges,
+    phase_rows, phases, rtt, segments, spacing, transfers,
 };
 
 use crate::run::Takes;
@@ -70,6 +70,8 @@ pub(crate) struct Collector {
     judged: Vec<TransferRow>,
     drawn: Drawn,
     short: Spool<TransferRow>,
+    phases: Spool<PhaseRow>,
+    exchanges: Spool<ExchangeRow>,
     trails: Vec<Trail>,
     samples: Option<(Spool<RttRow>, Spool<SpacingRow>, Spool<SegmentRow>)>,
     pub(crate) totals: Totals,
@@ -98,6 +100,7 @@ impl Takes for Collector {
                     transfer.charts = None;
                     self.short.push(transfer)?;
                 } else {
+                    self.take_parts(&mut transfer)?;
                     self.judged.push(transfer);
                     self.drawn.bound(&mut self.judged);
                 }
@@ -119,11 +122,25 @@ impl Collector {
             judged: Vec::new(),
             drawn,
             short: Spool::new(transfers()),
+            phases: Spool::new(phases()),
+            exchanges: Spool::new(exchanges()),
             trails: Vec::new(),
             samples: samples
                 .then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
             totals: Totals::default(),
         }
+    }
+
+    /// Phases and exchanges, of which a row holds thousands, go to their tables at once.
+    fn take_parts(&mut self, row: &mut TransferRow) -> Result<(), RecordError> {
+        phase_rows(row).try_for_each(|phase| self.phases.push(phase))?;
+        exchange_rows(row).try_for_each(|exchange| self.exchanges.push(exchange))?;
+        if let Some(account) = &mut row.account {
+            account.phases = Vec::new();
+        }
+        row.exchanges_more += row.exchanges.len() as u64;
+        (row.exchanges, row.quiet) = (Vec::new(), Vec::new());
+        Ok(())
     }
 
     fn add_up(&mut self, row: &ConnectionRow) {
@@ -146,7 +163,7 @@ impl Collector {
     }
 
     /// Joins what several transfers show together, and closes the tables.
-    pub(crate) fn finish(mut self) -> Result<Collected, RecordError> {
+    pub(crate) fn finish(self) -> Result<Collected, RecordError> {
         let mut stall_gaps: HashMap<_, Vec<_>> = HashMap::new();
         for stall in host_stalls(&self.trails) {
             for transfer in &stall.transfers {
@@ -155,13 +172,10 @@ impl Collector {
         }
         let overlaps: HashMap<_, _> = host_overlap(&self.trails).into_iter().collect();
         let mut judged = Spool::new(transfers());
-        let (mut phases, mut exchanges) = (Spool::new(phases()), Spool::new(exchanges()));
         let mut charts = HashMap::new();
-        for mut row in self.judged.drain(..) {
+        for mut row in self.judged {
             row.host_overlap = overlaps.get(&row.id).copied();
             row.stall_gaps = stall_gaps.remove(&row.id).unwrap_or_default();
-            phase_rows(&row).try_for_each(|phase| phases.push(phase))?;
-            exchange_rows(&row).try_for_each(|exchange| exchanges.push(exchange))?;
             if let Some(drawn) = row.charts.take() {
                 charts.insert(row.id.to_string(), (row.clone(), drawn));
             }
@@ -177,8 +191,8 @@ impl Collector {
         Ok(Collected {
             connections: self.connections.finish()?,
             transfers,
-            phases: phases.finish()?,
-            exchanges: exchanges.finish()?,
+            phases: self.phases.finish()?,
+            exchanges: self.exchanges.finish()?,
             samples,
             charts,
             totals: self.totals,

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3_arrow::PyRecordBatchReader;
-use trustbed_analyze::{At, Charts, Options, TransferRow};
+use trustbed_analyze::{At, Charts, Options, SHARDS, TransferRow};
 use trustbed_capture::{Input, OpenError};
 use trustbed_flow::Limits;
 use trustbed_record::{Reader, RecordError};
@@ -101,7 +101,7 @@ impl Analysis {
 #[pyfunction]
 #[pyo3(signature = (
     paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false,
-    series=false, charts_of=None, progress=None
+    series=false, charts_of=None, memory=None, progress=None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -119,6 +119,7 @@ pub(crate) fn analyze(
     samples: bool,
     series: bool,
     charts_of: Option<HashSet<String>>,
+    memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Analysis> {
     let inputs: Vec<Input> = paths
@@ -135,18 +136,18 @@ pub(crate) fn analyze(
         packet_pairs: false,
         crossings: false,
     };
+    let mut limits = Limits { hash_secret: hash_secret(), ..Limits::default() };
+    if let Some(memory) = memory {
+        // Each shard has its own part, so that what is given up does not depend on the workers.
+        limits.bytes = memory / SHARDS as u64;
+    }
     let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = trustbed_capture::Reader::open(&inputs, DecodeOptions { inner })
             .map_err(Failure::Open)?;
         let mut collector = Collector::new(samples, Drawn::of(charts_of));
-        let passed = pass(
-            &mut reader,
-            (options, Limits { hash_secret: hash_secret(), ..Limits::default() }),
-            workers.max(1),
-            &mut collector,
-            &mut report,
-        )?;
+        let passed =
+            pass(&mut reader, (options, limits), workers.max(1), &mut collector, &mut report)?;
         let collected = collector.finish().map_err(Failure::Rows)?;
         Ok::<_, Failure>((reader.facts(), passed, collected))
     });

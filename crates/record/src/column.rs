@@ -68,8 +68,14 @@ impl<R> Table<R> {
     /// # Errors
     /// Never for rows of this table; Arrow's own checks are passed on.
     pub fn batch(&self, rows: &[R]) -> Result<RecordBatch, RecordError> {
-        let arrays = self.columns.iter().map(|c| c.array(rows)).collect();
-        Ok(RecordBatch::try_new(self.schema(), arrays)?)
+        let mut filling = self.filling(rows.len());
+        filling.append(self, rows);
+        filling.finish(self.schema())
+    }
+
+    /// Columns to be filled, with room for so many rows.
+    pub(crate) fn filling(&self, capacity: usize) -> Filling {
+        Filling { builders: self.columns.iter().map(|c| c.builder(capacity)).collect() }
     }
 }
 
@@ -133,44 +139,100 @@ impl<R> Column<R> {
         Field::new(self.name, kind, true).with_metadata(HashMap::from(about))
     }
 
-    fn array(&self, rows: &[R]) -> ArrayRef {
-        macro_rules! filled {
-            ($builder:expr, $append:ident, $value:expr) => {{
-                let mut builder = $builder;
-                for row in rows {
-                    builder.$append($value(row));
-                }
-                Arc::new(builder.finish())
-            }};
-        }
-        let count = rows.len();
+    /// An empty array of the column's type, to be filled.
+    fn builder(&self, capacity: usize) -> Builder {
         match self.values {
-            Values::Count(value) => {
-                filled!(UInt64Builder::with_capacity(count), append_option, value)
+            Values::Count(_) => Builder::Count(UInt64Builder::with_capacity(capacity)),
+            Values::Integer(_) => Builder::Integer(Int64Builder::with_capacity(capacity)),
+            Values::Float(_) => Builder::Float(Float64Builder::with_capacity(capacity)),
+            Values::Text(_) => Builder::Text(StringBuilder::new()),
+            Values::Truth(_) => Builder::Truth(BooleanBuilder::with_capacity(capacity)),
+            Values::Time(_) => {
+                let builder = TimestampNanosecondBuilder::with_capacity(capacity);
+                Builder::Time(builder.with_timezone("UTC"))
             }
-            Values::Integer(value) => {
-                filled!(Int64Builder::with_capacity(count), append_option, value)
-            }
-            Values::Float(value) => {
-                let finite = |row| value(row).filter(|v| v.is_finite());
-                filled!(Float64Builder::with_capacity(count), append_option, finite)
-            }
-            Values::Text(value) => filled!(StringBuilder::new(), append_option, value),
-            Values::Truth(value) => {
-                filled!(BooleanBuilder::with_capacity(count), append_option, value)
-            }
-            Values::Time(value) => {
-                let builder = TimestampNanosecondBuilder::with_capacity(count);
-                filled!(builder.with_timezone("UTC"), append_option, value)
-            }
-            Values::Words(value) => {
-                let words = |row| value(row).into_iter().map(Some);
-                filled!(ListBuilder::new(StringBuilder::new()), append_value, words)
-            }
-            Values::Integers(value) => {
-                let integers = |row| value(row).into_iter().map(Some);
-                filled!(ListBuilder::new(Int64Builder::new()), append_value, integers)
-            }
+            Values::Words(_) => Builder::Words(ListBuilder::new(StringBuilder::new())),
+            Values::Integers(_) => Builder::Integers(ListBuilder::new(Int64Builder::new())),
         }
+    }
+
+    /// Adds the column's values of some rows. A builder of another column's type stays as it is:
+    /// [`Filling`] pairs each with its own.
+    fn append(&self, builder: &mut Builder, rows: &[R]) {
+        macro_rules! filled {
+            ($builder:expr, $append:ident, $value:expr) => {
+                for row in rows {
+                    $builder.$append($value(row));
+                }
+            };
+        }
+        match (&self.values, builder) {
+            (Values::Count(value), Builder::Count(to)) => filled!(to, append_option, value),
+            (Values::Integer(value), Builder::Integer(to)) => filled!(to, append_option, value),
+            (Values::Float(value), Builder::Float(to)) => {
+                let finite = |row| value(row).filter(|v| v.is_finite());
+                filled!(to, append_option, finite);
+            }
+            (Values::Text(value), Builder::Text(to)) => filled!(to, append_option, value),
+            (Values::Truth(value), Builder::Truth(to)) => filled!(to, append_option, value),
+            (Values::Time(value), Builder::Time(to)) => filled!(to, append_option, value),
+            (Values::Words(value), Builder::Words(to)) => {
+                let words = |row| value(row).into_iter().map(Some);
+                filled!(to, append_value, words);
+            }
+            (Values::Integers(value), Builder::Integers(to)) => {
+                let integers = |row| value(row).into_iter().map(Some);
+                filled!(to, append_value, integers);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Columns of one batch while rows are added.
+#[derive(Debug)]
+pub(crate) struct Filling {
+    builders: Vec<Builder>,
+}
+
+#[derive(Debug)]
+enum Builder {
+    Count(UInt64Builder),
+    Integer(Int64Builder),
+    Float(Float64Builder),
+    Text(StringBuilder),
+    Truth(BooleanBuilder),
+    Time(TimestampNanosecondBuilder),
+    Words(ListBuilder<StringBuilder>),
+    Integers(ListBuilder<Int64Builder>),
+}
+
+impl Builder {
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Count(builder) => Arc::new(builder.finish()),
+            Self::Integer(builder) => Arc::new(builder.finish()),
+            Self::Float(builder) => Arc::new(builder.finish()),
+            Self::Text(builder) => Arc::new(builder.finish()),
+            Self::Truth(builder) => Arc::new(builder.finish()),
+            Self::Time(builder) => Arc::new(builder.finish()),
+            Self::Words(builder) => Arc::new(builder.finish()),
+            Self::Integers(builder) => Arc::new(builder.finish()),
+        }
+    }
+}
+
+impl Filling {
+    /// Adds rows. A few at a time, so that they are in the cache for every column.
+    pub(crate) fn append<R>(&mut self, table: &Table<R>, rows: &[R]) {
+        for (column, builder) in table.columns.iter().zip(&mut self.builders) {
+            column.append(builder, rows);
+        }
+    }
+
+    /// The rows added so far as one batch.
+    pub(crate) fn finish(&mut self, schema: SchemaRef) -> Result<RecordBatch, RecordError> {
+        let arrays = self.builders.iter_mut().map(Builder::finish).collect();
+        Ok(RecordBatch::try_new(schema, arrays)?)
     }
 }

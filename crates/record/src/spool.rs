@@ -11,6 +11,7 @@ use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 
 use crate::Table;
+use crate::column::Filling;
 
 /// Why rows could not be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -33,13 +34,20 @@ pub enum RecordError {
 
 /// Rows per batch.
 const BATCH: usize = 4096;
+/// Rows that are written to the columns together: with some kilobytes each, they stay in the cache
+/// from the first column to the last.
+const TOGETHER: usize = 32;
 /// Batches kept in memory; more go to the file.
 const IN_MEMORY: usize = 4;
 
 /// Rows of one table, in the order in which they came.
 pub struct Spool<R> {
     table: Table<R>,
+    schema: SchemaRef,
     rows: Vec<R>,
+    filling: Option<Filling>,
+    /// Rows in it.
+    filled: usize,
     batches: Vec<RecordBatch>,
     file: Option<StreamWriter<BufWriter<File>>>,
     total: u64,
@@ -57,7 +65,16 @@ impl<R> std::fmt::Debug for Spool<R> {
 impl<R> Spool<R> {
     /// An empty spool.
     pub fn new(table: Table<R>) -> Self {
-        Self { table, rows: Vec::new(), batches: Vec::new(), file: None, total: 0 }
+        Self {
+            schema: table.schema(),
+            table,
+            rows: Vec::new(),
+            filling: None,
+            filled: 0,
+            batches: Vec::new(),
+            file: None,
+            total: 0,
+        }
     }
 
     /// How many rows it holds.
@@ -77,22 +94,35 @@ impl<R> Spool<R> {
     pub fn push(&mut self, row: R) -> Result<(), RecordError> {
         self.rows.push(row);
         self.total += 1;
-        if self.rows.len() >= BATCH { self.flush() } else { Ok(()) }
+        if self.rows.len() < TOGETHER {
+            return Ok(());
+        }
+        self.fill();
+        if self.filled >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes the waiting rows to their columns.
+    fn fill(&mut self) {
+        let filling = self.filling.get_or_insert_with(|| self.table.filling(BATCH));
+        filling.append(&self.table, &self.rows);
+        self.filled += self.rows.len();
+        self.rows.clear();
     }
 
     fn flush(&mut self) -> Result<(), RecordError> {
-        if self.rows.is_empty() {
-            return Ok(());
+        if !self.rows.is_empty() {
+            self.fill();
         }
-        let batch = self.table.batch(&self.rows)?;
-        self.rows.clear();
+        let Some(mut filling) = self.filling.take() else { return Ok(()) };
+        let batch = filling.finish(self.schema.clone())?;
+        self.filled = 0;
         self.batches.push(batch);
         if self.batches.len() > IN_MEMORY {
             let writer = match &mut self.file {
                 Some(writer) => writer,
                 None => self.file.insert(StreamWriter::try_new(
                     BufWriter::new(tempfile::tempfile()?),
-                    &self.table.schema(),
+                    &self.schema,
                 )?),
             };
             for batch in self.batches.drain(..) {
@@ -120,7 +150,7 @@ impl<R> Spool<R> {
             }
             None => None,
         };
-        Ok(Reader { schema: self.table.schema(), batches: self.batches, file, total: self.total })
+        Ok(Reader { schema: self.schema, batches: self.batches, file, total: self.total })
     }
 }
 

@@ -20,7 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trustbed import _core
-from trustbed.analysis.options import CapturePoint, Options, Workload, available_cores, files_of
+from trustbed.analysis.options import (
+    LEAST_MEMORY,
+    CapturePoint,
+    Options,
+    Workload,
+    available_cores,
+    files_of,
+)
 from trustbed.analysis.transfer import Transfer
 from trustbed.analysis.transfer_columns import TransferColumns
 from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, Outcome
@@ -80,6 +87,7 @@ def analyze(
     dedup: bool = False,
     samples: bool = False,
     series: bool = False,
+    memory: str | int | None = None,
     workers: int | None = None,
     progress: Callable[[int, int | None], object] | None = None,
     host_of: HostOf | None = None,
@@ -93,10 +101,11 @@ def analyze(
     (``"20Mbit/s"``, or bit/s). ``inner`` judges the packets inside tunnels, ``dedup`` drops packets
     that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
     ``series`` what the charts of the 32 largest transfers are drawn from (for others, and without
-    it, charts read the capture again). ``workers`` threads (default: one per core) give the same
-    result for any number. ``progress`` is called with bytes read and bytes in total (``None`` =
-    unknown). ``host_of`` returns, for a row of the transfers table, the evidence of its sending
-    host (``None``: nothing).
+    it, charts read the capture again). ``memory`` is the budget of connection state (``"1GiB"``, or
+    bytes; default: 1 GiB): connections beyond it are evicted and counted. ``workers`` threads
+    (default: one per core) give the same result for any number. ``progress`` is called with bytes
+    read and bytes in total (``None`` = unknown). ``host_of`` returns, for a row of the transfers
+    table, the evidence of its sending host (``None``: nothing).
 
     Raises ``CaptureError`` when nothing can be read, and ``ValueError`` for options that mean
     nothing. What is merely damaged is analysed as far as it goes, and ``findings`` names what is
@@ -114,6 +123,7 @@ def analyze(
         inner=inner,
         dedup=dedup,
         samples=samples,
+        memory=_bytes(memory),
         workers=available_cores() if workers is None else workers,
     )
     return Capture(
@@ -133,6 +143,15 @@ def _bits_per_second(capacity: str | float | None) -> int | None:
     return int(rate)
 
 
+def _bytes(memory: str | int | None) -> int | None:
+    if memory is None:
+        return None
+    given = int(_core.parse_size(memory)) if isinstance(memory, str) else memory
+    if given < LEAST_MEMORY:
+        raise ValueError(f"memory={memory!r}: at least {LEAST_MEMORY >> 20} MiB")
+    return given
+
+
 def _ask_engine(
     options: Options,
     *,
@@ -150,6 +169,7 @@ def _ask_engine(
         samples=options.samples,
         series=series,
         charts_of=None if charts_of is None else set(charts_of),
+        memory=options.memory,
         progress=progress,
     )
 

@@ -17,6 +17,9 @@ Offload: TypeAlias = Literal["stacked", "spread", "as-captured"]
 Wavelet: TypeAlias = Literal["haar", "daubechies2", "daubechies3"]
 Measure: TypeAlias = Literal["windows", "sigma", "queue", "energy", "rates", "gaps", "trains"]
 
+LEAST_MEMORY = 16 << 20
+"""The smallest budget of connection state, in bytes: 256 KiB for each part of the analysis."""
+
 MEASURES: tuple[Measure, ...] = ("windows", "sigma", "queue", "energy", "rates", "gaps", "trains")
 
 STANDARD_INPUT = "-"
@@ -24,7 +27,10 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of one analysis. ``capacity`` is in bit/s; ``None`` means "not known"."""
+    """The options of one analysis: ``capacity`` in bit/s, ``memory`` in bytes.
+
+    ``None`` means "not known"; of ``memory``, 1 GiB.
+    """
 
     files: tuple[str, ...]
     at: CapturePoint | None = None
@@ -33,6 +39,7 @@ class Options:
     inner: bool = False
     dedup: bool = False
     samples: bool = False
+    memory: int | None = None
     workers: int = 1
 
     @property

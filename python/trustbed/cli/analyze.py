@@ -134,6 +134,7 @@ def read(
             capacity=options.capacity,
             inner=options.inner,
             dedup=options.dedup,
+            memory=options.memory,
             workers=options.workers,
             samples=samples,
             series=series,

@@ -128,6 +128,16 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def memory(text: str) -> int:
+    """Bytes of connection state."""
+    from trustbed.analysis.options import LEAST_MEMORY
+
+    given = size(text)
+    if given < LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"{text} is too little: at least {LEAST_MEMORY >> 20}MiB")
+    return given
+
+
 def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     """What a verdict depends on: ``analyze`` and ``explain`` take the same options."""
     known = parser.add_argument_group("what you know (packets cannot show it)")
@@ -173,6 +183,13 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
         help="judge the packets inside VXLAN, GRE, Geneve and IP in IP, not the tunnel",
     )
     reading.add_argument("--dedup", action="store_true", help="drop packets captured twice")
+    reading.add_argument(
+        "--memory",
+        type=memory,
+        metavar="SIZE",
+        help="memory for the state of open connections (default: 1GiB); what does not fit is "
+        "evicted early and counted",
+    )
     add_workers(reading)
 
 
@@ -263,6 +280,8 @@ def repeated(options: argparse.Namespace) -> str:
     if options.capacity:
         words += ["--capacity", f"{Decimal(options.capacity) / 10**6:f}Mbit/s"]
     words += [f"--{name}" for name in ("inner", "dedup") if getattr(options, name)]
+    if options.memory:
+        words += ["--memory", f"{options.memory}B"]
     for name in ("sender", "receiver"):
         files = _captures(getattr(options, name) or ())
         words += [word for file in files for word in (f"--{name}", file)]

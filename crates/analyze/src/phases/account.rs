@@ -176,14 +176,8 @@ impl Budget {
     }
 
     /// The smallest delay that lasted: a single sample may be a fault of a clock.
-    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a delay")]
     fn floor(&self, whole: &Whole) -> Option<f64> {
-        let least = self
-            .pieces
-            .all()
-            .filter(|piece| piece.delays.1 > 0)
-            .map(|piece| piece.delays.2 as f64)
-            .min_by(f64::total_cmp)?;
+        let least = self.pieces.all().filter_map(Piece::least_delay).min_by(f64::total_cmp)?;
         Some(whole.base.map_or(least, |base| base.min(least)))
     }
 
@@ -267,7 +261,7 @@ impl Rounds {
     fn queued(&self, piece: &Piece, share: f64) -> bool {
         // A packet's own burst and a path's jitter delay some packets of a round, a standing queue
         // all of them.
-        let standing = if piece.delays.1 >= SEVERAL { Some(lossy(piece.delays.2)) } else { None };
+        let standing = piece.least_delay().filter(|_| piece.delay_count() >= SEVERAL);
         let (Some(delay), Some(floor)) = (standing.or_else(|| piece.delay()), self.floor) else {
             return false;
         };

@@ -41,6 +41,11 @@ pub struct Change {
 }
 
 impl Changes {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.kept.capacity() * size_of::<(i64, i64, f64)>()
+    }
+
     /// The path delivered at `rate` until `at`, `bytes` in all.
     pub(crate) fn add(&mut self, at: i64, bytes: i64, rate: f64) {
         if self.skipped < self.stride {

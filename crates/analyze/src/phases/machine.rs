@@ -173,6 +173,16 @@ struct Silence {
 }
 
 impl Budget {
+    /// Bytes on the heap.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.delays.held_bytes()
+            + self.capacity.held_bytes()
+            + self.rate.held_bytes()
+            + self.changes.held_bytes()
+            + self.pieces.held_bytes()
+            + self.levels.capacity() * size_of::<Level>()
+    }
+
     /// What was known when the first data left.
     pub fn new(una: i64, window: u32, high: i64) -> Self {
         // The handshake's window is offered before the receiver knows what it will take.
@@ -422,6 +432,13 @@ impl Budget {
             rate: kept.rate,
             ..Self::default()
         };
+    }
+
+    /// Something of what every packet needs, from all over it.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        (self.una ^ self.high ^ self.reaction ^ self.lag.0 ^ self.flight).unsigned_abs()
+            ^ u64::from(self.marks)
     }
 
     fn room(&self) -> i64 {

@@ -561,6 +561,44 @@ impl Transfer {
         }
     }
 
+    /// Its bytes, those on the heap included.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let far = self.far.as_deref().map_or(0, |far| size_of::<Elsewhere>() + far.held_bytes());
+        let pairs = self.packet_pairs.as_deref();
+        let series = self.series.as_deref();
+        size_of::<Self>()
+            + self.near.held_bytes()
+            + self.delivery.held_bytes()
+            + self.rtt.held_bytes()
+            + self.echo.held_bytes()
+            + self.window.held_bytes()
+            + self.losses.held_bytes()
+            + self.silences.held_bytes()
+            + self.answers.held_bytes()
+            + self.bucket.held_bytes()
+            + self.policing.held_bytes()
+            + self.budget.as_ref().map_or(0, Budget::held_bytes)
+            + self.exchanges.held_bytes()
+            + self.profile.held_bytes()
+            + self.sizes.capacity() * size_of::<(u32, u32)>()
+            + pairs.map_or(0, |pairs| size_of::<PacketPairs>() + pairs.held_bytes())
+            + series.map_or(0, |series| size_of::<Series>() + series.held_bytes())
+            + far
+    }
+
+    /// Something of what every packet needs, from all over it.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let view = self.near.una() ^ self.near.blocked ^ self.near.empty;
+        let counted = self.segments_wire ^ u64::from(self.last_length);
+        let times = self.start.0 ^ self.last_data.0 ^ self.lag ^ self.answers.interrupted;
+        let held = self.acks_held.time ^ self.ack_silences.time ^ self.silences.outage;
+        let rest = self.window.zero().0.0 ^ i64::from(self.clock.tick().is_some());
+        counted
+            ^ (view ^ times ^ held ^ rest).unsigned_abs()
+            ^ self.budget.as_ref().map_or(0, Budget::touch)
+    }
+
     pub(crate) fn srtt(&self) -> Option<Span> {
         self.rto.srtt()
     }

@@ -84,6 +84,14 @@ impl Observer for Recorder {
         transfer.srtt
     }
 
+    fn held_bytes(_: &PerTransfer) -> usize {
+        size_of::<PerTransfer>()
+    }
+
+    fn touch(transfer: &PerTransfer) -> u64 {
+        transfer.srtt.map_or(0, |srtt| srtt.0.unsigned_abs())
+    }
+
     fn removes_duplicates(&self) -> bool {
         self.removes_duplicates
     }
