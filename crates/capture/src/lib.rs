@@ -64,6 +64,9 @@ pub use frame::{Direction, Frame};
 pub use input::Input;
 #[cfg(target_os = "linux")]
 pub use live::interface_names;
-pub use live::{Live, LiveError, LiveFacts, LiveOptions, Statistics, User, give_up_privileges};
+pub use live::{
+    Live, LiveError, LiveFacts, LiveOptions, Statistics, User, give_up_capabilities,
+    give_up_privileges,
+};
 pub use reader::Reader;
 pub use write::{Counters, InterfaceDescription, WriteError, Writer, Written};

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use trustbed_capture::give_up_capabilities;
 use trustbed_units::{Ns, Span};
 
 pub(crate) use self::side::Side;
@@ -278,7 +279,11 @@ impl Session {
         let (sender, commands) = sync_channel(COMMANDS_WAITING);
         thread::Builder::new()
             .name("commands".to_owned())
-            .spawn(move || lines.listen(&sender, &wake))
+            .spawn(move || {
+                // It reads, and needs none, whatever the verb still needs.
+                let _ = give_up_capabilities();
+                lines.listen(&sender, &wake);
+            })
             .map_err(|error| {
                 Failure::running(
                     format!("no thread for commands: {error}"),

@@ -17,6 +17,15 @@ pub fn give_up_privileges(_user: Option<User>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Gives up capabilities, which needs Linux.
+///
+/// # Errors
+///
+/// Always.
+pub fn give_up_capabilities() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// A capture of an interface, which needs Linux.
 #[derive(Debug)]
 pub struct Live(Infallible);

@@ -32,12 +32,12 @@ use trustbed_wire::LinkType;
 
 use crate::write::InterfaceDescription;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Live, give_up_privileges};
+pub use elsewhere::{Live, give_up_capabilities, give_up_privileges};
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
 pub use kernel::interface_names;
 #[cfg(target_os = "linux")]
-pub use privileges::give_up_privileges;
+pub use privileges::{give_up_capabilities, give_up_privileges};
 #[cfg(target_os = "linux")]
 pub use ring::Live;
 

@@ -44,6 +44,19 @@ pub fn give_up_privileges(user: Option<User>) -> io::Result<()> {
     {
         becomes(user)?;
     }
+    give_up_capabilities()?;
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    super::system_calls::refuse()?;
+    Ok(())
+}
+
+/// Gives up every capability of the calling thread, for good unless it is root's and starts a
+/// program; threads that it starts have none either. Others keep theirs.
+///
+/// # Errors
+///
+/// What the kernel refuses.
+pub fn give_up_capabilities() -> io::Result<()> {
     // Kernels without ambient capabilities have none to clear.
     // SAFETY: takes numbers only.
     let _ = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
@@ -51,12 +64,7 @@ pub fn give_up_privileges(user: Option<User>) -> io::Result<()> {
     let none = [Capabilities { effective: 0, permitted: 0, inheritable: 0 }; 2];
     // SAFETY: both are laid out as capset(2) states, and live until it returns.
     let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    super::system_calls::refuse()?;
-    Ok(())
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A process of root becomes one of `user`, with all its threads.
