@@ -1,5 +1,6 @@
-//! How many of a fixed set of values are present, by rank: a binary indexed tree (Fenwick, Software:
-//! Practice and Experience 24, 1994). Every step takes the logarithm of the number of values.
+//! How many of a fixed set of values are present, by rank: a binary indexed tree (Fenwick,
+//! Software: Practice and Experience 24, 1994). Every step takes the logarithm of the number of
+//! values.
 
 /// Present values, each known by its rank among all values that there can be.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! Where the bytes of one input come from: memory, or a stream.
 //!
-//! Plain regular files are read through the stream's small buffer and not mapped: the kernel answers
-//! an access behind the end of a mapped file that was cut short with SIGBUS, which ends the process,
-//! and a copy that stays in the processor's cache costs no more than the faults of a mapping. The
-//! length is taken when the file is opened, so a capture that is still being written is read up to
-//! where it was then; one that is cut short while it is read is a failure with the byte.
+//! Plain regular files are read through the stream's small buffer and not mapped: the kernel
+//! answers an access behind the end of a mapped file that was cut short with SIGBUS, which ends the
+//! process, and a copy that stays in the processor's cache costs no more than the faults of a
+//! mapping. The length is taken when the file is opened, so a capture that is still being written
+//! is read up to where it was then; one that is cut short while it is read is a failure with the
+//! byte.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};

@@ -1,9 +1,9 @@
 //! Two hashes of a packet: one that both directions of a flow share, and one that distinguishes
 //! packets.
 //!
-//! Both multiply by fixed constants and fold the halves of the 128-bit product, so they are the same
-//! in every run and on every platform. What a packet states is never multiplied with what it states
-//! elsewhere: a zero there would swallow the rest, and a whole network would share one hash.
+//! Both multiply by fixed constants and fold the halves of the 128-bit product, so they are the
+//! same in every run and on every platform. What a packet states is never multiplied with what it
+//! states elsewhere: a zero there would swallow the rest, and a whole network would share one hash.
 //!
 //! They are **not** secret: one who knows the constants can make flows collide. Which connections a
 //! full shard evicts follows from them, so that results are reproducible; colliding flows share one

@@ -1,4 +1,5 @@
-//! Replays what the fuzz targets `decode` and `filter` have found interesting, and what once failed.
+//! Replays what the fuzz targets `decode` and `filter` have found interesting, and what once
+//! failed.
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 #[path = "../../../fuzz/harness/decode.rs"]

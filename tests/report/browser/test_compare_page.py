@@ -43,7 +43,10 @@ def test_all_text_can_be_read(scheme: str, viewer: Viewer, file: Path) -> None:
 
 def test_tables_fit_on_a_desktop(viewer: Viewer, file: Path) -> None:
     viewer.show(file, width=1280)
-    wide = "return [...document.querySelectorAll('.metrics')].map((one) => one.scrollWidth - one.parentElement.clientWidth)"  # noqa: E501
+    wide = (
+        "return [...document.querySelectorAll('.metrics')]"
+        ".map((one) => one.scrollWidth - one.parentElement.clientWidth)"
+    )
     assert max(viewer.run(wide)) <= 0
 
 

@@ -1,7 +1,7 @@
 //! bpf(2), `perf_event_open(2)` and the mount of tracefs: what the tracer asks of the kernel.
 //!
-//! Maps are arrays whose memory the kernel's programs and this one share; everything in them is read
-//! and written as atomic numbers.
+//! Maps are arrays whose memory the kernel's programs and this one share; everything in them is
+//! read and written as atomic numbers.
 #![expect(unsafe_code, reason = "BPF, performance events and mappings are reached by system calls")]
 
 use std::ffi::CString;

@@ -101,8 +101,8 @@ impl Maps {
                 != flags
     }
 
-    /// Threads whose slot has a number, with that and their call: those that are in a call, or, when
-    /// counting, those that made some.
+    /// Threads whose slot has a number, with that and their call: those that are in a call, or,
+    /// when counting, those that made some.
     pub(super) fn busy(&self) -> impl Iterator<Item = (u32, u64, u32)> + '_ {
         (0..self.threads).filter_map(|thread| {
             let number =

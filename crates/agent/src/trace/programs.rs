@@ -291,7 +291,8 @@ impl Setting<'_> {
         program.immediate(Operation::Add, R1, NAME.into());
         program.immediate(Operation::Move, R2, 16);
         program.call(Helper::CommandName);
-        // Up to the zero that ends the name: some kernels leave the rest of an earlier one behind it.
+        // Up to the zero that ends the name: some kernels leave the rest of an earlier one behind
+        // it.
         let (mut expected, mut mask) = ([0_u8; 16], [0_u8; 16]);
         for (at, byte) in name.bytes().take(15).chain([0]).enumerate() {
             (expected[at], mask[at]) = (byte, u8::MAX);
