@@ -60,9 +60,53 @@ pub struct Elsewhere {
     /// Where the time went, by the sender's own clock where it is known.
     pub budget: Budget,
     waiting: VecDeque<(Ns, i64, u32, bool)>,
-    arriving: VecDeque<Arrival>,
+    arriving: VecDeque<Passed>,
     /// Those of them with data.
     asking: usize,
+}
+
+/// An [`Arrival`] on its way: thousands may be where much is received and little is sent.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    at: i64,
+    una: i64,
+    /// The delay, and when its data had left; `i64::MIN` where either is not known.
+    delay: i64,
+    sent: i64,
+    window: u32,
+    data: bool,
+    marked: bool,
+}
+
+const UNKNOWN: i64 = i64::MIN;
+
+impl From<Arrival> for Passed {
+    fn from(arrival: Arrival) -> Self {
+        Self {
+            at: arrival.at,
+            una: arrival.una,
+            delay: arrival.delay.unwrap_or(UNKNOWN),
+            sent: arrival.sent.unwrap_or(UNKNOWN),
+            window: arrival.window,
+            data: arrival.data,
+            marked: arrival.marked,
+        }
+    }
+}
+
+impl From<Passed> for Arrival {
+    fn from(passed: Passed) -> Self {
+        let known = |time: i64| (time != UNKNOWN).then_some(time);
+        Self {
+            at: passed.at,
+            una: passed.una,
+            window: passed.window,
+            data: passed.data,
+            marked: passed.marked,
+            delay: known(passed.delay),
+            sent: known(passed.sent),
+        }
+    }
 }
 
 /// How much sooner than by the smallest time to the sender and back an answer may seem to come …
@@ -78,7 +122,7 @@ impl Elsewhere {
         self.view.held_bytes()
             + self.budget.held_bytes()
             + self.waiting.capacity() * size_of::<(Ns, i64, u32, bool)>()
-            + self.arriving.capacity() * size_of::<Arrival>()
+            + self.arriving.capacity() * size_of::<Passed>()
     }
 
     /// A view that begins with what is known of the connection.
@@ -98,13 +142,14 @@ impl Elsewhere {
             let _ = self.next_arrival();
         }
         self.asking += usize::from(arrival.data);
-        self.arriving.push_back(arrival);
+        grow(&mut self.arriving);
+        self.arriving.push_back(arrival.into());
     }
 
     fn next_arrival(&mut self) -> Option<Arrival> {
         let arrival = self.arriving.pop_front()?;
         self.asking -= usize::from(arrival.data);
-        Some(arrival)
+        Some(arrival.into())
     }
 
     /// Data left the sender; `rtt` is the time from the capture to the sender and back of late,
@@ -150,6 +195,7 @@ impl Elsewhere {
         if self.waiting.len() >= MOST {
             self.waiting.pop_front();
         }
+        grow(&mut self.waiting);
         self.waiting.push_back((now, una, window, in_recovery));
     }
 
@@ -171,5 +217,12 @@ impl Elsewhere {
         self.asking = 0;
         self.view.on_clock_step();
         self.budget.on_clock_step();
+    }
+}
+
+/// Makes room for half as many again, where there is none: doubled queues are half empty.
+fn grow<T>(queue: &mut VecDeque<T>) {
+    if queue.len() == queue.capacity() {
+        queue.reserve_exact(4 + queue.len() / 2);
     }
 }

@@ -99,6 +99,10 @@ impl Exchanges {
             if self.kept.len() >= MOST {
                 self.more += 1;
             } else {
+                if self.kept.is_empty() {
+                    // Most transfers have one.
+                    self.kept.reserve_exact(1);
+                }
                 self.kept.push(Exchange { asked: self.asked, start: since, ..Exchange::default() });
             }
         }

@@ -117,12 +117,12 @@ impl Observer for Meter {
     fn ended(&mut self, mut connection: Connection<Transfer>, evicted: bool, at_index: u64) {
         let row = ConnectionRow::of(&connection, self.options, evicted);
         let first = connection.initiator_direction();
-        let mut transfers = Vec::new();
+        let mut transfers = Vec::with_capacity(connection.transfers.iter().flatten().count());
         let mut trails = Vec::new();
         for direction in [first, 1 - first] {
             if let Some(transfer) = connection.transfers[direction].take() {
                 let (row, trail) =
-                    TransferRow::of(&connection, direction, *transfer, &row.location, self.options);
+                    TransferRow::of(&connection, direction, transfer, &row.location, self.options);
                 transfers.push(row);
                 trails.extend(trail);
             }

@@ -39,7 +39,7 @@ impl TransferRow {
     pub(crate) fn of(
         connection: &Connection<Transfer>,
         direction: usize,
-        mut transfer: Transfer,
+        mut transfer: Box<Transfer>,
         location: &Location,
         options: Options,
     ) -> (Self, Option<Trail>) {

@@ -197,6 +197,10 @@ impl Pieces {
             if self.all.len() >= MOST {
                 self.halve();
             }
+            if self.all.len() == self.all.capacity() {
+                // Half as many again: doubled vectors are half empty.
+                self.all.reserve_exact(4 + self.all.len() / 2);
+            }
             self.all.push(Piece::new(start, kind));
         }
         if let Some(piece) = self.all.last_mut() {
