@@ -584,20 +584,23 @@ def test_seen_from_elsewhere_a_full_path_stands_for_the_delay_of_losses(
 
 
 def test_a_clear_change_of_rate_shows_beside_losses(healthy: Evidence) -> None:
-    clear = {"path": 0.15, "below_path": 0.5, "path_rate_change_residual": 0.05}
+    clear = {"path": 0.15, "below_path": 0.5, "path_rate_change_residual": 0.03}
     changed = replace(healthy, **RATE_FELL | clear)
     assert rule_of(changed) == "rate_fell_once"
-    for changes in ({"path": 0.14}, {"path_rate_change_residual": 0.051}):
+    for changes in ({"path": 0.14}, {"path_rate_change_residual": 0.031}):
         assert rule_of(replace(changed, **changes)) != "rate_fell_once"
     assert rule_of(replace(changed, path=0.4, path_rate_change_residual=0.25)) == "rate_fell_once"
 
 
 def test_a_start_that_takes_more_of_a_queue_is_no_change_of_rate(healthy: Evidence) -> None:
-    levels = {"path_rate_change_residual": 0.051, "path_rate_change_seconds": 1.49}
+    levels = {"path_rate_change_residual": 0.031, "path_rate_change_seconds": 1.49}
     early = replace(healthy, **RATE_FELL | levels | {"duration_seconds": 10.0})
     assert rule_of(early) == "path_was_full_of_it"
-    assert rule_of(replace(early, path_rate_change_residual=0.05)) == "rate_fell_once"
-    assert rule_of(replace(early, path_rate_change_seconds=1.5)) == "rate_fell_once"
+    assert rule_of(replace(early, path_rate_change_residual=0.03)) == "rate_fell_once"
+    late = replace(early, path_rate_change_seconds=1.5)
+    assert rule_of(late) == "rate_fell_once"
+    assert rule_of(replace(late, rtt_seconds=0.15)) == "rate_fell_once"
+    assert rule_of(replace(late, rtt_seconds=0.151)) == "path_was_full_of_it"
 
 
 def test_a_free_bulk_sender_that_kept_the_path_full_was_late_for_nothing(

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +40,9 @@ def running(directory: Path) -> Iterator[Engine | str]:
             if shutil.which("dockerd") is None or os.geteuid():
                 yield error.message
                 return
-            stack.enter_context(_daemon(directory))
+            # The names of its sockets have to be short.
+            short = stack.enter_context(tempfile.TemporaryDirectory(prefix="tb-"))
+            stack.enter_context(_daemon(Path(short)))
             found = choose("docker")
         _import(found, Path(busybox).resolve(), directory / "image.tar")
         stack.callback(_forget, found)
