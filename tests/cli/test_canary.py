@@ -249,7 +249,11 @@ def test_an_interface(place: Place) -> None:
 @pytest.mark.usefixtures("networks")
 @pytest.mark.parametrize("name", ["scenario", "fails"])
 def test_a_live_run(place: Place, name: str) -> None:
-    place.shows("run", getattr(place, name), "-o", f"{name}.run", code=0 if name != "fails" else 1)
+    ended = place.runs("run", getattr(place, name), "-o", f"{name}.run")
+    assert ended.code == 0, ended.screen
+    assert ended.foreign() == []
+    written = (place.directory / f"{name}.run").rglob("*echo*")
+    assert any(b"cn" in file.read_bytes() for file in written if file.is_file())
 
 
 @pytest.mark.quiet

@@ -57,4 +57,3 @@ def test_the_delay_that_was_changed_closes_the_gap(tmp_path: Path) -> None:
     best = found["settings"][0]
     assert (best["setting"], best["change"]) == (found["named"], 'link.delay = "1ms"')
     assert best["closed"] == pytest.approx(1, abs=0.3)
-    assert any("not within 25 s" in one for one in found["skipped"]), "the budget is kept to"
