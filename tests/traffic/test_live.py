@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,19 +103,15 @@ def test_a_background_is_measured_by_itself(tmp_path: Path) -> None:
 @pytest.mark.quiet
 def test_a_model_that_was_measured_says_what_it_looks_like(small: Model, tmp_path: Path) -> None:
     small.save(tmp_path / "small.model")
-    words = [TRUSTBED, *MEASURED, "--quiet"]
-    done = subprocess.run(
-        words,
-        cwd=tmp_path,
-        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
-        capture_output=True,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    if "is to be discarded" in done.stderr:
+    # What the machine spoils is discarded, and leaves the model as it was: measured once more.
+    for _ in range(3):
+        done = measured(tmp_path)
+        assert done.returncode == 0, done.stderr
+        if "is to be discarded" not in done.stderr:
+            break
         assert load(tmp_path / "small.model").profiles == ()
+        shutil.rmtree(tmp_path / "measured", ignore_errors=True)
+    else:
         pytest.skip(done.stderr)
     (found,) = load(tmp_path / "small.model").profiles
     assert found == read(tmp_path / "measured" / "profile.json")
@@ -124,3 +121,16 @@ def test_a_model_that_was_measured_says_what_it_looks_like(small: Model, tmp_pat
     assert by_sender["server"].bytes > 5 * by_sender["client"].bytes
     assert sum(one.packets for one in found.directions) > 100
     assert (tmp_path / "measured" / "report.html").is_file()
+
+
+def measured(directory: Path) -> subprocess.CompletedProcess[str]:
+    """A model that is measured in ``directory``, whatever comes of it."""
+    return subprocess.run(
+        [TRUSTBED, *MEASURED, "--quiet"],
+        cwd=directory,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(directory / "registry")},
+        capture_output=True,
+        text=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
