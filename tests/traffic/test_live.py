@@ -103,7 +103,7 @@ def test_a_background_is_measured_by_itself(tmp_path: Path) -> None:
 @pytest.mark.quiet
 def test_a_model_that_was_measured_says_what_it_looks_like(small: Model, tmp_path: Path) -> None:
     small.save(tmp_path / "small.model")
-    # What the machine spoils is discarded, and leaves the model as it was: measured once more.
+    # What the machine spoils is discarded, leaves the model as it was, and is measured again.
     for _ in range(3):
         done = measured(tmp_path)
         assert done.returncode == 0, done.stderr

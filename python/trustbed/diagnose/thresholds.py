@@ -169,9 +169,9 @@ class Thresholds(PublishedThresholds):
     start_round_trips: float = value(
         10.0,
         "mean round trips after which a start no longer takes more of a shared queue than later",
-        "fetches of 1 MB beside constant, Poisson and users' traffic: 3 to 9 where they started, "
-        "and 19 of 246 wrong instead of 38; RFC 5681: 10 round trips of slow start are 1,024 times "
-        "its first window",
+        "fetches of 1 MB beside constant, Poisson and users' traffic: 3 to 9 in most that started "
+        "so, and 13 of 246 wrong instead of 38; RFC 5681: 10 round trips of slow start are 1,024 "
+        "times its first window",
     )
     rate_change_samples: float = value(
         50.0,
