@@ -83,8 +83,8 @@ demo: $(READY)/command guests ## Judge five real recordings, carry out live expe
 # Its seconds and the number of cores stay for `make house`, once all of it has passed.
 test: setup ## Everything that must hold: lint, Rust tests, Python tests
 	@date +%s > $(READY)/test-begun
-	$(MAKE) --no-print-directory --jobs 2 lint test-rust
-	$(MAKE) --no-print-directory pytest
+	$(MAKE) --no-print-directory --jobs 3 pytest-shared lint-and-rust
+	$(MAKE) --no-print-directory pytest-quiet
 	@test -n "$(ARGS)" || echo "$$(( $$(date +%s) - $$(cat $(READY)/test-begun) )) $$(nproc)" > $(READY)/test
 
 check: $(READY)/develop $(READY)/command ## What an editor's loop needs: quick lint and the tests of what is pure, under 90 s
@@ -98,6 +98,11 @@ check: $(READY)/develop $(READY)/command ## What an editor's loop needs: quick l
 
 house: $(READY)/develop ## Sizes that the project keeps: bytes, widths, untyped records, lines of the first pages
 	python tools/house.py
+
+# In the processor time that tests in Python leave, which wait for half of theirs; each part's output stays together.
+.PHONY: lint-and-rust pytest-shared pytest-quiet
+lint-and-rust:
+	nice -n 10 $(MAKE) --no-print-directory --output-sync=target lint test-rust
 
 lint: lint-rust lint-python ## Formatting, clippy, ruff, mypy, import-linter, stubtest
 
@@ -118,15 +123,20 @@ lint-python: $(READY)/develop $(READY)/command
 test-rust: test-crates test-arrow
 
 test-crates: $(READY)/command
-	cargo test --workspace --exclude trustbed-record --exclude trustbed-py --locked --quiet
+	MAKEFLAGS= cargo test --workspace --exclude trustbed-record --exclude trustbed-py --locked --quiet
 
 test-arrow: $(READY)/command
-	PYO3_CONFIG_FILE="$$(echo $(CURDIR)/target/maturin/pyo3-config-*.txt)" \
+	MAKEFLAGS= PYO3_CONFIG_FILE="$$(echo $(CURDIR)/target/maturin/pyo3-config-*.txt)" \
 	cargo test --release $(ARROW_CRATES) --features pyo3/extension-module --locked --quiet
 
 # First what may share the machine, then, one by one, what measures time. ARGS may leave one of the two without a test (exit code 5).
-pytest: $(READY)/develop $(READY)/command
+pytest: pytest-shared
+	$(MAKE) --no-print-directory pytest-quiet
+
+pytest-shared: $(READY)/develop $(READY)/command
 	python -m pytest $(PARALLEL) -m "not quiet" $(ARGS) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
+
+pytest-quiet: $(READY)/develop $(READY)/command
 	python -m pytest -m quiet $(ARGS) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
 
 bench: $(READY)/develop $(READY)/command tools ## Speed and memory against tcpdump, tcptrace and tshark (BENCH=quick for a short one)

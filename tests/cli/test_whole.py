@@ -1,7 +1,8 @@
 """What has its name is whole: verbs that are killed, or find the disk full, at a write.
 
-The tracer of system calls fails one of them, or kills the program at it: of writes the first, one
-in the middle and the last, of renames the first and the last, of others the last. Runs have
+The tracer of system calls fails one of them: of writes the first, one in the middle and the last,
+of renames the first and the last, of others the last. It kills the program at the last write, and
+at the first and the last rename: no other kill leaves anything else behind. Runs have
 ``tests/run/test_directory.py``.
 """
 
@@ -114,8 +115,8 @@ def check_order(log: Path) -> None:
     assert "fsync" in after
 
 
-def moments(log: Path) -> Iterator[tuple[str, int]]:
-    """Calls that fail, by their kind and number."""
+def faults(log: Path) -> Iterator[tuple[str, int, str]]:
+    """Calls that fail or are the last, by their kind and number, and what happens at them."""
     counts = Counter(
         line.split(maxsplit=1)[1].partition("(")[0]
         for line in log.read_text(encoding="utf-8").splitlines()
@@ -125,7 +126,11 @@ def moments(log: Path) -> Iterator[tuple[str, int]]:
     for call in CALLS:
         number = counts[call]
         chosen = {"write": {1, (number + 1) // 2, number}, "rename": {1, number}}
-        yield from ((call, one) for one in sorted(chosen.get(call, {number})) if one)
+        yield from (
+            (call, one, "error=ENOSPC") for one in sorted(chosen.get(call, {number})) if one
+        )
+    for call, number in {("write", counts["write"]), ("rename", 1), ("rename", counts["rename"])}:
+        yield call, number, "signal=KILL"
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
@@ -146,22 +151,21 @@ def test_a_name_is_that_of_something_whole(verb: Verb, inputs: Path, tmp_path: P
     for name in verb.outputs:
         check(undisturbed / name)
     check_order(undisturbed / "log")
-    for call, number in moments(undisturbed / "log"):
-        for fault in ("error=ENOSPC", "signal=KILL"):
-            directory = place(f"{call}-{number}-{fault}")
-            ended = traced(verb, directory, "-e", f"inject={call}:{fault}:when={number}")
-            said = f"{call} {number} {fault}: {ended.stderr}"
-            there = [directory / name for name in verb.outputs if (directory / name).exists()]
-            for path in there:
-                check(path)
-            if fault == "signal=KILL":
-                assert ended.returncode in (-9, 137), said
-            elif ended.returncode:
-                error, hint = ended.stderr.splitlines()
-                assert error.startswith("error: "), said
-                assert hint.startswith("hint: "), said
-                left = [one.name for one in directory.iterdir() if one.name.startswith(".")]
-                assert left == [], said
-            else:
-                assert len(there) == len(verb.outputs), said
-            shutil.rmtree(directory)
+    for call, number, fault in faults(undisturbed / "log"):
+        directory = place(f"{call}-{number}-{fault}")
+        ended = traced(verb, directory, "-e", f"inject={call}:{fault}:when={number}")
+        said = f"{call} {number} {fault}: {ended.stderr}"
+        there = [directory / name for name in verb.outputs if (directory / name).exists()]
+        for path in there:
+            check(path)
+        if fault == "signal=KILL":
+            assert ended.returncode in (-9, 137), said
+        elif ended.returncode:
+            error, hint = ended.stderr.splitlines()
+            assert error.startswith("error: "), said
+            assert hint.startswith("hint: "), said
+            left = [one.name for one in directory.iterdir() if one.name.startswith(".")]
+            assert left == [], said
+        else:
+            assert len(there) == len(verb.outputs), said
+        shutil.rmtree(directory)

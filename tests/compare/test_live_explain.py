@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,23 +37,37 @@ link.delay = ["1ms", "20ms"]
 """
 
 
-def test_the_delay_that_was_changed_closes_the_gap(tmp_path: Path) -> None:
-    (tmp_path / "study.toml").write_text(SCENARIO, encoding="utf-8")
+def explained(directory: Path) -> dict[str, Any]:
+    """What a study that is carried out there says about the delay that was changed."""
+    directory.mkdir()
+    (directory / "study.toml").write_text(SCENARIO, encoding="utf-8")
     ended = subprocess.run(
         [
             *(sys.executable, "-m", "trustbed", "compare", "study.toml", "--by", "link.delay"),
             *("--explain", "--repetitions", "3", "--budget", "25s", "--json"),
         ],
-        cwd=tmp_path,
-        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
+        cwd=directory,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(directory / "registry")},
         capture_output=True,
         text=True,
         timeout=8 * PATIENCE,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
+    found: dict[str, Any]
     (found,) = json.loads(ended.stdout)["explanation"]
-    assert (found["candidate"], found["rounds"]) == ("20ms", 3)
+    return found
+
+
+def test_the_delay_that_was_changed_closes_the_gap(tmp_path: Path) -> None:
+    # Of three repetitions one that the machine held up leaves nothing certain, which is said: the
+    # study is made once more. What is named must be right each time.
+    for attempt in range(3):
+        found = explained(tmp_path / str(attempt))
+        assert found["candidate"] == "20ms"
+        if found["named"] is not None:
+            break
+    assert found["rounds"] == 3
     assert found["named"] == "link.delay as in the reference"
     best = found["settings"][0]
     assert (best["setting"], best["change"]) == (found["named"], 'link.delay = "1ms"')

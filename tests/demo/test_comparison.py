@@ -15,7 +15,7 @@ from tools.stories import NETWORK, NICS
 def test_guests_that_differ_in_their_nic_are_compared(compared: versus.Compared) -> None:
     found = compared.comparison
     assert (found.by, found.reference, found.interleaved) == (NICS.factor, "virtio-net", True)
-    assert [(one.name, one.planned) for one in found.testbeds] == [("virtio-net", 3), ("e1000", 3)]
+    assert [(one.name, one.planned) for one in found.testbeds] == [("virtio-net", 2), ("e1000", 2)]
     if any(one.used < one.planned for one in found.testbeds):
         pytest.xfail(f"this machine has too much else to do: {found.testbeds}")
     ((case, candidate),) = [(case, one) for case in found.cases for one in case.candidates]
@@ -23,7 +23,7 @@ def test_guests_that_differ_in_their_nic_are_compared(compared: versus.Compared)
     metrics = {one.key: one for one in candidate.metrics}
     for key in ("requests_per_second", "sent_bytes"):
         sides = (metrics[key].reference, metrics[key].candidate)
-        assert all(side is not None and side.count == 3 and side.mean > 0 for side in sides)
+        assert all(side is not None and side.count == 2 and side.mean > 0 for side in sides)
 
 
 @live_transfers

@@ -2,8 +2,6 @@
 
 The page carries its style, its script, Vega and its data, and forbids itself every network request.
 Its policy names its own scripts by their hashes: another one that got into the page does not run.
-Vega comes from vl-convert, which is imported only here, so that only a report pays for
-it.
 """
 
 from __future__ import annotations
@@ -19,31 +17,17 @@ from typing import TYPE_CHECKING
 from trustbed.report import words
 from trustbed.report.charts.palette import DARK, LIGHT, style_sheet
 from trustbed.report.html.payload import Payload
+from trustbed.report.html.vega import vega
 from trustbed.report.transfer.quality import measured
 
 if TYPE_CHECKING:
     import jinja2
-
-BUNDLE = "window.vegaEmbed = vegaEmbed;"
-"""All that the page's script needs of the bundle."""
-
 
 _UNITS = re.compile(r"(?<=\d) (?=(?:%|[kMG]?bit/s|[kMG]?B|[mµn]?s|min|h|×)(?!\w))")
 
 
 def _part(name: str) -> str:
     return resources.files("trustbed.report.html").joinpath(name).read_text(encoding="utf-8")
-
-
-@functools.cache
-def vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script (two seconds to make, the same every time)."""
-    import vl_convert
-
-    script: str = vl_convert.javascript_bundle(BUNDLE)
-    # Inside a script element only these two can end it early or change how it is read.
-    script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    return script.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from trustbed import cached
 from trustbed.errors import TestbedError, reason
 from trustbed.testbed.qemu import modules, package
 
@@ -78,8 +79,7 @@ class Kernel:
 
 def cache() -> Path:
     """The directory of the guests' files."""
-    named = os.environ.get("XDG_CACHE_HOME")
-    return (Path(named) if named else Path.home() / ".cache") / "trustbed" / "guests"
+    return cached.cache() / "guests"
 
 
 def ready(report: Callable[[str], object] | None = None) -> Kernel:
