@@ -228,8 +228,8 @@ def _silent() -> Iterator[None]:
 def _sequences(table: Path) -> list[list[str]]:
     """The calls of every thread; threads that race have no order.
 
-    Whether a child's end interrupts the wait for it or comes before differs from one execution to the
-    next: where a handler returns is left out.
+    Whether a child's end interrupts the wait for it or comes before differs from one execution to
+    the next: where a handler returns is left out.
     """
     found: dict[int, list[str]] = defaultdict(list)
     read = pyarrow.parquet.read_table(table, columns=["tid", "call"])
