@@ -18,6 +18,7 @@ use crate::facts::{ByteOrder, InterfaceFacts, Problem};
 use crate::frame::Direction;
 use crate::hit::Hit;
 use crate::ledger::Found;
+use crate::pcapng::FrameOptions;
 use crate::sink::{Consumer, Sink, Stop, Tally, Unnumbered};
 
 pub(crate) use header::{FILE_HEADER_LENGTH, HeaderError, is_magic};
@@ -209,6 +210,7 @@ impl Pcap {
                 original_length: header.original,
                 marked: Direction::Unknown,
                 bytes,
+                options: FrameOptions::NONE,
             });
             position = end;
             current = next;
@@ -243,6 +245,7 @@ impl Pcap {
             original_length: header.original,
             marked: Direction::Unknown,
             bytes,
+            options: FrameOptions::NONE,
         });
         true
     }

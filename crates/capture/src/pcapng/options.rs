@@ -1,10 +1,16 @@
 //! The lists of options at the end of blocks.
 
+use std::borrow::Cow;
+
 use super::order::Words;
 use crate::frame::Direction;
 
 const EPB_FLAGS: u16 = 2;
 const EPB_DROPCOUNT: u16 = 4;
+const EPB_PACKETID: u16 = 5;
+const EPB_QUEUE: u16 = 6;
+/// Options of others: each begins with the number of the enterprise that defined it.
+const CUSTOM: [u16; 4] = [2988, 2989, 19372, 19373];
 
 /// Texts longer than this are cut: they are for people, and a file may hold many.
 const TEXT_LENGTH: usize = 256;
@@ -109,6 +115,51 @@ impl PacketOptions {
     }
 }
 
+/// The options of a packet's block as the file holds them; of a format without options, none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FrameOptions<'a> {
+    bytes: &'a [u8],
+    big: bool,
+}
+
+impl<'a> FrameOptions<'a> {
+    /// No option at all.
+    pub(crate) const NONE: Self = Self { bytes: &[], big: false };
+
+    #[inline]
+    pub(crate) const fn new<const BIG: bool>(bytes: &'a [u8]) -> Self {
+        Self { bytes, big: BIG }
+    }
+
+    /// Shows code and value of each option, numbers in little-endian order.
+    pub(crate) fn each_little(self, mut see: impl FnMut(u16, &[u8])) {
+        if self.big {
+            for option in Options::<true>::new(self.bytes) {
+                see(option.code, &little(option));
+            }
+        } else {
+            for option in Options::<false>::new(self.bytes) {
+                see(option.code, option.value);
+            }
+        }
+    }
+}
+
+/// The value of a big-endian option with its number, if it is or begins with one, turned round.
+fn little(option: BlockOption<'_>) -> Cow<'_, [u8]> {
+    let number = match option.code {
+        EPB_FLAGS | EPB_QUEUE => 4,
+        EPB_DROPCOUNT | EPB_PACKETID => 8,
+        code if CUSTOM.contains(&code) => 4,
+        _ => 0,
+    };
+    let mut value = Cow::Borrowed(option.value);
+    if number > 0 && number <= value.len() {
+        value.to_mut()[..number].reverse();
+    }
+    value
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +188,29 @@ mod tests {
             Some("\u{fffd}x")
         );
     }
+    #[test]
+    fn options_of_both_byte_orders_are_shown_alike() {
+        let big = [
+            &[0, 1, 0, 2, b'h', b'i', 0, 0][..],
+            &[0, 2, 0, 4, 0, 0, 1, 2],
+            &[0, 4, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7],
+            &[0x0b, 0xac, 0, 5, 0, 0, 0x80, 1, b'x', 0, 0, 0],
+            &[0; 4],
+        ]
+        .concat();
+        let mut shown = Vec::new();
+        FrameOptions::new::<true>(&big).each_little(|code, value| {
+            shown.push((code, value.to_vec()));
+        });
+        let expected = [
+            (1, b"hi".to_vec()),
+            (2, vec![2, 1, 0, 0]),
+            (4, vec![7, 0, 0, 0, 0, 0, 0, 0]),
+            (2988, vec![1, 0x80, 0, 0, b'x']),
+        ];
+        assert_eq!(shown, expected);
+    }
+
     #[test]
     fn flags_alone_read_like_flags_among_others() {
         for flags in 0..4 {
