@@ -13,7 +13,6 @@ sent again.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,22 +35,28 @@ _AT_ONCE = 4096
 
 _PACKETS = pa.schema([("index", pa.uint64()), ("text", pa.string())])
 _ENDS = pa.schema(
-    [("src", pa.string()), ("src_port", pa.uint16()), ("dst", pa.string()), ("dst_port", pa.uint16())]
+    [
+        ("src", pa.string()),
+        ("src_port", pa.uint16()),
+        ("dst", pa.string()),
+        ("dst_port", pa.uint16()),
+    ]
 )
 _MOMENTS = pa.schema([("ts_ns", pa.int64()), *_ENDS, ("text", pa.string())])
 _EVENTS = pa.schema(
     [
         ("index", pa.uint64()),
         ("transfer", pa.string()),
-        # What happened: a subclass of the table segments, "pause" or "drop".
+        # What happened: a subclass of the table segments, or "drop".
         ("event", pa.string()),
         ("bytes", pa.int64()),
         ("time_ns", pa.int64()),
     ]
 )
-_PHASES = pa.schema(
+_BEGINS = pa.schema(
     [
         ("transfer", pa.string()),
+        # What begins: a state of the table phases, or "pause".
         ("state", pa.string()),
         ("mixed", pa.bool_()),
         ("start_ns", pa.int64()),
@@ -88,10 +93,10 @@ def check(path: Path, options: Options) -> None:
     placing.check_file(path)
     for file in options.files:
         with suppress(OSError):
-            if path.exists() and os.path.samefile(path, file):
+            if path.exists() and path.samefile(file):
                 raise placing.OutputError(
                     f"is the capture itself, which stays as it is, {path}",
-                    f"give the annotated one another name, for example {path.stem}-annotated.pcapng",
+                    f"give the annotated one another name, as {path.stem}-annotated.pcapng",
                 )
     if not options.repeatable:
         raise placing.OutputError(
@@ -101,7 +106,11 @@ def check(path: Path, options: Options) -> None:
 
 
 def write(
-    path: Path, stream: Stream, analysis: _core.Analysis, options: Options, progress: Progress | None
+    path: Path,
+    stream: Stream,
+    analysis: _core.Analysis,
+    options: Options,
+    progress: Progress | None,
 ) -> Annotated:
     """Writes the annotated capture, completely or not at all.
 
@@ -118,11 +127,12 @@ def write(
     check(path, options)
     thresholds, policed = _of_transfers(stream("transfers"))
     again = _again(stream("segments"))
-    events = pa.concat_tables(
-        [again, _drops(stream, again, policed), _pauses(stream("spacing"), thresholds)]
-    ).sort_by("index")
-    phases = _phases(stream("phases")).sort_by("start_ns")
-    named = pc.unique(pa.concat_tables([events.select(["transfer"]), phases.select(["transfer"])])[0])
+    events = pa.concat_tables([again, _drops(stream, again, policed)]).sort_by("index")
+    begins = pa.concat_tables(
+        [_phases(stream("phases")), _pauses(stream("spacing"), thresholds)]
+    ).sort_by("start_ns")
+    both = pa.concat_tables([events.select(["transfer"]), begins.select(["transfer"])])
+    named = pc.unique(both.column("transfer"))
     ends = _Ends(stream("transfers"), named)
     try:
         with placing.whole_path(path) as partial:
@@ -132,7 +142,7 @@ def write(
                 partial,
                 application=f"trustbed {__version__}",
                 packets=_packet_texts(events, ends, policed),
-                moments=_moment_texts(phases, ends),
+                moments=_moment_texts(begins, ends),
                 inner=options.inner,
                 progress=progress,
             )
@@ -171,17 +181,18 @@ def _again(segments: pa.RecordBatchReader) -> pa.Table:
         octets = pc.if_else(repeated, found.column("overlap"), found.column("length"))
         cause = pc.fill_null(found.column("subclass"), "")
         zero = pa.array([0] * found.num_rows, pa.int64())
-        kept.append(
-            _events([found.column("index"), found.column("transfer"), cause, octets, zero])
-        )
+        kept.append(_events([found.column("index"), found.column("transfer"), cause, octets, zero]))
     return pa.concat_tables(kept)
 
 
 def _pauses(spacing: pa.RecordBatchReader, thresholds: pa.Table) -> pa.Table:
-    """Data packets that end a pause with an open window: what counts as one is the transfer's."""
+    """Pauses with an open window, from the arrival that opened it on.
+
+    How long one is at least depends on the transfer.
+    """
     names = thresholds.column("transfer").combine_chunks()
     least = thresholds.column("idle_open_window_threshold_ns").combine_chunks()
-    kept = [_EVENTS.empty_table()]
+    kept = [_BEGINS.empty_table()]
     for batch in spacing:
         waited = batch.filter(
             pc.and_(
@@ -192,18 +203,15 @@ def _pauses(spacing: pa.RecordBatchReader, thresholds: pa.Table) -> pa.Table:
         bound = least.take(pc.index_in(waited.column("transfer"), value_set=names))
         longer = pc.greater(waited.column("response_ns").cast(pa.float64()), bound)
         found = waited.filter(longer)
-        rows = found.num_rows
-        kept.append(
-            _events(
-                [
-                    found.column("index"),
-                    found.column("transfer"),
-                    pa.array([_PAUSE] * rows, pa.string()),
-                    pa.array([0] * rows, pa.int64()),
-                    found.column("response_ns"),
-                ]
-            )
-        )
+        lengths = found.column("response_ns").cast(pa.int64())
+        held = [
+            found.column("transfer"),
+            pa.array([_PAUSE] * found.num_rows, pa.string()),
+            pa.array([False] * found.num_rows, pa.bool_()),
+            pc.subtract(found.column("ts_ns").cast(pa.int64()), lengths),
+            lengths,
+        ]
+        kept.append(pa.table(held, names=_BEGINS.names).cast(_BEGINS))
     return pa.concat_tables(kept)
 
 
@@ -223,7 +231,9 @@ def _drops(stream: Stream, again: pa.Table, policed: frozenset[str]) -> pa.Table
         return _EVENTS.empty_table()
     named = pa.array(sorted(policed), pa.string())
     of_policed = pc.is_in(again.column("transfer"), value_set=named)
-    lost = pc.is_in(again.column("event").cast(pa.string()), value_set=pa.array(["fast", "timeout"]))
+    lost = pc.is_in(
+        again.column("event").cast(pa.string()), value_set=pa.array(["fast", "timeout"])
+    )
     repeats = set(again.filter(pc.and_(of_policed, lost)).column("index").to_pylist())
     repeated: dict[str, list[_Sent]] = defaultdict(list)
     for name, one in _sent(stream("segments"), named):
@@ -274,19 +284,19 @@ class _Ranges:
 
 
 def _dropped(repeats: Iterable[_Sent], copies: Iterable[_Sent]) -> dict[int, tuple[int, int]]:
-    """For each dropped segment, how many bytes were sent again, and when the first were.
+    """For each dropped segment, how many bytes were sent again, and after what time the first were.
 
-    Dropped is the copy of a range's first byte that was sent last before the range was repeated.
+    Dropped is the copy of a byte that was sent last before the byte was repeated.
     """
     found: dict[int, tuple[int, int]] = {}
     by_start = _ByStart(copies)
     for repeat in sorted(repeats, key=lambda one: one.index):
-        copy = by_start.last_before(repeat)
-        if copy is None:
-            continue
-        octets = min(copy.end, repeat.end) - repeat.start
-        earlier, waited = found.get(copy.index, (0, repeat.ts - copy.ts))
-        found[copy.index] = (earlier + octets, waited)
+        start = repeat.start
+        while start < repeat.end and (copy := by_start.last_before(repeat.index, start)):
+            octets = min(copy.end, repeat.end) - start
+            earlier, waited = found.get(copy.index, (0, repeat.ts - copy.ts))
+            found[copy.index] = (earlier + octets, waited)
+            start += octets
     return found
 
 
@@ -298,21 +308,17 @@ class _ByStart:
         self._starts = [one.start for one in self._held]
         self._longest = max((one.end - one.start for one in self._held), default=0)
 
-    def last_before(self, repeat: _Sent) -> _Sent | None:
-        """The last copy of the first byte of ``repeat`` that was sent before it."""
-        first = bisect_left(self._starts, repeat.start - self._longest)
-        end = bisect_left(self._starts, repeat.start + 1)
-        holding = (
-            one
-            for one in self._held[first:end]
-            if one.end > repeat.start and one.index < repeat.index
-        )
+    def last_before(self, index: int, octet: int) -> _Sent | None:
+        """The last copy of a byte before a packet."""
+        first = bisect_left(self._starts, octet - self._longest)
+        end = bisect_left(self._starts, octet + 1)
+        holding = (one for one in self._held[first:end] if one.end > octet and one.index < index)
         return max(holding, key=lambda one: one.index, default=None)
 
 
 def _phases(phases: pa.RecordBatchReader) -> pa.Table:
-    """The phases, each once: of those that join several states, with the state that lasts longest."""
-    kept = [_PHASES.empty_table()]
+    """The phases, each once: of those that join several states, with the longest of these."""
+    kept = [_BEGINS.empty_table()]
     for batch in phases:
         rows: list[Row] = []
         phase: tuple[str, int] | None = None
@@ -325,9 +331,9 @@ def _phases(phases: pa.RecordBatchReader) -> pa.Table:
             kept_row = {name: row[name] for name in ("transfer", "state", "mixed", "start_ns")}
             rows[len(rows) - same :] = [{**kept_row, "time_ns": row["end_ns"] - row["start_ns"]}]
         if rows:
-            names = _PHASES.names
+            names = _BEGINS.names
             held = [pa.array([row[name] for row in rows]) for name in names]
-            kept.append(pa.table(held, names=names).cast(_PHASES))
+            kept.append(pa.table(held, names=names).cast(_BEGINS))
     return pa.concat_tables(kept)
 
 
@@ -350,9 +356,7 @@ class _Ends:
         return self._table.select(_ENDS.names).take(rows).cast(_ENDS)
 
 
-def _packet_texts(
-    events: pa.Table, ends: _Ends, policed: frozenset[str]
-) -> pa.RecordBatchReader:
+def _packet_texts(events: pa.Table, ends: _Ends, policed: frozenset[str]) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in events.to_batches(max_chunksize=_AT_ONCE):
             endpoints = map(words.endpoints, ends.of(batch.column("transfer")).to_pylist())
@@ -366,22 +370,23 @@ def _packet_texts(
 
 
 def _sentence(row: Row, *, policed: bool) -> str:
-    if row["event"] == _PAUSE:
-        return comments.pause(row["time_ns"])
     if row["event"] == _DROP:
         return comments.drop(row["bytes"], row["time_ns"])
     return comments.again(row["event"], row["bytes"], policed=policed)
 
 
-def _moment_texts(phases: pa.Table, ends: _Ends) -> pa.RecordBatchReader:
+def _beginning(row: Row) -> str:
+    if row["state"] == _PAUSE:
+        return comments.pause(row["time_ns"])
+    return comments.phase(row["state"], row["time_ns"], mixed=row["mixed"])
+
+
+def _moment_texts(begins: pa.Table, ends: _Ends) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in phases.to_batches(max_chunksize=_AT_ONCE):
+        for batch in begins.to_batches(max_chunksize=_AT_ONCE):
             both = ends.of(batch.column("transfer"))
             texts = [
-                comments.of(
-                    comments.phase(row["state"], row["time_ns"], mixed=row["mixed"]),
-                    words.endpoints(where),
-                )
+                comments.of(_beginning(row), words.endpoints(where))
                 for row, where in zip(batch.to_pylist(), both.to_pylist(), strict=True)
             ]
             held = [column.combine_chunks() for column in both.columns]

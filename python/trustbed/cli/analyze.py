@@ -57,8 +57,15 @@ def parser() -> arguments.Parser:
         "--annotate",
         type=Path,
         metavar="FILE",
-        help="the same capture as pcapng, with comments where a phase begins, a pause ends, "
-        "something is sent again or a policer drops something (see trustbed wireshark)",
+        help="the same capture as pcapng, with comments where a phase or pause begins, "
+        "something is sent again or a policer drops something",
+    )
+    output.add_argument(
+        "--wireshark-profile",
+        type=Path,
+        metavar="DIR",
+        help="a Wireshark profile for that (columns, colours, filter buttons), for example in "
+        "~/.config/wireshark/profiles/trustbed",
     )
     output.add_argument(
         "--burst",
@@ -209,6 +216,10 @@ def _check_outputs(options: argparse.Namespace) -> None:
             placing.check_file(path)
     if options.annotate is not None:
         _check_annotate(options)
+    if options.wireshark_profile is not None:
+        from trustbed.report import wireshark
+
+        wireshark.check(options.wireshark_profile, force=options.force)
     if options.out is not None:
         placing.check_directory(options.out, force=options.force)
 
@@ -240,6 +251,10 @@ def _write_files(
         _write_junit(capture, options, about)
     if options.report is not None:
         capture.report(options.report, about=about)
+    if options.wireshark_profile is not None:
+        from trustbed.report import wireshark
+
+        wireshark.write(options.wireshark_profile, force=options.force)
     if options.annotate is None:
         return None
     with progress.shown(options.captures[0], quiet=options.quiet) as bar:
@@ -301,7 +316,7 @@ def _print_summary(
 
         text = burst_text.section(capture.bursts.model, columns=columns, paint=paint)
         printable.write(f"\n{text}")
-    for path in (options.out, options.report, options.junit):
+    for path in (options.out, options.report, options.junit, options.wireshark_profile):
         if path is not None:
             printable.write(f"wrote {path}\n")
     if annotated is not None:

@@ -1,8 +1,8 @@
 """Results of other programs as a testbed: a directory of files, each of which is one repetition.
 
-Read are ``ab``, ``wrk``, ``httperf`` (their standard output), ``iperf3 --json``, flent's data files,
-``k8s-netperf --json``, ``owping`` (with ``-M`` or without) and ``ndt7-client -format json``. Only what
-they report is in them; what else there is to compare is absent.
+Read are ``ab``, ``wrk``, ``httperf`` (their standard output), ``iperf3 --json``, flent's data
+files, ``k8s-netperf --json``, ``owping`` (with ``-M`` or without) and ``ndt7-client -format json``.
+Only what they report is in them; what else there is to compare is absent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from trustbed.compare.sources import Observed, Source, SourceCell
 from trustbed.compare.work import MEGABYTE
 from trustbed.compare.workloads import Asked
 from trustbed.workload import (
-    WorkloadError, ab, flent, httperf, iperf3, k8s_netperf, ndt7, owping, wrk,
+    WorkloadError,
+    ab,
+    flent,
+    httperf,
+    iperf3,
+    k8s_netperf,
+    ndt7,
+    owping,
+    wrk,
 )  # fmt: skip
 from trustbed.workload.errors import read_as_output_of
 from trustbed.workload.tables import Cell, Row
@@ -95,6 +103,10 @@ def read_results(path: Path, name: str) -> Source:
         for result in _results(file):
             by_test.setdefault(result.test, []).append((file.name, result))
     tools = {result.tool for held in by_test.values() for _, result in held}
+    # What broke before it could name its tests is missing in each of them.
+    if len(by_test) > 1 and all(one.found.invalid for _, one in by_test.get("", [])):
+        broken = by_test.pop("", [])
+        by_test = {test: sorted([*held, *broken], key=_file) for test, held in by_test.items()}
     if not tools:
         raise CompareError(
             f"neither a run nor results that can be read, {path}",
@@ -121,6 +133,10 @@ def read_results(path: Path, name: str) -> Source:
     ]
     _check_same_asked(path, by_test)
     return Source(name=name, path=path, cells=cells, facts={"program": tool})
+
+
+def _file(held: tuple[str, _Result]) -> str:
+    return held[0]
 
 
 def _check_same_asked(path: Path, by_test: Mapping[str, Sequence[tuple[str, _Result]]]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 
 import pyarrow as pa
 
@@ -73,9 +74,8 @@ def summary(text: str) -> pa.Table:
 
 def _of_people(text: str) -> Iterator[Row]:
     heads = list(_HEAD.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    for head, end in zip(heads, ends, strict=True):
-        part = text[head.end() : end]
+    for head, following in zip_longest(heads, heads[1:]):
+        part = text[head.end() : following.start() if following else len(text)]
         counts, delays, jitter = (one.search(part) for one in (_COUNTS, _DELAYS, _JITTER))
         if not counts or not delays or not jitter:
             raise WorkloadError(

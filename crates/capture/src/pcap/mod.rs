@@ -100,6 +100,7 @@ impl Pcap {
             received: None,
             dropped: None,
             os_dropped: None,
+            options: Vec::new(),
         }
     }
 

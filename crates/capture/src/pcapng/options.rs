@@ -9,6 +9,10 @@ const EPB_FLAGS: u16 = 2;
 const EPB_DROPCOUNT: u16 = 4;
 const EPB_PACKETID: u16 = 5;
 const EPB_QUEUE: u16 = 6;
+const IF_SPEED: u16 = 8;
+const IF_TZONE: u16 = 10;
+const IF_TXSPEED: u16 = 16;
+const IF_RXSPEED: u16 = 17;
 /// Options of others: each begins with the number of the enterprise that defined it.
 const CUSTOM: [u16; 4] = [2988, 2989, 19372, 19373];
 
@@ -135,7 +139,7 @@ impl<'a> FrameOptions<'a> {
     pub(crate) fn each_little(self, mut see: impl FnMut(u16, &[u8])) {
         if self.big {
             for option in Options::<true>::new(self.bytes) {
-                see(option.code, &little(option));
+                see(option.code, &little(option, packet_number(option.code)));
             }
         } else {
             for option in Options::<false>::new(self.bytes) {
@@ -145,14 +149,31 @@ impl<'a> FrameOptions<'a> {
     }
 }
 
-/// The value of a big-endian option with its number, if it is or begins with one, turned round.
-fn little(option: BlockOption<'_>) -> Cow<'_, [u8]> {
-    let number = match option.code {
+/// Bytes of the number that an option of a packet's block begins with.
+fn packet_number(code: u16) -> usize {
+    match code {
         EPB_FLAGS | EPB_QUEUE => 4,
         EPB_DROPCOUNT | EPB_PACKETID => 8,
-        code if CUSTOM.contains(&code) => 4,
-        _ => 0,
+        _ => custom_number(code),
+    }
+}
+
+fn custom_number(code: u16) -> usize {
+    if CUSTOM.contains(&code) { 4 } else { 0 }
+}
+
+/// Code and value of an option of an interface's description, numbers in little-endian order.
+pub(super) fn kept<const BIG: bool>(option: BlockOption<'_>) -> (u16, Vec<u8>) {
+    let number = match option.code {
+        IF_TZONE => 4,
+        IF_SPEED | IF_TXSPEED | IF_RXSPEED => 8,
+        code => custom_number(code),
     };
+    (option.code, little(option, if BIG { number } else { 0 }).into_owned())
+}
+
+/// The value of an option, of which so many bytes are turned round.
+fn little(option: BlockOption<'_>, number: usize) -> Cow<'_, [u8]> {
     let mut value = Cow::Borrowed(option.value);
     if number > 0 && number <= value.len() {
         value.to_mut()[..number].reverse();

@@ -324,10 +324,7 @@ impl Pcapng {
             let drops = Words::<BIG>::half(body, 2).filter(|drops| *drops != u16::MAX);
             (
                 u32::from(id),
-                PacketOptions {
-                    drops: drops.map(u64::from),
-                    ..PacketOptions::read::<BIG>(tail)
-                },
+                PacketOptions { drops: drops.map(u64::from), ..PacketOptions::read::<BIG>(tail) },
             )
         } else {
             (first, PacketOptions::read::<BIG>(tail))

@@ -131,6 +131,7 @@ pub(super) struct Copied {
     pub(super) description: Option<String>,
     pub(super) hardware: Option<String>,
     pub(super) os: Option<String>,
+    pub(super) options: Vec<(u16, Vec<u8>)>,
     pub(super) link_number: u16,
     pub(super) snap_length: u32,
     pub(super) clock: Clock,
@@ -164,6 +165,9 @@ pub(super) fn copied_interface(out: &mut Vec<u8>, copied: &Copied) {
             option(out, IF_TSOFFSET, &copied.clock.offset_seconds.to_le_bytes());
         }
         text(out, IF_HARDWARE, copied.hardware.as_deref());
+        for (code, value) in &copied.options {
+            option(out, *code, value);
+        }
         end_of_options(out);
     });
 }

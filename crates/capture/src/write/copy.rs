@@ -161,14 +161,16 @@ impl Copier {
 /// What the copy states about an interface.
 #[expect(clippy::cast_possible_truncation, reason = "LINKTYPE_ numbers have 16 bits")]
 fn copied(file: &FileFacts, interface: &InterfaceFacts) -> Copied {
-    let InterfaceFacts { name, description, hardware, os, link_number, snap_length, .. } =
-        interface.clone();
+    let InterfaceFacts {
+        name, description, hardware, os, options, link_number, snap_length, ..
+    } = interface.clone();
     let before_epoch = file.first_ts.map_or(0, |first| first.0.min(0));
     Copied {
         name,
         description,
         hardware,
         os,
+        options,
         link_number: link_number as u16,
         snap_length,
         clock: Clock {

@@ -12,10 +12,6 @@ from trustbed.report.printable import printable
 
 PREFIX = "trustbed: "
 
-_IDLE = {
-    "idle_sender": "sender idle {time} with an open window begins here",
-    "idle_application": "sender idle {time} with all data sent begins here",
-}
 _AGAIN = {
     "fast": "fast retransmission of {size}, after duplicate ACKs or SACK",
     "timeout": "retransmission of {size} after a timeout (RTO)",
@@ -41,14 +37,13 @@ def phase(state: str, nanoseconds: int, *, mixed: bool) -> str:
     time = words.duration(nanoseconds / 1e9)
     if mixed:
         return f"phase begins: several short states, mostly {STATES[state]}, for {time}"
-    if state in _IDLE:
-        return _IDLE[state].format(time=time)
     return f"phase begins: {STATES[state]} for {time}"
 
 
 def pause(nanoseconds: int) -> str:
-    """At the data packet that ends a pause of the sender."""
-    return f"sender sends again after {words.duration(nanoseconds / 1e9)} idle with an open window"
+    """At the arrival after which the sender could send, and did not for a while."""
+    time = words.duration(nanoseconds / 1e9)
+    return f"sender idle {time} with an open window begins here"
 
 
 def again(cause: str | None, octets: int, *, policed: bool) -> str:
