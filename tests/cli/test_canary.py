@@ -124,7 +124,7 @@ def test_a_capture(place: Place, verb: str, more: tuple[str, ...]) -> None:
 
 
 def test_a_capture_is_annotated(place: Place) -> None:
-    place.shows("analyze", place.capture, "--annotate", f"{NAME}.pcapng")
+    place.shows("analyze", place.capture, "--annotate", f"x{NAME}.pcapng")
 
 
 def test_a_capture_is_explained(place: Place) -> None:

@@ -153,7 +153,7 @@ pub struct InterfaceFacts {
     /// Packets that the operating system dropped, as the capturing host counted.
     pub os_dropped: Option<u64>,
     /// What else its description holds (speed, filter, comments, addresses): options of pcapng, by
-    /// code, numbers in little-endian order; at most 4 KiB.
+    /// code, numbers in little-endian order; at most 1 KiB.
     pub options: Vec<(u16, Vec<u8>)>,
 }
 

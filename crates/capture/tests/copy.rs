@@ -149,6 +149,21 @@ fn rotated_files_are_merged_and_their_interface_is_one() {
 }
 
 #[test]
+fn what_can_be_read_of_a_damaged_file_is_copied() {
+    let dialect = Pcap::MICROS;
+    let all = frames(20);
+    let mut bytes = dialect.file(&all[..10]);
+    bytes.extend([0xee; 75]);
+    bytes.extend(all[10..].iter().flat_map(|frame| dialect.record(frame)));
+    bytes.truncate(bytes.len() - 9);
+    let inputs = [memory("a.pcap", &bytes)];
+    let (found, facts) = held(&inputs);
+    assert_eq!(facts.problems.len(), 2, "garbage, and a record that is cut");
+    assert_eq!(found.len(), 19);
+    check(&inputs);
+}
+
+#[test]
 fn times_before_1970_and_times_that_were_borrowed() {
     let mut file = Pcapng::default();
     file.section(true, &[]);

@@ -19,8 +19,10 @@ const IF_OS: u16 = 12;
 const IF_TSOFFSET: u16 = 14;
 const IF_HARDWARE: u16 = 15;
 
-/// Other options of an interface are kept up to so many bytes: a filter's text, an address.
-const KEPT: usize = 4096;
+/// Other options of an interface (a filter's text, its addresses) are kept up to so many bytes, for
+/// each option's own room too.
+const KEPT: usize = 1024;
+const ROOM: usize = size_of::<(u16, Vec<u8>)>();
 
 const ISB_IFRECV: u16 = 4;
 const ISB_IFDROP: u16 = 5;
@@ -64,8 +66,8 @@ impl Description {
                     offset = Words::<BIG>::long(option.value, 0).map_or(offset, u64::cast_signed);
                 }
                 IF_HARDWARE => hardware = option.text(),
-                _ if held + option.value.len() + 4 <= KEPT => {
-                    held += option.value.len() + 4;
+                _ if held + option.value.len() + ROOM <= KEPT => {
+                    held += option.value.len() + ROOM;
                     others.push(kept::<BIG>(option));
                 }
                 _ => {}

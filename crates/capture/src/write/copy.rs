@@ -76,13 +76,12 @@ impl Copier {
             let earlier = alike.entry(copied.clone()).or_default();
             *earlier += 1;
             let key = (copied, *earlier);
-            let number = match known.get(&key) {
-                Some(number) => *number,
-                None => {
-                    let number = self.describe(&key.0)?;
-                    known.insert(key, number);
-                    number
-                }
+            let number = if let Some(number) = known.get(&key) {
+                *number
+            } else {
+                let number = self.describe(&key.0)?;
+                known.insert(key, number);
+                number
             };
             numbers.push((number, clock));
             let (_, end, counts) = &mut self.totals[usize::from(number)];
