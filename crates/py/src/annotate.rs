@@ -37,7 +37,11 @@ type Ends = [([u8; 16], u16); 2];
 #[pyfunction]
 #[pyo3(signature = (analysis, paths, output, *, application, packets, moments, inner=false,
     progress=None))]
-#[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+#[expect(
+    clippy::too_many_arguments,
+    clippy::needless_pass_by_value,
+    reason = "keyword arguments of a Python function"
+)]
 pub(crate) fn annotate(
     py: Python<'_>,
     analysis: &Analysis,
@@ -50,7 +54,7 @@ pub(crate) fn annotate(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(u64, u64, u64)> {
     let (packets, moments) = (packets.into_reader()?, moments.into_reader()?);
-    let inputs = inputs(&paths);
+    let inputs = inputs(paths);
     let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;

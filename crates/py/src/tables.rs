@@ -124,7 +124,7 @@ pub(crate) fn analyze(
     memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Analysis> {
-    let inputs = inputs(&paths);
+    let inputs = inputs(paths);
     #[expect(clippy::cast_precision_loss, reason = "bits per second of a link")]
     let options = Options {
         at: capture_point(at)?,
@@ -200,8 +200,8 @@ fn analysis(
 }
 
 /// Paths as inputs; `-` is standard input.
-pub(crate) fn inputs(paths: &[PathBuf]) -> Vec<Input> {
-    paths.iter().map(|path| Input::from(path.as_path())).collect()
+pub(crate) fn inputs(paths: Vec<PathBuf>) -> Vec<Input> {
+    paths.into_iter().map(|path| Input::from(path.as_path())).collect()
 }
 
 fn capture_point(at: Option<&str>) -> PyResult<Option<At>> {
