@@ -18,6 +18,7 @@ __all__ = [
     "TwoPoint",
     "Watch",
     "analyze",
+    "annotate",
     "arrivals",
     "call_occurrences",
     "check_filter",
@@ -150,6 +151,29 @@ def analyze(
     largest transfers, of ``charts_of`` where they are named. ``memory`` is the budget of
     connection state in bytes (``None``: 1 GiB). The engine calls ``progress`` with the bytes read
     so far and in total (``None``: unknown); an exception from it ends the analysis.
+    """
+
+def annotate(
+    analysis: Analysis,
+    paths: Sequence[str],
+    output: PathLike[str],
+    *,
+    application: str,
+    packets: object,
+    moments: object,
+    inner: bool = False,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> tuple[int, int, int]:
+    """Writes a capture that was analysed as pcapng, with comments.
+
+    ``packets`` (``index``, ``text``) and ``moments`` (``ts_ns``, ``src``, ``src_port``, ``dst``,
+    ``dst_port``, ``text``) are Arrow streams in the order of their first column; a moment's comment
+    goes to the next packet of its connection. Returns packets, comments, and comments that found no
+    packet.
+
+    Raises:
+        CaptureError: The capture changed since it was analysed, or cannot be read any more.
+        OSError: It cannot be written.
     """
 
 @final

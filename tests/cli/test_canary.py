@@ -123,6 +123,10 @@ def test_a_capture(place: Place, verb: str, more: tuple[str, ...]) -> None:
     place.shows(verb, place.capture, *more, *(("--force",) if "--out" in more else ()))
 
 
+def test_a_capture_is_annotated(place: Place) -> None:
+    place.shows("analyze", place.capture, "--annotate", f"x{NAME}.pcapng")
+
+
 def test_a_capture_is_explained(place: Place) -> None:
     place.shows("explain", place.capture, f"{TEXT}:1", code=2)
     ended = place.runs("explain", place.capture, ":5201")

@@ -20,6 +20,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+import trustbed
 from tests.canary_directories import fetch
 from tests.compare.testbeds import Made, make_testbed
 from tests.patience import PATIENCE
@@ -49,6 +50,10 @@ VERBS = {
     "analyze": Verb(
         ("analyze", "a.pcap", "--report", "page.html", "--out", "tables", "--junit", "j.xml"),
         ("page.html", "tables", "j.xml"),
+    ),
+    "annotate": Verb(
+        ("analyze", "a.pcap", "--annotate", "a.pcapng", "--wireshark-profile", "profile"),
+        ("a.pcapng",),
     ),
     "burst": Verb(("burst", "a.pcap", "--report", "page.html", "--out", "t"), ("page.html", "t")),
     "model": Verb(("model", "extract", "a.pcap", "-o", "a.model"), ("a.model",)),
@@ -99,6 +104,10 @@ def check(path: Path) -> None:
         xml.etree.ElementTree.parse(path)
     elif path.suffix == ".parquet":
         assert pyarrow.parquet.read_table(path).num_rows == 2
+    elif path.suffix == ".pcapng":
+        capture = trustbed.analyze(path)
+        assert capture.facts["records"] == len(fetch())
+        assert capture.facts["problems"] == []
     else:
         assert load(path).header.sha256
 

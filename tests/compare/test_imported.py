@@ -127,6 +127,47 @@ def test_every_test_of_k8s_netperf_is_a_case(tmp_path: Path) -> None:
     assert (rr.key, rr.verdict) == ("transactions_per_second", "equivalent")
 
 
+def test_both_directions_of_owping_are_cases_with_jitter_and_loss(tmp_path: Path) -> None:
+    text = (FIXTURES / "owping.txt").read_text(encoding="utf-8")
+    one = _results(tmp_path, "one", [text] * 3)
+    other = _results(tmp_path, "other", [text.replace("jitter = 1.2", "jitter = 4.8")] * 3)
+    found = compare(one, other)
+    assert [case.label for case in found.cases] == ["there", "back"]
+    there, back = ({one.key: one for one in case.candidates[0].metrics} for case in found.cases)
+    assert there["jitter_seconds"].reference is not None
+    assert there["jitter_seconds"].reference.mean == pytest.approx(1.2e-3)
+    assert there["jitter_seconds"].difference == pytest.approx(3.6e-3)  # seconds
+    assert back["jitter_seconds"].verdict == "equivalent"
+    assert there["loss_share"].reference is not None
+    assert there["loss_share"].reference.mean == pytest.approx(0.01)
+
+
+def test_both_directions_of_ndt7_are_cases(tmp_path: Path) -> None:
+    text = (FIXTURES / "ndt7.json").read_text(encoding="utf-8")
+    slower = text.replace('"Value":20.25,"Unit":"Mbit/s"', '"Value":10.125,"Unit":"Mbit/s"')
+    one = _results(tmp_path, "one", [text] * 3, ".json")
+    other = _results(tmp_path, "other", [slower] * 3, ".json")
+    found = compare(one, other)
+    assert [case.label for case in found.cases] == ["download", "upload"]
+    rates = [
+        next(one for one in case.candidates[0].metrics if one.key == "throughput_bits_per_second")
+        for case in found.cases
+    ]
+    assert [rate.difference for rate in rates] == [0, pytest.approx(-10.125e6)]
+
+
+def test_a_failed_run_of_ndt7_is_left_out(tmp_path: Path) -> None:
+    text = (FIXTURES / "ndt7.json").read_text(encoding="utf-8")
+    failed = '{"Key":"starting","Value":{"Test":"download"}}\n' + (
+        '{"Key":"error","Value":{"Test":"download","Failure":"timed out"}}\n'
+    )
+    one = _results(tmp_path, "one", [text] * 3, ".json")
+    other = _results(tmp_path, "other", [text, failed, text, text], ".json")
+    found = compare(one, other).testbeds[1]
+    assert found.used == 6  # two directions of three runs
+    assert [left.repetition for left in found.left_out] == ["1.json"] * 2
+
+
 def test_a_run_may_be_compared_with_imported_results(tmp_path: Path) -> None:
     lab = _results(
         tmp_path,

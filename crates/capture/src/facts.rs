@@ -152,6 +152,9 @@ pub struct InterfaceFacts {
     pub dropped: Option<u64>,
     /// Packets that the operating system dropped, as the capturing host counted.
     pub os_dropped: Option<u64>,
+    /// What else its description holds (speed, filter, comments, addresses): options of pcapng, by
+    /// code, numbers in little-endian order; at most 1 KiB.
+    pub options: Vec<(u16, Vec<u8>)>,
 }
 
 /// Something about a file that kept a part of it from being read as it should be.

@@ -7,7 +7,8 @@
 //! measured and why, and what was wrong with the files and at which byte.
 //!
 //! [`Live`] shows the frames of an interface and counts those that it lost; [`Writer`] makes a
-//! pcapng file of [`Frame`]s from either, which is whole at any time.
+//! pcapng file of [`Frame`]s from either, which is whole at any time, and [`Copier`] writes a
+//! capture once more with comments.
 //!
 //! Plain files are mapped into memory and decoded in place; everything else runs through one
 //! bounded buffer. A damaged file never ends the reading: what could be read is read, and the rest
@@ -68,5 +69,6 @@ pub use live::{
     Live, LiveError, LiveFacts, LiveOptions, Statistics, User, give_up_capabilities,
     give_up_privileges,
 };
+pub use pcapng::FrameOptions;
 pub use reader::Reader;
-pub use write::{Counters, InterfaceDescription, WriteError, Writer, Written};
+pub use write::{Copier, Counters, InterfaceDescription, WriteError, Writer, Written};

@@ -21,8 +21,9 @@ use crate::file::{CaptureFile, Framing, Peek};
 use crate::frame::Frame;
 use crate::input::Input;
 use crate::ledger::Ledger;
+use crate::pcapng::FrameOptions;
 use crate::same::{self, Match, Recogniser};
-use crate::sink::{Consumer, Decoding, Showing, Sink, Stop};
+use crate::sink::{Consumer, Copying, Decoding, Showing, Sink, Stop};
 
 /// Files overlap when they do so by more than this.
 const OVERLAP: Span = Span::from_millis(10);
@@ -119,6 +120,15 @@ impl Reader {
     /// fails, like [`Reader::fill`]; both go on where the other one stopped.
     pub fn frames(&mut self, limit: usize, see: impl FnMut(&Frame<'_>)) -> bool {
         self.turns.read(&mut Showing(see), limit)
+    }
+
+    /// The same with the options of the packet's block, for a [`crate::Copier`].
+    pub fn frames_with_options(
+        &mut self,
+        limit: usize,
+        see: impl FnMut(&Frame<'_>, FrameOptions<'_>),
+    ) -> bool {
+        self.turns.read(&mut Copying(see), limit)
     }
 
     /// How far reading has come.

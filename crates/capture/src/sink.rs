@@ -8,11 +8,12 @@ use trustbed_wire::{Batch, Decoder, LinkType, Skip};
 
 use crate::frame::{Direction, Frame};
 use crate::ledger::Ledger;
+use crate::pcapng::FrameOptions;
 
 /// What is done with each record.
 pub(crate) trait Consumer {
-    /// Takes a record, or returns why it is not measured.
-    fn take(&mut self, frame: &Frame<'_>) -> Result<(), Skip>;
+    /// Takes a record with the options of its block, or returns why it is not measured.
+    fn take(&mut self, frame: &Frame<'_>, options: FrameOptions<'_>) -> Result<(), Skip>;
 }
 
 /// Decodes records into a batch.
@@ -23,7 +24,7 @@ pub(crate) struct Decoding<'a> {
 
 impl Consumer for Decoding<'_> {
     #[inline]
-    fn take(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
+    fn take(&mut self, frame: &Frame<'_>, _options: FrameOptions<'_>) -> Result<(), Skip> {
         match frame.record() {
             Some(record) => self.decoder.decode(&record, self.batch),
             None => Err(Skip::UnsupportedLink),
@@ -36,8 +37,19 @@ pub(crate) struct Showing<F>(pub(crate) F);
 
 impl<F: FnMut(&Frame<'_>)> Consumer for Showing<F> {
     #[inline]
-    fn take(&mut self, frame: &Frame<'_>) -> Result<(), Skip> {
+    fn take(&mut self, frame: &Frame<'_>, _options: FrameOptions<'_>) -> Result<(), Skip> {
         (self.0)(frame);
+        Ok(())
+    }
+}
+
+/// Shows records as they are, with the options of their blocks.
+pub(crate) struct Copying<F>(pub(crate) F);
+
+impl<F: FnMut(&Frame<'_>, FrameOptions<'_>)> Consumer for Copying<F> {
+    #[inline]
+    fn take(&mut self, frame: &Frame<'_>, options: FrameOptions<'_>) -> Result<(), Skip> {
+        (self.0)(frame, options);
         Ok(())
     }
 }
@@ -67,6 +79,7 @@ pub(crate) struct Unnumbered<'a> {
     pub(crate) original_length: u32,
     pub(crate) marked: Direction,
     pub(crate) bytes: &'a [u8],
+    pub(crate) options: FrameOptions<'a>,
 }
 
 impl<C: Consumer> Sink<'_, C> {
@@ -75,7 +88,7 @@ impl<C: Consumer> Sink<'_, C> {
     pub(crate) fn emit(&mut self, record: Unnumbered<'_>) {
         self.index += 1;
         self.remaining -= 1;
-        let Unnumbered { ts, link, interface, original_length, marked, bytes } = record;
+        let Unnumbered { ts, link, interface, original_length, marked, bytes, options } = record;
         let frame = Frame {
             ts,
             index: self.index,
@@ -86,7 +99,7 @@ impl<C: Consumer> Sink<'_, C> {
             marked,
             bytes,
         };
-        if let Err(reason) = self.consumer.take(&frame) {
+        if let Err(reason) = self.consumer.take(&frame, options) {
             self.ledger.skip(reason, self.index);
         }
     }

@@ -1,6 +1,7 @@
 //! The Python module `trustbed._core`: conversions, and the threads that share an analysis. Nothing
 //! is computed here.
 
+mod annotate;
 mod burst;
 mod calls;
 mod charts;
@@ -41,6 +42,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::extract_model, module)?)?;
     module.add_function(wrap_pyfunction!(profile::profiles, module)?)?;
     module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(annotate::annotate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;
     module.add_function(wrap_pyfunction!(tables::model_schemas, module)?)?;

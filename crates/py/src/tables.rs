@@ -86,6 +86,8 @@ pub(crate) struct Analysis {
     #[pyo3(get)]
     segments: Option<Py<Table>>,
     charts: HashMap<String, (TransferRow, Box<Charts>)>,
+    /// What was known of the capture when it had been read.
+    pub(crate) read: trustbed_capture::CaptureFacts,
 }
 
 #[pymethods]
@@ -122,10 +124,7 @@ pub(crate) fn analyze(
     memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Analysis> {
-    let inputs: Vec<Input> = paths
-        .into_iter()
-        .map(|p| if p.as_os_str() == "-" { Input::Stdin } else { Input::Path(p) })
-        .collect();
+    let inputs = inputs(paths);
     #[expect(clippy::cast_precision_loss, reason = "bits per second of a link")]
     let options = Options {
         at: capture_point(at)?,
@@ -196,7 +195,13 @@ fn analysis(
         spacing,
         segments,
         charts: collected.charts,
+        read: read.clone(),
     })
+}
+
+/// Paths as inputs; `-` is standard input.
+pub(crate) fn inputs(paths: Vec<PathBuf>) -> Vec<Input> {
+    paths.into_iter().map(|path| Input::from(path.as_path())).collect()
 }
 
 fn capture_point(at: Option<&str>) -> PyResult<Option<At>> {

@@ -55,6 +55,7 @@ from trustbed.report.transfer import phases, rows
 from trustbed.report.transfer.overview import VERDICTS, Overview
 
 if TYPE_CHECKING:
+    from trustbed.analysis.annotations import Annotated
     from trustbed.analysis.burst import Burstiness
     from trustbed.report.transfer import html
     from trustbed.report.transfer.json import Lines as JsonLines
@@ -87,6 +88,7 @@ def analyze(
     dedup: bool = False,
     samples: bool = False,
     series: bool = False,
+    annotations: bool = False,
     memory: str | int | None = None,
     workers: int | None = None,
     progress: Callable[[int, int | None], object] | None = None,
@@ -101,7 +103,8 @@ def analyze(
     (``"20Mbit/s"``, or bit/s). ``inner`` judges the packets inside tunnels, ``dedup`` drops packets
     that were captured twice, ``samples`` keeps a row per RTT sample, spacing sample and segment,
     ``series`` what the charts of the 32 largest transfers are drawn from (for others, and without
-    it, charts read the capture again). ``memory`` is the budget of connection state (``"1GiB"``, or
+    it, charts read the capture again), ``annotations`` what :meth:`Capture.annotate` needs (which
+    reads it again otherwise). ``memory`` is the budget of connection state (``"1GiB"``, or
     bytes; default: 1 GiB): connections beyond it are evicted and counted. ``workers`` threads
     (default: one per core) give the same result for any number. ``progress`` is called with bytes
     read and bytes in total (``None`` = unknown). ``host_of`` returns, for a row of the transfers
@@ -127,7 +130,7 @@ def analyze(
         workers=available_cores() if workers is None else workers,
     )
     return Capture(
-        _ask_engine(options, series=series, progress=progress),
+        _ask_engine(options, series=series, samples=annotations or samples, progress=progress),
         options,
         series=series,
         host_of=host_of,
@@ -156,6 +159,7 @@ def _ask_engine(
     options: Options,
     *,
     series: bool = False,
+    samples: bool | None = None,
     charts_of: Collection[str] | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> _core.Analysis:
@@ -166,7 +170,7 @@ def _ask_engine(
         dedup=options.dedup,
         at=options.at,
         capacity=options.capacity,
-        samples=options.samples,
+        samples=options.samples if samples is None else samples,
         series=series,
         charts_of=None if charts_of is None else set(charts_of),
         memory=options.memory,
@@ -673,6 +677,37 @@ class Capture:
             for line in json_lines.arrays(batch.select(wanted).filter(batch.column("too_short")))
         )
         return Lines(json_lines.names(pa.schema(map(reader.schema.field, wanted))), lines)
+
+    def annotate(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> Annotated:
+        """Writes the capture again as pcapng, with comments that Wireshark shows.
+
+        Packets keep their number, order, times, bytes and earlier comments; where a phase begins,
+        the sender goes on after a pause, something is sent again or a policer drops something, a
+        comment says so. Completely or not at all; the capture itself is never overwritten.
+        ``progress`` is called with bytes read and bytes in total.
+
+        Raises:
+            CaptureError: The capture changed since it was analysed.
+            OutputError: It cannot be written there, or the capture came from a pipe.
+        """
+        from trustbed.analysis import annotations
+
+        annotations.check(Path(path), self.options)
+        analysis = self._analysis
+        if analysis.segments is None:
+            analysis = _ask_engine(self.options, samples=True)
+
+        def stream(table: str) -> pa.RecordBatchReader:
+            if table == "transfers":
+                return self.stream(table)
+            return pa.RecordBatchReader.from_stream(getattr(analysis, table))
+
+        return annotations.write(Path(path), stream, analysis, self.options, progress)
 
     def report(self, path: str | os.PathLike[str], *, about: Row | None = None) -> None:
         """One self-contained page for the browser."""

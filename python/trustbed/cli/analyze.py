@@ -29,6 +29,7 @@ from trustbed.cli import (
 from trustbed.report import printable
 
 if TYPE_CHECKING:
+    from trustbed.analysis.annotations import Annotated
     from trustbed.analysis.capture import Capture
     from trustbed.analysis.two_point import TwoPoint
 
@@ -43,6 +44,7 @@ def parser() -> arguments.Parser:
         "examples:\n"
         "  trustbed analyze server.pcap --workload bulk --capacity 100Mbit/s\n"
         "  trustbed analyze server.pcap --report report.html\n"
+        "  trustbed analyze server.pcap --annotate server.pcapng    # for Wireshark\n"
         "  trustbed analyze --sender client.pcap --receiver server.pcap\n\n" + arguments.EXIT_CODES,
     )
     arguments.add_captures(parser)
@@ -50,6 +52,20 @@ def parser() -> arguments.Parser:
     output = parser.add_argument_group("output")
     output.add_argument(
         "--report", type=Path, metavar="FILE", help="an HTML page with charts, works offline"
+    )
+    output.add_argument(
+        "--annotate",
+        type=Path,
+        metavar="FILE",
+        help="the same capture as pcapng, with comments where a phase or pause begins, "
+        "something is sent again or a policer drops something",
+    )
+    output.add_argument(
+        "--wireshark-profile",
+        type=Path,
+        metavar="DIR",
+        help="a Wireshark profile for that (columns, colours, filter buttons), for example in "
+        "~/.config/wireshark/profiles/trustbed",
     )
     output.add_argument(
         "--burst",
@@ -82,12 +98,17 @@ def run(words: Sequence[str]) -> int:
     arguments.check_analyze(options)
     _check_outputs(options)
     about = describe(words, "analyze", schema_version=SCHEMA_VERSION)
-    capture, two_point = read(options, samples=options.samples, series=options.report is not None)
-    _write_files(capture, two_point, options, about)
+    capture, two_point = read(
+        options,
+        samples=options.samples,
+        series=options.report is not None,
+        annotations=options.annotate is not None,
+    )
+    annotated = _write_files(capture, two_point, options, about)
     if options.json:
         write_json(capture, about, burst=options.burst, two_point=two_point)
     elif not options.quiet:
-        _print_summary(capture, two_point, options)
+        _print_summary(capture, two_point, options, annotated)
     return _end(capture, options)
 
 
@@ -116,7 +137,11 @@ def describe(words: Sequence[str], verb: str, *, schema_version: int = 1) -> Abo
 
 
 def read(
-    options: argparse.Namespace, *, samples: bool = False, series: bool = False
+    options: argparse.Namespace,
+    *,
+    samples: bool = False,
+    series: bool = False,
+    annotations: bool = False,
 ) -> tuple[Capture, TwoPoint | None]:
     """The analysed capture and, where both ends were captured, the two joined.
 
@@ -138,6 +163,7 @@ def read(
             workers=options.workers,
             samples=samples,
             series=series,
+            annotations=annotations,
             host_of=None if two_point is None else two_point.host_of,
             progress=bar,
         )
@@ -188,8 +214,21 @@ def _check_outputs(options: argparse.Namespace) -> None:
     for path in (options.report, options.junit):
         if path is not None:
             placing.check_file(path)
+    if options.annotate is not None:
+        _check_annotate(options)
+    if options.wireshark_profile is not None:
+        from trustbed.report import wireshark
+
+        wireshark.check(options.wireshark_profile, force=options.force)
     if options.out is not None:
         placing.check_directory(options.out, force=options.force)
+
+
+def _check_annotate(options: argparse.Namespace) -> None:
+    from trustbed.analysis import annotations
+    from trustbed.analysis.options import Options, files_of
+
+    annotations.check(options.annotate, Options(files=files_of(options.captures)))
 
 
 def _write_files(
@@ -197,7 +236,7 @@ def _write_files(
     two_point: TwoPoint | None,
     options: argparse.Namespace,
     about: About,
-) -> None:
+) -> Annotated | None:
     if options.out is not None:
         more = None if two_point is None else {"two_point": two_point.stream()}
         capture.write(
@@ -212,6 +251,14 @@ def _write_files(
         _write_junit(capture, options, about)
     if options.report is not None:
         capture.report(options.report, about=about)
+    if options.wireshark_profile is not None:
+        from trustbed.report import wireshark
+
+        wireshark.write(options.wireshark_profile, force=options.force)
+    if options.annotate is None:
+        return None
+    with progress.shown(options.captures[0], quiet=options.quiet) as bar:
+        return capture.annotate(options.annotate, progress=bar)
 
 
 def _write_junit(capture: Capture, options: argparse.Namespace, about: About) -> None:
@@ -247,7 +294,10 @@ def write_json(
 
 
 def _print_summary(
-    capture: Capture, two_point: TwoPoint | None, options: argparse.Namespace
+    capture: Capture,
+    two_point: TwoPoint | None,
+    options: argparse.Namespace,
+    annotated: Annotated | None,
 ) -> None:
     from trustbed.report.transfer import terminal as summary
 
@@ -266,9 +316,12 @@ def _print_summary(
 
         text = burst_text.section(capture.bursts.model, columns=columns, paint=paint)
         printable.write(f"\n{text}")
-    for path in (options.out, options.report, options.junit):
+    for path in (options.out, options.report, options.junit, options.wireshark_profile):
         if path is not None:
             printable.write(f"wrote {path}\n")
+    if annotated is not None:
+        said = f"{annotated.comments:,} comments on {annotated.packets:,} packets"
+        printable.write(f"wrote {options.annotate}: {said}\n")
 
 
 def _end(capture: Capture, options: argparse.Namespace) -> int:

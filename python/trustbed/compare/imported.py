@@ -1,7 +1,8 @@
 """Results of other programs as a testbed: a directory of files, each of which is one repetition.
 
-Read are ``ab``, ``wrk``, ``httperf`` (their standard output), ``iperf3 --json``, flent's data files
-and ``k8s-netperf --json``. Only what the application got is in them; the levels below are absent.
+Read are ``ab``, ``wrk``, ``httperf`` (their standard output), ``iperf3 --json``, flent's data
+files, ``k8s-netperf --json``, ``owping`` (with ``-M`` or without) and ``ndt7-client -format json``.
+Only what they report is in them; what else there is to compare is absent.
 """
 
 from __future__ import annotations
@@ -17,14 +18,26 @@ from trustbed.compare.observing import Observation
 from trustbed.compare.sources import Observed, Source, SourceCell
 from trustbed.compare.work import MEGABYTE
 from trustbed.compare.workloads import Asked
-from trustbed.workload import WorkloadError, ab, flent, httperf, iperf3, k8s_netperf, wrk
+from trustbed.workload import (
+    WorkloadError,
+    ab,
+    flent,
+    httperf,
+    iperf3,
+    k8s_netperf,
+    ndt7,
+    owping,
+    wrk,
+)  # fmt: skip
 from trustbed.workload.errors import read_as_output_of
 from trustbed.workload.tables import Cell, Row
 
 _SECOND = 1e9
 _MOST_BYTES = 256 << 20
 """What no program prints about one test, compressed or not."""
-KINDS = "ab, wrk, httperf, iperf3 --json, flent, k8s-netperf --json"
+KINDS = (
+    "ab, wrk, httperf, iperf3 --json, flent, k8s-netperf --json, owping, ndt7-client -format json"
+)
 _ABSENT = "only results of {tool} are there"
 
 
@@ -90,6 +103,10 @@ def read_results(path: Path, name: str) -> Source:
         for result in _results(file):
             by_test.setdefault(result.test, []).append((file.name, result))
     tools = {result.tool for held in by_test.values() for _, result in held}
+    # What broke before it could name its tests is missing in each of them.
+    if len(by_test) > 1 and all(one.found.invalid for _, one in by_test.get("", [])):
+        broken = by_test.pop("", [])
+        by_test = {test: sorted([*held, *broken], key=_file) for test, held in by_test.items()}
     if not tools:
         raise CompareError(
             f"neither a run nor results that can be read, {path}",
@@ -116,6 +133,10 @@ def read_results(path: Path, name: str) -> Source:
     ]
     _check_same_asked(path, by_test)
     return Source(name=name, path=path, cells=cells, facts={"program": tool})
+
+
+def _file(held: tuple[str, _Result]) -> str:
+    return held[0]
 
 
 def _check_same_asked(path: Path, by_test: Mapping[str, Sequence[tuple[str, _Result]]]) -> None:
@@ -248,9 +269,34 @@ def _k8s_netperf(text: str) -> Iterator[_Result]:
         yield _Result("k8s-netperf", row["test"], asked, _observation("k8s-netperf", values))
 
 
+def _owping(text: str) -> Iterator[_Result]:
+    rows = owping.summary(text).to_pylist()
+    # Both directions are there unless only one was asked for; owping reports the way out first.
+    names = ["there", "back"] if len(rows) == 2 else [""] * len(rows)
+    for name, row in zip(names, rows, strict=True):
+        if not row["sent"]:
+            yield _broken("owping", "owping sent no packet")
+            continue
+        jitter = row["jitter_ns"]
+        values = {
+            "loss_share": row["lost"] / row["sent"],
+            "jitter_seconds": None if jitter is None else jitter / _SECOND,
+        }
+        yield _Result("owping", name, {"packets": str(row["sent"])}, _observation("owping", values))
+
+
+def _ndt7(text: str) -> Iterator[_Result]:
+    for row in ndt7.summary(text).to_pylist():
+        values = {key: row[key] for key in ("throughput_bits_per_second", "retransmitted_share")}
+        asked = {"direction": str(row["direction"])}
+        yield _Result("ndt7", row["direction"], asked, _observation("ndt7", values))
+
+
 _READERS: Sequence[tuple[str, Callable[[str], bool], Callable[[str], Iterator[_Result]]]] = (
     ("flent", flent.is_flent, _flent),
     ("k8s-netperf", k8s_netperf.is_k8s_netperf, _k8s_netperf),
+    ("ndt7", ndt7.is_ndt7, _ndt7),
+    ("owping", owping.is_owping, _owping),
     ("iperf3", lambda text: text.lstrip().startswith("{") and '"intervals"' in text, _iperf3),
     ("ab", lambda text: "ApacheBench" in text, _ab),
     ("wrk", lambda text: "Requests/sec:" in text and " requests in " in text, _wrk),

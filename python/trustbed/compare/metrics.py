@@ -208,6 +208,20 @@ _ALL = (
         causes=_LOSS,
     ),
     Metric(
+        key="loss_share",
+        level="network",
+        title="share of packets lost",
+        unit="1",
+        causes=_LOSS,
+    ),
+    Metric(
+        key="retransmitted_share",
+        level="network",
+        title="share of bytes sent again",
+        unit="1",
+        causes=_LOSS,
+    ),
+    Metric(
         key="jitter_seconds",
         level="delay",
         title="one-way jitter (p95 − p50)",

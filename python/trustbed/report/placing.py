@@ -65,17 +65,22 @@ def _beside(path: Path, purpose: str) -> Path:
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
     """A text file that appears under ``path`` only when the block ends without an error."""
+    with whole_path(path) as partial, partial.open("w", encoding="utf-8") as stream:
+        yield stream
+
+
+@contextmanager
+def whole_path(path: Path) -> Iterator[Path]:
+    """The name of a file that becomes ``path`` when the block ends without an error."""
     if (
         path.exists() and not path.is_file()
     ):  # /dev/stdout, a named pipe: there is nothing to rename
-        with path.open("w", encoding="utf-8") as stream:
-            yield stream
+        yield path
         return
     target = path.resolve() if path.is_symlink() else path
     partial = _beside(target, "partial")
     try:
-        with partial.open("w", encoding="utf-8") as stream:
-            yield stream
+        yield partial
         flush(partial)
         partial.replace(target)
         flush(target.absolute().parent)

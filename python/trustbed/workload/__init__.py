@@ -2,8 +2,9 @@
 
 Pure functions on text, tables and numbers; nothing here runs a program or opens a file.
 :mod:`~trustbed.workload.tools` reads the output of ``ab``, ``wrk``, ``httperf``, ``iperf3`` and
-``curl``; :mod:`~trustbed.workload.http` compares response times with and without background
-traffic; :mod:`~trustbed.workload.intervals` has the confidence intervals.
+``curl``, modules of their own that of flent, k8s-netperf, owping and ndt7-client;
+:mod:`~trustbed.workload.http` compares response times with and without background traffic;
+:mod:`~trustbed.workload.intervals` has the confidence intervals.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ use crate::facts::{ByteOrder, InterfaceFacts, Problem};
 use crate::frame::Direction;
 use crate::hit::Hit;
 use crate::ledger::Found;
+use crate::pcapng::FrameOptions;
 use crate::sink::{Consumer, Sink, Stop, Tally, Unnumbered};
 
 pub(crate) use header::{FILE_HEADER_LENGTH, HeaderError, is_magic};
@@ -99,6 +100,7 @@ impl Pcap {
             received: None,
             dropped: None,
             os_dropped: None,
+            options: Vec::new(),
         }
     }
 
@@ -209,6 +211,7 @@ impl Pcap {
                 original_length: header.original,
                 marked: Direction::Unknown,
                 bytes,
+                options: FrameOptions::NONE,
             });
             position = end;
             current = next;
@@ -243,6 +246,7 @@ impl Pcap {
             original_length: header.original,
             marked: Direction::Unknown,
             bytes,
+            options: FrameOptions::NONE,
         });
         true
     }

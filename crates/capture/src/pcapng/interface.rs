@@ -7,7 +7,7 @@
 
 use trustbed_wire::LinkType;
 
-use super::options::Options;
+use super::options::{Options, kept};
 use super::order::Words;
 use crate::clock::{Clock, Resolution};
 use crate::facts::InterfaceFacts;
@@ -18,6 +18,11 @@ const IF_TSRESOL: u16 = 9;
 const IF_OS: u16 = 12;
 const IF_TSOFFSET: u16 = 14;
 const IF_HARDWARE: u16 = 15;
+
+/// Other options of an interface (a filter's text, its addresses) are kept up to so many bytes, for
+/// each option's own room too.
+const KEPT: usize = 1024;
+const ROOM: usize = size_of::<(u16, Vec<u8>)>();
 
 const ISB_IFRECV: u16 = 4;
 const ISB_IFDROP: u16 = 5;
@@ -33,6 +38,7 @@ pub(super) struct Description {
     about: Option<String>,
     hardware: Option<String>,
     os: Option<String>,
+    options: Vec<(u16, Vec<u8>)>,
 }
 
 impl Description {
@@ -43,6 +49,7 @@ impl Description {
         let snap_length = Words::<BIG>::word(body, 4)?;
         let (mut resolution, mut offset) = (Resolution::MICROSECONDS, 0);
         let (mut name, mut about, mut hardware, mut os) = (None, None, None, None);
+        let (mut others, mut held) = (Vec::new(), 0);
         let mut options = Options::<BIG>::new(&body[8..]);
         for option in &mut options {
             match option.code {
@@ -59,12 +66,16 @@ impl Description {
                     offset = Words::<BIG>::long(option.value, 0).map_or(offset, u64::cast_signed);
                 }
                 IF_HARDWARE => hardware = option.text(),
+                _ if held + option.value.len() + ROOM <= KEPT => {
+                    held += option.value.len() + ROOM;
+                    others.push(kept::<BIG>(option));
+                }
                 _ => {}
             }
         }
         let clock = Clock::new(resolution, offset);
         Some((
-            Self { link_number, snap_length, clock, name, about, hardware, os },
+            Self { link_number, snap_length, clock, name, about, hardware, os, options: others },
             options.overrun(),
         ))
     }
@@ -163,7 +174,7 @@ impl Interface {
     }
 
     pub(super) fn facts(&self) -> InterfaceFacts {
-        let Description { link_number, snap_length, clock, name, about, hardware, os } =
+        let Description { link_number, snap_length, clock, name, about, hardware, os, options } =
             self.description.clone();
         let counters = self.before.plus(self.current);
         InterfaceFacts {
@@ -178,6 +189,7 @@ impl Interface {
             received: counters.received,
             dropped: counters.dropped.or(self.reported_by_packets),
             os_dropped: counters.os_dropped,
+            options,
         }
     }
 }

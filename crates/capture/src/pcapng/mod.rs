@@ -26,6 +26,7 @@ use crate::sink::{Consumer, Sink, Stop, Tally, Unnumbered};
 use block::{ENHANCED_HEAD, ENHANCED_PACKET, TRAILER};
 use interface::Interface;
 use judge::Judgement;
+pub use options::FrameOptions;
 use options::PacketOptions;
 use order::Words;
 use section::Block;
@@ -216,6 +217,7 @@ impl Pcapng {
                 original_length,
                 marked: options.direction,
                 bytes,
+                options: FrameOptions::new::<BIG>(block.options),
             });
             position += block.size;
         };

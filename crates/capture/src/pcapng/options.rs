@@ -1,10 +1,20 @@
 //! The lists of options at the end of blocks.
 
+use std::borrow::Cow;
+
 use super::order::Words;
 use crate::frame::Direction;
 
 const EPB_FLAGS: u16 = 2;
 const EPB_DROPCOUNT: u16 = 4;
+const EPB_PACKETID: u16 = 5;
+const EPB_QUEUE: u16 = 6;
+const IF_SPEED: u16 = 8;
+const IF_TZONE: u16 = 10;
+const IF_TXSPEED: u16 = 16;
+const IF_RXSPEED: u16 = 17;
+/// Options of others: each begins with the number of the enterprise that defined it.
+const CUSTOM: [u16; 4] = [2988, 2989, 19372, 19373];
 
 /// Texts longer than this are cut: they are for people, and a file may hold many.
 const TEXT_LENGTH: usize = 256;
@@ -109,6 +119,68 @@ impl PacketOptions {
     }
 }
 
+/// The options of a packet's block as the file holds them; of a format without options, none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FrameOptions<'a> {
+    bytes: &'a [u8],
+    big: bool,
+}
+
+impl<'a> FrameOptions<'a> {
+    /// No option at all.
+    pub(crate) const NONE: Self = Self { bytes: &[], big: false };
+
+    #[inline]
+    pub(crate) const fn new<const BIG: bool>(bytes: &'a [u8]) -> Self {
+        Self { bytes, big: BIG }
+    }
+
+    /// Shows code and value of each option, numbers in little-endian order.
+    pub(crate) fn each_little(self, mut see: impl FnMut(u16, &[u8])) {
+        if self.big {
+            for option in Options::<true>::new(self.bytes) {
+                see(option.code, &little(option, packet_number(option.code)));
+            }
+        } else {
+            for option in Options::<false>::new(self.bytes) {
+                see(option.code, option.value);
+            }
+        }
+    }
+}
+
+/// Bytes of the number that an option of a packet's block begins with.
+fn packet_number(code: u16) -> usize {
+    match code {
+        EPB_FLAGS | EPB_QUEUE => 4,
+        EPB_DROPCOUNT | EPB_PACKETID => 8,
+        _ => custom_number(code),
+    }
+}
+
+fn custom_number(code: u16) -> usize {
+    if CUSTOM.contains(&code) { 4 } else { 0 }
+}
+
+/// Code and value of an option of an interface's description, numbers in little-endian order.
+pub(super) fn kept<const BIG: bool>(option: BlockOption<'_>) -> (u16, Vec<u8>) {
+    let number = match option.code {
+        IF_TZONE => 4,
+        IF_SPEED | IF_TXSPEED | IF_RXSPEED => 8,
+        code => custom_number(code),
+    };
+    (option.code, little(option, if BIG { number } else { 0 }).into_owned())
+}
+
+/// The value of an option, of which so many bytes are turned round.
+fn little(option: BlockOption<'_>, number: usize) -> Cow<'_, [u8]> {
+    let mut value = Cow::Borrowed(option.value);
+    if number > 0 && number <= value.len() {
+        value.to_mut()[..number].reverse();
+    }
+    value
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +209,29 @@ mod tests {
             Some("\u{fffd}x")
         );
     }
+    #[test]
+    fn options_of_both_byte_orders_are_shown_alike() {
+        let big = [
+            &[0, 1, 0, 2, b'h', b'i', 0, 0][..],
+            &[0, 2, 0, 4, 0, 0, 1, 2],
+            &[0, 4, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7],
+            &[0x0b, 0xac, 0, 5, 0, 0, 0x80, 1, b'x', 0, 0, 0],
+            &[0; 4],
+        ]
+        .concat();
+        let mut shown = Vec::new();
+        FrameOptions::new::<true>(&big).each_little(|code, value| {
+            shown.push((code, value.to_vec()));
+        });
+        let expected = [
+            (1, b"hi".to_vec()),
+            (2, vec![2, 1, 0, 0]),
+            (4, vec![7, 0, 0, 0, 0, 0, 0, 0]),
+            (2988, vec![1, 0x80, 0, 0, b'x']),
+        ];
+        assert_eq!(shown, expected);
+    }
+
     #[test]
     fn flags_alone_read_like_flags_among_others() {
         for flags in 0..4 {

@@ -6,7 +6,7 @@ use trustbed_units::Ns;
 use super::Pcapng;
 use super::block::{self, BYTE_ORDER_MAGIC, BYTE_ORDER_MAGIC_SWAPPED, ENHANCED_HEAD, TRAILER};
 use super::interface::{Counters, Description, Interface};
-use super::options::{Options, PacketOptions};
+use super::options::{FrameOptions, Options, PacketOptions};
 use super::order::Words;
 use crate::facts::{ByteOrder, Problem};
 use crate::frame::Direction;
@@ -59,6 +59,7 @@ struct Slow<'a> {
     bytes: &'a [u8],
     drops: Option<u64>,
     marked: Direction,
+    options: FrameOptions<'a>,
     odd: Option<(&'static str, String)>,
 }
 
@@ -317,19 +318,16 @@ impl Pcapng {
         let length =
             if captured as usize > room { room.min(original as usize) } else { captured as usize };
         let bytes = &body[NEEDED..NEEDED + length];
-        let options = body.get(NEEDED + bytes.len().next_multiple_of(4)..).unwrap_or_default();
+        let tail = body.get(NEEDED + bytes.len().next_multiple_of(4)..).unwrap_or_default();
         let (interface, options) = if kind == block::OBSOLETE_PACKET {
             let id = Words::<BIG>::half(body, 0).unwrap_or(u16::MAX);
             let drops = Words::<BIG>::half(body, 2).filter(|drops| *drops != u16::MAX);
             (
                 u32::from(id),
-                PacketOptions {
-                    drops: drops.map(u64::from),
-                    ..PacketOptions::read::<BIG>(options)
-                },
+                PacketOptions { drops: drops.map(u64::from), ..PacketOptions::read::<BIG>(tail) },
             )
         } else {
-            (first, PacketOptions::read::<BIG>(options))
+            (first, PacketOptions::read::<BIG>(tail))
         };
         let odd = if captured as usize > room {
             Some(format!(
@@ -353,6 +351,7 @@ impl Pcapng {
             bytes,
             drops: options.drops,
             marked: options.direction,
+            options: FrameOptions::new::<BIG>(tail),
             odd,
         }))
     }
@@ -381,6 +380,7 @@ impl Pcapng {
             bytes: &body[4..4 + captured],
             drops: None,
             marked: Direction::Unknown,
+            options: FrameOptions::NONE,
             odd,
         }))
     }
@@ -392,7 +392,7 @@ impl Pcapng {
         position: usize,
         sink: &mut Sink<'_, impl Consumer>,
     ) -> Option<Stop> {
-        let Slow { interface: id, count, original, bytes, drops, marked, odd } = packet;
+        let Slow { interface: id, count, original, bytes, drops, marked, options, odd } = packet;
         let last = self.tally.last().unwrap_or(Ns(0));
         let found = self.interface_mut(id).map(|interface| {
             (interface.link, interface.number, count.map(|count| interface.clock.at(count)))
@@ -443,6 +443,7 @@ impl Pcapng {
             original_length: original,
             marked,
             bytes,
+            options,
         });
         None
     }

@@ -15,6 +15,14 @@ pub enum WriteError {
         /// What the operating system reports.
         source: io::Error,
     },
+    /// More interfaces than frames have numbers for.
+    #[error("{name}: the capture has more interfaces than the {most} that a file can number")]
+    Interfaces {
+        /// The path as given.
+        name: String,
+        /// How many there can be.
+        most: usize,
+    },
     /// Writing failed part of the way. What was kept is whole blocks, unless it went into a pipe.
     #[error(
         "{name}: writing failed after {frames_kept} frames ({bytes_kept} bytes), which are kept: \
@@ -42,6 +50,7 @@ impl WriteError {
     pub fn hint(&self) -> String {
         let source = match self {
             Self::Create { source, .. } | Self::Write { source, .. } => source,
+            Self::Interfaces { .. } => return "take fewer files at once".to_owned(),
         };
         match source.kind() {
             io::ErrorKind::StorageFull

@@ -8,6 +8,7 @@
 //! It puts nothing in order, sets no time and keeps no more of a frame than it is given.
 
 mod blocks;
+mod copy;
 mod error;
 mod target;
 
@@ -22,6 +23,7 @@ use trustbed_units::{Ns, Rate};
 use trustbed_wire::LinkType;
 
 use crate::frame::Frame;
+pub use copy::Copier;
 pub use error::WriteError;
 use target::{Pipe, Target};
 
@@ -167,6 +169,10 @@ impl Writer {
     /// [`WriteError::Create`] when there can be no such file, [`WriteError::Write`] when it cannot
     /// take its first bytes.
     pub fn create(path: &Path, application: &str) -> Result<Self, WriteError> {
+        Self::create_about(path, &blocks::WriterFacts::of(application))
+    }
+
+    fn create_about(path: &Path, about: &blocks::WriterFacts<'_>) -> Result<Self, WriteError> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
@@ -174,7 +180,7 @@ impl Writer {
         let file = options
             .open(path)
             .map_err(|source| WriteError::Create { path: path.to_owned(), source })?;
-        Self::begin(path.display().to_string(), Box::new(file), application)
+        Self::begin(path.display().to_string(), Box::new(file), about)
     }
 
     /// Begins a stream that is called `name` in errors: a pipe, standard output, memory. It cannot
@@ -188,10 +194,15 @@ impl Writer {
         name: &str,
         application: &str,
     ) -> Result<Self, WriteError> {
-        Self::begin(name.to_owned(), Box::new(Pipe(stream)), application)
+        let writer = blocks::WriterFacts::of(application);
+        Self::begin(name.to_owned(), Box::new(Pipe(stream)), &writer)
     }
 
-    fn begin(name: String, target: Box<dyn Target>, application: &str) -> Result<Self, WriteError> {
+    fn begin(
+        name: String,
+        target: Box<dyn Target>,
+        about: &blocks::WriterFacts<'_>,
+    ) -> Result<Self, WriteError> {
         let buffer = Vec::with_capacity(BUFFER_LENGTH + BUFFER_LENGTH / 4);
         let (end, marks) = (Mark::default(), [Mark::default(); 2]);
         let mut writer = Self {
@@ -204,7 +215,7 @@ impl Writer {
             state: State::Sound,
             left_out: 0,
         };
-        blocks::section(&mut writer.buffer, application);
+        blocks::section(&mut writer.buffer, about);
         writer.flush()?;
         writer.marks = [writer.end; 2];
         Ok(writer)
@@ -221,9 +232,14 @@ impl Writer {
     /// At the 65536th interface, for which frames have no number.
     pub fn interface(&mut self, description: &InterfaceDescription) -> Result<u16, WriteError> {
         assert!(self.interfaces < u16::MAX, "frames number their interfaces with 16 bits");
+        self.describe(|out| blocks::interface(out, description))
+    }
+
+    /// Appends the block that describes an interface.
+    fn describe(&mut self, block: impl FnOnce(&mut Vec<u8>)) -> Result<u16, WriteError> {
         let number = self.interfaces;
         self.interfaces += 1;
-        blocks::interface(&mut self.buffer, description);
+        block(&mut self.buffer);
         self.flush()?;
         // Without its description, no frame of the interface could be read.
         self.marks = [self.end; 2];
@@ -248,6 +264,11 @@ impl Writer {
             return Ok(());
         }
         blocks::packet(&mut self.buffer, frame);
+        self.flush_if_full()
+    }
+
+    #[inline]
+    fn flush_if_full(&mut self) -> Result<(), WriteError> {
         if self.buffer.len() < BUFFER_LENGTH { Ok(()) } else { self.flush() }
     }
 

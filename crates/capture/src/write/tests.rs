@@ -75,7 +75,7 @@ fn fill(
     let disk = Disk { bytes: Arc::clone(&bytes), room, step, can_cut };
     let mut errors = Vec::new();
     let mut written = None;
-    match Writer::begin("disk".to_owned(), Box::new(disk), "test") {
+    match Writer::begin("disk".to_owned(), Box::new(disk), &blocks::WriterFacts::of("test")) {
         Err(error) => errors.push(error),
         Ok(mut writer) => {
             errors.extend(writer.interface(&description()).err());
