@@ -36,7 +36,7 @@ pub struct Ended {
     /// The connection.
     pub connection: ConnectionRow,
     /// Its transfers, the initiator's first.
-    pub transfers: Vec<TransferRow>,
+    pub transfers: Vec<Box<TransferRow>>,
     /// When its senders were active and silent, for what several connections of a host show
     /// together.
     pub trails: Vec<Trail>,
@@ -112,6 +112,12 @@ impl Observer for Meter {
     #[inline]
     fn removes_duplicates(&self) -> bool {
         self.options.removes_duplicates
+    }
+
+    /// Rows of single packets come with the batch that holds them.
+    #[inline]
+    fn has_time(&self) -> bool {
+        self.samples.is_none()
     }
 
     fn ended(&mut self, mut connection: Connection<Transfer>, evicted: bool, at_index: u64) {

@@ -42,13 +42,13 @@ impl TransferRow {
         mut transfer: Box<Transfer>,
         location: &Location,
         options: Options,
-    ) -> (Self, Option<Trail>) {
+    ) -> (Box<Self>, Option<Trail>) {
         let stream = &connection.streams[direction];
         let by_initiator = direction == connection.initiator_direction();
         let at = location.at(by_initiator);
         transfer.silences.on_end(connection.last, stream.outstanding() > 0);
         transfer.answers.on_end(connection.last);
-        let mut row = Self::counted(connection, direction, &transfer);
+        let mut row = Box::new(Self::counted(connection, direction, &transfer));
         (row.at, row.at_source) = (at, location.source);
         let duration = row.duration.filter(|d| *d > Span::ZERO);
         row.timed(&mut transfer, at);
