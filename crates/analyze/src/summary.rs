@@ -9,7 +9,7 @@ use crate::transfer_row::{Charts, Times, Trail, TransferRow};
 use crate::{Floor, Options, Path, SenderView, Transfer, Whole};
 
 /// A transfer of less than this many bytes is not judged.
-const LEAST_BYTES: u64 = 64_000;
+pub(crate) const LEAST_BYTES: u64 = 64_000;
 /// A transfer of fewer round trips is not judged.
 const LEAST_ROUND_TRIPS: f64 = 10.0;
 /// Segments of the initial congestion window (RFC 6928).

@@ -241,9 +241,10 @@ impl<T> Connection<T> {
     pub(crate) fn wait(&mut self, packet: &Packet, direction: usize) -> u32 {
         self.last = packet.ts;
         let before = self.waiting_bytes();
-        if self.waiting.capacity() == 0 {
-            let is_measured = self.transfers.iter().any(Option::is_some);
-            self.waiting.reserve_exact(if is_measured { MOST } else { FIRST });
+        let waiting = self.waiting.len();
+        if waiting == self.waiting.capacity() {
+            // A quarter as many again: many connections end with what waits.
+            self.waiting.reserve_exact(FIRST + waiting / 4);
         }
         self.waiting.push(Waiting::of(packet, direction));
         let more = self.waiting_bytes() - before;
@@ -254,6 +255,14 @@ impl<T> Connection<T> {
     #[expect(clippy::cast_possible_truncation, reason = "less than a thousand")]
     fn waiting_bytes(&self) -> u32 {
         (self.waiting.capacity() * size_of::<Waiting>()) as u32
+    }
+
+    /// Payload bytes of all that is still to be measured, where nothing was measured yet.
+    pub(crate) fn unmeasured_bytes(&self) -> Option<u64> {
+        let nothing = self.transfers.iter().all(Option::is_none);
+        let waiting = self.waiting.iter().map(|waiting| u64::from(waiting.payload));
+        let probes = self.streams.iter().map(|stream| stream.counters.unique);
+        nothing.then(|| waiting.chain(probes).sum())
     }
 
     /// Measures the packets that wait. Returns the bytes that are free by that, and whether its

@@ -64,6 +64,9 @@ pub trait Observer {
     fn has_time(&self) -> bool {
         false
     }
+    /// What follows until the connection ends are its transfers from beginning to end, of no more
+    /// than so many bytes together.
+    fn will_end(&mut self, _bytes: u64) {}
     /// A connection left the table. `at_index`: the packet at which it left (`u64::MAX` at the end
     /// of the capture).
     fn ended(&mut self, connection: Connection<Self::Transfer>, evicted: bool, at_index: u64);
@@ -535,6 +538,9 @@ fn end<O: Observer>(
     at_index: u64,
     observer: &mut O,
 ) {
+    if let Some(bytes) = connection.unmeasured_bytes() {
+        observer.will_end(bytes);
+    }
     connection.catch_up(observer);
     observer.ended(connection, evicted, at_index);
 }

@@ -11,11 +11,11 @@ use trustbed_wire::{Bits, Packet, TcpFlags};
 use crate::FlowKey;
 
 /// Packets of a connection that wait at most.
-pub(crate) const MOST: usize = 16;
+pub(crate) const MOST: usize = 32;
 /// Room for the first of a connection: many have no more.
 pub(crate) const FIRST: usize = 4;
 
-/// A packet without what its connection knows.
+/// A packet without what its connection knows, and without what a connection does not look at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting {
     ts: Ns,
@@ -24,14 +24,11 @@ pub(crate) struct Waiting {
     ack: u32,
     tsval: u32,
     tsecr: u32,
-    payload: u32,
-    original_length: u32,
+    pub(crate) payload: u32,
     window: u16,
     ip_id: u16,
     checksum: u16,
     header_length: u16,
-    vlan: u16,
-    interface: u16,
     bits: Bits,
     flags: TcpFlags,
     direction: u8,
@@ -55,13 +52,10 @@ impl Waiting {
             tsval: packet.tsval,
             tsecr: packet.tsecr,
             payload: packet.payload,
-            original_length: packet.original_length,
             window: packet.window,
             ip_id: packet.ip_id,
             checksum: packet.checksum,
             header_length: packet.header_length,
-            vlan: packet.vlan,
-            interface: packet.interface,
             bits: packet.bits,
             flags: packet.flags,
             direction: u8::from(direction == 1),
@@ -73,7 +67,7 @@ impl Waiting {
         usize::from(self.direction)
     }
 
-    /// The packet as it came.
+    /// The packet as a connection looks at it: without its frame's length, VLAN and interface.
     #[inline]
     pub(crate) fn packet(&self, key: &FlowKey, flow_hash: u64) -> Packet {
         let (source, source_port) = key.source(self.direction());
@@ -89,7 +83,7 @@ impl Waiting {
             tsval: self.tsval,
             tsecr: self.tsecr,
             payload: self.payload,
-            original_length: self.original_length,
+            original_length: 0,
             options: 0,
             source_port,
             destination_port,
@@ -97,8 +91,8 @@ impl Waiting {
             ip_id: self.ip_id,
             checksum: self.checksum,
             header_length: self.header_length,
-            vlan: self.vlan,
-            interface: self.interface,
+            vlan: 0,
+            interface: 0,
             bits: self.bits,
             flags: self.flags,
             protocol: key.protocol,
