@@ -67,6 +67,9 @@ class Analysis:
     @property
     def transfers(self) -> Table: ...
     @property
+    def judged(self) -> Table:
+        """The transfers that can be judged: of :attr:`transfers` the first."""
+    @property
     def phases(self) -> Table: ...
     @property
     def exchanges(self) -> Table: ...

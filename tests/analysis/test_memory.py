@@ -13,8 +13,8 @@ import pytest
 import trustbed
 from bench.hostile_captures import ACK, MILLISECOND, PSH, Record, pcap, record, tcp
 
-CONNECTIONS = 40_000
-SEGMENTS = 6
+CONNECTIONS = 100_000
+SEGMENTS = 5
 MEMORY = 16 << 20
 ROOM = 96 << 20
 """What the address space may grow by once everything is loaded."""

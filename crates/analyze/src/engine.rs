@@ -91,7 +91,7 @@ impl Shards {
     /// Takes packets in order; those of other workers' shards are passed over.
     pub fn on_batch(&mut self, batch: &Batch, epoch: u32) {
         for group in batch.packets.chunks(TOGETHER) {
-            self.touch(group);
+            self.touch(group, epoch);
             self.on_group(batch, group, epoch);
         }
     }
@@ -99,11 +99,11 @@ impl Shards {
     /// Reads what a few packets will need: where it is not in the cache, the processor waits for
     /// all of it at once instead of packet by packet.
     #[inline]
-    fn touch(&self, group: &[Packet]) {
+    fn touch(&self, group: &[Packet], epoch: u32) {
         for packet in group {
             if let Some(table) = self.table_of(packet.flow_hash).and_then(|at| self.tables.get(at))
             {
-                table.touch(packet);
+                table.touch(packet, epoch, &self.meter);
             }
         }
     }

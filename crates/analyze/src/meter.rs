@@ -6,6 +6,7 @@ use trustbed_units::Span;
 use crate::Transfer;
 use crate::connection_row::ConnectionRow;
 use crate::samples::Samples;
+use crate::summary::LEAST_BYTES;
 use crate::transfer_row::{Trail, TransferRow};
 
 /// The options of an analysis, and what is known beside the capture.
@@ -36,7 +37,7 @@ pub struct Ended {
     /// The connection.
     pub connection: ConnectionRow,
     /// Its transfers, the initiator's first.
-    pub transfers: Vec<TransferRow>,
+    pub transfers: Vec<Box<TransferRow>>,
     /// When its senders were active and silent, for what several connections of a host show
     /// together.
     pub trails: Vec<Trail>,
@@ -50,12 +51,14 @@ pub struct Meter {
     pub samples: Option<Samples>,
     /// Connections that ended since they were last taken.
     pub ended: Vec<Ended>,
+    /// The transfers that begin now are known to be too short to judge.
+    brief: bool,
 }
 
 impl Meter {
     /// An observer.
     pub fn new(options: Options) -> Self {
-        Self { options, samples: options.samples.then(Samples::default), ended: Vec::new() }
+        Self { options, samples: options.samples.then(Samples::default), ..Self::default() }
     }
 }
 
@@ -63,7 +66,9 @@ impl Observer for Meter {
     type Transfer = Transfer;
 
     fn begin(&mut self, sight: &Sight<'_>, segment: &Segment) -> Transfer {
-        Transfer::begin(sight, segment, self.options, self.samples.as_mut())
+        let mut transfer = Transfer::begin(sight, segment, self.options, self.samples.as_mut());
+        transfer.brief = self.brief;
+        transfer
     }
 
     #[inline]
@@ -114,7 +119,18 @@ impl Observer for Meter {
         self.options.removes_duplicates
     }
 
+    /// Rows of single packets come with the batch that holds them.
+    #[inline]
+    fn has_time(&self) -> bool {
+        self.samples.is_none()
+    }
+
+    fn will_end(&mut self, bytes: u64) {
+        self.brief = bytes < LEAST_BYTES && !self.options.series;
+    }
+
     fn ended(&mut self, mut connection: Connection<Transfer>, evicted: bool, at_index: u64) {
+        self.brief = false;
         let row = ConnectionRow::of(&connection, self.options, evicted);
         let first = connection.initiator_direction();
         let mut transfers = Vec::with_capacity(connection.transfers.iter().flatten().count());

@@ -9,7 +9,7 @@ use crate::transfer_row::{Charts, Times, Trail, TransferRow};
 use crate::{Floor, Options, Path, SenderView, Transfer, Whole};
 
 /// A transfer of less than this many bytes is not judged.
-const LEAST_BYTES: u64 = 64_000;
+pub(crate) const LEAST_BYTES: u64 = 64_000;
 /// A transfer of fewer round trips is not judged.
 const LEAST_ROUND_TRIPS: f64 = 10.0;
 /// Segments of the initial congestion window (RFC 6928).
@@ -42,13 +42,13 @@ impl TransferRow {
         mut transfer: Box<Transfer>,
         location: &Location,
         options: Options,
-    ) -> (Self, Option<Trail>) {
+    ) -> (Box<Self>, Option<Trail>) {
         let stream = &connection.streams[direction];
         let by_initiator = direction == connection.initiator_direction();
         let at = location.at(by_initiator);
         transfer.silences.on_end(connection.last, stream.outstanding() > 0);
         transfer.answers.on_end(connection.last);
-        let mut row = Self::counted(connection, direction, &transfer);
+        let mut row = Box::new(Self::counted(connection, direction, &transfer));
         (row.at, row.at_source) = (at, location.source);
         let duration = row.duration.filter(|d| *d > Span::ZERO);
         row.timed(&mut transfer, at);

@@ -3,10 +3,10 @@
 #[path = "../../flow/tests/packets/mod.rs"]
 mod packets;
 
-use packets::{Ends, Made, S, Side, batch};
+use packets::{Ends, MS, Made, S, Side, batch};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use trustbed_analyze::{Ended, Options, Rows, SHARDS, Shards, shard_of};
+use trustbed_analyze::{Ended, Options, Rows, SHARDS, Samples, Shards, shard_of};
 use trustbed_flow::Limits;
 use trustbed_wire::{Batch, Bits, TcpFlags};
 
@@ -232,6 +232,49 @@ fn late_first_data_change_no_order() {
     for size in 1..9 {
         assert_eq!(difference(&once, &measured(&whole, 2, size, limits(8), usize::MAX)), None);
     }
+}
+
+/// Transfers of 1 to 95 segments at once, in one table: more than it holds without letting packets
+/// wait.
+fn crowd() -> Batch {
+    let ports = (1_024_u16..).filter(|&port| {
+        let hash = Ends::with_port(port).client(0).packet.flow_hash;
+        shard_of(hash) == 0
+    });
+    let mut made: Vec<Made> = Vec::new();
+    for (n, port) in (0_u32..48).zip(ports) {
+        let ends = Ends::with_port(port);
+        for round in 0..=2 * n {
+            let (at, tick) = (40 * MS * i64::from(round) + 50 * i64::from(n), 40 * round);
+            let offset = 1400 * i64::from(round);
+            let data = ends.client(at).seq(offset).data(1400).clock(1000 + tick, 3000 + tick);
+            let ack = ends.server(at + 20 * MS).ack(offset + 1400).clock(3020 + tick, 1000 + tick);
+            made.extend([data, ack]);
+            if round % 7 == 6 {
+                let again = ends.client(at + 30 * MS).seq(offset).data(1400);
+                made.push(again.clock(1030 + tick, 3020 + tick));
+            }
+        }
+    }
+    made.sort_by_key(|made| made.packet.ts);
+    batch(&made)
+}
+
+/// Packets do not wait where rows are made of each.
+#[test]
+fn what_waits_and_what_is_known_to_be_too_short_is_measured_the_same() {
+    let whole = crowd();
+    let rows = |samples| {
+        let options = Options { samples, ..Options::default() };
+        let mut shards = Shards::new(options, Limits::default(), 0, 1);
+        shards.on_batch(&whole, 0);
+        shards.finish();
+        Rows { samples: Samples::default(), ..Rows::join(vec![shards.take()]) }
+    };
+    let (at_once, later) = (rows(true), rows(false));
+    assert_eq!(difference(&at_once, &later), None);
+    let short = later.ended.iter().flat_map(|e| &e.transfers).filter(|row| row.too_short).count();
+    assert!((20..40).contains(&short), "{short} of {}", later.ended.len());
 }
 
 #[test]

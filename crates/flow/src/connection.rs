@@ -5,6 +5,7 @@ use trustbed_wire::{Bits, Options, Packet, TcpFlags};
 
 use crate::stream::{AT_ONCE, Acknowledged};
 use crate::table::Observer;
+use crate::waiting::{FIRST, MOST, Waiting};
 use crate::{Ack, FlowKey, Stream};
 
 /// Where a connection is in its life.
@@ -103,36 +104,41 @@ pub struct Flags {
 }
 
 /// One instance of a connection. `T` is what an [`Observer`] keeps per transfer.
+///
+/// In this order: of a packet that waits only the beginning is read.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Connection<T> {
+    pub(crate) hash: u64,
     /// Protocol and endpoints.
     pub key: FlowKey,
-    /// Index of its first packet: its name.
-    pub first_index: u64,
-    /// Time of its first packet.
-    pub start: Ns,
-    /// Time of its last packet.
-    pub last: Ns,
-    /// Times of the handshake.
-    pub handshake: Handshake,
-    /// Both directions; 0 is sent by the lower endpoint.
-    pub streams: [Stream; 2],
-    /// What was measured of each direction's data.
-    pub transfers: [Option<Box<T>>; 2],
-    /// Packets after a RST, counted and not analysed.
-    pub packets_after_close: u32,
-    pub(crate) hash: u64,
     pub(crate) epoch: u32,
-    /// Bytes that it held when they were counted last.
-    pub(crate) weight: u32,
     /// Where it is in its life.
     pub state: State,
     /// Direction of the initiator's packets.
     pub initiator: u8,
     /// Addresses are IPv6.
     pub ipv6: bool,
+    /// Index of its first packet: its name.
+    pub first_index: u64,
+    /// Time of its last packet.
+    pub last: Ns,
+    /// Packets that came and were not measured yet.
+    waiting: Vec<Waiting>,
+    /// What was measured of each direction's data.
+    pub transfers: [Option<Box<T>>; 2],
+    /// Bytes that it held when they were counted last.
+    pub(crate) weight: u32,
+    /// Packets after a RST, counted and not analysed.
+    pub packets_after_close: u32,
     /// What happened to it.
     pub flags: Flags,
+    /// Times of the handshake.
+    pub handshake: Handshake,
+    /// Time of its first packet.
+    pub start: Ns,
+    /// Both directions; 0 is sent by the lower endpoint.
+    pub streams: [Stream; 2],
 }
 
 /// Everything an observer may look at beside its own transfer.
@@ -181,6 +187,7 @@ impl<T> Connection<T> {
             last: packet.ts,
             handshake: Handshake::default(),
             streams: [Stream::default(), Stream::default()],
+            waiting: Vec::new(),
             transfers: [None, None],
             packets_after_close: 0,
             hash: packet.flow_hash,
@@ -207,6 +214,74 @@ impl<T> Connection<T> {
             }
         }
         connection
+    }
+
+    /// Whether a packet can wait: it changes neither the state, by which connections are searched
+    /// and given up, nor what a clock step is asked for.
+    #[inline]
+    pub(crate) fn may_wait(&self, packet: &Packet, epoch: u32) -> bool {
+        let open = matches!(self.state, State::Established | State::Midstream | State::Reset);
+        open && self.epoch == epoch && Waiting::suits(packet)
+    }
+
+    /// Whether all that wait are to be measured with the next packet.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() + 1 >= MOST
+    }
+
+    /// Something of where the next packet waits.
+    #[inline]
+    pub(crate) fn touch_waiting(&self) -> u64 {
+        self.hash ^ self.last.0.unsigned_abs() ^ self.waiting.last().map_or(0, Waiting::touch)
+    }
+
+    /// Lets a packet wait. Returns the bytes that this takes.
+    #[inline]
+    pub(crate) fn wait(&mut self, packet: &Packet, direction: usize) -> u32 {
+        self.last = packet.ts;
+        let before = self.waiting_bytes();
+        let waiting = self.waiting.len();
+        if waiting == self.waiting.capacity() {
+            // A quarter as many again: many connections end with what waits.
+            self.waiting.reserve_exact(FIRST + waiting / 4);
+        }
+        self.waiting.push(Waiting::of(packet, direction));
+        let more = self.waiting_bytes() - before;
+        self.weight += more;
+        more
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "less than a thousand")]
+    fn waiting_bytes(&self) -> u32 {
+        (self.waiting.capacity() * size_of::<Waiting>()) as u32
+    }
+
+    /// Payload bytes of all that is still to be measured, where nothing was measured yet.
+    pub(crate) fn unmeasured_bytes(&self) -> Option<u64> {
+        let nothing = self.transfers.iter().all(Option::is_none);
+        let waiting = self.waiting.iter().map(|waiting| u64::from(waiting.payload));
+        let probes = self.streams.iter().map(|stream| stream.counters.unique);
+        nothing.then(|| waiting.chain(probes).sum())
+    }
+
+    /// Measures the packets that wait. Returns the bytes that are free by that, and whether its
+    /// bytes are to be counted again.
+    #[inline]
+    pub(crate) fn catch_up<O: Observer<Transfer = T>>(&mut self, observer: &mut O) -> (u32, bool) {
+        if self.waiting.is_empty() { (0, false) } else { self.measure_waiting(observer) }
+    }
+
+    fn measure_waiting<O: Observer<Transfer = T>>(&mut self, observer: &mut O) -> (u32, bool) {
+        let free = self.waiting_bytes();
+        let mut weigh = false;
+        for waiting in std::mem::take(&mut self.waiting) {
+            let packet = waiting.packet(&self.key, self.hash);
+            self.on_segment(&packet, None, waiting.direction(), observer);
+            weigh |= self.is_to_be_weighed();
+        }
+        self.weight -= free;
+        (free, weigh)
     }
 
     /// Whether it is time to count its bytes again: often while it is young, then now and then.

@@ -19,6 +19,7 @@ mod recovery;
 mod stream;
 mod table;
 mod unsegment;
+mod waiting;
 
 pub use connection::{Connection, Flags, Handshake, Sight, State};
 pub use echo::Echo;

@@ -59,6 +59,14 @@ pub trait Observer {
     fn touch(transfer: &Self::Transfer) -> u64;
     /// Whether packets captured twice are dropped.
     fn removes_duplicates(&self) -> bool;
+    /// Whether what it is told of a connection may come later than packets of others, at the
+    /// latest before the connection ends.
+    fn has_time(&self) -> bool {
+        false
+    }
+    /// What follows until the connection ends are its transfers from beginning to end, of no more
+    /// than so many bytes together.
+    fn will_end(&mut self, _bytes: u64) {}
     /// A connection left the table. `at_index`: the packet at which it left (`u64::MAX` at the end
     /// of the capture).
     fn ended(&mut self, connection: Connection<Self::Transfer>, evicted: bool, at_index: u64);
@@ -193,7 +201,7 @@ impl<O: Observer> Table<O> {
     /// Reads what [`Table::on_packet`] will read of the packet's connection, so that it is in the
     /// cache by then. A small table is in there anyway.
     #[inline]
-    pub fn touch(&self, packet: &Packet) {
+    pub fn touch(&self, packet: &Packet, epoch: u32, observer: &O) {
         if self.by_key.len() < CACHED {
             return;
         }
@@ -201,6 +209,10 @@ impl<O: Observer> Table<O> {
         // The first whose tag fits, unseen: nearly always it is the one.
         let Some(&slot) = self.by_key.find(hash, |_| true) else { return };
         if let Some(connection) = self.get(slot) {
+            if observer.has_time() && connection.may_wait(packet, epoch) && !connection.is_full() {
+                black_box(connection.touch_waiting());
+                return;
+            }
             black_box(connection.touch());
             for transfer in connection.transfers.iter().flatten() {
                 black_box(O::touch(transfer));
@@ -244,10 +256,23 @@ impl<O: Observer> Table<O> {
                 self.add(packet, &key, direction, epoch, observer)
             }
         };
+        let crowded = self.by_key.len() >= CACHED;
         let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].as_mut()
         else {
             return false;
         };
+        if crowded
+            && observer.has_time()
+            && connection.may_wait(packet, epoch)
+            && !connection.is_full()
+        {
+            let by_responder = direction != connection.initiator_direction();
+            self.bytes += u64::from(connection.wait(packet, direction));
+            self.evict_excess(packet.index, slot, observer);
+            return by_responder;
+        }
+        let (free, mut weigh) = connection.catch_up(observer);
+        self.bytes -= u64::from(free);
         if connection.epoch != epoch {
             connection.on_clock_step(epoch, observer);
         }
@@ -260,13 +285,13 @@ impl<O: Observer> Table<O> {
         let by_responder = direction != connection.initiator_direction();
         let ends = !over && connection.is_over();
         let first_index = connection.first_index;
-        if connection.is_to_be_weighed() {
+        weigh |= connection.is_to_be_weighed();
+        if weigh {
             let transfers: usize =
                 connection.transfers.iter().flatten().map(|held| O::held_bytes(held)).sum();
             let (before, now) = connection.weigh(transfers);
             self.bytes = self.bytes - u64::from(before) + u64::from(now);
-            while self.bytes > self.limits.bytes && self.evict(packet.index, Some(slot), observer) {
-            }
+            self.evict_excess(packet.index, slot, observer);
         }
         if ends {
             self.linger(slot, first_index, packet, observer);
@@ -300,7 +325,7 @@ impl<O: Observer> Table<O> {
         {
             rest.pop();
             if let Some(connection) = chunks[slot as usize / CHUNK][slot as usize % CHUNK].take() {
-                observer.ended(connection, false, u64::MAX);
+                end(connection, false, u64::MAX, observer);
             }
         }
         if rest.is_empty() {
@@ -393,7 +418,7 @@ impl<O: Observer> Table<O> {
         if let Some(old) = entry.replace(Connection::new(packet, *key, direction, epoch)) {
             self.bytes -= u64::from(old.weight);
             self.bytes += u64::from(bare_weight::<O::Transfer>());
-            observer.ended(old, false, packet.index);
+            end(old, false, packet.index, observer);
         }
     }
 
@@ -421,7 +446,7 @@ impl<O: Observer> Table<O> {
         if let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].take() {
             self.free.push(slot);
             self.bytes -= u64::from(connection.weight);
-            observer.ended(connection, evicted, at_index);
+            end(connection, evicted, at_index, observer);
         }
     }
 
@@ -449,6 +474,12 @@ impl<O: Observer> Table<O> {
                 self.remove(slot, false, packet.index, observer);
             }
         }
+    }
+
+    /// Makes room where too many bytes are held; the connection in slot `spared` stays.
+    #[inline]
+    fn evict_excess(&mut self, at_index: u64, spared: u32, observer: &mut O) {
+        while self.bytes > self.limits.bytes && self.evict(at_index, Some(spared), observer) {}
     }
 
     /// Makes room: the first half-open connection that the hand meets goes, else the one of those
@@ -498,6 +529,20 @@ impl<O: Observer> Table<O> {
             self.remove(slot, true, packet.index, observer);
         }
     }
+}
+
+/// The connection is over: what still waits is measured, and the observer has it.
+fn end<O: Observer>(
+    mut connection: Connection<O::Transfer>,
+    evicted: bool,
+    at_index: u64,
+    observer: &mut O,
+) {
+    if let Some(bytes) = connection.unmeasured_bytes() {
+        observer.will_end(bytes);
+    }
+    connection.catch_up(observer);
+    observer.ended(connection, evicted, at_index);
 }
 
 fn hash_of<T>(chunks: &[Vec<Option<Connection<T>>>], slot: u32) -> u64 {

@@ -159,8 +159,8 @@ impl Takes for Learner {
 
 fn observed(ended: &Finished) -> Observed {
     let row = &ended.connection;
-    let transfer =
-        |by_responder| ended.transfers.iter().find(|t| t.id.by_responder == by_responder);
+    let rows = ended.transfers.iter().map(|row| &**row);
+    let transfer = |by_responder| rows.clone().find(|t| t.id.by_responder == by_responder);
     let sides = [transfer(false), transfer(true)];
     let last = sides.into_iter().flatten().filter_map(|t| Some(t.start + t.last_new?.0)).max();
     Observed {

@@ -46,7 +46,7 @@ impl Drawn {
     }
 
     /// Takes note of the last of `rows`, and takes the charts from the one that has to do without.
-    fn bound(&mut self, rows: &mut [TransferRow]) {
+    fn bound(&mut self, rows: &mut [Box<TransferRow>]) {
         let Some((place, row)) = rows.iter_mut().enumerate().next_back() else { return };
         if row.charts.is_none() {
             return;
@@ -67,7 +67,8 @@ impl Drawn {
 /// Collects rows in order.
 pub(crate) struct Collector {
     connections: Spool<ConnectionRow>,
-    judged: Vec<TransferRow>,
+    #[expect(clippy::vec_box, reason = "rows of kilobytes, kept until the end")]
+    judged: Vec<Box<TransferRow>>,
     drawn: Drawn,
     short: Spool<TransferRow>,
     phases: Spool<PhaseRow>,
@@ -98,7 +99,7 @@ impl Takes for Collector {
             for mut transfer in ended.transfers {
                 if transfer.too_short {
                     transfer.charts = None;
-                    self.short.push(transfer)?;
+                    self.short.push(*transfer)?;
                 } else {
                     self.take_parts(&mut transfer)?;
                     self.judged.push(transfer);
@@ -177,9 +178,9 @@ impl Collector {
             row.host_overlap = overlaps.get(&row.id).copied();
             row.stall_gaps = stall_gaps.remove(&row.id).unwrap_or_default();
             if let Some(drawn) = row.charts.take() {
-                charts.insert(row.id.to_string(), (row.clone(), drawn));
+                charts.insert(row.id.to_string(), ((*row).clone(), drawn));
             }
-            judged.push(row)?;
+            judged.push(*row)?;
         }
         let samples = match self.samples {
             Some((rtt, spacing, segments)) => {

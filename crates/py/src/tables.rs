@@ -31,6 +31,11 @@ impl Table {
     pub(crate) fn new(readers: impl IntoIterator<Item = Reader>) -> Self {
         Self { parts: readers.into_iter().map(Arc::new).collect() }
     }
+
+    /// The rows of the first reader.
+    fn first(&self) -> Self {
+        Self { parts: self.parts.iter().take(1).cloned().collect() }
+    }
 }
 
 #[pymethods]
@@ -75,6 +80,8 @@ pub(crate) struct Analysis {
     connections: Py<Table>,
     #[pyo3(get)]
     transfers: Py<Table>,
+    #[pyo3(get)]
+    judged: Py<Table>,
     #[pyo3(get)]
     phases: Py<Table>,
     #[pyo3(get)]
@@ -183,12 +190,14 @@ fn analysis(
         }
         None => [None, None, None],
     };
+    let transfers = Table::new(collected.transfers);
     Ok(Analysis {
         capture: facts::capture(py, read, passed, &collected.totals, dedup)?.unbind(),
         skips: facts::skips(py, read)?.unbind(),
         problems: facts::problems(py, read)?.unbind(),
         connections: table(vec![collected.connections])?,
-        transfers: table(collected.transfers.into())?,
+        judged: Py::new(py, transfers.first())?,
+        transfers: Py::new(py, transfers)?,
         phases: table(vec![collected.phases])?,
         exchanges: table(vec![collected.exchanges])?,
         rtt,

@@ -40,7 +40,7 @@ fn a_connection_and_its_transfer() {
     assert_eq!(text(&connection, "initiator", 0).as_deref(), Some("10.0.0.1"));
     assert_eq!(text(&connection, "state", 0).as_deref(), Some("established"));
     assert_eq!(connection["packets"].as_primitive::<UInt64Type>().value(0), 8);
-    let transfer = batch(&transfers(), &rows.ended[0].transfers);
+    let transfer = batch(&transfers(), &[(*rows.ended[0].transfers[0]).clone()]);
     assert_eq!(transfer.num_rows(), 1);
     assert_eq!(text(&transfer, "transfer", 0).as_deref(), Some("1.0"));
     assert_eq!(
@@ -73,7 +73,7 @@ fn a_subflow_is_one_where_both_sides_declared_it() {
         trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1000);
         let rows = measure(&trace.batch());
         let connection = batch(&connections(), &[rows.ended[0].connection.clone()]);
-        let transfer = batch(&transfers(), &rows.ended[0].transfers);
+        let transfer = batch(&transfers(), &[(*rows.ended[0].transfers[0]).clone()]);
         for table in [connection, transfer] {
             assert_eq!(table["multipath"].as_boolean().value(0), multipath);
         }

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -312,7 +313,9 @@ class Capture:
     def judgement(self) -> Judgement:
         """What became of every transfer, in their order, and every finding."""
         if self._host_of is None:
-            return judge_columns(self._parts(), self.facts, self._known)
+            return judge_columns(
+                self._parts(), self.facts, self._known, too_short=self._too_short_count
+            )
         return judge(
             self._rows_to_judge(self._host_of),
             self.facts,
@@ -329,15 +332,20 @@ class Capture:
             capacity=self.options.capacity,
         )
 
+    @property
+    def _too_short_count(self) -> int:
+        """Transfers that are too short to judge: they come after the others."""
+        return len(self._analysis.transfers) - len(self._analysis.judged)
+
     def _parts(self) -> Iterator[TransferColumns]:
-        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
+        for batch in pa.RecordBatchReader.from_stream(self._analysis.judged):
             yield TransferColumns(batch, self._misplaced)
 
     def _rows_to_judge(self, host_of: HostOf) -> Iterator[Json]:
         for part in self._parts():
-            judged = columns.plain_rows(part.judged)
-            for too_short in part.too_short:
-                yield _TOO_SHORT_ROW if too_short else self._with_capture_point(next(judged))
+            for row in columns.plain_rows(part.judged):
+                yield self._with_capture_point(row)
+        yield from repeat(_TOO_SHORT_ROW, self._too_short_count)
 
     def _diagnoses(self, batch: pa.RecordBatch) -> Iterator[Diagnosis]:
         """The diagnoses of those transfers of a batch that can be judged, in words."""
@@ -431,12 +439,11 @@ class Capture:
         outcomes = self.judgement.outcomes
         judged: list[tuple[int, int, int]] = []
         start = 0
-        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
-            for index in columns.values(pc.indices_nonzero(pc.invert(batch.column("too_short")))):
-                verdict = outcomes[start + index].verdict
+        for batch in pa.RecordBatchReader.from_stream(self._analysis.judged):
+            for index, size in enumerate(columns.values(batch.column("unique_bytes")), start):
+                verdict = outcomes[index].verdict
                 if verdict != "not_judged":
-                    size = batch.column("unique_bytes")[index].as_py() or 0
-                    judged.append((ranks[verdict], -size, start + index))
+                    judged.append((ranks[verdict], -(size or 0), index))
             start += batch.num_rows
         order = [index for _, _, index in sorted(judged)[:limit]]
         found = self._rows_at(set(order))
@@ -482,14 +489,11 @@ class Capture:
     def _lines(self) -> Iterator[str]:
         """The transfers that can be judged, as JSON."""
         start = 0
-        for batch in schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.transfers)):
-            kept = pc.invert(batch.column("too_short"))
-            at = columns.values(pc.indices_nonzero(kept))
-            outcomes = [self.judgement.outcomes[start + index] for index in at]
+        for batch in schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.judged)):
+            outcomes = self.judgement.outcomes[start : start + batch.num_rows]
             start += batch.num_rows
-            judged = batch.filter(kept)
-            lines = json_lines.objects(self._with_verdicts(judged, outcomes))
-            rates = columns.values(judged.column("throughput_bytes_per_second"))
+            lines = json_lines.objects(self._with_verdicts(batch, outcomes))
+            rates = columns.values(batch.column("throughput_bytes_per_second"))
             for line, said, rate in zip(lines, self._diagnoses(batch), rates, strict=True):
                 yield json_lines.with_members(
                     line, json_text(rows.words_of(said, said.shares, rate))

@@ -161,7 +161,8 @@ _ENTRIES = (
         "connections",
         "More connections were open than fit into memory; the oldest idle ones were written out "
         "early. Their rows end at the eviction.",
-        "filter the capture, or split it by address",
+        "allow more memory (--memory 4GiB); where that changes nothing, filter the capture or "
+        "split it by address",
     ),
     Entry(
         "read_problem",

@@ -160,19 +160,25 @@ ROW_COLUMNS = tuple(
 """The columns of a row that judging asks for, beside those of its evidence."""
 
 
-def judge_columns(parts: Iterable[Part], capture: CaptureFacts, known: Known) -> Judgement:
-    """What :func:`judge` finds without evidence of hosts, over columns: several times as fast."""
+def judge_columns(
+    parts: Iterable[Part], capture: CaptureFacts, known: Known, *, too_short: int = 0
+) -> Judgement:
+    """What :func:`judge` finds without evidence of hosts, over columns: several times as fast.
+
+    ``too_short`` is how many rows follow those of the parts that are all too short to judge.
+    """
     collected = _Collected(known.thresholds)
     for part in parts:
         if not len(part):
             collected.outcomes += [TOO_SHORT_OUTCOME] * len(part.too_short)
             continue
         decided = _decided_columns(part, known)
-        for too_short in part.too_short:
-            if too_short:
+        for is_short in part.too_short:
+            if is_short:
                 collected.outcomes.append(TOO_SHORT_OUTCOME)
             else:
                 collected.take(*next(decided), None)
+    collected.outcomes += [TOO_SHORT_OUTCOME] * too_short
     return collected.judgement(capture)
 
 

@@ -98,6 +98,9 @@ pub struct Transfer {
     far_given: bool,
     here_given: bool,
     pub(crate) series: Option<Box<Series>>,
+    /// Known to be too short to judge: where its time went, and what changed over it, is asked of
+    /// others only.
+    pub(crate) brief: bool,
 }
 
 /// Where a packet's rows go, if anywhere.
@@ -160,6 +163,7 @@ impl Transfer {
             far_given: options.at.is_some_and(At::is_away),
             here_given: options.at == Some(At::Sender),
             series: options.series.then(Box::default),
+            brief: false,
         };
         transfer.take_handshake(sight, segment.index, rows);
         transfer
@@ -287,7 +291,7 @@ impl Transfer {
         let in_recovery = self.losses.in_recovery(stream.una);
         let turn = self.near.on_send(&sent, in_recovery);
         let departure = self.departure(sight, segment);
-        if let Some(budget) = &mut self.budget {
+        if let Some(budget) = self.budget.as_mut().filter(|_| !self.brief) {
             budget.on_departure(&departure);
         }
         if self.watches_far(sight) {
@@ -296,7 +300,9 @@ impl Transfer {
         }
         if let Some(tsval) = segment.tsval {
             self.clock.on_packet(tsval, now);
-            self.profile.on_timestamp(since(self.start, now), tsval);
+            if !self.brief {
+                self.profile.on_timestamp(since(self.start, now), tsval);
+            }
         }
         self.last_data = now;
         self.last_length = segment.length;
@@ -367,7 +373,9 @@ impl Transfer {
         self.echo.add(echoed.0);
         self.recent.add(segment.now, (echoed.0 - self.lag).max(0));
         self.answers.on_echo(echoed);
-        self.profile.on_echo(since(self.start, segment.now), echoed);
+        if !self.brief {
+            self.profile.on_echo(since(self.start, segment.now), echoed);
+        }
         if let Some(rows) = rows {
             rows.rtt.push(RttRow {
                 index: segment.index,
@@ -421,6 +429,9 @@ impl Transfer {
             .get_or_insert_with(|| Box::new(Elsewhere::new(stream.una, sight.peer.window, start)));
         sent.rtt_base = self.echo.min().map(Span);
         far.on_data(&sent, rtt, in_recovery);
+        if self.brief {
+            return;
+        }
         let recent = self.recent.least().map_or(rtt, |recent| Span(recent.max(rtt.0)));
         let base = Some(recent.0 + self.rtt.min().unwrap_or(0));
         let here = self.rtt.min().unwrap_or(0);
@@ -460,7 +471,9 @@ impl Transfer {
                 self.last_ack = Some((ack.now, ack.una));
                 let mean = self.rtt_mean();
                 self.delivery.on_ack(ack.now, ack.una, since(self.start, ack.now), mean);
-                self.profile.on_ack(since(self.start, ack.now), ack.una - self.start_offset);
+                if !self.brief {
+                    self.profile.on_ack(since(self.start, ack.now), ack.una - self.start_offset);
+                }
             }
         }
         self.near.on_receive(ack.now, ack.una, ack.window, mss, in_recovery);
@@ -500,10 +513,10 @@ impl Transfer {
             delay,
             sent: delay.map(|delay| at.0 - delay),
         };
-        if let Some(budget) = &mut self.budget {
+        if let Some(budget) = self.budget.as_mut().filter(|_| !self.brief) {
             budget.on_arrival(&arrival, mss);
         }
-        if let Some(far) = &mut self.far {
+        if let Some(far) = self.far.as_mut().filter(|_| !self.brief) {
             // Beside the receiver its own delay is no queue.
             let beside = self.rtt.min().unwrap_or(0) < self.echo.min().unwrap_or(0) / BESIDE;
             let delay = if beside { delay.map(|_| self.lag) } else { delay };
@@ -542,7 +555,9 @@ impl Transfer {
                 self.rtt.add(rtt.0);
                 self.rto.on_sample(rtt);
                 self.answers.on_rtt(rtt);
-                self.profile.on_rtt(since(self.start, ack.now), rtt);
+                if !self.brief {
+                    self.profile.on_rtt(since(self.start, ack.now), rtt);
+                }
                 self.policing.on_rtt(since(self.start, ack.now), rtt);
                 suspect
             }

@@ -27,5 +27,6 @@ pub(crate) fn connection(rows: &Rows) -> &ConnectionRow {
 /// The data of its initiator.
 pub(crate) fn transfer(rows: &Rows) -> &TransferRow {
     let of_initiator = |row: &&TransferRow| !row.id.by_responder;
-    rows.ended.iter().flat_map(|ended| &ended.transfers).find(of_initiator).unwrap()
+    let mut all = rows.ended.iter().flat_map(|ended| &ended.transfers).map(|row| &**row);
+    all.find(of_initiator).unwrap()
 }

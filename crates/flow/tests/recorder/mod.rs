@@ -39,6 +39,7 @@ pub(crate) struct Recorder {
     pub(crate) gone: Vec<Gone>,
     pub(crate) facts: TableFacts,
     pub(crate) removes_duplicates: bool,
+    pub(crate) has_time: bool,
 }
 
 impl Observer for Recorder {
@@ -94,6 +95,10 @@ impl Observer for Recorder {
 
     fn removes_duplicates(&self) -> bool {
         self.removes_duplicates
+    }
+
+    fn has_time(&self) -> bool {
+        self.has_time
     }
 
     fn ended(&mut self, connection: Connection<PerTransfer>, evicted: bool, at_index: u64) {
