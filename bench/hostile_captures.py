@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import pyarrow as pa
+
 MILLISECOND, SECOND = 1_000_000, 1_000_000_000
 START = 1_700_000_000 * SECOND
 ACK, PSH, SYN, FIN = 0x10, 0x08, 0x02, 0x01
@@ -227,6 +229,11 @@ def bomb(packets: int) -> list[bytes]:
     return [gzip.compress(pcap([record(0, b"")] * packets), 9, mtime=0)]
 
 
+def zstd_bomb(packets: int) -> list[bytes]:
+    """The same in a frame of zstd."""
+    return [pa.compress(pcap([record(0, b"")] * packets), codec="zstd", asbytes=True)]
+
+
 def damage(packets: int) -> list[bytes]:
     """Half of the records declare lengths that cannot be."""
     whole = [_segment(n * 1000, n) for n in range(packets)]
@@ -247,5 +254,6 @@ CASES = (
     Case(name="stalls of one host", make=stalls),
     Case(name="interfaces", make=interfaces, suffix=".pcapng"),
     Case(name="gzip bomb", make=bomb, suffix=".pcap.gz"),
+    Case(name="zstd bomb", make=zstd_bomb, suffix=".pcap.zst"),
     Case(name="damaged records", make=damage),
 )
