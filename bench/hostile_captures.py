@@ -206,6 +206,27 @@ def stalls(packets: int) -> list[bytes]:
     return [pcap(sorted(records, key=_time))]
 
 
+def exchanges(packets: int) -> list[bytes]:
+    """One connection whose ends take turns, a byte each: an exchange every other packet."""
+    records = []
+    for n in range(packets):
+        ends = (CLIENT, SERVER) if n % 2 == 0 else (SERVER, CLIENT)
+        packet = tcp(*ends, seq=n // 2, ack=(n + 1) // 2, payload=1, flags=ACK | PSH, number=n)
+        records.append(record(n * MILLISECOND, packet, len(packet) + 1))
+    return [pcap(records)]
+
+
+def fragments(packets: int) -> list[bytes]:
+    """First fragments of datagrams whose rest never comes."""
+
+    def packet(n: int) -> bytes:
+        whole = bytearray(tcp((0x0C000000 + (n >> 16), 40_000), SERVER, seq=n, number=n))
+        whole[6:8] = struct.pack("!H", 0x2000)
+        return bytes(whole)
+
+    return [pcap(record(n * 1000, packet(n)) for n in range(packets))]
+
+
 def interfaces(packets: int) -> list[bytes]:
     """A pcapng file with an interface a packet, up to 65,536."""
 
@@ -252,6 +273,8 @@ CASES = (
     Case(name="holes", make=holes),
     Case(name="SACK storm", make=sack_storm),
     Case(name="stalls of one host", make=stalls),
+    Case(name="exchanges", make=exchanges),
+    Case(name="fragments", make=fragments),
     Case(name="interfaces", make=interfaces, suffix=".pcapng"),
     Case(name="gzip bomb", make=bomb, suffix=".pcap.gz"),
     Case(name="zstd bomb", make=zstd_bomb, suffix=".pcap.zst"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import GenericAlias
 from typing import Annotated, Any
 
 import msgspec
@@ -160,12 +161,17 @@ def shape(*columns: pa.Field, needs: Mapping[str, Any] | None = None, **more: An
     return msgspec.defstruct("Sampled", [*needs.items(), *optional], omit_defaults=True)
 
 
+def listed(rows: Shape) -> Any:  # noqa: ANN401 - a type
+    """A list of such objects."""
+    return GenericAlias(list, (rows,))
+
+
 def named(schema: pa.Schema, names: Iterable[str]) -> list[pa.Field]:
     """The columns of a table with these names."""
     return [schema.field(name) for name in names]
 
 
-GROUPS = list[shape(*CGROUPS, needs={"cgroup": str})]
+GROUPS = listed(shape(*CGROUPS, needs={"cgroup": str}))
 _PROCESSORS = shape(
     *named(MACHINE, (*_SHARES, "context_switches", "interrupts")), busy_shares=list[_NUMBER]
 )
@@ -185,9 +191,9 @@ LINE = shape(
     memory=_MEMORY,
     tcp=dict[str, WHOLE | None],
     cgroups=GROUPS,
-    processes=list[shape(*PROCESSES, needs={"process": WHOLE})],
-    interfaces=list[shape(*INTERFACES, needs={"name": str})],
-    drivers=list[
+    processes=listed(shape(*PROCESSES, needs={"process": WHOLE})),
+    interfaces=listed(shape(*INTERFACES, needs={"name": str})),
+    drivers=listed(
         shape(
             needs={
                 "name": str,
@@ -195,13 +201,13 @@ LINE = shape(
                 "counters": dict[str, WHOLE],
             }
         )
-    ],
-    sockets=list[
+    ),
+    sockets=listed(
         shape(
             *(field for field in SOCKETS if field.name not in _TCP),
             tcp=shape(*named(SOCKETS, _TCP)),
         )
-    ],
+    ),
     sockets_left_out=WHOLE,
 )
 """A line of a host's samples."""

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 pub(crate) use child::Order;
-pub(crate) use frame::{Frame, Kind, packed, read as read_frame};
+pub(crate) use frame::{Kind, packed, read as read_frame};
 use port::{Mode, Options};
 
 const USAGE: &str = "trustbed-agent control PORT [--silence SECONDS] [--listen | --attach], where \
