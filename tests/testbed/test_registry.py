@@ -202,7 +202,8 @@ OUTSIDE = {
         pytest.param({"id": "*"}, id="all files"),
         pytest.param({"id": "aaaaaa"}, id="the files of another testbed"),
         pytest.param(
-            {"id": "aaaaaa", "namespaces": [], "cgroups": []}, id="the files of another, and no more"
+            {"id": "aaaaaa", "namespaces": [], "cgroups": []},
+            id="the files of another, and no more",
         ),
         pytest.param({"hosts": ["../near"]}, id="a host's name that is a path"),
         pytest.param({"namespaces": ["../../proc/1/ns/net"]}, id="the machine's own processes"),
