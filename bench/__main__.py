@@ -204,10 +204,11 @@ class Bench:
 
     def hostile(self) -> None:
         """Captures that are made to cost as much as they can."""
-        heading("hostile captures (CPU of one and of twice as many packets, without the start)")
-        found = hostile.measure(self._scale.hostile, min(3, self._scale.rounds))
-        for one in found:
+        heading("hostile captures (user CPU of once and twice the packets, without the start)")
+        found = []
+        for one in hostile.measure(self._scale.hostile, min(3, self._scale.rounds)):
             print(f"  {hostile.line(one)}", flush=True)
+            found.append(one)
         self._facts["hostile"] = [asdict(one) for one in found]
         self._keep(hostile.targets(found))
 

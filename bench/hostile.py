@@ -1,18 +1,22 @@
 """What captures cost that are made to cost much: CPU a packet, growth with the size, memory.
 
-CPU a packet is the slope between a capture and one of twice its packets. The address space of
+CPU a packet is the slope between a capture and one of twice its packets; the growth is the ratio of
+their medians, both without the start, from runs that alternate. User time alone counts: what the
+kernel does for the pages of a process depends on what else the machine does. The address space of
 every run is limited: an analysis that wanted more would fail.
 """
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.captures import DIRECTORY
 from bench.hostile_captures import CASES, Case
-from bench.process import program, run
+from bench.process import Cost, program, run
 from bench.speed import Target
 
 MOST_MICROSECONDS = 20.0
@@ -20,7 +24,9 @@ MOST_MICROSECONDS = 20.0
 MOST_GROWTH = 2.3
 """CPU of twice the packets against that of once, without the start."""
 LEAST_SECONDS = 0.2
-"""CPU below which a growth is that of the noise: starts differ by a tenth of a second."""
+"""CPU below which a growth is that of the noise: starts differ by some hundredths of a second."""
+MOST_PACKETS = 16
+"""How many times as many packets a cheap case may have to reach that."""
 SMALLEST = 2000
 """Packets of the captures that cost little more than the start."""
 ADDRESS_SPACE = 4 << 30
@@ -48,28 +54,50 @@ class Measured:
         return self.twice_seconds / max(self.once_seconds, LEAST_SECONDS)
 
 
-def measure(packets: int, rounds: int) -> list[Measured]:
-    """Every case, of so many packets and of twice as many."""
-    return [_measured(case, packets, rounds) for case in CASES]
+def measure(packets: int, rounds: int) -> Iterator[Measured]:
+    """Every case, of so many packets and of twice as many; of more where those cost too little."""
+    return (_measured(case, packets, rounds) for case in CASES)
 
 
 def _measured(case: Case, packets: int, rounds: int) -> Measured:
-    costs = []
-    for count in (SMALLEST, packets, 2 * packets):
-        files = written(case, count, DIRECTORY)
-        try:
-            costs.append(_cost(files, rounds))
-        finally:
-            for file in files:
-                file.unlink()
-    (start, _), (once, _), (twice, peak) = costs
+    most = MOST_PACKETS * packets
+    while True:
+        found = _compared(case, packets, rounds)
+        if found.once_seconds >= LEAST_SECONDS or packets >= most:
+            return found
+        packets = min(most, packets * max(2, round(LEAST_SECONDS / max(found.once_seconds, 0.01))))
+
+
+def _compared(case: Case, packets: int, rounds: int) -> Measured:
+    counts = (SMALLEST, packets, 2 * packets)
+    costs: dict[int, list[Cost]] = {count: [] for count in counts}
+    with _written(case, counts) as files:
+        for _ in range(rounds):
+            for count in counts:
+                costs[count].append(_cost(files[count]))
+    start, once, twice = (
+        statistics.median(cost.user_seconds for cost in costs[count]) for count in counts
+    )
     return Measured(
         name=case.name,
         packets=packets,
         once_seconds=once - start,
         twice_seconds=twice - start,
-        peak_bytes=peak,
+        peak_bytes=max(cost.peak_private_bytes or 0 for cost in costs[2 * packets]),
     )
+
+
+@contextmanager
+def _written(case: Case, counts: tuple[int, ...]) -> Iterator[dict[int, list[Path]]]:
+    """The files of a case by the number of packets, removed at the end of the block."""
+    files: dict[int, list[Path]] = {}
+    try:
+        for count in counts:
+            files[count] = written(case, count, DIRECTORY)
+        yield files
+    finally:
+        for file in (one for some in files.values() for one in some):
+            file.unlink()
 
 
 def written(case: Case, packets: int, directory: Path) -> list[Path]:
@@ -92,19 +120,17 @@ def command(files: list[Path]) -> list[str]:
     return [program("trustbed"), "analyze", *ends, "--workers", "1", "--quiet"]
 
 
-def _cost(files: list[Path], rounds: int) -> tuple[float, int]:
-    """Median CPU seconds, and the largest private memory."""
-    limited = ["prlimit", f"--as={ADDRESS_SPACE}", "--", *command(files)]
-    costs = [run(limited, watch_memory=True) for _ in range(rounds)]
-    peak = max(cost.peak_private_bytes or 0 for cost in costs)
-    return statistics.median(cost.cpu_seconds for cost in costs), peak
+def _cost(files: list[Path]) -> Cost:
+    """One analysis within the limit."""
+    return run(["prlimit", f"--as={ADDRESS_SPACE}", "--", *command(files)], watch_memory=True)
 
 
 def line(one: Measured) -> str:
     """A case in a line."""
     return (
-        f"{one.name:<32} {one.microseconds:>6.2f} µs a packet, twice as much takes "
-        f"{one.growth:.2f} times as long, {one.peak_bytes / 1e6:.0f} MB"
+        f"{one.name:<32} {one.microseconds:>6.2f} µs a packet; {one.packets:,} packets "
+        f"{one.once_seconds:.2f} s, twice as many {one.twice_seconds:.2f} s: "
+        f"{one.growth:.2f} times as long; {one.peak_bytes / 1e6:.0f} MB"
     )
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import pyarrow as pa
+
 MILLISECOND, SECOND = 1_000_000, 1_000_000_000
 START = 1_700_000_000 * SECOND
 ACK, PSH, SYN, FIN = 0x10, 0x08, 0x02, 0x01
@@ -204,6 +206,27 @@ def stalls(packets: int) -> list[bytes]:
     return [pcap(sorted(records, key=_time))]
 
 
+def exchanges(packets: int) -> list[bytes]:
+    """One connection whose ends take turns, a byte each: an exchange every other packet."""
+    records = []
+    for n in range(packets):
+        ends = (CLIENT, SERVER) if n % 2 == 0 else (SERVER, CLIENT)
+        packet = tcp(*ends, seq=n // 2, ack=(n + 1) // 2, payload=1, flags=ACK | PSH, number=n)
+        records.append(record(n * MILLISECOND, packet, len(packet) + 1))
+    return [pcap(records)]
+
+
+def fragments(packets: int) -> list[bytes]:
+    """First fragments of datagrams whose rest never comes."""
+
+    def packet(n: int) -> bytes:
+        whole = bytearray(tcp((0x0C000000 + (n >> 16), 40_000), SERVER, seq=n, number=n))
+        whole[6:8] = struct.pack("!H", 0x2000)
+        return bytes(whole)
+
+    return [pcap(record(n * 1000, packet(n)) for n in range(packets))]
+
+
 def interfaces(packets: int) -> list[bytes]:
     """A pcapng file with an interface a packet, up to 65,536."""
 
@@ -227,6 +250,11 @@ def bomb(packets: int) -> list[bytes]:
     return [gzip.compress(pcap([record(0, b"")] * packets), 9, mtime=0)]
 
 
+def zstd_bomb(packets: int) -> list[bytes]:
+    """The same in a frame of zstd."""
+    return [pa.compress(pcap([record(0, b"")] * packets), codec="zstd", asbytes=True)]
+
+
 def damage(packets: int) -> list[bytes]:
     """Half of the records declare lengths that cannot be."""
     whole = [_segment(n * 1000, n) for n in range(packets)]
@@ -245,7 +273,10 @@ CASES = (
     Case(name="holes", make=holes),
     Case(name="SACK storm", make=sack_storm),
     Case(name="stalls of one host", make=stalls),
+    Case(name="exchanges", make=exchanges),
+    Case(name="fragments", make=fragments),
     Case(name="interfaces", make=interfaces, suffix=".pcapng"),
     Case(name="gzip bomb", make=bomb, suffix=".pcap.gz"),
+    Case(name="zstd bomb", make=zstd_bomb, suffix=".pcap.zst"),
     Case(name="damaged records", make=damage),
 )

@@ -29,12 +29,14 @@ class Cost:
 
     Attributes:
         cpu_seconds: User and system time of all its threads and children.
+        user_seconds: The user time of them alone.
         wall_seconds: From start to end.
         peak_private_bytes: Largest private memory seen; None when it was not watched.
         output: What it printed on stdout; empty unless asked for.
     """
 
     cpu_seconds: float
+    user_seconds: float
     wall_seconds: float
     peak_private_bytes: int | None
     output: str
@@ -75,6 +77,7 @@ def run(command: list[str], *, watch_memory: bool = False, keep_output: bool = F
         text = output.read().decode(errors="replace")
     return Cost(
         cpu_seconds=usage.ru_utime + usage.ru_stime,
+        user_seconds=usage.ru_utime,
         wall_seconds=wall,
         peak_private_bytes=peak,
         output=text,

@@ -29,6 +29,10 @@ class TestbedError(TrustbedError):
     __test__ = False  # no test, whatever pytest makes of the name
 
 
+class HostLostError(TestbedError):
+    """A host is gone, or sends what no host sends. What it was to measure is lost."""
+
+
 MOST_BYTES = 64 << 20
 """The most that a command may write to one stream that is held in memory."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from trustbed.agent.client import AgentError
+from trustbed.agent.client import AgentError, MalformedAnswerError
 from trustbed.testbed import TestbedError
 
 Event = dict[str, Any]
@@ -48,6 +48,8 @@ class FakeAgent:
     begun: float | None = None
     closed: bool = False
     refuses: str | None = None
+    answers_wrongly: str | None = None
+    """Whether its answer to ``start``, ``begin``, ``poll`` or ``stop`` is none."""
     pid: int = field(default_factory=lambda: next(_PIDS))
     times_ns: int | None = None
 
@@ -56,12 +58,18 @@ class FakeAgent:
         self.times_ns = at_ns
         self.log.append((f"times {self.verb}", self.where))
 
+    def answers(self, request: str) -> None:
+        if self.answers_wrongly == request:
+            raise MalformedAnswerError(f"{self.verb} on {self.where}", "malformed answer '[1]'")
+
     def begin(self, *, at_ns: int | None = None) -> Event:
+        self.answers("begin")
         self.begun = self.clock.now if at_ns is None else (at_ns - 1_700_000_000_000_000_000) / 1e9
         self.log.append((f"begin {self.verb}", self.where))
         return {"event": "started"}
 
     def poll(self, seconds: float = 0.0) -> Event | None:
+        self.answers("poll")
         after = -1.0 if self.begun is None else self.clock.now - self.begun
         if self.dies_after is not None and after >= self.dies_after:
             raise AgentError(
@@ -74,6 +82,7 @@ class FakeAgent:
     def stop(self, seconds: float = 0.0) -> Event:
         assert not self.closed, "stop after close"
         self.log.append((f"stop {self.verb}", self.where))
+        self.answers("stop")
         if self.dies_after is not None:
             raise AgentError(
                 f"{self.verb} on {self.where}: was killed by signal 9", "start it again"
@@ -144,6 +153,9 @@ class FakeTestbed:
         if agent.refuses is not None:
             agent.closed = True
             raise AgentError(f"{verb} on {where}: {agent.refuses}", "run it elsewhere")
+        if agent.answers_wrongly == "start":
+            agent.closed = True
+        agent.answers("start")
         return agent
 
     def group(self, name: str) -> FakeGroup:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import to_builtins
 
-from tests.run.fakes import FakeTestbed
+from tests.run.fakes import FakeAgent, FakeTestbed
+from trustbed.errors import HostLostError
 from trustbed.run.directory import RAW_FOLDERS
 from trustbed.run.error import RunError
 from trustbed.run.execution.execute import Execution
@@ -194,6 +195,44 @@ def test_a_part_that_dies_ends_the_workload_and_is_reported(run: Run, verb: str)
     assert record["workloads"][0]["outcome"] == "failed"
     assert record["workloads"][0]["seconds"] < 5
     assert testbed.processes[0].ended
+    assert all(agent.closed for agent in testbed.started)
+
+
+@pytest.mark.parametrize("request_of", ["start", "begin", "poll", "stop"])
+@pytest.mark.parametrize("verb", ["sink", "send", "capture", "sample", "bulk send"])
+def test_a_malformed_answer_spoils_the_repetition_and_not_the_run(
+    run: Run, verb: str, request_of: str
+) -> None:
+    agents: dict[str, dict[str, Any]] = {
+        "bulk send": {"lasts": None if request_of == "stop" else 1.0, "report_with": GOOD}
+    }
+    agents.setdefault(verb, {})["answers_wrongly"] = request_of
+    testbed = FakeTestbed(agents=agents)
+    record = run(BULK + NOISE, testbed)
+    assert record["outcome"] == "failed"
+    reasons = [
+        *(f"{one['verb']} on {one['where']}: {one['message']}" for one in record["failures"]),
+        *(one["reason"] or "" for one in record["workloads"]),
+    ]
+    assert any(f"{verb.split()[0]} on " in one and "malformed" in one for one in reasons) or (
+        # What did not end in time is stopped, and has failed whatever it answers then.
+        (verb, request_of) == ("bulk send", "stop")
+    )
+    assert all(agent.closed for agent in testbed.started)
+
+
+def test_a_host_that_is_lost_while_the_parts_start_spoils_the_repetition(run: Run) -> None:
+    class Lost(FakeTestbed):
+        def start_agent(self, verb: str, config: Mapping[str, Any], *, where: str) -> FakeAgent:
+            if verb == "sample":
+                raise HostLostError("the guest client is gone: malformed frame", "see its log")
+            return super().start_agent(verb, config, where=where)
+
+    testbed = Lost()
+    record = run(BULK, testbed)
+    assert record["outcome"] == "failed"
+    assert "the guest client is gone" in record["failures"][0]["message"]
+    assert record["workloads"][0]["reason"] == "the guest client is gone: malformed frame"
     assert all(agent.closed for agent in testbed.started)
 
 

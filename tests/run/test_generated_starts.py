@@ -56,6 +56,13 @@ def test_late_starts_within_the_measured_time_count(tmp_path: Path) -> None:
     assert late["generator_late"] is True
 
 
+def test_rows_of_something_else_change_nothing(tmp_path: Path) -> None:
+    starts(tmp_path, [(SECOND, SECOND)] * 10)
+    file = tmp_path / "web.generated.rows"
+    file.write_bytes(file.read_bytes().replace(b'"due_ns"', b'"new_ns"', 1))
+    assert measured(record(), tmp_path, SECOND) == record()
+
+
 @pytest.mark.parametrize("rows", [{"rows_left_out": 5}, {"error": "no space"}])
 def test_rows_that_are_not_complete_change_nothing(tmp_path: Path, rows: dict[str, Any]) -> None:
     starts(tmp_path, [(SECOND, SECOND)])

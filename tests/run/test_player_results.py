@@ -172,3 +172,33 @@ def test_rows_that_are_not_there_are_a_reason(tmp_path: Path, kind: str) -> None
     assert tables == {}
     assert error is not None
     assert "no such file" in error
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "more"),
+    [
+        ("media", PACKET[:-1], {}),
+        ("media", ("frame",), {}),
+        ("media", PACKET, {"media": {**STREAM, "frames": 10**12}}),
+        ("media", PACKET, {"media": {**STREAM, "frames_per_second": 0}}),
+        ("media", PACKET, {"media": [STREAM]}),
+        ("media", PACKET, {"media": STREAM, "start_ns": 2**62}),
+        ("media", PACKET, {"media": STREAM, "buffer_ns": "some"}),
+        ("video", CHUNK[:-1], {}),
+        ("video", PACKET, {}),
+        ("video", CHUNK, {"video_chunks": "all"}),
+        ("http", PACKET, {}),
+        ("bulk", (), {"transfers": [{"connected_ns": -(2**63), "last_byte_ns": 2**63 - 1}]}),
+    ],
+)  # fmt: skip
+def test_results_that_contradict_themselves_are_left_out_with_the_reason(
+    tmp_path: Path, kind: str, names: Sequence[str], more: dict[str, Any]
+) -> None:
+    file = {"media": "packets", "video": "chunks", "http": "requests", "bulk": "none"}[kind]
+    records = [[number * 2**40 for number in range(len(names))], [2**62] * len(names)]
+    written(tmp_path / "logs" / f"w.{file}.rows", names, records)
+    report = {"media": STREAM, "start_ns": START, **more}
+    tables, why_not = tables_of({"name": "w", "kind": kind, "report": report}, tmp_path)
+    assert not tables
+    assert why_not is not None
+    assert "do not fit together" in why_not

@@ -91,9 +91,39 @@ def test_rows_in_several_pieces_stay_in_order(
      b'{"columns":[{"name":"a","type":"x"}],"byte_order":"little","record_bytes":1}',
      b'{"columns":[{"name":"a","type":"u8"}],"byte_order":"little","record_bytes":2}',
      b'{"columns":[{"name":"a","type":"u8"}],"byte_order":"big","record_bytes":1}',
-     b'{"columns":[],"byte_order":"little","record_bytes":0}'],
+     b'{"columns":[],"byte_order":"little","record_bytes":0}',
+     b'{"columns":{"name":"a"},"byte_order":"little","record_bytes":1}',
+     b'{"columns":[{"name":7,"type":"u8"}],"byte_order":"little","record_bytes":1}',
+     b'{"columns":[{"name":"a","type":"u8","meaning":[]}],"byte_order":"little","record_bytes":1}',
+     b'{"columns":[{"name":"\xff","type":"u8"}],"byte_order":"little","record_bytes":1}',
+     b'{"columns":[{"name":"a","type":["u8"]}],"byte_order":"little","record_bytes":1}',
+     b'{"columns":[{"name":"a","type":"u8"}],"byte_order":"little","record_bytes":"1"}',
+     b'{"columns":[{"name":"a","type":"u8"},{"name":"a","type":"u8"}],"byte_order":"little",'
+     b'"record_bytes":2}',
+     b'{"columns":' * 5000,
+     b'{"columns":[' + b",".join(b'{"name":"c%d","type":"f64"}' % n for n in range(257))
+     + b'],"byte_order":"little","record_bytes":2056}'],
+    ids=lambda header: header[:70],
 )  # fmt: skip
 def test_a_first_line_that_makes_no_sense_is_an_error(tmp_path: Path, header: bytes) -> None:
     (tmp_path / "rows").write_bytes(header + b"\nxxxx")
     with pytest.raises(rows.RowsError, match="first line"):
         rows.convert(tmp_path / "rows", tmp_path / "out.parquet")
+
+
+@pytest.mark.parametrize("kind", ["i64", "u64", "i32", "u8", "f64"])
+def test_a_code_without_a_word_is_null(tmp_path: Path, kind: str) -> None:
+    head = {
+        "columns": [{"name": "fate", "type": kind}],
+        "byte_order": "little",
+        "record_bytes": {"i64": 8, "u64": 8, "i32": 4, "u8": 1, "f64": 8}[kind],
+    }
+    code = {"i64": "q", "u64": "Q", "i32": "i", "u8": "B", "f64": "d"}[kind]
+    large = {"i64": 2**62, "u64": 2**64 - 1, "i32": 2**31 - 1, "u8": 255, "f64": 1e300}[kind]
+    values = [1, 2, large]
+    values += {"i64": [-1], "i32": [-1], "f64": [float("nan"), 0.5]}.get(kind, [])
+    content = b"".join(struct.pack(f"<{code}", value) for value in values)
+    (tmp_path / "rows").write_bytes(json.dumps(head).encode() + b"\n" + content)
+    rows.convert(tmp_path / "rows", tmp_path / "out.parquet", names={"fate": ["sent", "lost"]})
+    found = pyarrow.parquet.read_table(tmp_path / "out.parquet").column("fate").to_pylist()
+    assert found == ["lost"] + [None] * (len(values) - 1)

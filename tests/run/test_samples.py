@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trustbed.run import samples
 from trustbed.run.execution import environment as host
+from trustbed.run.execution import indicators
 
 HEAD = {
     "trustbed": "0.1.0",
@@ -164,10 +169,84 @@ def test_facts_about_the_machine_are_plain() -> None:
     assert facts["memory_bytes"] is None or facts["memory_bytes"] > 0
 
 
-@pytest.mark.parametrize("text", ["[1]", "7", "null", "{", '{"at_ns": "soon"}', "{}", "\udcff"])
+MALFORMED = [
+    "[1]",
+    "7",
+    "null",
+    "{",
+    '{"at_ns": "soon"}',
+    "{}",
+    "\udcff",
+    '{"at_ns": -1}',
+    '{"at_ns": 1e3}',
+    '{"at_ns": 18446744073709551615}',
+    '{"at_ns": 1, "interval_ns": -5}',
+    '{"at_ns": 1, "late_ns": 9223372036854775808}',
+    '{"at_ns": 1, "processors": [0.5]}',
+    '{"at_ns": 1, "processors": {"user_share": NaN}}',
+    '{"at_ns": 1, "processors": {"user_share": Infinity}}',
+    '{"at_ns": 1, "processors": {"user_share": 1e308}}',
+    '{"at_ns": 1, "memory": "much"}',
+    '{"at_ns": 1, "memory": {"free_bytes": "9"}}',
+    '{"at_ns": 1, "interfaces": {"name": "eth0"}}',
+    '{"at_ns": 1, "interfaces": [[]]}',
+    '{"at_ns": 1, "interfaces": [{"name": "\\ud800"}]}',
+    '{"at_ns": 1, "interfaces": [{"received_bytes": 1}]}',
+    '{"at_ns": 1, "sockets": [{"tcp": []}]}',
+    '{"at_ns": 1, "sockets": [{"tcp": {"rtt_ns": 0.5}}]}',
+    '{"at_ns": 1, "cgroups": 9}',
+    '{"at_ns": 1, "drivers": [{"name": "eth0", "interval_ns": 0, "counters": {"a": 1}}]}',
+    '{"at_ns": 1, "processors":' * 5000,
+]
+
+
+@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: text[:60])
 def test_a_malformed_line_is_counted_and_the_others_are_read(tmp_path: Path, text: str) -> None:
     file = tmp_path / "client.jsonl"
     lines = [json.dumps(HEAD), json.dumps(line(1)), text, json.dumps(line(2))]
     file.write_text("\n".join(lines) + "\n", errors="surrogateescape")
-    read = samples.read_lines(file)
-    assert (len(read.rows), read.malformed) == (2, 1)
+    converted = samples.convert(tmp_path, ["client"])
+    assert converted.malformed == {"client.jsonl": 1}
+    assert len(read(tmp_path / "machine.parquet")) == 2
+    assert len(read(tmp_path / "client.sockets.parquet")) == 2
+
+
+def test_a_key_that_no_agent_writes_reaches_no_column(tmp_path: Path) -> None:
+    evil = line(1, user_share="all", processors={"user_share": 0.5, "memory_total_bytes": []})
+    write(tmp_path / "client.jsonl", [evil])
+    assert samples.convert(tmp_path, ["client"]).malformed == {}
+    (row,) = read(tmp_path / "machine.parquet")
+    assert (row["user_share"], row["memory_total_bytes"]) == (0.5, 8000)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "tcp", "rtt_ns", "count", "share"]), inner)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    data=st.lists(
+        st.fixed_dictionaries({}, optional=dict.fromkeys(line(1), VALUES)).map(
+            lambda changed: line(1, **changed)
+        )
+        | st.dictionaries(st.sampled_from([*line(1), "wakeups", "charged", "spin"]), VALUES),
+        max_size=4,
+    )
+)
+def test_whatever_a_line_holds_it_becomes_rows_or_is_counted(data: list[dict[str, Any]]) -> None:
+    with TemporaryDirectory() as name:
+        directory = Path(name)
+        text = "\n".join(json.dumps(one) for one in [HEAD, *data])
+        for host in ("client", "client.wakeups", "client.spin"):
+            (directory / f"{host}.jsonl").write_text(text)
+        watch: Any = SimpleNamespace(hosts=("client",))
+        indicators.convert(directory, watch)
+        converted = samples.convert(directory, ["client"], ["client"])
+        rows = pyarrow.parquet.read_metadata(directory / "machine.parquet").num_rows
+        assert rows + sum(converted.malformed.values()) <= len(data)
+        json.dumps(converted.machine, allow_nan=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -59,11 +59,24 @@ class Execution:
     """A repetition in which nothing happens."""
 
     more: ClassVar[dict[str, Any]] = {}
+    leaves: ClassVar[Mapping[int, Mapping[str, bytes]]] = {}
+    """Contents of files, by the number of the repetition and their names in its directory."""
 
-    def __init__(self, testbed: object, scenario: object, repetition: Any, **_: object) -> None:  # noqa: ANN401 - as the real one's
+    def __init__(
+        self,
+        testbed: object,
+        scenario: object,
+        repetition: Any,  # noqa: ANN401 - as the real one's
+        *,
+        directory: Path,
+        **_: object,
+    ) -> None:
         self.number = repetition.number
+        self.directory = directory
 
     def carry_out(self) -> RepetitionRecord:
+        for name, content in self.leaves.get(self.number, {}).items():
+            (self.directory / name).write_bytes(content)
         record = RepetitionRecord(
             number=self.number,
             cell=0,
@@ -169,6 +182,53 @@ def test_a_repetition_that_cannot_be_judged_does_not_stop_the_others(
     assert judged(tmp_path) == directories(tmp_path)
 
 
+TRACE = '[trace.calls]\nof = "all"\nhost = "client"\n'
+WATCHED = '[samples]\nspin = "100ms"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "verb", "message"),
+    [
+        ("client.jsonl", b'{"units": "ns"}\n{"at_ns": []}\n', "sample", "1 line of client.jsonl"),
+        ("server.jsonl", b'[]\n{"at_ns": 1, "memory": 7}', "sample", "2 lines of server.jsonl"),
+        ("client.spin.jsonl", b'{}\n{"at_ns": 1, "share": NaN}', "spin", "client.spin.jsonl"),
+        ("calls.calls.rows", b'{"calls": ["read"], "columns": 7}\n', "trace", "calls.calls.rows"),
+        ("calls.calls.rows", b"", "trace", "calls.calls.rows"),
+    ],
+)
+def test_what_a_host_wrote_spoils_its_repetition_and_no_other(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    content: bytes,
+    verb: str,
+    message: str,
+) -> None:
+    monkeypatch.setattr(Execution, "leaves", {1: {f"samples/{name}": content}})
+    run(TEXT + TRACE + WATCHED, repetitions=2)
+    assert judged(tmp_path) == ["rep-000", "rep-001", "rep-002", "rep-003"]
+    records = [RunDirectory(tmp_path / "run").record(f"rep-00{number}") for number in range(4)]
+    assert [one["outcome"] for one in records] == ["complete", "failed", "complete", "complete"]
+    (failure,) = records[1]["failures"]
+    host = "server" if name.startswith("server") else "client"
+    assert (failure["verb"], failure["where"]) == (verb, host)
+    assert message in failure["message"]
+
+
+GUEST = TEXT.replace("[hosts.client]", '[hosts.client]\nguest = "e1000"')
+
+
+def test_a_guest_that_claims_a_full_disk_does_not_end_the_run(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = [FailureRecord(verb="sample", where="client", message=FULL)]
+    monkeypatch.setattr(Execution, "more", {"outcome": "failed", "failures": claims})
+    monkeypatch.setattr(Session, "_guests", lambda session: None)
+    run(GUEST)
+    assert judged(tmp_path) == ["rep-000", "rep-001"]
+
+
 def test_a_full_disk_ends_judging(run: Run, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no space left"):
         run(fails=lambda repetition: OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
@@ -183,7 +243,7 @@ FULL = "its file cannot be written: No space left on device (os error 28)"
     [
         {"failures": [FailureRecord(verb="capture", where="client", message=FULL)]},
         {"emulator": {"ledger": {"error": "No space left on device (os error 28)"}}},
-        {"workloads": [SimpleNamespace(name="w", outcome="failed", reason=FULL)]},
+        {"workloads": [SimpleNamespace(name="w", host="client", outcome="failed", reason=FULL)]},
     ],
 )
 def test_a_repetition_for_which_the_disk_was_too_small_is_not_complete(

@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import Refuses
 from tests.patience import PATIENCE
 from trustbed.agent import client as agent
-from trustbed.agent.client import Agent, AgentError
+from trustbed.agent.client import Agent, AgentError, MalformedAnswerError
 
 Plays = Callable[[str], None]
 
@@ -88,7 +88,30 @@ def test_what_it_refuses_is_raised_with_its_hint_and_its_name(
 )
 def test_a_malformed_answer_is_an_error(plays: Plays, line: str, refuses: Refuses) -> None:
     plays(f"""print({line!r}, flush=True); order()""")
-    with refuses(AgentError):
+    with refuses(MalformedAnswerError):
+        Agent.start("send", {}, name="send on b")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"event": "ready", "rate": NaN}',
+        '{"event": "report", "transfers": {"outcome": "complete"}}',
+        '{"event": "report", "transfers": [7]}',
+        '{"event": "report", "transfers": [{"outcome": ["complete"]}]}',
+        '{"event": "report", "transfers": [{"tcp": {"rtt_ns": [1]}}]}',
+        '{"event": "report", "transfers": [{"payload_bytes": 1e300}]}',
+        '{"event": "report", "taps": 1}',
+        '{"event": "report", "troubles": [{}]}',
+        '{"event": "report", "troubles": [{"message": null}]}',
+        '{"event": "report", "rows": "many"}',
+        '{"event": "report", "ledger": {"error": {}}}',
+        '{"event": "report", "start_ns": "soon"}',
+    ],
+)
+def test_a_report_of_other_types_is_malformed(plays: Plays, line: str) -> None:
+    plays(f"""print({line!r}, flush=True); order()""")
+    with pytest.raises(MalformedAnswerError, match="send on b: malformed answer"):
         Agent.start("send", {}, name="send on b")
 
 

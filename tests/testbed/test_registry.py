@@ -201,6 +201,10 @@ OUTSIDE = {
         pytest.param({"id": "../../etc/x"}, id="files elsewhere"),
         pytest.param({"id": "*"}, id="all files"),
         pytest.param({"id": "aaaaaa"}, id="the files of another testbed"),
+        pytest.param(
+            {"id": "aaaaaa", "namespaces": [], "cgroups": []},
+            id="the files of another, and no more",
+        ),
         pytest.param({"hosts": ["../near"]}, id="a host's name that is a path"),
         pytest.param({"namespaces": ["../../proc/1/ns/net"]}, id="the machine's own processes"),
         pytest.param({"namespaces": ["tb-ID-/../../../proc/1/ns/net"]}, id="behind the prefix"),

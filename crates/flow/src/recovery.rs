@@ -37,7 +37,8 @@ pub(crate) struct Hole {
 /// Trouble of one direction.
 #[derive(Debug, Clone, Default)]
 pub struct Recovery {
-    holes: Vec<Hole>,
+    /// In order. Those that are forgotten are the first, so that forgetting moves none of the others.
+    holes: VecDeque<Hole>,
     /// Bytes of holes that were forgotten because there were too many.
     pub forgotten_bytes: u64,
     /// Ranges that the receiver reported above the cumulative acknowledgement.
@@ -67,11 +68,11 @@ impl Recovery {
     }
 
     pub(crate) fn add_hole(&mut self, hole: Hole) {
-        if self.holes.len() >= MOST_HOLES {
-            let lowest = self.holes.remove(0);
-            if !lowest.before {
-                self.forgotten_bytes += (lowest.end - lowest.start).unsigned_abs();
-            }
+        if self.holes.len() >= MOST_HOLES
+            && let Some(lowest) = self.holes.pop_front()
+            && !lowest.before
+        {
+            self.forgotten_bytes += (lowest.end - lowest.start).unsigned_abs();
         }
         let at = self.holes.partition_point(|h| h.start < hole.start);
         self.holes.insert(at, hole);
@@ -104,8 +105,7 @@ impl Recovery {
     pub fn hole_bytes(&self, start: i64, end: i64) -> i64 {
         let at = self.holes.partition_point(|h| h.end <= start);
         self.holes
-            .iter()
-            .skip(at)
+            .range(at..)
             .take_while(|h| h.start < end)
             .map(|h| (h.end.min(end) - h.start.max(start)).max(0))
             .sum()

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
-from trustbed.agent.messages import Configuration, Event
+from trustbed.agent.messages import Configuration, Event, event_of
 from trustbed.errors import TrustbedError, reason
 
 START_SECONDS = 60.0
@@ -58,6 +58,13 @@ class AgentError(TrustbedError):
     def __init__(self, message: str, hint: str, code: int | None = None) -> None:
         super().__init__(message, hint)
         self.code = code
+
+
+class MalformedAnswerError(AgentError):
+    """An agent answers what no agent answers. What its host reports cannot be used."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{name}: {what}", _STRANGE)
 
 
 def binary() -> Path:
@@ -306,7 +313,7 @@ class Agent:
     def _put_off(self, event: Event) -> None:
         """Keeps an event for a later call."""
         if len(self._unread) >= MOST_UNREAD:
-            raise AgentError(f"{self.name}: more than {MOST_UNREAD} answers came unasked", _STRANGE)
+            raise self._malformed(f"more than {MOST_UNREAD} answers came unasked")
         self._unread.append(event)
 
     def _next(self, deadline: float) -> Event | None:
@@ -321,21 +328,19 @@ class Agent:
         return None
 
     def _validated(self, line: bytes) -> Event:
-        """An event by its line: a JSON object with its kind, an error's with message and hint.
+        """An event by its line (:func:`~trustbed.agent.messages.event_of`).
 
         Raises:
-            AgentError: The line is something else.
+            MalformedAnswerError: The line is something else.
         """
         try:
-            event = json.loads(line)
+            return event_of(line)
         except (ValueError, RecursionError):
-            event = None
-        if isinstance(event, dict):
-            needed = ("message", "hint") if event.get("event") == "error" else ()
-            if all(isinstance(event.get(key), str) for key in ("event", *needed)):
-                return event
-        shown = line[:_SHOWN_BYTES].decode(errors="replace")
-        raise AgentError(f"{self.name}: malformed answer {shown!r}", _STRANGE)
+            shown = line[:_SHOWN_BYTES].decode(errors="replace")
+            raise self._malformed(f"malformed answer {shown!r}") from None
+
+    def _malformed(self, what: str) -> MalformedAnswerError:
+        return MalformedAnswerError(self.name, what)
 
     def _lines(self, deadline: float) -> Iterator[bytes]:
         assert self._process.stdout is not None
@@ -353,9 +358,7 @@ class Agent:
                 continue
             searched = len(self._read)
             if searched > LONGEST_LINE:
-                raise AgentError(
-                    f"{self.name}: an answer of more than {LONGEST_LINE >> 20} MiB", _STRANGE
-                )
+                raise self._malformed(f"an answer of more than {LONGEST_LINE >> 20} MiB")
             if not poller.poll(_milliseconds(deadline)):
                 return
             piece = os.read(number, 1 << 16)

@@ -39,11 +39,11 @@ def _since(send: Mapping[str, Any], path: Path, begin_ns: int) -> dict[str, Any]
         return None
     try:
         table = rows.read(path)
-    except rows.RowsError:
+        late = pc.subtract(table["begun_ns"], table["due_ns"]).filter(
+            pc.greater_equal(table["due_ns"], pa.scalar(begin_ns, pa.int64()))
+        )
+    except (rows.RowsError, LookupError):  # damaged, or the rows of something else
         return None
-    late = pc.subtract(table["begun_ns"], table["due_ns"]).filter(
-        pc.greater_equal(table["due_ns"], pa.scalar(begin_ns, pa.int64()))
-    )
     count = len(late) - late.null_count
     if not count:
         return None

@@ -137,6 +137,10 @@ Tables = dict[str, pa.Table]
 # Media streams.
 
 
+_MOST_FRAMES = 10_000_000
+"""Of a stream: a day of 100 a second."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Received:
     """The columns of the rows, times in seconds after the request."""
@@ -225,6 +229,8 @@ def _received(read: pa.Table, start: int) -> _Received:
 
 def _parts_of(stream: Mapping[str, Any]) -> list[int]:
     """How many parts each frame has, by the same rule as the agent."""
+    if not 0 < stream["frames"] <= _MOST_FRAMES:
+        raise ValueError(f"{stream['frames']} frames")
     rate, steps = stream["rate_bits_per_second"], 8 * stream["frames_per_second"]
     ends = [frame * rate // steps for frame in range(stream["frames"] + 1)]
     return [max(1, -(-(end - begin) // 1400)) for begin, end in pairwise(ends)]

@@ -4,17 +4,20 @@ A file begins with one line of JSON that describes every column (name, type, uni
 records of fixed length follow. The file is converted in blocks, so that a ledger of many millions
 of packets needs little memory. A truncated last record (the disk was full, the agent was killed) is
 dropped and its bytes are counted.
+
+A host decides what its file holds: a header that describes no rows is an error, and a code without
+a word is null.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, NoReturn
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
@@ -33,12 +36,31 @@ _KINDS: Mapping[str, tuple[pa.DataType, int]] = {
 _NONE = -(2**63)
 """The null value in columns of type i64."""
 _LONGEST_HEADER = 1 << 20
+_MOST_COLUMNS = 256
+"""Columns of a file: as many bytes as a block of their rows has are held in memory."""
 _CODE = re.compile(r"(\d+) (\w+)")
 _BLOCK_ROWS = 65_536
 
 
 class RowsError(TrustbedError):
     """A file of rows that is damaged."""
+
+
+class _Described(msgspec.Struct, frozen=True):
+    """A column in a header."""
+
+    name: str
+    type: Literal["i64", "u64", "i32", "u32", "u16", "u8", "f64"]
+    unit: str = ""
+    meaning: str = ""
+
+
+class _Header(msgspec.Struct, frozen=True):
+    """What a header says of its rows."""
+
+    columns: list[_Described]
+    record_bytes: int
+    byte_order: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +130,17 @@ def _described(source: Path) -> dict[str, Any]:
     """The header of a file."""
     with source.open("rb") as stream:
         try:
-            header = json.loads(stream.readline(_LONGEST_HEADER))
+            header = msgspec.json.decode(stream.readline(_LONGEST_HEADER))
         except (ValueError, RecursionError) as error:
-            raise RowsError(
-                f"first line does not describe the rows, {source}: {error}",
-                "the file is damaged: do not use it",
-            ) from None
+            _refuse(source, "does not describe the rows", error)
     return header if isinstance(header, dict) else {}
+
+
+def _refuse(source: Path, why: str, error: Exception | None = None) -> NoReturn:
+    raise RowsError(
+        f"first line {why}, {source}{'' if error is None else f': {error}'}",
+        "the file is damaged: do not use it",
+    ) from None
 
 
 def read(source: Path) -> pa.Table:
@@ -136,36 +162,23 @@ def codes(table: pa.Table, name: str) -> dict[int, str]:
 
 
 def _header(stream: BinaryIO, source: Path) -> tuple[list[_Column], int]:
-    line = stream.readline(_LONGEST_HEADER)
     try:
-        header = json.loads(line)
-        columns = _columns(header["columns"])
-        record_bytes = int(header["record_bytes"])
-        fits = (
-            record_bytes == sum(column.width for column in columns)
-            and header.get("byte_order") == "little"
-        )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RowsError(
-            f"first line does not describe the rows, {source}: {error}",
-            "the file is damaged: do not use it",
-        ) from None
-    if not fits or not record_bytes:
-        raise RowsError(
-            f"first line contradicts itself, {source}", "the file is damaged: do not use it"
-        )
+        header = msgspec.json.decode(stream.readline(_LONGEST_HEADER), type=_Header)
+    except (ValueError, RecursionError) as error:
+        _refuse(source, "does not describe the rows", error)
+    columns: list[_Column] = []
+    record_bytes = 0
+    for one in header.columns[: _MOST_COLUMNS + 1]:
+        kind, width = _KINDS[one.type]
+        columns.append(_Column(one.name, kind, record_bytes, width, one.unit, one.meaning))
+        record_bytes += width
+    if (
+        not 0 < len(columns) <= _MOST_COLUMNS
+        or len({column.name for column in columns}) < len(columns)
+        or (header.record_bytes, header.byte_order) != (record_bytes, "little")
+    ):
+        _refuse(source, "contradicts itself")
     return columns, record_bytes
-
-
-def _columns(described: Sequence[Mapping[str, Any]]) -> list[_Column]:
-    columns, offset = [], 0
-    for one in described:
-        kind, width = _KINDS[one["type"]]
-        columns.append(
-            _Column(one["name"], kind, offset, width, one.get("unit", ""), one.get("meaning", ""))
-        )
-        offset += width
-    return columns
 
 
 def _blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
@@ -192,7 +205,13 @@ def _array(
         array = pc.if_else(pc.equal(array, _NONE), pa.scalar(None, pa.int64()), array)
     if column.name in names:
         words = names[column.name]
-        known = pc.if_else(pc.less(array, len(words)), array, pa.scalar(None, array.type))
+        if pa.types.is_unsigned_integer(array.type):
+            is_known = pc.less(array.cast(pa.uint64()), pa.scalar(len(words), pa.uint64()))
+        else:
+            is_known = pc.and_(pc.greater_equal(array, 0), pc.less(array, len(words)))
+        if pa.types.is_floating(array.type):
+            is_known = pc.and_(is_known, pc.equal(pc.floor(array), array))
+        known = pc.if_else(is_known, array, pa.scalar(None, array.type))
         return pa.DictionaryArray.from_arrays(
             known.cast(pa.int32()), pa.array(list(words), pa.string())
         )

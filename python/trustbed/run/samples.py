@@ -3,16 +3,20 @@
 The samples are of the machine, its CPU quotas, and the interfaces and sockets of each host; sockets
 may be sampled more often. All namespaces share one machine, so its rows are taken from the first
 host. What a kernel does not report is null.
+
+A host decides what its lines hold. One whose values are not of the columns' types is malformed: it
+is counted, and none of it is used.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import GenericAlias
+from typing import Annotated, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet
 
@@ -133,6 +137,81 @@ SOCKETS = pa.schema(
     ]
 )
 
+WHOLE = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+TIME = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_NUMBER = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
+_TYPES: Mapping[pa.DataType, Any] = {
+    pa.int64(): WHOLE,
+    pa.float64(): _NUMBER,
+    pa.string(): str,
+    pa.bool_(): bool,
+}
+Shape = type[msgspec.Struct]
+"""The types of an object's values by their keys. Other keys are left out."""
+
+
+def shape(*columns: pa.Field, needs: Mapping[str, Any] | None = None, **more: Any) -> Shape:  # noqa: ANN401 - types
+    """An object of values for columns and of ``more``, which may all be missing.
+
+    ``needs`` has the types of those that may not.
+    """
+    needs = needs or {}
+    found = {field.name: _TYPES[field.type] for field in columns} | more
+    optional = [(key, kind | None, None) for key, kind in found.items() if key not in needs]
+    return msgspec.defstruct("Sampled", [*needs.items(), *optional], omit_defaults=True)
+
+
+def listed(rows: Shape) -> Any:  # noqa: ANN401 - a type
+    """A list of such objects."""
+    return GenericAlias(list, (rows,))
+
+
+def named(schema: pa.Schema, names: Iterable[str]) -> list[pa.Field]:
+    """The columns of a table with these names."""
+    return [schema.field(name) for name in names]
+
+
+GROUPS = listed(shape(*CGROUPS, needs={"cgroup": str}))
+_PROCESSORS = shape(
+    *named(MACHINE, (*_SHARES, "context_switches", "interrupts")), busy_shares=list[_NUMBER]
+)
+_MEMORY = shape(
+    *(
+        MACHINE.field(f"memory_{what}_bytes").with_name(f"{what}_bytes")
+        for what in ("total", "available", "free")
+    )
+)
+LINE = shape(
+    *named(MACHINE, ("after_ns", "late_ns")),
+    needs={"at_ns": TIME},
+    interval_ns=TIME,
+    processors=_PROCESSORS,
+    pressure=shape(*named(MACHINE, _PRESSURES)),
+    run_queue=shape(*named(MACHINE, ("running", "tasks", "load_1min"))),
+    memory=_MEMORY,
+    tcp=dict[str, WHOLE | None],
+    cgroups=GROUPS,
+    processes=listed(shape(*PROCESSES, needs={"process": WHOLE})),
+    interfaces=listed(shape(*INTERFACES, needs={"name": str})),
+    drivers=listed(
+        shape(
+            needs={
+                "name": str,
+                "interval_ns": Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)],
+                "counters": dict[str, WHOLE],
+            }
+        )
+    ),
+    sockets=listed(
+        shape(
+            *(field for field in SOCKETS if field.name not in _TCP),
+            tcp=shape(*named(SOCKETS, _TCP)),
+        )
+    ),
+    sockets_left_out=WHOLE,
+)
+"""A line of a host's samples."""
+
 _OF_SOCKETS = frozenset({"at_ns", "after_ns", "sockets", "sockets_left_out"})
 """Keys of a line between two intervals."""
 
@@ -203,19 +282,18 @@ class SampleLines:
     malformed: int
 
 
-def read_lines(source: Path) -> SampleLines:
+def read_lines(source: Path, line: Shape = LINE) -> SampleLines:
     """Reads a file of samples: a header, then one JSON object with ``at_ns`` a line."""
     rows: list[Row] = []
     malformed = 0
     for number, text in enumerate(source.read_bytes().splitlines()):
+        found = None
         try:
-            line = former.keys(json.loads(text))
+            found = former.keys(msgspec.json.decode(text))
+            rows.append(msgspec.to_builtins(msgspec.convert(found, line)))
         except (ValueError, RecursionError):
-            line = None
-        if isinstance(line, dict) and isinstance(line.get("at_ns"), int):
-            rows.append(line)
-        elif number > 0 or not isinstance(line, dict):
-            malformed += 1
+            is_header = number == 0 and isinstance(found, dict) and "at_ns" not in found
+            malformed += not is_header
     return SampleLines(rows, malformed)
 
 

@@ -40,6 +40,16 @@ TRANSFERS = pa.schema(
 
 Tables = dict[str, pa.Table]
 
+_CONTRADICTIONS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+"""What calculating with a host's numbers can raise: columns that lack, numbers that are none."""
+
 
 def tables_of(
     workload: Mapping[str, Any], directory: Path, available: Available | None = None
@@ -67,6 +77,8 @@ def tables_of(
         return {}, error.message
     except OSError as error:
         return {}, f"{(error.strerror or str(error)).lower()}, {error.filename}"
+    except _CONTRADICTIONS as error:
+        return {}, f"its report and its rows do not fit together: {type(error).__name__}: {error}"
     return {}, None
 
 

@@ -14,6 +14,7 @@ offset cancels in all of them. Clocks that run at different rates do not cancel 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -134,9 +135,10 @@ def adequate_share(
     complete = math.floor(arrived[-1] + half - begin + 1e-9)
     if complete < 1:
         return None
-    bits = [0] * complete
+    # Of the seconds with packets: a clock that jumps makes any number without.
+    bits: Counter[int] = Counter()
     for at, size in zip(arrived, sizes, strict=True):
         second = math.floor(at - begin)
         if second < complete:
             bits[second] += 8 * size
-    return sum(received >= rate for received in bits) / complete
+    return sum(received >= rate for received in bits.values()) / complete

@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde::Deserialize;
 
+use super::Error;
 use super::frame::Kind;
 use super::kernel;
 use super::port::Port;
@@ -26,7 +27,7 @@ const PIECE: usize = 16 << 10;
 /// What is to be run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// The command and its arguments.
     words: Vec<String>,
     /// What it has around it besides what we have.
@@ -40,9 +41,16 @@ pub(super) struct Order {
 /// Of a terminal, in characters.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Size {
-    pub(super) rows: u16,
-    pub(super) columns: u16,
+pub(crate) struct Size {
+    pub(crate) rows: u16,
+    pub(crate) columns: u16,
+}
+
+impl Order {
+    /// What the content of a frame orders.
+    pub(crate) fn read(content: &[u8]) -> Result<Self, Error> {
+        serde_json::from_slice(content).map_err(|source| Error::Content { kind: "open", source })
+    }
 }
 
 impl Size {

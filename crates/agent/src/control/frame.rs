@@ -37,7 +37,7 @@ macro_rules! kinds {
     ($($(#[$about:meta])* $name:ident = $number:literal,)*) => {
         /// What a frame is.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(super) enum Kind { $($(#[$about])* $name = $number,)* }
+        pub(crate) enum Kind { $($(#[$about])* $name = $number,)* }
 
         impl Kind {
             const fn of(number: u8) -> Option<Self> {
@@ -96,14 +96,14 @@ kinds! {
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) channel: u32,
-    pub(super) kind: Kind,
-    pub(super) content: Vec<u8>,
+pub(crate) struct Frame {
+    pub(crate) channel: u32,
+    pub(crate) kind: Kind,
+    pub(crate) content: Vec<u8>,
 }
 
 /// Reads the next frame; none where there are no more.
-pub(super) fn read(from: &mut impl Read) -> Result<Option<Frame>, Fault> {
+pub(crate) fn read(from: &mut impl Read) -> Result<Option<Frame>, Fault> {
     let mut header = [0; HEADER];
     if !filled(from, &mut header)? {
         return Ok(None);
@@ -124,7 +124,7 @@ fn u32_at(header: &[u8; HEADER], at: usize) -> u32 {
 
 /// Why there is no frame.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Read(io::Error),
     Content(Error),
 }
@@ -145,7 +145,7 @@ fn filled(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
 }
 
 /// Writes a frame in one call, so that frames do not interleave.
-pub(super) fn write(
+pub(crate) fn write(
     to: &mut impl Write,
     channel: u32,
     kind: Kind,
@@ -155,7 +155,7 @@ pub(super) fn write(
 }
 
 /// A frame as it passes.
-pub(super) fn packed(channel: u32, kind: Kind, content: &[u8]) -> io::Result<Vec<u8>> {
+pub(crate) fn packed(channel: u32, kind: Kind, content: &[u8]) -> io::Result<Vec<u8>> {
     let length =
         u32::try_from(content.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut frame = Vec::with_capacity(HEADER + content.len());

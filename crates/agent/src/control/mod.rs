@@ -29,6 +29,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+pub(crate) use child::Order;
+pub(crate) use frame::{Kind, packed, read as read_frame};
 use port::{Mode, Options};
 
 const USAGE: &str = "trustbed-agent control PORT [--silence SECONDS] [--listen | --attach], where \
@@ -37,7 +39,7 @@ const USAGE: &str = "trustbed-agent control PORT [--silence SECONDS] [--listen |
 
 /// Why it ended before the other side did.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub(crate) enum Error {
     /// The command line is invalid.
     #[error("{message}")]
     Usage { message: String },

@@ -201,8 +201,7 @@ impl Served {
     }
 
     fn open(&mut self, channel: u32, content: &[u8]) -> Result<(), Error> {
-        let order: Order = serde_json::from_slice(content)
-            .map_err(|source| Error::Content { kind: "open", source })?;
+        let order = Order::read(content)?;
         match Running::start(&order, channel, &self.port) {
             Ok(command) => {
                 self.commands.insert(channel, command);

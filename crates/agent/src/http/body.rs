@@ -7,7 +7,7 @@ const LONGEST_LINE: usize = 1024;
 
 /// How a response delimits its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     /// After so many bytes.
     Length(u64),
     /// After a last chunk.
@@ -18,21 +18,21 @@ pub(super) enum Framing {
 
 /// Why an answer cannot be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotUnderstood;
+pub(crate) struct NotUnderstood;
 
 /// The head of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) status: u16,
+pub(crate) struct Head {
+    pub(crate) status: u16,
     /// Bytes of the head.
-    pub(super) length: usize,
-    pub(super) framing: Framing,
+    pub(crate) length: usize,
+    pub(crate) framing: Framing,
     /// Whether another request may follow on the connection.
-    pub(super) keep: bool,
+    pub(crate) keep: bool,
 }
 
 /// Reads the head of an answer to a GET; none when it is not complete.
-pub(super) fn read_head(bytes: &[u8]) -> Result<Option<Head>, NotUnderstood> {
+pub(crate) fn read_head(bytes: &[u8]) -> Result<Option<Head>, NotUnderstood> {
     let mut fields = [httparse::EMPTY_HEADER; super::MOST_FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);
     let head = match parsed.parse(bytes) {
@@ -67,7 +67,7 @@ pub(super) fn read_head(bytes: &[u8]) -> Result<Option<Head>, NotUnderstood> {
 
 /// The state of reading chunked content.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Chunks {
+pub(crate) struct Chunks {
     state: Chunk,
     /// An incomplete line.
     line: Vec<u8>,
@@ -86,7 +86,7 @@ enum Chunk {
 impl Chunks {
     /// Takes the next bytes, and hands the content among them to `see`. True once the last chunk
     /// has come.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         mut bytes: &[u8],
         mut see: impl FnMut(&[u8]),
@@ -112,6 +112,9 @@ impl Chunks {
             let (line, rest) = bytes.split_at(end + 1);
             self.line.extend_from_slice(line);
             bytes = rest;
+            if self.line.len() > LONGEST_LINE {
+                return Err(NotUnderstood);
+            }
             self.on_line()?;
             self.line.clear();
         }

@@ -15,7 +15,9 @@ mod serve;
 mod video;
 mod video_rows;
 
+pub(crate) use body::{Framing, read_head};
 pub(crate) use fetch::run as fetch;
+pub(crate) use request::{Target, read as read_request};
 pub(crate) use serve::run as serve;
 pub(crate) use video::run as video;
 

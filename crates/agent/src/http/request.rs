@@ -4,23 +4,23 @@ use super::{LONGEST_HEAD, MOST_FIELDS, length, lists};
 
 /// A request, as far as it concerns the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) target: Target,
+pub(crate) struct Request {
+    pub(crate) target: Target,
     /// Whether only the head of the answer is requested.
-    pub(super) head_only: bool,
+    pub(crate) head_only: bool,
     /// Whether another request may follow on the connection.
-    pub(super) keep: bool,
+    pub(crate) keep: bool,
     /// Whether the client uses HTTP/1.0, which needs `Connection: keep-alive`.
-    pub(super) old: bool,
+    pub(crate) old: bool,
     /// Bytes of its head.
-    pub(super) head: usize,
+    pub(crate) head: usize,
     /// Bytes of content that follow the head and are thrown away.
-    pub(super) content: u64,
+    pub(crate) content: u64,
 }
 
 /// What is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// An object of so many bytes.
     Object { bytes: u64 },
     /// Nothing that there is.
@@ -29,7 +29,7 @@ pub(super) enum Target {
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(crate) enum Status {
     BadRequest,
     NotFound,
     MethodNotAllowed,
@@ -39,7 +39,7 @@ pub(super) enum Status {
 
 impl Status {
     /// Number and phrase (RFC 9110, section 15).
-    pub(super) const fn line(self) -> &'static str {
+    pub(crate) const fn line(self) -> &'static str {
         match self {
             Self::BadRequest => "400 Bad Request",
             Self::NotFound => "404 Not Found",
@@ -52,7 +52,7 @@ impl Status {
 
 /// Parses the head of a request; none when it is incomplete. After a refusal without a known end of
 /// the message, the connection closes.
-pub(super) fn read(bytes: &[u8]) -> Option<Request> {
+pub(crate) fn read(bytes: &[u8]) -> Option<Request> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
     let head = match parsed.parse(bytes) {

@@ -136,13 +136,16 @@ fn errors_state_where_and_what() {
     }
 }
 
+/// Far beyond every limit; an interpreter takes minutes for so many.
+const FAR: usize = if cfg!(miri) { 5_000 } else { 200_000 };
+
 #[test]
 fn length_has_an_end() {
     let of = |tests: usize| vec!["tcp"; tests].join(" or ").parse::<Filter>();
     let contents = Contents::default();
     assert!(of(4096).is_ok_and(|filter| !filter.matches(&contents)));
     assert_eq!(of(4097), Err(FilterError::TooLong));
-    assert_eq!(of(200_000), Err(FilterError::TooLong));
+    assert_eq!(of(FAR), Err(FilterError::TooLong));
 }
 
 #[test]
@@ -150,9 +153,6 @@ fn nesting_has_an_end() {
     let nested =
         |depth: usize| format!("{}arp{}", "(".repeat(depth), ")".repeat(depth)).parse::<Filter>();
     assert!(nested(50).is_ok());
-    assert_eq!(nested(100_000), Err(FilterError::TooDeep));
-    assert_eq!(
-        format!("{} arp", "! ".repeat(100_000)).parse::<Filter>(),
-        Err(FilterError::TooDeep)
-    );
+    assert_eq!(nested(FAR), Err(FilterError::TooDeep));
+    assert_eq!(format!("{} arp", "! ".repeat(FAR)).parse::<Filter>(), Err(FilterError::TooDeep));
 }

@@ -34,7 +34,7 @@ from trustbed.agent.control.link import Link, Loss
 from trustbed.agent.control.peer import Peer, Reading
 from trustbed.agent.control.streams import Streams
 from trustbed.agent.messages import Event
-from trustbed.errors import TestbedError
+from trustbed.errors import HostLostError, TestbedError
 
 SIGNS = 4
 """How many signs of life a host may owe.
@@ -251,8 +251,8 @@ class Control:
             self._changed.wait_for(lambda: not self.is_away)
             return True
 
-    def _lost(self, why: str) -> TestbedError:
-        return TestbedError(f"{self.peer.title} is gone: {why}", self.peer.when_gone)
+    def _lost(self, why: str) -> HostLostError:
+        return HostLostError(f"{self.peer.title} is gone: {why}", self.peer.when_gone)
 
     def read_clock(self, rounds: int = 20, seconds: float = 30.0) -> Reading:
         """Compares its real-time clock with ours: the round that took the shortest time counts.

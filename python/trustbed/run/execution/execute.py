@@ -6,8 +6,8 @@ This module has the order of the phases. What each phase does is in
 are in :mod:`trustbed.run.execution.configurations` and :mod:`trustbed.run.execution.commands`.
 
 Every phase has a deadline. If a part of the experiment ends early (the emulator, background, a
-capture), the outcome of the repetition is ``failed`` and its directory stays as evidence. If a part
-cannot start, the run ends with an error.
+capture) or a host answers what no agent answers, the outcome of the repetition is ``failed`` and
+its directory stays as evidence. If a part cannot start, the run ends with an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 
 from msgspec.structs import asdict
 
-from trustbed.agent.client import AgentError
+from trustbed.agent.client import AgentError, MalformedAnswerError
+from trustbed.errors import HostLostError
 from trustbed.run.error import RunError
 from trustbed.run.execution.clock import Clock
 from trustbed.run.execution.faults import Faults, NotApplied
@@ -39,6 +40,14 @@ _AHEAD_NS = 300_000_000
 """How far ahead a common start is announced, so that every agent receives it in time."""
 
 T = TypeVar("T")
+
+
+class HostFailedError(Exception):
+    """A host is gone, or answers what none answers: the repetition has failed, the run goes on."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class Execution:
@@ -92,6 +101,9 @@ class Execution:
                 # Without the fault it would be another experiment, so nothing is measured.
                 self._not_applied = refused
                 self._workloads.invalidate("not made", str(refused))
+            except HostFailedError as failed:
+                self._infrastructure.add_host_error(failed.message)
+                self._workloads.end_all("failed", failed.message)
             self._phase("end", self._stop)
             guests = {
                 host.name: self._testbed.guest(host.name).facts() for host in self._scenario.guests
@@ -126,6 +138,10 @@ class Execution:
         try:
             return work()
         except (AgentError, TestbedError) as error:
+            if isinstance(error, MalformedAnswerError | HostLostError) or isinstance(
+                error.__cause__, HostLostError
+            ):
+                raise HostFailedError(error.message) from error
             raise RunError(f"{name}: {error.message}", error.hint) from error
         finally:
             self._phases.append(PhaseRecord(name=name, seconds=self._clock.monotonic() - begun))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from trustbed.run.execution.configurations import raw_samples
-from trustbed.run.samples import Row, read_lines
+from trustbed.run.samples import GROUPS, TIME, WHOLE, Row, read_lines, shape
 from trustbed.run.throttling import most_throttled
 from trustbed.scenario import Watch
 from trustbed.workload.tables import column, table
@@ -103,6 +103,31 @@ ABOUT = {
         "(`[samples]`, key `spin`)."
     ),
 }
+_COUNTS = {
+    "wakeups_missed": "missed",
+    "wakeups_late": "late",
+    "wakeups_late_ns": "late_ns",
+    "wakeups_late_share": "late_share",
+    "wakeup_latency_most_ns": "late_max_ns",
+    "wakeups_used_ns": "used_ns",
+}
+"""The agent's keys, by column."""
+_LINES = {
+    "wakeups": shape(
+        needs={"at_ns": TIME},
+        interval_ns=TIME,
+        wakeups=shape(
+            *(WAKEUPS.field(column).with_name(key) for column, key in _COUNTS.items()), count=WHOLE
+        ),
+        cgroups=GROUPS,
+    ),
+    "spin": shape(
+        *(field for field in SPIN if field.name not in ("from_ns", "charged_excess_share")),
+        needs={"at_ns": TIME},
+        charged=shape(SPIN.field("charged_excess_share").with_name("excess_share")),
+    ),
+}
+"""The lines of each kind."""
 
 
 def convert(directory: Path, watch: Watch) -> Mapping[str, int]:
@@ -115,7 +140,7 @@ def convert(directory: Path, watch: Watch) -> Mapping[str, int]:
         for kind, rows in (("wakeups", _wakeups), ("spin", _spin)):
             source = raw_samples(directory, host, kind)
             if source.is_file():
-                read = read_lines(source)
+                read = read_lines(source, _LINES[kind])
                 if read.malformed:
                     malformed[source.name] = read.malformed
                 found = table(SCHEMAS[kind], [row for line in read.rows for row in rows(line)])
@@ -124,17 +149,6 @@ def convert(directory: Path, watch: Watch) -> Mapping[str, int]:
                 )
                 source.unlink()
     return malformed
-
-
-_COUNTS = {
-    "wakeups_missed": "missed",
-    "wakeups_late": "late",
-    "wakeups_late_ns": "late_ns",
-    "wakeups_late_share": "late_share",
-    "wakeup_latency_most_ns": "late_max_ns",
-    "wakeups_used_ns": "used_ns",
-}
-"""The agent's keys, by column."""
 
 
 def _wakeups(line: Row) -> Iterator[Row]:

@@ -5,12 +5,13 @@ The emulator, servers, captures, background traffic, samplers and indicators.
 All of them run before the first packet, are polled during the workloads, and are stopped in an
 order that loses no packet in flight. One that ends early is recorded as a failure, not raised: the
 outcome of the repetition is then ``failed``. One that cannot start raises an error, which ends the
-run.
+run unless a host failed (:class:`~trustbed.run.execution.execute.HostFailedError`).
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,7 @@ END_SECONDS = 60.0
 _LISTEN_NS = 60 * SECOND
 """How long the server of a workload may take until it listens."""
 _POLL_SECONDS = 0.02
+_NAMED = re.compile(r"(\w+) on (\S+): (.+)", re.DOTALL)
 _MOST_DRAIN_SECONDS = 2.0
 
 
@@ -304,6 +306,12 @@ class Infrastructure:
             ):
                 message = f"{name} ended before the workload, {exit_words(code)}"
                 self.failures.append(FailureRecord(verb="service", where=host, message=message))
+
+    def add_host_error(self, message: str) -> None:
+        """Records why a host could not take part: ``VERB on HOST: MESSAGE``, or a message."""
+        named = _NAMED.fullmatch(message)
+        verb, where, rest = ("agent", "a host", message) if named is None else named.groups()
+        self.failures.append(FailureRecord(verb=verb, where=where, message=rest))
 
     def add_fault_errors(self, messages: Sequence[str]) -> None:
         """Records errors of faults as failures."""

@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from trustbed.agent import client as agent
+from trustbed.findings.words import count_words
 from trustbed.run import calls, manifest, rows, samples
 from trustbed.run.directory import RunDirectory
 from trustbed.run.error import RunError
@@ -29,7 +30,7 @@ from trustbed.run.execution.execute import Execution
 from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.progress import Forecast
 from trustbed.run.matrix import Repetition, order
-from trustbed.run.record import LedgerRecord, RepetitionRecord
+from trustbed.run.record import FailureRecord, LedgerRecord, RepetitionRecord
 from trustbed.scenario import Scenario, ScenarioError, ScenarioFile
 from trustbed.scenario.description import topology
 from trustbed.scenario.error import nearest
@@ -260,9 +261,10 @@ class Session:
     def _collect(self, path: Path, scenario: Scenario, record: RepetitionRecord) -> None:
         """Converts the raw ledger and samples to Parquet."""
         ledger_error = ((record.emulator or {}).get("ledger") or {}).get("error")
+        guests = {host.name for host in scenario.guests}  # whose disks are not ours
         messages = [
-            *(one.message for one in record.failures),
-            *(one.reason for one in record.workloads),
+            *(one.message for one in record.failures if one.where not in guests),
+            *(one.reason for one in record.workloads if one.host not in guests),
             ledger_error,
         ]
         if any("no space left" in text.lower() for text in messages if text is not None):
@@ -281,14 +283,22 @@ class Session:
         for trace in scenario.traces:
             raw = path / "samples" / f"{trace.name}{tracing.ROWS}"
             if raw.is_file():
-                calls.convert(raw, raw.with_name(f"{trace.name}{calls.TABLE}"))
-                raw.unlink()
+                try:
+                    calls.convert(raw, raw.with_name(f"{trace.name}{calls.TABLE}"))
+                except rows.RowsError as error:
+                    _spoil(record, "trace", trace.host, error.message)
+                else:
+                    raw.unlink()
         malformed = indicators.convert(path / "samples", scenario.watch)
         converted = samples.convert(
             path / "samples", sampled(scenario), [host.name for host in scenario.guests]
         )
         record.machine = converted.machine
         record.malformed_samples = {**malformed, **converted.malformed}
+        for file, lines in record.malformed_samples.items():
+            host, _, kind = file.removesuffix(".jsonl").partition(".")
+            what = f"malformed and left out: {count_words(lines, 'line')} of {file}"
+            _spoil(record, "spin" if kind == "spin" else "sample", host, what)
 
     def _check_space(self) -> None:
         free = shutil.disk_usage(self.directory.path).free
@@ -311,13 +321,15 @@ class Session:
             and self._failures == MOST_FAILURES
             and repetition is not self.order[-1]
         ):
-            reason = next(
-                (one["reason"] for one in record["workloads"] if one["reason"]), "see its record"
-            )
+            reasons = [
+                *(one["reason"] for one in record["workloads"] if one["reason"]),
+                *(one["message"] for one in record["failures"]),
+                "see its record",
+            ]
             raise RunError(
                 (
                     f"{MOST_FAILURES} repetitions in a row failed, the last one, "
-                    f"{repetition.directory}: {reason}"
+                    f"{repetition.directory}: {reasons[0]}"
                 ),
                 (
                     f"read {self.directory.path / repetition.directory / 'logs'}; the same "
@@ -333,6 +345,13 @@ class Session:
 
     def _complete(self) -> list[Repetition]:
         return [one for one in self.order if self.directory.is_complete(one.directory)]
+
+
+def _spoil(record: RepetitionRecord, verb: str, host: str, message: str) -> None:
+    """Records that what a host wrote cannot be used: the repetition has failed, the run goes on."""
+    record.failures.append(FailureRecord(verb=verb, where=host, message=message))
+    if record.outcome == "complete":
+        record.outcome = "failed"
 
 
 def plan_of(scenario: Scenario) -> Plan:

@@ -192,7 +192,7 @@ class Guest(ControlledHost):
             ["sh", "-c", network.script(self._veth, offloads=self._description.offloads)],
             seconds=COMMAND_SECONDS,
         )
-        if ended.returncode:
+        if ended.returncode or not ended.stdout.strip().isdecimal():
             message = ended.stderr.strip().splitlines()
             raise TestbedError(
                 (

@@ -21,7 +21,7 @@ use super::declared::{Nonce, Role};
 use super::rows::Close;
 
 /// Of either.
-pub(super) const LENGTH: usize = 64;
+pub(crate) const LENGTH: usize = 64;
 
 const MAGIC: [u8; 8] = *b"TBPAIRS\0";
 const ANSWER_MAGIC: [u8; 8] = *b"TBANSWR\0";
@@ -31,7 +31,7 @@ const NEVER: i64 = i64::MIN;
 
 /// The header of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
+pub(crate) struct Header {
     pub(super) round: u64,
     pub(super) pair: u32,
     pub(super) role: Role,
@@ -41,7 +41,7 @@ pub(super) struct Header {
 
 /// Why 64 bytes are no header, or no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(crate) enum Unreadable {
     /// Another magic number.
     Foreign,
     /// Another version.
@@ -52,7 +52,7 @@ pub(super) enum Unreadable {
 
 /// The receiver's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) round: u64,
     pub(super) pair: u32,
     pub(super) role: Role,
@@ -65,7 +65,7 @@ pub(super) struct Answer {
 }
 
 impl Header {
-    pub(super) fn write(&self) -> [u8; LENGTH] {
+    pub(crate) fn write(&self) -> [u8; LENGTH] {
         let mut writer = Writer::begin(MAGIC, self.role, 0);
         writer.put(&self.pair.to_be_bytes());
         writer.put(&self.round.to_be_bytes());
@@ -74,7 +74,7 @@ impl Header {
         writer.bytes
     }
 
-    pub(super) fn read(bytes: &[u8; LENGTH]) -> Result<Self, Unreadable> {
+    pub(crate) fn read(bytes: &[u8; LENGTH]) -> Result<Self, Unreadable> {
         let (mut reader, role) = Reader::begin(bytes, MAGIC)?;
         reader.zeros(1)?;
         let (pair, round, bytes) = (
@@ -89,7 +89,7 @@ impl Header {
 }
 
 impl Answer {
-    pub(super) fn write(&self) -> [u8; LENGTH] {
+    pub(crate) fn write(&self) -> [u8; LENGTH] {
         let mut writer = Writer::begin(ANSWER_MAGIC, self.role, code(self.close));
         writer.put(&self.pair.to_be_bytes());
         writer.put(&self.round.to_be_bytes());
@@ -100,7 +100,7 @@ impl Answer {
         writer.bytes
     }
 
-    pub(super) fn read(bytes: &[u8; LENGTH]) -> Result<Self, Unreadable> {
+    pub(crate) fn read(bytes: &[u8; LENGTH]) -> Result<Self, Unreadable> {
         let (mut reader, role) = Reader::begin(bytes, ANSWER_MAGIC)?;
         let [number] = reader.take();
         let close = Close::ALL

@@ -52,6 +52,8 @@ mod rows;
 mod send;
 mod sender;
 
+pub(crate) use header::{Answer, Header};
+
 use crate::session::{Failure, Session, Side};
 
 /// Runs the verb.
