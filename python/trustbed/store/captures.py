@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import socket
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from trustbed.analysis.options import CapturePoint, Workload, name_of
+from trustbed.analysis.options import LEAST_MEMORY, CapturePoint, Workload, name_of
 from trustbed.errors import TrustbedError, reason
 from trustbed.store.entry import UNDATED, key_of
 from trustbed.store.errors import FULL, StoreFull
@@ -35,6 +36,8 @@ _DUMPCAP = re.compile(r"^(?P<stem>.+)_(?P<number>\d{5,})_(?P<time>\d{14})(?P<end
 """``dumpcap -b``: NAME_00001_20260105120000.pcapng."""
 _TCPDUMP = re.compile(r"^(?P<stem>.+\.(?:pcap|pcapng|cap))(?P<number>\d+)(?P<ending>(?:\.\w+)?)$")
 """``tcpdump -C``: NAME.pcap, NAME.pcap1, NAME.pcap2."""
+DEFAULT_MEMORY = 1 << 30
+"""The engine's default budget of connection state in bytes."""
 STORED_TABLES = ("transfers", "phases", "findings")
 
 State: TypeAlias = Literal["stored", "present", "failed"]
@@ -111,11 +114,11 @@ def jobs_of(paths: Sequence[str | os.PathLike[str]]) -> list[Job]:
     for path in map(os.fspath, paths):
         if Path(path).is_dir():
             found = sorted(
-                str(file) for file in Path(path).rglob("*") if ENDINGS.search(file.name)
+                os.path.abspath(file) for file in Path(path).rglob("*") if ENDINGS.search(file.name)
             )
             files += [file for file in found if Path(file).is_file()]
         else:
-            files.append(path)
+            files.append(os.path.abspath(path))
     return [Job(group, sum(map(_size, group))) for group in _rotated(dict.fromkeys(files))]
 
 
@@ -240,12 +243,25 @@ def _analysed(job: Job, how: How) -> Capture:
 
     options = asdict(how)
     del options["version"], options["testbed"]
-    return analyze(job.files, **options)
+    return analyze(job.files, **{**options, "memory": how.memory or _budget()})
 
 
-def _publish(
-    store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str
-) -> bool:
+def _budget() -> int | None:
+    """The budget of connection state where a worker's memory is bounded: half of it at most.
+
+    What does not fit is evicted, counted and reported as in any analysis.
+    """
+    distributed = sys.modules.get("distributed")
+    try:
+        limit = (
+            None if distributed is None else distributed.get_worker().memory_manager.memory_limit
+        )
+    except ValueError:
+        return None  # Dask is there, and this is none of its workers
+    return None if not limit else max(LEAST_MEMORY, min(DEFAULT_MEMORY, limit // 2))
+
+
+def _publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str) -> bool:
     from trustbed.store.store import About
     from trustbed.store.tables import with_source
 
@@ -261,7 +277,7 @@ def _publish(
         date=date_of(first),
         first_ns=first,
         last_ns=last,
-        files=tuple(map(os.path.abspath, job.files)),
+        files=job.files,
         size_bytes=job.size_bytes,
         verdicts=dict(capture.verdicts),
         damage=capture.damage,
@@ -278,5 +294,3 @@ def date_of(moment_ns: int | None) -> str:
         return datetime.fromtimestamp(moment_ns // 10**9, UTC).strftime("%Y-%m-%d")
     except (OverflowError, ValueError, OSError):
         return UNDATED
-
-

@@ -74,7 +74,8 @@ class View:
             import polars
         except ImportError as error:
             raise StoreError(
-                "polars, which makes lazy frames, is not installed", "pip install 'trustbed[polars]'"
+                "polars, which makes lazy frames, is not installed",
+                "pip install 'trustbed[polars]'",
             ) from error
         names = self.schema.names
         frames = [
