@@ -27,6 +27,8 @@ from trustbed.store.entry import UNDATED, key_of
 from trustbed.store.errors import FULL, StoreFull
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from trustbed.analysis.capture import Capture
     from trustbed.store.store import Store
 
@@ -114,11 +116,11 @@ def jobs_of(paths: Sequence[str | os.PathLike[str]]) -> list[Job]:
     for path in map(os.fspath, paths):
         if Path(path).is_dir():
             found = sorted(
-                os.path.abspath(file) for file in Path(path).rglob("*") if ENDINGS.search(file.name)
+                str(file.absolute()) for file in Path(path).rglob("*") if ENDINGS.search(file.name)
             )
             files += [file for file in found if Path(file).is_file()]
         else:
-            files.append(os.path.abspath(path))
+            files.append(str(Path(path).absolute()))
     return [Job(group, sum(map(_size, group))) for group in _rotated(dict.fromkeys(files))]
 
 
@@ -263,7 +265,7 @@ def _budget() -> int | None:
 
 def _publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str) -> bool:
     from trustbed.store.store import About
-    from trustbed.store.tables import with_source
+    from trustbed.store.tables import verdicts_of, with_source
 
     first, last = capture.facts.get("first_ns"), capture.facts.get("last_ns")
     about = About(
@@ -282,7 +284,12 @@ def _publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str
         verdicts=dict(capture.verdicts),
         damage=capture.damage,
     )
-    readers = {name: with_source(capture.stream(name), job.name) for name in STORED_TABLES}
+
+    def read(table: str) -> pa.RecordBatchReader:
+        return with_source(capture.stream(table), job.name)
+
+    readers = {table: read(table) for table in STORED_TABLES}
+    readers["verdicts"] = verdicts_of(read("transfers"))
     return store.publish(about, readers) is not None
 
 

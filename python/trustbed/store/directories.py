@@ -27,7 +27,7 @@ from trustbed.run.results import Run, open_run
 from trustbed.store.captures import date_of
 from trustbed.store.entry import Kind, key_of, label
 from trustbed.store.store import About, Store
-from trustbed.store.tables import CAMPAIGNS, RUNS, SOURCE, conformed, store_schemas
+from trustbed.store.tables import CAMPAIGNS, RUNS, SOURCE, VERDICTS, conformed, store_schemas
 
 
 def add(
@@ -74,6 +74,8 @@ def _add_run(store: Store, run: Run, testbed: str, paper: str | None) -> str | N
         ]
         if found:
             tables[table] = pa.concat_tables(found)
+    if "transfers" in tables:
+        tables["verdicts"] = tables["transfers"].select(list(VERDICTS))
     return _publish(
         store,
         tables,

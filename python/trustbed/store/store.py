@@ -141,6 +141,11 @@ class Store:
         return self.view("transfers")
 
     @property
+    def verdicts(self) -> View:
+        """The columns of transfers that most questions are about; quick to read."""
+        return self.view("verdicts")
+
+    @property
     def phases(self) -> View:
         """One row per phase of a transfer and state in it."""
         return self.view("phases")

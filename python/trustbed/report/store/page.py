@@ -28,6 +28,8 @@ SHOWN = 400
 """Lines of a table."""
 DRAWN = 12
 """Charts of causes."""
+EXPLAINED = 40
+"""Runs whose faults are listed."""
 
 Vitals = Sequence[tuple[str, str, str]]
 
@@ -129,7 +131,7 @@ def causes(found: CausesAnswer, url: str, about: Row) -> str:
     sections = [
         Section(
             anchor=f"cause-{number}",
-            title=cause_in_words(one.cause, one.verdict),
+            title=_capital(cause_in_words(one.cause, one.verdict)),
             definition="change",
             sentences=store_words.cause(one, found),
             figures=[
@@ -138,7 +140,6 @@ def causes(found: CausesAnswer, url: str, about: Row) -> str:
                     title=f"Share of {one.cause} by day",
                     caption=f"{words.percent(one.share)} of all judged transfers.",
                     definition="share",
-                    wide=True,
                     reading="A dot is a day, the line the share between changes; a dashed line is "
                     "a change, the bar at its foot the interval of its moment.",
                 )
@@ -188,7 +189,6 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
                 title="Repetitions of each run by their use",
                 caption=f"{words.counted(len(found.runs), 'run')}, the worst first.",
                 definition="use",
-                wide=True,
             )
         ]
         if bars
@@ -205,7 +205,6 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
                 Cell.of(words.count, one.uses.get("discard", 0)),
                 Cell.of(words.count, one.uses.get("review", 0)),
                 Cell(f"{len(one.weak)} of {one.cells}", float(len(one.weak))),
-                Cell(" ".join(store_words.run(one, found.fewest)) or "–"),
             ],
         )
         for one in shown
@@ -217,7 +216,6 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
         ("Discard", "use"),
         ("Review", "use"),
         ("Weak cells", "survive"),
-        ("Why", ""),
     ]
     standings = [one.standing for one in found.runs]
     return _page(
@@ -229,7 +227,7 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
         standing=f"Runs{'' if found.paper is None else f' of {found.paper}'}"
         f"{store_words.of(found.testbed)}: a cell needs {found.fewest} usable repetitions.",
         vitals=[
-            (word[:1].upper() + word[1:], words.count(standings.count(name)), "runs")
+            (_capital(word), words.count(standings.count(name)), "runs")
             for name, word in store_words.STANDINGS.items()
         ],
         sections=[
@@ -240,9 +238,23 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
                 sentences=[],
                 figures=figures,
                 table=Table(first="Run", columns=columns, lines=lines),
-            )
+            ),
+            *(
+                Section(
+                    anchor=f"run-{number}",
+                    title=f"{one.run} {store_words.STANDINGS[one.standing]}",
+                    definition="survive",
+                    sentences=store_words.run(one, found.fewest),
+                )
+                for number, one in enumerate(shown[:EXPLAINED], start=1)
+                if one.standing != "trust"
+            ),
         ],
     )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _page(

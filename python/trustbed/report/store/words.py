@@ -51,7 +51,7 @@ def hosts_headline(found: HostsAnswer) -> str:
         return "No host and no hour stands out."
     parts = [f"Avoid {words.listed(named)}"] if named else []
     parts += [f"{'avoid' if named else 'Avoid'} {words.listed(hours)}"] if hours else []
-    return f"{' and '.join(parts)}."
+    return f"{'; '.join(parts)}."
 
 
 def hours(found: HostsAnswer) -> list[str]:
@@ -135,10 +135,11 @@ def change(one: Change, *, given: bool) -> str:
     )
     before = f"{words.percent(one.before)} ({_range(one.before_interval)})"
     after = f"{words.percent(one.after)} ({_range(one.after_interval)})"
-    return (
+    text = (
         f"{when}: from {before} to {after}, {points:+.1f} percentage points "
         f"({low:+.1f} to {high:+.1f})."
     )
+    return text.replace(" -", " −").replace("(-", "(−")
 
 
 def _range(interval: object) -> str:
@@ -192,8 +193,8 @@ def run(one: RunStanding, fewest: int) -> list[str]:
     if one.weak:
         worst = min(one.weak, key=lambda cell: (cell.usable, cell.label))
         lines.append(
-            f"{words.counted(len(one.weak), 'cell')} of {one.cells} keep fewer than {fewest} "
-            f"usable repetitions: {worst.label or 'the only one'} has {worst.usable} of "
+            f"{words.count(len(one.weak))} of {words.counted(one.cells, 'cell')} keep fewer than "
+            f"{fewest} usable repetitions: {worst.label or 'the only one'} has {worst.usable} of "
             f"{worst.repetitions}."
         )
     lines += [

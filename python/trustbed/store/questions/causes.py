@@ -156,7 +156,7 @@ def _counts(store: Store, testbed: str | None) -> pa.Table:
     if testbed is not None:
         where &= pads.field("testbed") == testbed
     names = ["capture", "source", "cause", "verdict"]
-    table = store.transfers.table([*names, "start_ns"], where=where)
+    table = store.verdicts.table([*names, "start_ns"], where=where)
     keys = {
         name: pa.chunked_array(table.column(name).dictionary_encode()).unify_dictionaries()
         for name in names

@@ -22,7 +22,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import msgspec
 
@@ -74,7 +74,7 @@ def merged(blocks: Sequence[Block], most: int = MOST_BLOCKS) -> list[Block]:
     if len(ordered) <= most:
         return ordered
     bounds = [round(index * len(ordered) / most) for index in range(most + 1)]
-    parts = [ordered[first:end] for first, end in zip(bounds, bounds[1:], strict=False)]
+    parts = [ordered[first:end] for first, end in pairwise(bounds)]
     return [
         Block(part[0].at_ns, sum(one.of for one in part), sum(one.hits for one in part))
         for part in parts

@@ -97,7 +97,7 @@ def ask(store: Store, *, testbed: str | None = None, level: float = LEVEL) -> Ho
 
 def _judged(store: Store, where: pads.Expression | None) -> pa.Table:
     judged = pads.field("verdict").isin(["trust", "review", "discard"])
-    return store.transfers.table(_COLUMNS, where=judged if where is None else judged & where)
+    return store.verdicts.table(_COLUMNS, where=judged if where is None else judged & where)
 
 
 def _measurements(transfers: pa.Table) -> pa.Table:

@@ -1,9 +1,9 @@
 """Which runs of a paper would not survive review.
 
-A run does not if a cell of its matrix keeps fewer than a number of repetitions that may be used
-(trust or review), whatever was planned: its number rests on what measured a host, or on too few. It
-needs a look if any repetition is to be reviewed or discarded, was not completed or not judged. Bias:
-a run of few planned repetitions fails without any fault of its testbed.
+A run does not if a cell of its matrix keeps too few repetitions that may be used (trust or review),
+whatever was planned: its number rests on what measured a host, or on too little. It needs a look if
+any repetition is to be reviewed or discarded, was not completed or not judged. Bias: a run of few
+planned repetitions fails without any fault of its testbed.
 """
 
 from __future__ import annotations
