@@ -27,7 +27,7 @@ from trustbed.store.entry import (
     directory_of,
     encoded,
 )
-from trustbed.store.errors import StoreError
+from trustbed.store.errors import FULL, StoreError, full
 from trustbed.store.files import PARTIAL, Files, LocalFiles, files_of
 from trustbed.store.tables import ABOUT, bare
 from trustbed.store.view import View
@@ -219,10 +219,15 @@ class Store:
     ) -> Iterator[tuple[Path, dict[str, TableFile]]]:
         with self.files.staging() as directory:
             written = {}
-            for name, reader in tables.items():
-                rows = write_table(directory, name, bare(reader))
-                size = (directory / f"{name}.parquet").stat().st_size
-                written[name] = TableFile(rows=rows, size_bytes=size)
+            try:
+                for name, reader in tables.items():
+                    rows = write_table(directory, name, bare(reader))
+                    size = (directory / f"{name}.parquet").stat().st_size
+                    written[name] = TableFile(rows=rows, size_bytes=size)
+            except OSError as error:
+                if error.errno in FULL:
+                    raise full(str(directory)) from error
+                raise
             yield directory, written
 
     # Removing.
