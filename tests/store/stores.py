@@ -12,7 +12,7 @@ import pyarrow as pa
 from trustbed.store.captures import date_of
 from trustbed.store.entry import key_of
 from trustbed.store.store import About, Store, open_store
-from trustbed.store.tables import VERDICTS, conformed, store_schemas
+from trustbed.store.tables import conformed, store_schemas
 
 SECOND = 10**9
 HOUR, DAY = 3600 * SECOND, 86_400 * SECOND
@@ -44,8 +44,12 @@ def store_transfers(
     testbed: str = "lab",
     version: str = VERSION,
     subject: str | None = None,
+    wide: bool = True,
 ) -> str | None:
-    """Publishes a capture of these transfers; returns its key, or None if it is there."""
+    """Publishes a capture of these transfers; returns its key, or None if it is there.
+
+    Without ``wide`` it has the table of verdicts only, which is quick to write.
+    """
     columns = {
         "source": [name] * len(sent),
         "transfer": [f"{number}.0" for number in range(len(sent))],
@@ -55,7 +59,8 @@ def store_transfers(
         "cause": [one.cause for one in sent],
         "verdict": [CAUSES.get(one.cause, "not_judged") for one in sent],
     }
-    table = conformed(pa.table(columns), store_schemas()["transfers"])
+    names = ["transfers", "verdicts"] if wide else ["verdicts"]
+    tables = {name: conformed(pa.table(columns), store_schemas()[name]) for name in names}
     first = min((one.at_ns for one in sent), default=None)
     subject = subject or hashlib.sha256(name.encode()).hexdigest()
     about = About(
@@ -71,44 +76,33 @@ def store_transfers(
         files=(f"/captures/{name}",),
         verdicts={},
     )
-    verdicts = table.select(list(VERDICTS))
-    tables = {"transfers": table.to_reader(), "verdicts": verdicts.to_reader()}
-    entry = store.publish(about, tables)
+    entry = store.publish(about, {name: table.to_reader() for name, table in tables.items()})
     return None if entry is None else entry.key
 
 
-def new_store(path: Path) -> Store:
-    """An empty store."""
-    return open_store(str(path), create=True)
+def lab(path: Path, *, days: int = 20, per_day: int = 8) -> Store:
+    """Captures of twenty days, one every three hours, between three hosts.
 
-
-def lab(path: Path) -> Store:
-    """Four weeks of captures every two hours between three hosts.
-
-    From 02:00 to 06:00 what gamma sends is to be discarded; from the fifteenth day on half of what
-    alpha sends queues on the path.
+    From 03:00 to 09:00 what gamma sends is to be discarded; from the eleventh day on a third of all
+    transfers queues on the path, all of them alpha's.
     """
-    store = new_store(path)
-    for number in range(28 * 12):
-        at = BEGAN + number * 2 * HOUR
-        hour, day = number % 12 * 2, number // 12
+    store = open_store(path, create=True)
+    for number in range(days * per_day):
+        day, slot = divmod(number, per_day)
+        at = BEGAN + day * DAY + slot * DAY // per_day
+        stalled = 3 <= slot * 24 // per_day < 9
         sent = [
-            Sent(
-                "gamma",
-                "alpha",
-                at + second * SECOND,
-                "host_scheduling" if 2 <= hour < 6 else "bandwidth_limited",
-            )
-            for second in range(3)
+            Sent("gamma", "alpha", at + n, "host_scheduling" if stalled else "bandwidth_limited")
+            for n in range(3)
         ]
         sent += [
             Sent(
                 "alpha",
                 "beta",
-                at + second * SECOND,
-                "network_congestion" if day >= 14 and second % 2 else "bandwidth_limited",
+                at + n,
+                "network_congestion" if 2 * day >= days and n % 2 else "bandwidth_limited",
             )
-            for second in range(6)
+            for n in range(6)
         ]
-        store_transfers(store, f"c{number:04}.pcap", sent)
-    return open_store(str(path))
+        store_transfers(store, f"c{number:04}.pcap", sent, wide=False)
+    return open_store(path)
