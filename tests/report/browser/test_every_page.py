@@ -1,4 +1,4 @@
-"""Every page in a browser: of captures, bursts, a run, a campaign and a sensitivity study.
+"""Every page in a browser: of captures, bursts, a run, a campaign, a sensitivity study, a store.
 
 Drawn without a word on the console or a request, on a desktop, a phone, in the dark, on paper.
 """
@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 
-PAGES = ("page_file", "burst_file", "run_file", "campaign_file", "sensitivity_file")
+PAGES = (
+    *("page_file", "burst_file", "run_file", "campaign_file", "sensitivity_file"),
+    *("store_hosts_file", "store_causes_file", "store_papers_file"),
+)
 CHARTS = {
     "burst_file": 2 * 8 + 2 * 5,
     "run_file": 3 + 1 + 2 * 7,
     "campaign_file": 2 * 9 + 1,
     "sensitivity_file": 4,
+    "store_hosts_file": 1,
+    "store_causes_file": 3,
+    "store_papers_file": 1,
 }
 """How many charts a page has; that of three captures has 30 at least."""
 PAPERS = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
