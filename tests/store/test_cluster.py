@@ -245,6 +245,33 @@ def test_tasks_of_workers_that_are_gone_are_begun_elsewhere() -> None:
     assert [worker for _, worker in played.begun[2:]] == ["c", "c"]
 
 
+def test_hosts_of_an_inventory_are_reached_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    file = tmp_path / "hosts.toml"
+    file.write_text(
+        'known_hosts = "keys"\n[hosts.a]\nssh = "10.0.0.1"\nuser = "ann"\nport = 2222\n'
+        '[hosts.b]\nssh = "10.0.0.2"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "keys").write_text("", encoding="utf-8")
+    made: dict[str, object] = {}
+    monkeypatch.setattr(
+        distributed, "SSHCluster", lambda hosts, **options: made.update(options, hosts=hosts)
+    )
+    cluster._over_ssh(distributed, Cluster(where=f"ssh:{file}", memory=1 << 30))
+    assert made["hosts"] == ["10.0.0.1", "10.0.0.1", "10.0.0.2"]
+    known = {"known_hosts": str(tmp_path / "keys")}
+    first = {"username": "ann", "port": 2222, **known}
+    assert made["connect_options"] == [first, first, known]
+    assert made["worker_options"] == {"nthreads": 1, "memory_limit": 1 << 30}
+    file.write_text('[hosts.a]\ncommand = "docker exec -i web"\n', encoding="utf-8")
+    with pytest.raises(StoreError, match="not every host is reached by SSH"):
+        cluster._over_ssh(distributed, Cluster(where=f"ssh:{file}"))
+
+
 def test_a_store_that_cannot_be_written_ends_all_of_it(disk: str, captures: list[Job]) -> None:
     with pytest.raises(StoreError, match="no store"):
         list(sweep.carry_out(captures, f"{disk}-nowhere", HOW))

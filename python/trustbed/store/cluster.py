@@ -16,7 +16,7 @@ import tempfile
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from statistics import median
 from typing import Any
 
 from trustbed.analysis.options import available_cores
-from trustbed.scenario.inventory import Local, Ssh, load
+from trustbed.scenario.inventory import Ssh, load
 from trustbed.store.captures import How, Job, Outcome, store_capture
 from trustbed.store.errors import StoreError
 
@@ -121,33 +121,33 @@ def _local(distributed: Any, cluster: Cluster, stack: ExitStack) -> Any:  # noqa
 def _over_ssh(distributed: Any, cluster: Cluster) -> Any:  # noqa: ANN401 - Dask
     """A scheduler on the first host of an inventory, workers on all of them."""
     file = Path(cluster.where.removeprefix("ssh:"))
-    hosts = [host.transport for host in load(file).hosts]
-    reached = [one for one in hosts if isinstance(one, Ssh)]
-    strange = [one for one in hosts if not isinstance(one, (Ssh, Local))]
-    if strange or not reached:
+    inventory = load(file)
+    reached = [host.transport for host in inventory.hosts if isinstance(host.transport, Ssh)]
+    if len(reached) < len(inventory.hosts):
         raise StoreError(
             f"not every host is reached by SSH, {file}",
             "name an inventory of hosts that are, or start Dask's workers there yourself",
         )
-    options = [
-        {
-            name: value
-            for name, value in (
-                ("username", one.user),
-                ("port", one.port),
-                ("client_keys", list(map(str, one.keys)) or None),
-                ("tunnel", ",".join(map(str, one.jumps or ())) or None),
-            )
-            if value is not None
-        }
-        for one in reached
-    ]
+    known = None if inventory.known_hosts is None else str(inventory.known_hosts)
+    options = [_connection(one, known) for one in reached]
     return distributed.SSHCluster(
         [reached[0].address, *(one.address for one in reached)],
         connect_options=[options[0], *options],
         worker_options={"nthreads": 1, "memory_limit": cluster.memory or "auto"},
         scheduler_options={"dashboard_address": None},
     )
+
+
+def _connection(host: Ssh, known_hosts: str | None) -> Mapping[str, object]:
+    """What asyncssh is told; OpenSSH's configuration decides the rest, and keys are checked."""
+    given: Mapping[str, object] = {
+        "username": host.user,
+        "port": host.port,
+        "client_keys": list(map(str, host.keys)) or None,
+        "tunnel": ",".join(map(str, host.jumps or ())) or None,
+        "known_hosts": known_hosts,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(slots=True)

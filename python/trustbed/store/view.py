@@ -55,12 +55,13 @@ class View:
     ) -> pa.Table:
         """Its rows as a pyarrow Table: these columns, of rows for which ``where`` holds."""
         names = self.schema.names if columns is None else list(columns)
-        parts = [
-            dataset.to_table(columns={name: _field(name, former) for name in names}, filter=where)
-            if not former
-            else _filtered(dataset, self.schema.names, former, where).select(names)
-            for dataset, former in self._datasets()
-        ]
+        with explained(self._files.url):
+            parts = [
+                dataset.to_table(columns=names, filter=where)
+                if not former
+                else _filtered(dataset, self.schema.names, former, where).select(names)
+                for dataset, former in self._datasets()
+            ]
         schema = pa.schema([self.schema.field(name) for name in names])
         return pa.concat_tables([part.cast(schema) for part in parts] or [schema.empty_table()])
 
@@ -94,29 +95,23 @@ class View:
         """The files of each version of the schema, with the former names of columns."""
         found = []
         ordered = sorted(self.entries, key=lambda entry: entry.schema_version)
-        with explained(self._files.url):
-            for version, group in groupby(ordered, key=lambda entry: entry.schema_version):
-                former = renamed(self.name, version)
-                fields = [
-                    field.with_name(former.get(field.name, field.name)) for field in self.schema
-                ]
-                dataset = pads.dataset(
-                    [self._path(entry) for entry in group],
-                    schema=pa.schema(fields),
-                    format="parquet",
-                    filesystem=self._files.system,
-                    partitioning=pads.partitioning(PARTITIONS, flavor="hive"),
-                    partition_base_dir=self._files.root,
-                )
-                found.append((dataset, former))
+        for version, group in groupby(ordered, key=lambda entry: entry.schema_version):
+            former = renamed(self.name, version)
+            names = [former.get(field.name, field.name) for field in self.schema]
+            fields = map(pa.Field.with_name, self.schema, names)
+            dataset = pads.dataset(
+                [self._path(entry) for entry in group],
+                schema=pa.schema(list(fields)),
+                format="parquet",
+                filesystem=self._files.system,
+                partitioning=pads.partitioning(PARTITIONS, flavor="hive"),
+                partition_base_dir=self._files.root,
+            )
+            found.append((dataset, former))
         return found
 
     def __repr__(self) -> str:
         return f"<View {self.name}: {self.rows} rows of {len(self.entries)} entries>"
-
-
-def _field(name: str, former: Mapping[str, str]) -> pads.Expression:
-    return pads.field(former.get(name, name))
 
 
 def _filtered(
@@ -126,5 +121,5 @@ def _filtered(
     where: pads.Expression | None,
 ) -> pa.Table:
     """Rows of an earlier version, chosen by today's names."""
-    table = dataset.to_table(columns={name: _field(name, former) for name in names})
+    table = dataset.to_table(columns={name: pads.field(former.get(name, name)) for name in names})
     return table if where is None else table.filter(where)
