@@ -185,7 +185,7 @@ class _Driver:
         self._pending = deque(_Capture(job) for job in jobs)
         self._running: dict[Any, _Capture] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._known: dict[str, Any] = {}
+        self._known: Mapping[str, Any] = {}
         self._looked = -_TICK
         self._versions: dict[str, str] = {}
         self._full: dict[str, str] = {}

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 import pyarrow.dataset as pads
 
+from trustbed.report.records import Json
 from trustbed.store.store import Store
 
 FEWEST = 3
@@ -85,7 +86,7 @@ def ask(
         where = one if where is None else where & one
     names = ["capture", "testbed", "date", "run", "paper", "label", "complete", "use", "why"]
     rows = store.runs.table(names, where=where).to_pylist()
-    of: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    of: dict[str, list[Json]] = defaultdict(list)
     for row in rows:
         of[row["capture"]].append(row)
     order = ("discard", "review", "trust")
@@ -96,9 +97,9 @@ def ask(
     return PapersAnswer(paper=paper, testbed=testbed, fewest=fewest, runs=tuple(runs))
 
 
-def _standing(key: str, rows: Sequence[dict[str, Any]], fewest: int) -> RunStanding:
+def _standing(key: str, rows: Sequence[Json], fewest: int) -> RunStanding:
     uses = Counter(row["use"] or "not_judged" for row in rows)
-    cells: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    cells: dict[str, list[Json]] = defaultdict(list)
     for row in rows:
         cells[row["label"] or ""].append(row)
     standings = [
