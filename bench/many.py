@@ -140,8 +140,9 @@ def _drawn(path: Path, transfers: int) -> None:
     """A store of so many transfers, a thousand a capture."""
     chance = random.Random(1)
     store = open_store(path, create=True)
-    flush, tree = files.flush, files.flush_tree
-    files.flush = files.flush_tree = lambda _: None  # type: ignore[assignment]
+    kept = {name: getattr(files, name) for name in ("flush", "flush_tree")}
+    for name in kept:
+        setattr(files, name, lambda _: None)
     causes = {"bandwidth_limited": "trust", "host_scheduling": "discard", "shaped": "trust"}
     try:
         for number in range(transfers // 1000):
@@ -169,7 +170,8 @@ def _drawn(path: Path, transfers: int) -> None:
             )
             store.publish(about, {"verdicts": table.to_reader()})
     finally:
-        files.flush, files.flush_tree = flush, tree
+        for name, function in kept.items():
+            setattr(files, name, function)
 
 
 def _asked(path: Path, question: str) -> tuple[float, int]:

@@ -85,12 +85,13 @@ def test_answers_are_text_json_and_pages(
         ("papers", "1 of 1 run would not survive review: study."),
     ):
         page = tmp_path / f"{action}.html"
-        code, out, err = ran(capsys, "store", action, url, "-o", str(page))
+        words = ("store", action, url, "--testbed", "lab")
+        code, out, err = ran(capsys, *words, "-o", str(page))
         assert (code, err) == (0, "")
         assert out.startswith(headline)
         assert out.endswith(f"wrote {page}\n")
         assert headline in page.read_text(encoding="utf-8")
-        assert action in json.loads(ran(capsys, "store", action, url, "--json")[1])
+        assert action in json.loads(ran(capsys, *words, "--json")[1])
     assert ran(capsys, "store", "papers", url, "--fail-on", "discard")[0] == 4
     assert ran(capsys, "store", "papers", url, "--fewest", "1", "--fail-on", "review")[0] == 3
     code, out, _ = ran(

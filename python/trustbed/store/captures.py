@@ -113,14 +113,12 @@ def jobs_of(paths: Sequence[str | os.PathLike[str]]) -> list[Job]:
     Files that do not exist are jobs as well, which fail on their own.
     """
     files: list[str] = []
-    for path in map(os.fspath, paths):
-        if Path(path).is_dir():
-            found = sorted(
-                str(file.absolute()) for file in Path(path).rglob("*") if ENDINGS.search(file.name)
-            )
-            files += [file for file in found if Path(file).is_file()]
+    for path in map(Path, paths):
+        if path.is_dir():
+            found = [file for file in path.rglob("*") if ENDINGS.search(file.name)]
+            files += sorted(str(file.absolute()) for file in found if file.is_file())
         else:
-            files.append(str(Path(path).absolute()))
+            files.append(str(path.absolute()))
     return [Job(group, sum(map(_size, group))) for group in _rotated(dict.fromkeys(files))]
 
 

@@ -92,9 +92,8 @@ def _client(cluster: Cluster) -> Iterator[Any]:
                 where = stack.enter_context(_over_ssh(distributed, cluster))
             else:
                 where = cluster.where
-            client = stack.enter_context(
-                distributed.Client(where, timeout=30, set_as_default=False)
-            )
+            connected: Any = distributed.Client
+            client = stack.enter_context(connected(where, timeout=30, set_as_default=False))
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise StoreError(
                 f"no cluster, {cluster.where}: {error}",

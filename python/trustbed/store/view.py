@@ -93,7 +93,7 @@ class View:
 
     def _datasets(self) -> list[tuple[pads.Dataset, Mapping[str, str]]]:
         """The files of each version of the schema, with the former names of columns."""
-        found = []
+        found: list[tuple[pads.Dataset, Mapping[str, str]]] = []
         ordered = sorted(self.entries, key=lambda entry: entry.schema_version)
         for version, group in groupby(ordered, key=lambda entry: entry.schema_version):
             former = renamed(self.name, version)

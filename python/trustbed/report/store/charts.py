@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from trustbed.report.charts.drawing import (
@@ -88,7 +87,7 @@ def share(answer: CausesAnswer, history: CauseHistory) -> Spec:
     )
 
 
-def _time() -> Mapping[str, object]:
+def _time() -> Spec:
     return {
         "field": "t",
         "type": "temporal",

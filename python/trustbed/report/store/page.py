@@ -217,7 +217,7 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
         ("Review", "use"),
         ("Weak cells", "survive"),
     ]
-    standings = [one.standing for one in found.runs]
+    standings: list[str] = [one.standing for one in found.runs]
     return _page(
         "store_papers",
         payload,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -147,7 +148,7 @@ def _changes(
     return () if one is None else (one,)
 
 
-_Key = tuple[object, object]
+_Key = tuple[str, str]
 
 
 def _counts(store: Store, testbed: str | None) -> pa.Table:
@@ -173,7 +174,7 @@ def _counts(store: Store, testbed: str | None) -> pa.Table:
     )
 
 
-def _rows(table: pa.Table, *names: str) -> Iterable[tuple[object, ...]]:
+def _rows(table: pa.Table, *names: str) -> Iterable[tuple[Any, ...]]:
     return zip(*(values_of(table, name) for name in names), strict=True)
 
 
@@ -182,7 +183,7 @@ def _per_capture(counts: pa.Table) -> dict[_Key, tuple[int, int]]:
     grouped = counts.group_by(["capture", "source"]).aggregate([("at", "min"), ("count", "sum")])
     rows = _rows(grouped, "capture", "source", "at_min", "count_sum")
     return {
-        (capture, source): (int(str(at)), int(str(count)))
+        (capture, source): (at, count)
         for capture, source, at, count in rows
         if at is not None
     }
@@ -193,7 +194,7 @@ def _totals(counts: pa.Table) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = defaultdict(dict)
     grouped = counts.group_by(["cause", "verdict"]).aggregate([("count", "sum")])
     for cause, verdict, count in _rows(grouped, "cause", "verdict", "count_sum"):
-        found[str(cause)][str(verdict)] = int(str(count))
+        found[cause][verdict] = count
     return found
 
 
@@ -201,7 +202,7 @@ def _hits(counts: pa.Table, cause: str) -> dict[_Key, int]:
     chosen = counts.filter(pc.equal(counts.column("cause"), cause))
     grouped = chosen.group_by(["capture", "source"]).aggregate([("count", "sum")])
     rows = _rows(grouped, "capture", "source", "count_sum")
-    return {(capture, source): int(str(count)) for capture, source, count in rows}
+    return {(capture, source): count for capture, source, count in rows}
 
 
 def _days(every: dict[_Key, tuple[int, int]]) -> dict[str, int]:

@@ -9,8 +9,8 @@ measurements as well. What stands out, and how often it must have been seen, is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import starmap
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -54,19 +54,6 @@ class HostsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     hosts: HostTable
 
 
-@dataclass(frozen=True, slots=True)
-class _Units:
-    """Measurements: from where to where, in which hour since the epoch, whether to be discarded."""
-
-    src: pa.Array
-    dst: pa.Array
-    hour: pa.Array
-    bad: pa.Array
-
-    def table(self) -> pa.Table:
-        return pa.table({"src": self.src, "dst": self.dst, "hour": self.hour, "bad": self.bad})
-
-
 def ask(store: Store, *, testbed: str | None = None, level: float = LEVEL) -> HostsAnswer:
     """Answers it from transfers and rounds of campaigns."""
     where = None if testbed is None else pads.field("testbed") == testbed
@@ -101,7 +88,7 @@ def _judged(store: Store, where: pads.Expression | None) -> pa.Table:
 
 
 def _measurements(transfers: pa.Table) -> pa.Table:
-    """The judged transfers as measurements."""
+    """The judged transfers as measurements: from where to where, hour since the epoch, bad or not."""
     keys = {name: transfers.column(name).dictionary_encode() for name in _COLUMNS[:4]}
     keys = {name: pa.chunked_array(column).unify_dictionaries() for name, column in keys.items()}
     hour = pc.divide(transfers.column("start_ns").cast(pa.int64()), HOUR_NS)
@@ -112,11 +99,14 @@ def _measurements(transfers: pa.Table) -> pa.Table:
         .aggregate([("bad", "sum"), ("bad", "count")])
     )
     half = pc.greater_equal(pc.multiply(grouped.column("bad_sum"), 2), grouped.column("bad_count"))
-    return _Units(
-        *(grouped.column(name).cast(pa.string()) for name in ("src", "dst")),
-        grouped.column("hour"),
-        half.cast(pa.int32()),
-    ).table()
+    return pa.table(
+        {
+            "src": grouped.column("src").cast(pa.string()),
+            "dst": grouped.column("dst").cast(pa.string()),
+            "hour": grouped.column("hour"),
+            "bad": half.cast(pa.int32()),
+        }
+    )
 
 
 def _rounds(store: Store, where: pads.Expression | None) -> pa.Table:
@@ -125,12 +115,14 @@ def _rounds(store: Store, where: pads.Expression | None) -> pa.Table:
     table = store.campaigns.table(
         ["sender", "receiver", "start_ns", "use"], where=known if where is None else known & where
     )
-    return _Units(
-        table.column("sender"),
-        table.column("receiver"),
-        pc.divide(table.column("start_ns").cast(pa.int64()), HOUR_NS),
-        pc.equal(table.column("use"), "discard").cast(pa.int32()),
-    ).table()
+    return pa.table(
+        {
+            "src": table.column("sender"),
+            "dst": table.column("receiver"),
+            "hour": pc.divide(table.column("start_ns").cast(pa.int64()), HOUR_NS),
+            "bad": pc.equal(table.column("use"), "discard").cast(pa.int32()),
+        }
+    )
 
 
 def _by(units: pa.Table, keys: list[str]) -> pa.Table:
@@ -142,7 +134,7 @@ def _tallies(grouped: pa.Table) -> list[Tally]:
     return list(starmap(Tally, counts))
 
 
-def values_of(table: pa.Table, name: str) -> list[object]:
+def values_of(table: pa.Table, name: str) -> list[Any]:
     """The values of a column."""
     return [value for chunk in table.column(name).chunks for value in values(chunk)]
 
@@ -151,5 +143,5 @@ def _hours(units: pa.Table) -> Hours:
     grouped = _by(units, ["hour"])
     found = Hours()
     for hour, tally in zip(values_of(grouped, "hour"), _tallies(grouped), strict=True):
-        found.add_all(int(hour) * HOUR_NS, tally)
+        found.add_all(hour * HOUR_NS, tally)
     return found
