@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.canary import NAME, TEXT, pcapng, TOML
+from tests.canary import NAME, TEXT, TOML, pcapng
 from tests.canary_directories import campaign_of, models_of, run_of
 from tests.compare.testbeds import Made, make_testbed
 from tests.report.sensitivity_study import study

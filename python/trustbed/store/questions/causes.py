@@ -182,11 +182,7 @@ def _per_capture(counts: pa.Table) -> dict[_Key, tuple[int, int]]:
     """When each capture's transfers began, and how many there are."""
     grouped = counts.group_by(["capture", "source"]).aggregate([("at", "min"), ("count", "sum")])
     rows = _rows(grouped, "capture", "source", "at_min", "count_sum")
-    return {
-        (capture, source): (at, count)
-        for capture, source, at, count in rows
-        if at is not None
-    }
+    return {(capture, source): (at, count) for capture, source, at, count in rows if at is not None}
 
 
 def _totals(counts: pa.Table) -> dict[str, dict[str, int]]:
