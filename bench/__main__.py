@@ -23,6 +23,7 @@ from bench import (
     generators,
     hostile,
     judging,
+    many,
     mix,
     model_traffic,
     sensitivity,
@@ -66,6 +67,8 @@ class Scale:
         users_seconds: How long users of a model are generated.
         hostile: Packets of the hostile captures; twice as many are analysed as well.
         short: Connections of ten packets whose JSON is written.
+        many: Captures that are stored by a cluster.
+        sweeps: How often that is done while workers are killed.
     """
 
     block: int
@@ -78,6 +81,8 @@ class Scale:
     users_seconds: int
     hostile: int
     short: int
+    many: int
+    sweeps: int
 
 
 FULL = Scale(
@@ -91,6 +96,8 @@ FULL = Scale(
     users_seconds=95,
     hostile=200_000,
     short=100_000,
+    many=400,
+    sweeps=20,
 )
 QUICK = Scale(
     block=250_000,
@@ -103,6 +110,8 @@ QUICK = Scale(
     users_seconds=15,
     hostile=50_000,
     short=20_000,
+    many=60,
+    sweeps=2,
 )
 
 
@@ -346,6 +355,15 @@ class Bench:
         self._keep([*chain_targets(rates, inconsistent_calls), *equivalence.targets(equal, found)])
         self._tracing()
 
+    def many(self) -> None:
+        """Captures on a cluster into a store, and questions to a large one."""
+        heading("many captures, and a store of a million transfers (wall time)")
+        found = many.measure(self._scale.many, self._scale.sweeps, MILLION)
+        for line in many.lines(found):
+            print(f"  {line}", flush=True)
+        self._facts["many"] = asdict(found)
+        self._keep(many.targets(found))
+
     def _tracing(self) -> None:
         if os.geteuid() != 0:
             print("tracing: left out, it needs root")
@@ -458,6 +476,7 @@ def main() -> int:
         "campaign": Bench.campaign,
         "compare": Bench.compare,
         "estimators": Bench.estimators,
+        "many": Bench.many,
     }
     said = f"quick, long (ten minutes for what may drift), or some of: {', '.join(parts)}"
     parser.add_argument(

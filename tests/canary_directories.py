@@ -11,9 +11,9 @@ from tests.report.run_directories import STUDY, make_run
 from tests.traffic.frames import ACK, FIN, SYN, Frame, pcap
 
 
-def run_of(path: Path) -> Path:
+def run_of(path: Path, *, name: str = "study") -> Path:
     """A run whose title, command, hosts' facts and reasons hold canaries."""
-    text = STUDY.replace('about = "', f'about = "{TOML}')
+    text = STUDY.replace('about = "', f'about = "{TOML}').replace('"study"', f'"{name}"')
     directory = make_run(path, text).path
     for name in ("run.json", "facts.json", "host.json"):
         file = directory / name

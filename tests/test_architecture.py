@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tools.generate_docs import PAGES
+from tools.generate_docs import PAGES, STORE_TABLES
 from tools.pages import CATALOGUE
 from trustbed.campaign.metrics import table as resource_table
 from trustbed.report import schemas
@@ -209,7 +209,9 @@ def all_tables() -> list[tuple[str, pa.Schema]]:
     tables = [*engine_schemas().items(), ("findings", schemas.FINDINGS), ("skips", schemas.SKIPS)]
     bursts = [(f"burst_{name}", schema) for name, schema in burst_tables.SCHEMAS.items()]
     resources = ("resources", resource_table.RESOURCES)
-    return [*tables, ("verdict columns", pa.schema(schemas.VERDICT_FIELDS)), *bursts, resources]
+    stores = [(f"store_{name}", schema) for name, schema in STORE_TABLES.items()]
+    verdicts = ("verdict columns", pa.schema(schemas.VERDICT_FIELDS))
+    return [*tables, verdicts, *bursts, resources, *stores]
 
 
 @pytest.mark.parametrize(

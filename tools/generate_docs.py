@@ -23,6 +23,7 @@ from trustbed.report.burst import tables as burst_tables
 from trustbed.report.columns import text_names
 from trustbed.report.transfer.contract import engine_schemas
 from trustbed.run.execution import indicators
+from trustbed.store import tables as store_tables
 from trustbed.traffic import model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +88,24 @@ _RESOURCES_INTRODUCTION = """\
 `trustbed.campaign.metrics.campaign_resources(DIRECTORY)` gives it round by round."""
 
 
+STORE_TABLES: Mapping[str, pa.Schema] = {
+    "partitions": pa.schema([*store_tables.PARTITIONS, store_tables.SOURCE]),
+    "runs": store_tables.RUNS,
+    "campaigns": store_tables.CAMPAIGNS,
+}
+_STORE_TABLES_ABOUT = {
+    **store_tables.ABOUT,
+    "partitions": "Columns of the paths, and the one that tables of captures begin with.",
+}
+
+_STORE_INTRODUCTION = """\
+# Tables of a store
+
+`trustbed analyze --store` and `trustbed store add` write them ([store.md](store.md)). In a store
+`transfers`, `phases` and `findings` begin with the column `source`; `verdicts` has the columns
+`VERDICTS` of `transfers`. Paths have three more columns, which views put first."""
+
+
 def tables_page() -> str:
     """The page on every table and column."""
     engine = engine_schemas()
@@ -104,6 +123,10 @@ def tables_page() -> str:
     parts.append(_WATCHED_INTRODUCTION)
     for name, about in indicators.ABOUT.items():
         parts += [f"## {name}", about, _table(indicators.SCHEMAS[name])]
+    names = ", ".join(f"`{name}`" for name in store_tables.VERDICTS)
+    parts.append(_STORE_INTRODUCTION.replace("`VERDICTS`", names))
+    for name, schema in STORE_TABLES.items():
+        parts += [f"## store_{name}", _STORE_TABLES_ABOUT[name], _table(schema)]
     parts += [_CALLS_INTRODUCTION, "## calls", "One row per system call.", _table(CALLS)]
     parts += [
         _RESOURCES_INTRODUCTION,

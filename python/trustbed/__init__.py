@@ -26,6 +26,9 @@
     paths = trustbed.open_campaign("campaign.pairs")
     paths.pairs                       # what the network gives between the hosts
 
+    lab = trustbed.open_store("s3://lab/store")
+    lab.transfers.lazy()              # of many captures, as a polars frame; phases, runs, …
+
 Importing this package costs a few milliseconds: Arrow and the engine load with the first name that
 needs them.
 """
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from trustbed.run.api import run
     from trustbed.run.directory import RunDirectoryError
     from trustbed.run.results import Run, open_run
+    from trustbed.store.store import Store, open_store
 
 __all__ = [
     "Burstiness",
@@ -56,6 +60,7 @@ __all__ = [
     "OutputError",
     "Run",
     "RunDirectoryError",
+    "Store",
     "Transfer",
     "TwoPoint",
     "__version__",
@@ -66,6 +71,7 @@ __all__ = [
     "join",
     "open_campaign",
     "open_run",
+    "open_store",
     "run",
 ]
 
@@ -79,6 +85,7 @@ _HOMES = {
     "OutputError": "trustbed.report.placing",
     "Run": "trustbed.run.results",
     "RunDirectoryError": "trustbed.run.directory",
+    "Store": "trustbed.store.store",
     "Transfer": "trustbed.analysis.transfer",
     "TwoPoint": "trustbed.analysis.two_point",
     "analyze": "trustbed.analysis.capture",
@@ -86,6 +93,7 @@ _HOMES = {
     "join": "trustbed.analysis.two_point",
     "open_campaign": "trustbed.campaign.results",
     "open_run": "trustbed.run.results",
+    "open_store": "trustbed.store.store",
 }
 
 _PACKAGES = ("campaign", "compare", "run")

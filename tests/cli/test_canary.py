@@ -102,6 +102,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "trace": ("--import", NAME, "-o", "x"),
     "model": ("show", NAME),
     "sensitivity": (NAME,),
+    "store": ("ls", NAME),
     "campaign": ("status", NAME),
     "testbed": (NAME,),
     "doctor": ("--inventory", NAME, "host"),
@@ -194,6 +195,19 @@ def test_a_campaign(place: Place) -> None:
     place.shows("campaign", "report", directory, "-o", f"{NAME}.html")
     place.shows("campaign", "report", place.directory / f"{NAME}.campaign.toml", code=1)
     place.shows("campaign", "init", place.directory / f"{NAME}.starter")
+
+
+def test_a_store(place: Place) -> None:
+    store = place.directory / f"{NAME}.store"
+    for more in ((), ("--json",)):
+        ended = place.runs("analyze", place.capture, place.trace, "--store", store, *more)
+        assert (ended.code, ended.foreign()) == (1, []), ended.screen
+        assert SHOWN[:8] in ended.screen
+    place.shows("store", "add", store, run_of(place.directory / "named.run", name=TOML))
+    for words in (("ls",), ("hosts",), ("causes",), ("papers",), ("ls", "--json")):
+        ended = place.runs("store", words[0], store, *words[1:])
+        assert (ended.code, ended.foreign()) == (0, []), ended.screen
+        assert words[0] in ("hosts", "causes") or "]0;cn" in ended.screen, words
 
 
 def test_what_testbeds_are_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ def test_the_public_names_are_these() -> None:
         "OutputError",
         "Run",
         "RunDirectoryError",
+        "Store",
         "Transfer",
         "TwoPoint",
         "__version__",
@@ -49,6 +50,7 @@ def test_the_public_names_are_these() -> None:
         "join",
         "open_campaign",
         "open_run",
+        "open_store",
         "run",
     ]
     assert all(getattr(trustbed, name) is not None for name in trustbed.__all__)

@@ -197,6 +197,14 @@ class Campaign:
             for row in getattr(one.judged(), table)
         )
 
+    def rounds(self) -> Iterator[tuple[PairEntry, SeenRound]]:
+        """The judged rounds, in the order of pairs and numbers."""
+        directory = CampaignDirectory(self.path)
+        campaign = directory.check_readable().campaign
+        history = history_of(directory.journal.lines(), period_ns=campaign.period_ns)
+        sums = _read(directory, campaign.pairs, history)
+        return ((pair, one) for pair in campaign.pairs for one in sums[pair.pair].rounds)
+
     def _judged(self) -> Iterator[RoundDirectory]:
         return (one for one in CampaignDirectory(self.path).rounds() if one.is_judged)
 

@@ -38,14 +38,16 @@ def parser() -> arguments.Parser:
     """The parser of ``trustbed analyze``."""
     parser = arguments.Parser(
         "analyze",
-        "[OPTIONS] CAPTURE…\n[OPTIONS] --sender CAPTURE --receiver CAPTURE",
+        "[OPTIONS] CAPTURE…\n[OPTIONS] --sender CAPTURE --receiver CAPTURE\n"
+        "[OPTIONS] --store URL CAPTURE|DIR…",
         "Lists the transfers of a capture, what limited each, how sure that is, and\n"
         "whether its number may be used.",
         "examples:\n"
         "  trustbed analyze server.pcap --workload bulk --capacity 100Mbit/s\n"
         "  trustbed analyze server.pcap --report report.html\n"
         "  trustbed analyze server.pcap --annotate server.pcapng    # for Wireshark\n"
-        "  trustbed analyze --sender client.pcap --receiver server.pcap\n\n" + arguments.EXIT_CODES,
+        "  trustbed analyze --sender client.pcap --receiver server.pcap\n"
+        "  trustbed analyze captures/ --store lab.store --cluster local\n\n" + arguments.EXIT_CODES,
     )
     arguments.add_captures(parser)
     arguments.add_verdict_options(parser)
@@ -86,6 +88,7 @@ def parser() -> arguments.Parser:
         "--junit", type=Path, metavar="FILE", help="a JUnit report for CI, one case per transfer"
     )
     arguments.add_quiet(output)
+    arguments.add_store(parser)
     arguments.add_end(parser, fail_on="a transfer", strict="part of the capture could not be read")
     return parser
 
@@ -95,6 +98,11 @@ def run(words: Sequence[str]) -> int:
     from trustbed.report.transfer.json import SCHEMA_VERSION
 
     options = arguments.parse(parser(), words)
+    arguments.check_store(options)
+    if options.store is not None:
+        from trustbed.cli import sweep
+
+        return sweep.run(options, words)
     arguments.check_analyze(options)
     _check_outputs(options)
     about = describe(words, "analyze", schema_version=SCHEMA_VERSION)

@@ -203,6 +203,62 @@ def add_workers(group: Group) -> None:
     )
 
 
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Where many captures go, and who analyses them."""
+    group = parser.add_argument_group("many captures (each on its own; rotated files together)")
+    group.add_argument(
+        "--store",
+        metavar="URL",
+        help="add them to a store: a directory, or a URL like s3://bucket/path. What is in it is "
+        "not done again (docs/store.md)",
+    )
+    group.add_argument(
+        "--testbed", metavar="NAME", help="label of what was captured (default: unnamed)"
+    )
+    group.add_argument(
+        "--cluster",
+        metavar="WHERE",
+        help="worker processes of Dask: local (one per core, or --workers N), the HOST:PORT of a "
+        "scheduler, or ssh:INVENTORY",
+    )
+    group.add_argument(
+        "--worker-memory",
+        type=memory,
+        metavar="SIZE",
+        help="what a worker may take before it is restarted (local and ssh; default: its share)",
+    )
+
+
+def check_store(options: argparse.Namespace) -> None:
+    """Refuses options that contradict ``--store``, or need it."""
+    if options.store is None:
+        for name in ("testbed", "cluster", "worker_memory"):
+            if getattr(options, name) is not None:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} needs --store URL",
+                    "for example: trustbed analyze captures/ --store lab.store --cluster local",
+                )
+        return
+    alone = ("report", "out", "junit", "csv", "samples", "burst", "sender", "receiver", "force")
+    given = [name for name in alone if getattr(options, name)]
+    if given:
+        raise UsageError(
+            f"--{given[0]} is about one capture, and --store about many",
+            "leave one of the two out",
+        )
+    if options.worker_memory is not None and options.cluster is None:
+        raise UsageError("--worker-memory has no effect without --cluster", "add --cluster local")
+    if not options.captures:
+        raise UsageError(
+            "no capture given", "for example: trustbed analyze captures/ --store lab.store"
+        )
+    if "-" in options.captures:
+        raise UsageError(
+            "--store reads captures twice, which standard input (-) does not allow",
+            "save it to a file",
+        )
+
+
 def add_captures(parser: argparse.ArgumentParser, more: str = "") -> None:
     """The captures to read."""
     parser.add_argument(

@@ -25,7 +25,7 @@ class Progress:
     """
 
     def __init__(self, label: str, stream: TextIO | None = None) -> None:
-        self._label = label
+        self.label = label
         self._stream = stream or sys.stderr
         self._started = time.monotonic()
         self._drawn: float | None = None
@@ -53,7 +53,7 @@ class Progress:
         self._drawn = now
         columns = shutil.get_terminal_size().columns
         self._stream.write(
-            "\r" + line(self._label, read, total, now - self._started, columns - 1) + "\x1b[K"
+            "\r" + line(self.label, read, total, now - self._started, columns - 1) + "\x1b[K"
         )
         self._stream.flush()
 

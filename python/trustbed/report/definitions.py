@@ -26,7 +26,8 @@ class Definition:
 def of(page: str) -> tuple[Definition, ...]:
     """The definitions of a page, in its order.
 
-    Pages: ``transfer``, ``burst``, ``run``, ``campaign``, ``model``, ``sensitivity``, ``compare``.
+    Pages: ``transfer``, ``burst``, ``run``, ``campaign``, ``model``, ``sensitivity``, ``compare``,
+    ``store_hosts``, ``store_causes``, ``store_papers``.
     """
     text = resources.files("trustbed.report").joinpath("definitions.toml").read_text("utf-8")
     pages = tomllib.loads(text)

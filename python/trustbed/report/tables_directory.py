@@ -40,13 +40,17 @@ def write(
     with placing.whole_directory(path) as directory:
         files = []
         for name, reader in readers.items():
-            _write_table(directory, name, reader, csv=csv)
+            write_table(directory, name, reader, csv=csv)
             files += [f"{name}.parquet", *([f"{name}.csv"] if csv else [])]
         text = json.dumps({**manifest, "files": sorted(files)}, indent=2, ensure_ascii=False)
         (directory / placing.MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-def _write_table(directory: Path, name: str, reader: pa.RecordBatchReader, *, csv: bool) -> None:
+def write_table(
+    directory: Path, name: str, reader: pa.RecordBatchReader, *, csv: bool = False
+) -> int:
+    """Writes a table; returns the number of its rows."""
+    rows = 0
     with ExitStack() as stack:
         parquet = stack.enter_context(
             pa.parquet.ParquetWriter(
@@ -60,9 +64,11 @@ def _write_table(directory: Path, name: str, reader: pa.RecordBatchReader, *, cs
         )
         for group in regrouped(reader, reader.schema, ROW_GROUP):
             parquet.write_table(group, row_group_size=ROW_GROUP)
+            rows += group.num_rows
             if sheet is not None:
                 for batch in group.to_batches():
                     sheet.write_batch(for_csv(batch))
+    return rows
 
 
 def regrouped(

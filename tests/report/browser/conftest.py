@@ -18,11 +18,15 @@ from tests.patience import PATIENCE
 from tests.report.campaign_directories import FOUR_DAYS, HOUR, Story, make_campaign
 from tests.report.run_directories import make_run
 from tests.report.sensitivity_study import study
+from tests.store.conftest import lab_store as lab_store
 from trustbed.campaign.results import read_model
 from trustbed.report.burst import page as burst_page
 from trustbed.report.campaign import page as campaign_page
 from trustbed.report.sensitivity import page as sensitivity_page
+from trustbed.report.store import page as store_page
 from trustbed.report.transfer import html
+from trustbed.store.questions import causes, hosts, papers
+from trustbed.store.store import Store
 
 FLAGS = (
     "--headless=new",
@@ -197,4 +201,28 @@ def sensitivity_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of an application that reacts to one band of time scales."""
     path = tmp_path_factory.mktemp("sensitivity") / "report.html"
     sensitivity_page.write(study(), path, {"version": "0", "command": "trustbed sensitivity"})
+    return path
+
+
+@pytest.fixture(scope="session")
+def store_hosts_file(tmp_path_factory: pytest.TempPathFactory, lab_store: Store) -> Path:
+    """The page of a host that stalls at certain hours."""
+    path = tmp_path_factory.mktemp("store") / "hosts.html"
+    store_page.write(path, store_page.hosts(hosts.ask(lab_store), "lab.store", ABOUT))
+    return path
+
+
+@pytest.fixture(scope="session")
+def store_causes_file(tmp_path_factory: pytest.TempPathFactory, lab_store: Store) -> Path:
+    """The page of three causes, two of which changed."""
+    path = tmp_path_factory.mktemp("store") / "causes.html"
+    store_page.write(path, store_page.causes(causes.ask(lab_store), "lab.store", ABOUT))
+    return path
+
+
+@pytest.fixture(scope="session")
+def store_papers_file(tmp_path_factory: pytest.TempPathFactory, lab_store: Store) -> Path:
+    """The page of a run that would not survive review."""
+    path = tmp_path_factory.mktemp("store") / "papers.html"
+    store_page.write(path, store_page.papers(papers.ask(lab_store), "lab.store", ABOUT))
     return path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.canary import NAME, TEXT, pcapng
+from tests.canary import NAME, TEXT, TOML, pcapng
 from tests.canary_directories import campaign_of, models_of, run_of
 from tests.compare.testbeds import Made, make_testbed
 from tests.report.sensitivity_study import study
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 
-PAGES = ("analyze", "burst", "report", "compare", "model", "campaign", "sensitivity")
+PAGES = ("analyze", "burst", "report", "compare", "model", "campaign", "sensitivity", "store")
 """The verbs that write pages; ``run`` writes that of ``report``."""
 
 
@@ -47,6 +47,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory, recordings: Path) -> dict[st
          "-o", page["campaign"]),
     ):  # fmt: skip
         assert main([*map(str, words), "--quiet"]) == 0, words
+    store = directory / f"{NAME}.store"
+    named = run_of(directory / "named.run", name=TOML)
+    assert main(["store", "add", str(store), str(named), "--quiet"]) == 0
+    assert main(["store", "papers", str(store), "-o", str(page["store"]), "--quiet"]) == 0
     extract, *_ = models_of(directory)
     assert main(["model", *map(str, extract), "--quiet"]) == 0
     assert main(["model", "show", str(extract[3]), "-o", str(page["model"]), "--quiet"]) == 0

@@ -194,11 +194,15 @@ class Hours:
 
     def add(self, at_ns: int, *, discarded: bool) -> None:
         """Counts a judged round that began at a moment since the epoch."""
+        self.add_all(at_ns, Tally(1, int(discarded)))
+
+    def add_all(self, at_ns: int, tally: Tally) -> None:
+        """Counts judged rounds that began in the hour of that moment."""
         day, within = divmod(at_ns, _DAY_NS)
         hour = self._hours[within // _HOUR_NS]
-        hour.tally.add(discarded=discarded)
+        hour.tally = hour.tally.plus(tally)
         hour.days.add(day)
-        if discarded:
+        if tally.discarded:
             hour.bad_days.add(day)
 
     def table(self, level: float) -> HourTable:

@@ -329,14 +329,20 @@ def absences(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CauseBar:
-    """A cause in words, its verdict, and how many connections it limited."""
+    """A cause in words (or what else bars stand for), a verdict, and how many have it."""
 
     cause: str
     use: str
     connections: int
 
 
-def causes(bars: Sequence[CauseBar], words: Mapping[str, str]) -> Spec:
+def causes(
+    bars: Sequence[CauseBar],
+    words: Mapping[str, str],
+    *,
+    what: str = "connections",
+    of: str = "cause",
+) -> Spec:
     """How often each cause was found: a bar per cause, coloured by verdict."""
     marks = [
         {"cause": bar.cause, "word": words[bar.use], "connections": bar.connections} for bar in bars
@@ -351,19 +357,19 @@ def causes(bars: Sequence[CauseBar], words: Mapping[str, str]) -> Spec:
         "axis": {"labelLimit": 210, "grid": False, "domain": False, "ticks": False},
     }
     horizontal = {
-        **quantity_axis("connections", title="connections", label="format(datum.value, ',~r')"),
+        **quantity_axis("connections", title=what, label="format(datum.value, ',~r')"),
         "stack": "zero",
     }
     seen = {words[use]: USES[use] for use in USES if use in words}
     colour = coloured_by_word(seen)
     colour["legend"] = {"title": None, "orient": "top", "symbolType": "square"}
     tips = [
-        {"field": "cause", "title": "cause"},
+        {"field": "cause", "title": of},
         {"field": "word", "title": "verdict"},
-        *tooltip(("connections", "connections", ",d")),
+        *tooltip(("connections", what, ",d")),
     ]
     return frame(
-        description="Distribution of the causes",
+        description=f"{what.capitalize()} by {of} and verdict",
         datasets={"marks": marks},
         layers=[
             layer(
@@ -380,10 +386,10 @@ def causes(bars: Sequence[CauseBar], words: Mapping[str, str]) -> Spec:
     )
 
 
-BAD, ORDINARY = "to be avoided", "as the others, or too few rounds"
+BAD, ORDINARY = "to be avoided", "as the others, or too few"
 
 
-def hours(found: Sequence[Hour], overall: float | None) -> Spec:
+def hours(found: Sequence[Hour], overall: float | None, *, what: str = "rounds") -> Spec:
     """The share of rounds to be discarded by hour of the day; the dashed line is that of all."""
     marks = [
         {
@@ -408,7 +414,7 @@ def hours(found: Sequence[Hour], overall: float | None) -> Spec:
         "axis": {"labelAngle": 0, "labelOverlap": True, "ticks": False},
     }
     vertical = {
-        **quantity_axis("share", title="rounds to be discarded", label=SHARE_LABEL),
+        **quantity_axis("share", title=f"{what} to be discarded", label=SHARE_LABEL),
         "stack": None,
     }
     words = {BAD: "retransmission", ORDINARY: "acknowledgement"}
@@ -419,13 +425,13 @@ def hours(found: Sequence[Hour], overall: float | None) -> Spec:
         *tooltip(("share", "share", ".1%"), ("low", "interval from", ".1%"), ("high", "to", ".1%")),
         *tooltip(
             ("discarded", "to be discarded", ",d"),
-            ("rounds", "of rounds", ",d"),
+            ("rounds", f"of {what}", ",d"),
             ("days", "on days", "d"),
         ),
     ]
     dashed = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.3}
     return frame(
-        description="Rounds to be discarded by the hour of the day",
+        description=f"{what.capitalize()} to be discarded by the hour of the day",
         datasets={
             "hours": marks,
             "marks": [] if overall is None or not marks else [{"share": overall}],

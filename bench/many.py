@@ -1,0 +1,208 @@
+"""Many captures into a store: workers against one, what the store costs, workers that are killed.
+
+The captures are one recording under another number in a field of the pcap header that nobody reads:
+as many hashes, and the same work each. The store of a million transfers is drawn: a thousand
+captures of a thousand transfers between forty hosts in a year.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import shutil
+import signal
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+import trustbed
+from bench.captures import DIRECTORY
+from bench.process import ROOT, program, run
+from bench.speed import Target
+from trustbed.analysis.capture import analyze
+from trustbed.store import cluster, files
+from trustbed.store.captures import How, Job, jobs_of
+from trustbed.store.entry import key_of
+from trustbed.store.store import About, open_store
+from trustbed.store.tables import conformed, store_schemas
+
+RECORDING = ROOT / "recordings" / "bandwidth-limited.sender.pcap.gz"
+QUESTIONS = ("hosts", "causes", "papers")
+DAY_NS = 86_400 * 10**9
+BEGAN_NS = 1_767_225_600 * 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What one run of this part found.
+
+    Attributes:
+        captures: How many.
+        alone_seconds: Analysing all of them in one process, without a store.
+        one_seconds: The same by one worker process into a store, from the first capture on.
+        walls: Seconds of the whole command by one and by two worker processes.
+        kills: Workers that were killed, in as many sweeps as there are numbers.
+        different: Sweeps whose tables were not those of the first one.
+        questions: Seconds and bytes of memory of each question's whole command.
+    """
+
+    captures: int
+    alone_seconds: float
+    one_seconds: float
+    walls: tuple[float, float]
+    kills: tuple[int, ...]
+    different: int
+    questions: dict[str, tuple[float, int]]
+
+
+def measure(captures: int, sweeps: int, transfers: int) -> Measured:
+    """Everything of this part."""
+    directory = DIRECTORY / "many"
+    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        jobs = _captures(directory / "captures", captures)
+        started = time.perf_counter()
+        for job in jobs:
+            _ = analyze(job.files, workers=1).transfers
+        alone = time.perf_counter() - started
+        one = _swept(jobs, directory / "swept", 1, 0, 0)
+        walls = tuple(_command(directory, workers) for workers in (1, 2))
+        killed = [
+            _swept(jobs, directory / f"killed-{number}", 2, number, 8) for number in range(sweeps)
+        ]
+        _drawn(directory / "million", transfers)
+        return Measured(
+            captures=captures,
+            alone_seconds=alone,
+            one_seconds=one.seconds,
+            walls=(walls[0], walls[1]),
+            kills=tuple(sweep.kills for sweep in killed),
+            different=sum(not sweep.tables.equals(one.tables) for sweep in killed),
+            questions={name: _asked(directory / "million", name) for name in QUESTIONS},
+        )
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _captures(directory: Path, count: int) -> list[Job]:
+    directory.mkdir(parents=True)
+    data = bytearray(gzip.decompress(RECORDING.read_bytes()))
+    for number in range(count):
+        struct.pack_into("<I", data, 12, number)  # sigfigs
+        (directory / f"{number:04}.pcap").write_bytes(data)
+    return jobs_of([directory])
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    seconds: float
+    kills: int
+    tables: pa.Table
+
+
+def _swept(jobs: list[Job], path: Path, workers: int, seed: int, kills: int) -> _Sweep:
+    """Stores all captures; kills so many workers, each after a capture of its own was stored."""
+    how = How(version=trustbed.__version__)
+    url = open_store(path, create=True).url
+    chance = random.Random(seed)
+    moments = set(chance.sample(range(len(jobs)), kills))
+    killed, started = 0, 0.0
+    where = cluster.Cluster(where="local", processes=workers, memory=1 << 30)
+    for number, one in enumerate(cluster.carry_out(jobs, url, how, where)):
+        started = started or time.perf_counter() - one.seconds
+        if number in moments:
+            process = int(one.worker.rpartition(":")[2])
+            try:
+                os.kill(process, signal.SIGKILL)
+                killed += 1
+            except ProcessLookupError:
+                pass  # it was killed by the moment before
+    seconds = time.perf_counter() - started
+    tables = open_store(url).transfers.table()
+    shutil.rmtree(path)
+    return _Sweep(seconds, killed, tables.sort_by("capture").combine_chunks())
+
+
+def _command(directory: Path, workers: int) -> float:
+    store = directory / f"command-{workers}"
+    words = ["analyze", str(directory / "captures"), "--store", str(store), "--quiet"]
+    cost = run([program("trustbed"), *words, "--cluster", "local", "--workers", str(workers)])
+    shutil.rmtree(store)
+    return cost.wall_seconds
+
+
+def _drawn(path: Path, transfers: int) -> None:
+    """A store of so many transfers, a thousand a capture."""
+    chance = random.Random(1)
+    store = open_store(path, create=True)
+    kept = {name: getattr(files, name) for name in ("flush", "flush_tree")}
+    for name in kept:
+        setattr(files, name, lambda _: None)
+    causes = {"bandwidth_limited": "trust", "host_scheduling": "discard", "shaped": "trust"}
+    try:
+        for number in range(transfers // 1000):
+            name, at = f"{number:06}", BEGAN_NS + number * 365 * DAY_NS * 1000 // transfers
+            found = chance.choices(list(causes), weights=[8, 1, 1], k=1000)
+            columns = {
+                "source": pa.array([name] * 1000),
+                "src": [f"10.0.0.{chance.randrange(40)}" for _ in range(1000)],
+                "dst": [f"10.0.1.{chance.randrange(40)}" for _ in range(1000)],
+                "start_ns": pa.array([at + n for n in range(1000)], pa.timestamp("ns", "UTC")),
+                "cause": found,
+                "verdict": [causes[cause] for cause in found],
+            }
+            table = conformed(pa.table(columns), store_schemas()["verdicts"])
+            about = About(
+                kind="capture",
+                key=key_of(name, "0.1.0", {}),
+                subject=name,
+                name=name,
+                version="0.1.0",
+                options={},
+                testbed="drawn",
+                date="2026-01-01",
+                verdicts={},
+            )
+            store.publish(about, {"verdicts": table.to_reader()})
+    finally:
+        for name, function in kept.items():
+            setattr(files, name, function)
+
+
+def _asked(path: Path, question: str) -> tuple[float, int]:
+    command = [program("trustbed"), "store", question, str(path), "--quiet"]
+    cost = run(command, watch_memory=True)
+    return cost.wall_seconds, cost.peak_private_bytes or 0
+
+
+def lines(found: Measured) -> Iterator[str]:
+    """The figures, in words."""
+    one, two = found.walls
+    yield f"{found.captures} captures: {found.alone_seconds:.1f} s in one process without a store"
+    yield f"one worker {found.one_seconds:.1f} s without the start; commands {one:.1f}, {two:.1f} s"
+    yield f"{sum(found.kills)} workers killed in {len(found.kills)} sweeps"
+    for name, (seconds, peak) in found.questions.items():
+        yield f"store {name}: {seconds:.2f} s, {peak / 1e6:.0f} MB"
+
+
+def targets(found: Measured) -> list[Target]:
+    """What should hold."""
+    one, two = found.walls
+    seconds = max(seconds for seconds, _ in found.questions.values())
+    peak = max(peak for _, peak in found.questions.values())
+    return [
+        Target(what="many captures: two worker processes ÷ one", value=two / one, limit=0.56),
+        Target(
+            what="scheduler and store over the sum of single analyses",
+            value=found.one_seconds / found.alone_seconds - 1,
+            limit=0.05,
+        ),
+        Target(what="sweeps whose killed workers changed a table", value=found.different, limit=0),
+        Target(what="slowest question to a million transfers", value=seconds, limit=2, unit="s"),
+        Target(what="its memory", value=peak / 1e6, limit=1000, unit="MB"),
+    ]

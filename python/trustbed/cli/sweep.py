@@ -1,0 +1,157 @@
+"""``trustbed analyze CAPTURES… --store URL``: many captures into a store."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments, interrupt, progress
+from trustbed.report import printable, words
+from trustbed.report.records import Json
+from trustbed.report.transfer.overview import VERDICTS
+
+if TYPE_CHECKING:
+    from trustbed.store.captures import How, Job, Outcome
+    from trustbed.store.sweep import Sweep
+
+SHOWN = 20
+"""So many captures that failed are listed again at the end."""
+
+
+def run(options: argparse.Namespace, given: Sequence[str]) -> int:
+    """Carries it out."""
+    from trustbed.store.captures import jobs_of
+    from trustbed.store.store import open_store
+    from trustbed.store.sweep import Sweep
+
+    how = _how(options)
+    jobs = jobs_of(options.captures)
+    if not jobs:
+        raise arguments.Complaint(
+            f"no captures, {options.captures[0]}", "name files, or a directory with some"
+        )
+    url = open_store(options.store, create=True).url
+    if "://" not in url:
+        url = str(Path(url).absolute())  # workers have another directory
+    sweep = Sweep.of(jobs)
+    with (
+        interrupt.signals_as_interrupts(),
+        progress.shown(f"0 of {sweep.captures}", quiet=options.quiet) as bar,
+    ):
+        try:
+            for one in _outcomes(jobs, url, how, options):
+                sweep.add(one)
+                _report(one)
+                if bar is not None:
+                    bar.label = f"{sweep.done} of {sweep.captures} captures"
+                    bar(sweep.done_bytes, sweep.size_bytes)
+        except KeyboardInterrupt:
+            print(
+                f"{words.counted(sweep.done, 'capture')} of {sweep.captures} are in {url}; the "
+                "same command continues",
+                file=sys.stderr,
+            )
+            raise
+    if options.json:
+        printable.write_json(_document(sweep, url, given))
+    elif not options.quiet:
+        printable.write("\n".join(_summary(sweep, options.store)) + "\n")
+    return _code(sweep, options)
+
+
+def _how(options: argparse.Namespace) -> How:
+    from trustbed import __version__
+    from trustbed.analysis.options import available_cores
+    from trustbed.store.captures import How
+    from trustbed.store.entry import label
+
+    threads = 1 if options.cluster else options.workers or available_cores()
+    return How(
+        version=__version__,
+        testbed=label(options.testbed or "unnamed", "--testbed"),
+        at=options.at,
+        workload=options.workload,
+        capacity=options.capacity,
+        inner=options.inner,
+        dedup=options.dedup,
+        memory=options.memory,
+        workers=threads,
+    )
+
+
+def _outcomes(
+    jobs: Sequence[Job], url: str, how: How, options: argparse.Namespace
+) -> Iterator[Outcome]:
+    if options.cluster is None:
+        from trustbed.store import sweep
+
+        return sweep.carry_out(jobs, url, how)
+    from trustbed.store import cluster
+
+    where = cluster.Cluster(
+        where=options.cluster, processes=options.workers, memory=options.worker_memory
+    )
+    return cluster.carry_out(
+        jobs, url, how, where, report=lambda line: print(line, file=sys.stderr)
+    )
+
+
+def _report(one: Outcome) -> None:
+    if one.state == "failed":
+        print(f"not stored: {one.message} ({one.hint})", file=sys.stderr)
+
+
+def _summary(sweep: Sweep, url: str) -> Iterator[str]:
+    states = sweep.states
+    yield (
+        f"{words.counted(states['stored'], 'capture')} stored, {words.count(states['present'])} "
+        f"there before, {words.count(states['failed'])} failed"
+    )
+    verdicts = [
+        f"{words.count(sweep.verdicts[verdict])} {verdict.replace('_', ' ')}"
+        for verdict in VERDICTS
+        if sweep.verdicts[verdict]
+    ]
+    if verdicts:
+        yield f"transfers: {', '.join(verdicts)}"
+    if sweep.damaged:
+        yield f"{words.counted(len(sweep.damaged), 'capture')} could be read only in part"
+    for one in sweep.failed[:SHOWN]:
+        yield f"  {one.message}"
+    if len(sweep.failed) > SHOWN:
+        yield f"  and {words.count(len(sweep.failed) - SHOWN)} more"
+    yield f"next: trustbed store hosts {url}"
+
+
+def _document(sweep: Sweep, url: str, given: Sequence[str]) -> Json:
+    from trustbed.cli.analyze import describe
+
+    return {
+        "trustbed": describe(given, "analyze"),
+        "store": url,
+        "captures": {"all": sweep.captures, **sweep.states},
+        "transfers": dict(sweep.verdicts),
+        "failed": [
+            {"capture": one.name, "problem": one.problem, "message": one.message, "hint": one.hint}
+            for one in sweep.failed
+        ],
+    }
+
+
+def _code(sweep: Sweep, options: argparse.Namespace) -> int:
+    if sweep.failed:
+        return ERROR
+    if options.strict and sweep.damaged:
+        one = sweep.damaged[0]
+        print(
+            f"error: part of a capture could not be read, {one.name}: {one.damage[0]}\n"
+            "hint: without --strict trustbed judges what it could read",
+            file=sys.stderr,
+        )
+        return ERROR
+    if options.fail_on is not None and sweep.verdicts["discard"]:
+        return DISCARD
+    return REVIEW if options.fail_on == "review" and sweep.verdicts["review"] else FINE

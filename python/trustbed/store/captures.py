@@ -1,0 +1,301 @@
+"""One capture into a store: hashed, analysed unless it is there, published.
+
+The same function runs in this process and on a worker of a cluster. It never raises for what is
+wrong with a capture, a disk or a host: an outcome says what happened, so that one bad capture costs
+nothing but itself. Bias: a file that is written to in place, with its old size and times restored,
+is not noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import socket
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from trustbed.analysis.options import LEAST_MEMORY, CapturePoint, Workload, name_of
+from trustbed.errors import TrustbedError, reason
+from trustbed.store.entry import UNDATED, key_of
+from trustbed.store.errors import FULL, StoreFull
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from trustbed.analysis.capture import Capture
+    from trustbed.store.store import Store
+
+ENDINGS = re.compile(r"\.(?:pcap|pcapng|cap)\d*(?:\.(?:gz|zst))?$", re.IGNORECASE)
+"""Names that are taken for captures below a directory."""
+_DUMPCAP = re.compile(r"^(?P<stem>.+)_(?P<number>\d{5,})_(?P<time>\d{14})(?P<ending>\.\w.*)$")
+"""``dumpcap -b``: NAME_00001_20260105120000.pcapng."""
+_TCPDUMP = re.compile(r"^(?P<stem>.+\.(?:pcap|pcapng|cap))(?P<number>\d+)(?P<ending>(?:\.\w+)?)$")
+"""``tcpdump -C``: NAME.pcap, NAME.pcap1, NAME.pcap2."""
+DEFAULT_MEMORY = 1 << 30
+"""The engine's default budget of connection state in bytes."""
+STORED_TABLES = ("transfers", "phases", "findings")
+
+State: TypeAlias = Literal["stored", "present", "failed"]
+Problem: TypeAlias = Literal["", "capture", "store", "full", "memory", "version", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One capture: a file, or the files of a rotated one in their order."""
+
+    files: tuple[str, ...]
+    size_bytes: int
+
+    @property
+    def name(self) -> str:
+        """The capture in a word or two."""
+        return name_of(self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """How captures are analysed and stored; see :func:`trustbed.analyze`.
+
+    ``version`` is the trustbed that asks: a worker of another one refuses.
+    """
+
+    version: str
+    testbed: str = "unnamed"
+    at: CapturePoint | None = None
+    workload: Workload | None = None
+    capacity: int | None = None
+    inner: bool = False
+    dedup: bool = False
+    memory: int | None = None
+    workers: int = 1
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What the tables depend on beside the capture and the version."""
+        names = ("at", "workload", "capacity", "inner", "dedup", "memory")
+        return {name: str(value) for name in names if (value := getattr(self, name))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a capture.
+
+    Attributes:
+        state: ``present``: it was in the store already.
+        problem: What it failed by: the capture, the store, a full disk, memory, a worker of
+            another version, or workers that were lost.
+        worker: The host and process that did it.
+    """
+
+    name: str
+    state: State
+    size_bytes: int
+    seconds: float = 0.0
+    key: str = ""
+    verdicts: Mapping[str, int] | None = None
+    damage: tuple[str, ...] = ()
+    problem: Problem = ""
+    message: str = ""
+    hint: str = ""
+    worker: str = ""
+
+
+def jobs_of(paths: Sequence[str | os.PathLike[str]]) -> list[Job]:
+    """The captures of files and directories, those with the names of a rotated one together.
+
+    Files that do not exist are jobs as well, which fail on their own.
+    """
+    files: list[str] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            found = [file for file in path.rglob("*") if ENDINGS.search(file.name)]
+            files += sorted(str(file.absolute()) for file in found if file.is_file())
+        else:
+            files.append(str(path.absolute()))
+    return [Job(group, sum(map(_size, group))) for group in _rotated(dict.fromkeys(files))]
+
+
+def _rotated(files: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    groups: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+    for file in files:
+        directory, _, name = file.rpartition("/")
+        found = _DUMPCAP.match(name) or _TCPDUMP.match(name)
+        if found is None:
+            groups[directory, name].append((0, file))
+        else:
+            groups[directory, found["stem"] + found["ending"]].append((int(found["number"]), file))
+    for group in groups.values():
+        yield tuple(file for _, file in sorted(group))
+
+
+def _size(file: str) -> int:
+    try:
+        return Path(file).stat().st_size
+    except OSError:
+        return 0
+
+
+class _Changed(Exception):
+    """A file is not what it was when it was hashed."""
+
+
+def store_capture(job: Job, url: str, how: How) -> Outcome:
+    """Analyses a capture into the store at a URL, unless it is there."""
+    started, worker = time.monotonic(), f"{socket.gethostname()}:{os.getpid()}"
+
+    def outcome(state: State, problem: Problem = "", **more: object) -> Outcome:
+        seconds = time.monotonic() - started
+        return Outcome(
+            name=job.name,
+            state=state,
+            problem=problem,
+            size_bytes=job.size_bytes,
+            seconds=seconds,
+            worker=worker,
+            **more,  # type: ignore[arg-type]
+        )
+
+    def failed(problem: Problem, message: str, hint: str) -> Outcome:
+        return outcome("failed", problem, message=message, hint=hint)
+
+    from trustbed import __version__, _core
+
+    if how.version != __version__:
+        message = f"worker {worker} has trustbed {__version__}, not {how.version}"
+        return failed("version", message, "install the same version on every host")
+    try:
+        key, found, is_new = _stored(job, url, how)
+    except _core.CaptureError as error:
+        return failed("capture", error.message, error.hint)
+    except _Changed:
+        return failed(
+            "capture",
+            f"changed while it was read, {job.name}",
+            "wait until its writer has finished, and repeat the command",
+        )
+    except StoreFull as error:
+        return failed("full", error.message, error.hint)
+    except TrustbedError as error:
+        return failed("store", error.message, error.hint)
+    except MemoryError:
+        return failed("memory", f"out of memory, {job.name}", "give workers more memory")
+    except OSError as error:
+        if error.errno in FULL:
+            return failed("full", f"no space left on worker {worker}", "free some space there")
+        where = error.filename or job.name
+        return failed("capture", f"{reason(error)}, {where}", "check the file, and repeat")
+    return outcome(
+        "stored" if is_new else "present",
+        key=key,
+        verdicts=dict(found.verdicts),
+        damage=tuple(found.damage),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    verdicts: Mapping[str, int]
+    damage: Sequence[str]
+
+
+def _stored(job: Job, url: str, how: How) -> tuple[str, _Found, bool]:
+    from trustbed.store.store import open_store
+
+    store = open_store(url)
+    before = _signatures(job.files)
+    subject = _content(job.files)
+    key = key_of(subject, how.version, how.options)
+    there = store.entry(key)
+    if there is not None:
+        return key, _Found(there.verdicts, there.damage), False
+    if _signatures(job.files) != before:
+        raise _Changed
+    capture = _analysed(job, how)
+    if _signatures(job.files) != before:
+        raise _Changed
+    is_new = _publish(store, capture, job, how, subject=subject, key=key)
+    return key, _Found(capture.verdicts, capture.damage), is_new
+
+
+def _signatures(files: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    found = [Path(file).stat() for file in files]
+    return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
+
+
+def _content(files: Sequence[str]) -> str:
+    """The SHA-256 of a file, or of the digests of several."""
+    digests = []
+    for file in files:
+        with Path(file).open("rb") as stream:
+            digests.append(hashlib.file_digest(stream, "sha256").digest())
+    return (digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digests)).digest()).hex()
+
+
+def _analysed(job: Job, how: How) -> Capture:
+    from trustbed.analysis.capture import analyze
+
+    options = asdict(how)
+    del options["version"], options["testbed"]
+    return analyze(job.files, **{**options, "memory": how.memory or _budget()})
+
+
+def _budget() -> int | None:
+    """The budget of connection state where a worker's memory is bounded: half of it at most.
+
+    What does not fit is evicted, counted and reported as in any analysis.
+    """
+    distributed = sys.modules.get("distributed")
+    try:
+        limit = (
+            None if distributed is None else distributed.get_worker().memory_manager.memory_limit
+        )
+    except ValueError:
+        return None  # Dask is there, and this is none of its workers
+    return None if not limit else max(LEAST_MEMORY, min(DEFAULT_MEMORY, limit // 2))
+
+
+def _publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str) -> bool:
+    from trustbed.store.store import About
+    from trustbed.store.tables import verdicts_of, with_source
+
+    first, last = capture.facts.get("first_ns"), capture.facts.get("last_ns")
+    about = About(
+        kind="capture",
+        key=key,
+        subject=subject,
+        name=job.name,
+        version=how.version,
+        options=how.options,
+        testbed=how.testbed,
+        date=date_of(first),
+        first_ns=first,
+        last_ns=last,
+        files=job.files,
+        size_bytes=job.size_bytes,
+        verdicts=dict(capture.verdicts),
+        damage=capture.damage,
+    )
+
+    def read(table: str) -> pa.RecordBatchReader:
+        return with_source(capture.stream(table), job.name)
+
+    readers = {table: read(table) for table in STORED_TABLES}
+    readers["verdicts"] = verdicts_of(read("transfers"))
+    return store.publish(about, readers) is not None
+
+
+def date_of(moment_ns: int | None) -> str:
+    """The day of a moment since the epoch, in UTC."""
+    if moment_ns is None:
+        return UNDATED
+    try:
+        return datetime.fromtimestamp(moment_ns // 10**9, UTC).strftime("%Y-%m-%d")
+    except (OverflowError, ValueError, OSError):
+        return UNDATED

@@ -1,0 +1,194 @@
+"""Run directories and campaigns into a store.
+
+A directory that has grown since it was stored is stored again, and its earlier entry no longer
+counts. The captures of a run come along as its judgement had them, with the evidence of its hosts:
+storing them once more as captures would count them twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from trustbed.campaign.results import open_campaign
+from trustbed.report.records import Json, Row
+from trustbed.report.schemas import from_rows
+from trustbed.run.directory import TABLES
+from trustbed.run.owned_directory import RunDirectoryError, kind_of
+from trustbed.run.results import Run, open_run
+from trustbed.store.captures import date_of
+from trustbed.store.entry import Kind, key_of, label
+from trustbed.store.store import About, Store
+from trustbed.store.tables import CAMPAIGNS, RUNS, SOURCE, VERDICTS, conformed, store_schemas
+
+
+def add(
+    store: Store, path: Path, *, testbed: str = "unnamed", paper: str | None = None
+) -> str | None:
+    """Stores a run or a campaign; returns its key, or None if it is there as it is now.
+
+    Raises:
+        RunDirectoryError: It is neither, or damaged.
+        StoreError: It cannot be stored.
+    """
+    label(testbed, "--testbed")
+    if paper is not None:
+        label(paper, "--paper")
+    if kind_of(path) == "campaign":
+        return _add_campaign(store, path, testbed)
+    if not path.is_dir():
+        raise RunDirectoryError(f"no run or campaign, {path}", "name its directory")
+    return _add_run(store, open_run(path), testbed, paper)
+
+
+def _add_run(store: Store, run: Run, testbed: str, paper: str | None) -> str | None:
+    about = run.model.run
+    sessions = [str(one.get("started")) for one in about.sessions]
+    began = _moment(sessions[0]) if sessions else None
+    name = about.name or run.path.name
+    rows = [_repetition(one, name, paper) for one in run.repetitions]
+    findings = [
+        {
+            **finding,
+            "source": one["directory"],
+            "scope": f"repetition {one['number']}: {finding.get('scope') or 'run'}",
+        }
+        for one in run.repetitions
+        for finding in one["findings"]
+    ]
+    schemas = store_schemas()
+    tables = {"runs": from_rows(rows, RUNS), "findings": from_rows(findings, schemas["findings"])}
+    for table in ("transfers", "phases"):
+        found = [
+            part
+            for one in run.repetitions
+            if (part := _of_repetition(run.path, one["directory"], table)) is not None
+        ]
+        if found:
+            tables[table] = pa.concat_tables(found)
+    if "transfers" in tables:
+        tables["verdicts"] = tables["transfers"].select(list(VERDICTS))
+    return _publish(
+        store,
+        tables,
+        kind="run",
+        subject=_digest([about.sha256, about.seed, sessions[:1] or str(run.path.resolve())]),
+        name=name,
+        path=run.path,
+        testbed=testbed,
+        paper=paper,
+        first_ns=began,
+        verdicts=Counter(row["use"] for row in rows),
+    )
+
+
+def _repetition(one: Row, run: str, paper: str | None) -> Json:
+    grave = [f["code"] for f in one["findings"] if f.get("severity") in ("warning", "error")]
+    return {
+        **one,
+        "run": run,
+        "paper": paper,
+        "repetition": one["number"],
+        "findings": sorted(set(grave)),
+        "start_ns": _moment(one["started"]),
+    }
+
+
+def _moment(text: str | None) -> int | None:
+    """An ISO 8601 moment in nanoseconds since the epoch."""
+    try:
+        return None if text is None else int(datetime.fromisoformat(text).timestamp() * 1e9)
+    except ValueError:
+        return None
+
+
+def _of_repetition(run: Path, directory: str, table: str) -> pa.Table | None:
+    """A table of a repetition's captures."""
+    file = run / directory / TABLES / f"{table}.parquet"
+    if not file.is_file():
+        return None
+    found = pyarrow.parquet.read_table(file)
+    source = pc.binary_join_element_wise(directory, found.column("capture"), "/")
+    return conformed(found.append_column(SOURCE, source), store_schemas()[table])
+
+
+def _add_campaign(store: Store, path: Path, testbed: str) -> str | None:
+    campaign = open_campaign(path)
+    facts = campaign.model.campaign
+    rows = [
+        {
+            "campaign": facts.name,
+            "pair": pair.pair,
+            "sender": pair.sender,
+            "receiver": pair.receiver,
+            "round": one.number,
+            "start_ns": one.at_ns,
+            "use": one.use,
+            "causes": list(one.causes),
+            "data_bytes_per_second": one.data,
+            "probe_bytes_per_second": one.probe,
+            "rtt_base_seconds": one.rtt_base,
+        }
+        for pair, one in campaign.rounds()
+    ]
+    return _publish(
+        store,
+        {"campaigns": from_rows(rows, CAMPAIGNS)},
+        kind="campaign",
+        subject=_digest([facts.sha256, facts.began_ns]),
+        name=facts.name,
+        path=path,
+        testbed=testbed,
+        first_ns=facts.began_ns,
+        verdicts=Counter(str(row["use"] or "not_judged") for row in rows),
+    )
+
+
+def _publish(
+    store: Store,
+    tables: dict[str, pa.Table],
+    *,
+    kind: Kind,
+    subject: str,
+    name: str,
+    path: Path,
+    testbed: str,
+    first_ns: int | None,
+    verdicts: Counter[str],
+    paper: str | None = None,
+) -> str | None:
+    from trustbed import __version__
+
+    revision = hashlib.sha256()
+    for table in tables.values():
+        for batch in table.combine_chunks().to_batches():
+            revision.update(batch.serialize())
+    options = {"revision": revision.hexdigest()[:16]}
+    about = About(
+        kind=kind,
+        key=key_of(subject, __version__, options),
+        subject=subject,
+        name=name,
+        version=__version__,
+        options=options,
+        testbed=testbed,
+        paper=paper,
+        date=date_of(first_ns),
+        first_ns=first_ns,
+        files=(str(path.resolve()),),
+        verdicts=dict(verdicts),
+    )
+    readers = {name: table.to_reader() for name, table in tables.items()}
+    return None if store.publish(about, readers) is None else about.key
+
+
+def _digest(facts: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

@@ -1,0 +1,304 @@
+"""Many captures on a cluster: what becomes of workers that are killed, full, slow or others'.
+
+One test starts a real cluster of processes; the others play one, so that each thing happens exactly
+when the test says so.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.store.conftest import HOW, ROOT
+from trustbed.store import cluster, sweep
+from trustbed.store.captures import Job, Outcome, jobs_of
+from trustbed.store.cluster import ATTEMPTS, Cluster
+from trustbed.store.errors import StoreError
+from trustbed.store.store import open_store
+
+JOBS = [Job((f"/captures/{number}.pcap",), 100) for number in range(6)]
+
+
+def test_a_cluster_stores_what_one_process_stores_though_workers_are_killed(
+    tmp_path: Path, captures: list[Job]
+) -> None:
+    jobs = jobs_of([ROOT / "recordings"])
+    alone, shared = (open_store(tmp_path / name, create=True).url for name in ("one", "two"))
+    for _ in sweep.carry_out(jobs, alone, HOW):
+        pass
+    killed: list[int] = []
+    outcomes = []
+    where = Cluster(where="local", processes=2, memory=1 << 30)
+    for one in cluster.carry_out(jobs, shared, HOW, where):
+        outcomes.append(one)
+        process = int(one.worker.rpartition(":")[2])
+        if len(killed) < 3 and process not in killed:
+            killed.append(process)
+            os.kill(process, signal.SIGKILL)
+    assert len(killed) == 3
+    assert Counter(one.name for one in outcomes) == Counter(job.name for job in jobs)
+    assert {one.state for one in outcomes} <= {"stored", "present"}
+    one, two = open_store(alone), open_store(shared)
+    for name in ("transfers", "verdicts", "phases", "findings"):
+        assert whole(two.view(name).table()).equals(whole(one.view(name).table()))
+    assert len(two.manifests) == len(jobs)
+    again = cluster.carry_out(jobs[:2], shared, HOW, where)
+    assert [one.state for one in again] == ["present", "present"]
+
+
+def whole(table: pa.Table) -> pa.Table:
+    return table.sort_by([("capture", "ascending")]).combine_chunks()
+
+
+# A played cluster.
+
+
+@dataclass(eq=False)
+class Future:
+    """A task that has an outcome, an error, or nothing yet."""
+
+    key: str
+    job: Job
+    worker: str
+    status: str = "pending"
+    found: Outcome | None = None
+    error: Exception | None = None
+    ended: list[Callable[[Any], object]] = field(default_factory=list)
+
+    def add_done_callback(self, call: Callable[[Any], object]) -> None:
+        self.ended.append(call)
+        if self.status != "pending":
+            call(self)
+
+    def result(self) -> Outcome:
+        assert self.found is not None
+        return self.found
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def cancel(self) -> None:
+        self.status = "cancelled"
+
+    def end(self, status: str) -> None:
+        self.status = status
+        for call in self.ended:
+            call(self)
+
+
+class KilledWorker(Exception):
+    """What Dask raises for a task whose workers were all killed."""
+
+
+class Played:
+    """A client of workers that do what the test says: a word per worker, or per capture."""
+
+    def __init__(self, **workers: str) -> None:
+        self.workers = workers
+        self.status = "running"
+        self.begun: list[tuple[str, str]] = []
+        self.futures: dict[str, Future] = {}
+        self.turn = 0
+
+    def scheduler_info(self, n_workers: int = 5) -> Any:  # noqa: ANN401
+        if self.status != "running":
+            raise OSError("connection refused")
+        return {"workers": {name: {"nthreads": 1} for name in self.workers}}
+
+    def run(self, function: object, workers: Iterable[str], on_error: str) -> dict[str, object]:
+        versions = {"other": "0.0.1", "without": ModuleNotFoundError("trustbed")}
+        return {name: versions.get(self.workers[name], HOW.version) for name in workers}
+
+    def submit(
+        self,
+        function: object,
+        job: Job,
+        url: str,
+        how: object,
+        *,
+        key: str,
+        pure: bool,
+        workers: list[str] | None,
+    ) -> Future:
+        chosen = workers or list(self.workers)
+        self.turn += 1
+        worker = chosen[self.turn % len(chosen)]
+        future = Future(key, job, worker)
+        self.futures[key] = future
+        self.begun.append((job.name, worker))
+        self.act(future, self.workers[worker])
+        return future
+
+    def act(self, future: Future, word: str) -> None:
+        outcome = Outcome(name=future.job.name, state="stored", size_bytes=100, seconds=1e-6)
+        if word in ("fit", "other", "without"):
+            future.found = outcome
+            future.end("finished")
+        elif word == "full":
+            message = f"no space left on worker {future.worker}"
+            future.found = replace(outcome, state="failed", problem="full", message=message)
+            future.end("finished")
+        elif word == "killed":
+            future.error = KilledWorker()
+            future.end("error")
+        elif word == "dies":
+            self.status = "closed"
+        else:
+            assert word == "slow"
+
+    def who_has(self, futures: list[Future]) -> dict[str, tuple[str, ...]]:
+        return {one.key: (one.worker,) for one in futures}
+
+    def processing(self) -> dict[str, tuple[str, ...]]:
+        return {
+            name: tuple(k for k, one in self.futures.items() if one.worker == name)
+            for name in self.workers
+        }
+
+
+def carried_out(
+    played: Played, reports: list[str] | None = None, jobs: list[Job] = JOBS, **options: float
+) -> list[Outcome]:
+    report = (reports if reports is not None else []).append
+    where = Cluster(where="played:1", **options)  # type: ignore[arg-type]
+    driver = cluster._Driver(played, jobs, "store", HOW, where, report)
+    return list(driver.outcomes())
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks at a played cluster all the time."""
+    monkeypatch.setattr(cluster, "_TICK", 0.001)
+
+
+def test_every_capture_has_one_outcome() -> None:
+    found = carried_out(Played(a="fit", b="fit"))
+    assert sorted(one.name for one in found) == [job.name for job in JOBS]
+
+
+@pytest.mark.parametrize("word", ["other", "without"])
+def test_a_worker_of_another_version_gets_no_captures(word: str) -> None:
+    reports: list[str] = []
+    played = Played(a="fit", b=word)
+    assert len(carried_out(played, reports)) == 6
+    assert {worker for _, worker in played.begun} == {"a"}
+    assert len(reports) == 1
+    assert "it gets no captures" in reports[0]
+    with pytest.raises(StoreError, match=r"no worker has trustbed"):
+        carried_out(Played(a=word, b=word))
+
+
+def test_a_full_worker_costs_its_captures_again_and_nothing_else() -> None:
+    reports: list[str] = []
+    played = Played(a="full", b="fit")
+    found = carried_out(played, reports)
+    assert [one.state for one in found] == ["stored"] * 6
+    after = [worker for _, worker in played.begun[-4:]]
+    assert "a" not in after
+    with pytest.raises(StoreError, match="no space left on worker"):
+        carried_out(Played(a="full", b="full"))
+
+
+def test_a_capture_that_kills_every_worker_fails_alone() -> None:
+    played = Played(a="killed")
+    found = carried_out(played)
+    assert {(one.state, one.problem) for one in found} == {("failed", "lost")}
+    assert Counter(name for name, _ in played.begun) == {job.name: ATTEMPTS for job in JOBS}
+    assert "--worker-memory" in found[0].hint
+
+
+def test_a_slow_task_is_begun_on_a_second_worker_once_nothing_waits() -> None:
+    reports: list[str] = []
+    played = Played(a="fit", b="slow")
+    found = carried_out(played, reports, slow_seconds=0.01, slow_times=2.0)
+    assert [one.state for one in found] == ["stored"] * 6
+    slow = {name for name, worker in played.begun if worker == "b"}
+    assert slow
+    assert all((name, "a") in played.begun for name in slow)
+    assert len(reports) == len(slow)
+
+
+def test_a_scheduler_that_dies_says_how_to_go_on() -> None:
+    played = Played(a="fit", b="dies")
+    with pytest.raises(StoreError, match=r"the scheduler went away after \d of 6") as refused:
+        carried_out(played)
+    assert "not done twice" in refused.value.hint
+
+
+def test_tasks_of_workers_that_are_gone_are_begun_elsewhere() -> None:
+    played = Played(a="slow", b="other")
+    driver = cluster._Driver(played, JOBS[:2], "store", HOW, Cluster(where="x:1"), print)
+    driver._look()
+    driver._hand_out()
+    assert [worker for _, worker in played.begun] == ["a", "a"]
+    played.workers = {"b": "other", "c": "fit"}
+    driver._looked = -1.0
+    assert [one.state for one in driver.outcomes()] == ["stored", "stored"]
+    assert [worker for _, worker in played.begun[2:]] == ["c", "c"]
+
+
+def test_hosts_of_an_inventory_are_reached_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    file = tmp_path / "hosts.toml"
+    file.write_text(
+        'known_hosts = "keys"\n[hosts.a]\nssh = "10.0.0.1"\nuser = "ann"\nport = 2222\n'
+        '[hosts.b]\nssh = "10.0.0.2"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "keys").write_text("", encoding="utf-8")
+    made: dict[str, object] = {}
+    monkeypatch.setattr(
+        distributed, "SSHCluster", lambda hosts, **options: made.update(options, hosts=hosts)
+    )
+    cluster._over_ssh(distributed, Cluster(where=f"ssh:{file}", memory=1 << 30))
+    assert made["hosts"] == ["10.0.0.1", "10.0.0.1", "10.0.0.2"]
+    known = {"known_hosts": str(tmp_path / "keys")}
+    first = {"username": "ann", "port": 2222, **known}
+    assert made["connect_options"] == [first, first, known]
+    assert made["worker_options"] == {"nthreads": 1, "memory_limit": 1 << 30}
+    file.write_text('[hosts.a]\ncommand = "docker exec -i web"\n', encoding="utf-8")
+    with pytest.raises(StoreError, match="not every host is reached by SSH"):
+        cluster._over_ssh(distributed, Cluster(where=f"ssh:{file}"))
+
+
+def test_a_store_that_cannot_be_written_ends_all_of_it(disk: str, captures: list[Job]) -> None:
+    with pytest.raises(StoreError, match="no store"):
+        list(sweep.carry_out(captures, f"{disk}-nowhere", HOW))
+
+
+def test_no_scheduler_is_an_error() -> None:
+    import distributed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distributed, "Client", refuses)
+        with pytest.raises(StoreError, match=r"no cluster, 127\.0\.0\.1:1: ") as refused:
+            list(cluster.carry_out(JOBS, "x", HOW, Cluster(where="127.0.0.1:1")))
+    assert "dask scheduler" in refused.value.hint
+
+
+def refuses(*_: object, **__: object) -> None:
+    raise OSError("Timed out trying to connect")
+
+
+def test_memory_of_a_worker_bounds_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    from trustbed.store.captures import DEFAULT_MEMORY, LEAST_MEMORY, _budget
+
+    assert _budget() is None
+    for limit, budget in ((None, None), (1 << 30, 1 << 29), (8 << 30, DEFAULT_MEMORY), (9, None)):
+        memory = type("Memory", (), {"memory_limit": limit})
+        worker = type("Worker", (), {"memory_manager": memory})
+        monkeypatch.setattr(distributed, "get_worker", lambda w=worker: w)
+        assert _budget() == (LEAST_MEMORY if limit == 9 else budget)
