@@ -39,7 +39,7 @@ INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz audit miri asan docs validate truth truth-score external lock clean
+.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz audit miri asan docs dist validate truth truth-score external lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -152,6 +152,10 @@ docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow fro
 	python -m trustbed.report.transfer.contract
 	python -m trustbed.report.burst.contract
 	cargo doc --workspace --no-deps --locked --quiet
+
+# ARGS=--twice makes it a second time elsewhere and compares, ARGS=--offline-build builds the source distribution without a network.
+dist: $(READY)/run ## A release in dist/: wheels, agents, source, SBOM, man pages, image; installed and tried
+	python -m tools.dist $(ARGS)
 
 validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes its section of docs/validation.md
 	python -m validation $(ARGS)

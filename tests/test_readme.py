@@ -113,8 +113,9 @@ def test_the_pins_are_what_pyproject_asks_for() -> None:
         for text in project["project"]["dependencies"] + project["build-system"]["requires"]
     ]
     asked += [
-        (text, run | pins("requirements-dev.txt"))
-        for text in project["dependency-groups"]["develop"]
+        (text, run | pins(f"requirements-{name}.txt"))
+        for name, group in (("dev", "develop"), ("dist", "release"))
+        for text in project["dependency-groups"][group]
     ]
     for text, pinned in asked:
         requirement = Requirement(text)

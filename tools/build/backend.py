@@ -69,7 +69,13 @@ def build_agent() -> Path:
         for name, value in os.environ.items()
         if name not in ("CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS")
     }
-    environment[variable] = "-C target-feature=+crt-static -C strip=symbols"
+    # What hides where a release was built serves the agent as well.
+    hidden = [
+        word
+        for word in os.environ.get("RUSTFLAGS", "").split()
+        if word.startswith("--remap-path-prefix=")
+    ]
+    environment[variable] = " ".join(["-C target-feature=+crt-static", "-C strip=symbols", *hidden])
     # The target is named even though it is this machine's: build scripts and macros are then not
     # linked statically.
     command = [
