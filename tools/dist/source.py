@@ -40,7 +40,7 @@ def source_distribution(tree: Path, out: Path, epoch: int) -> Path:
     Cargo replaces its registry by ``vendor`` beside ``Cargo.toml``: nothing is downloaded.
     """
     made = tree / "sdist"
-    subprocess.run(["maturin", "sdist", "--quiet", "--out", str(made)], cwd=tree, check=True)
+    subprocess.run(["maturin", "sdist", "--out", str(made)], cwd=tree, check=True)
     (packed,) = made.glob("trustbed-*.tar.gz")
     with tarfile.open(packed) as archive:
         archive.extractall(made, filter="data")
