@@ -105,7 +105,7 @@ def wheel(release: Release, machine: str) -> Path:
     need_target(target)
     made = release.tree.parent / "wheels"
     release.run(
-        *("maturin", "build", "--quiet", "--release", "--locked", "--zig", "--target", target),
+        *("maturin", "build", "--release", "--locked", "--zig", "--target", target),
         *("--compatibility", GLIBC, "--out", made),
     )
     (found,) = made.glob(f"trustbed-{release.version}-cp311-abi3-{GLIBC}_{machine}.whl")
