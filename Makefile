@@ -147,10 +147,12 @@ miri: ## Undefined behaviour in the unit tests of the pure crates (nightly compi
 asan: ## Errors of memory in the tests of the agent and of captures (nightly compiler); minutes
 	tools/sanitize.sh asan
 
-docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow from the code, and the crates' documentation
+docs: $(READY)/develop $(READY)/command ## Pages and schemas that follow from the code, man pages, the site (build/site/html), the crates' documentation
 	python -m tools.generate_docs
 	python -m trustbed.report.transfer.contract
 	python -m trustbed.report.burst.contract
+	python -m tools.man_pages build/man
+	python -m tools.site
 	cargo doc --workspace --no-deps --locked --quiet
 
 # ARGS=--twice makes it a second time elsewhere and compares, ARGS=--offline-build builds the source distribution without a network.

@@ -25,7 +25,12 @@ METADATA = {
 }
 
 
-def executed(path: Path) -> Any:  # noqa: ANN401 - a NotebookNode, of which no types are published
+def read(path: Path) -> Any:  # noqa: ANN401 - a NotebookNode, of which no types are published
+    """A notebook as git keeps it."""
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+
+
+def executed(path: Path) -> Any:  # noqa: ANN401 - as above
     """The notebook with the outputs of all its cells.
 
     Nothing of it stays: what it writes goes into a temporary directory, and so do Jupyter's files.
@@ -33,7 +38,7 @@ def executed(path: Path) -> Any:  # noqa: ANN401 - a NotebookNode, of which no t
     Raises:
         nbclient.exceptions.CellExecutionError: A cell failed; its traceback is the message.
     """
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    notebook = read(path)
     with tempfile.TemporaryDirectory() as own:
         places = ("TMPDIR", "IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
         with mock.patch.dict(os.environ, dict.fromkeys(places, own)):
