@@ -51,6 +51,7 @@ def test_every_public_name_and_every_command_is_in_the_reference(html: Path) -> 
     ids = re.findall(r'id="trustbed\.([\w.]+)"', reference)
     engine = {"CaptureError"}
     assert {name for name in names if not any(one.split(".")[-1] == name for one in ids)} == engine
+    assert re.findall(r":(?:func|meth|class|mod|attr|data):", reference) == []
     commands = (html / "docs" / "commands.html").read_text(encoding="utf-8")
     assert [verb for verb in VERBS if f"trustbed {verb}" not in commands] == []
 

@@ -107,6 +107,11 @@ def _reference() -> Iterator[str]:
     yield "\n::: trustbed.errors.TrustbedError"
 
 
+def on_page_content(html: str, **_: object) -> str:
+    """What mkdocs calls with every page: roles of docstrings become plain names."""
+    return re.sub(r":(?:attr|class|data|func|meth|mod):<code>~?", "<code>", html)
+
+
 def build(site: Path, *, execute: bool) -> int:
     """Lays the pages out below a directory, and builds the site; returns mkdocs' exit code."""
     pages, html = site / "pages", site / "html"

@@ -22,6 +22,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -201,7 +202,7 @@ def differing(one: Path, other: Path) -> list[str]:
 
 def say(text: str) -> None:
     """A line about the progress."""
-    print(f"  {text}", file=sys.stderr, flush=True)
+    print(f"{time.strftime('%H:%M:%S')}  {text}", file=sys.stderr, flush=True)
 
 
 def main(words: Sequence[str]) -> int:
