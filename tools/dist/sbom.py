@@ -1,7 +1,8 @@
 """What a release is made from, as a CycloneDX document (JSON, version 1.6).
 
 The crates are those that Cargo resolves for the native module and the agent on Linux, without what
-only tests need; the Python packages are those of requirements.txt, with the hashes of their files.
+only tests need; the Python packages are those of requirements.txt, which has the hashes of their
+files.
 The same inputs give the same document: it has no date, and its serial number follows from it.
 """
 
