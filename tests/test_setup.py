@@ -28,7 +28,7 @@ def test_every_pin_has_hashes(name: str) -> None:
         for one in text.replace("\\\n", "").splitlines()
         if one and not one.startswith(("#", "-r "))
     ]
-    assert len(entries) == len(pinned(text)) >= 2
+    assert len(entries) == len(pinned(text)) >= 1
     for entry in entries:
         pin, *hashes = entry.split()
         assert hashes, f"{pin} has no hash: make lock"

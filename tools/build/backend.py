@@ -54,13 +54,13 @@ def build_editable(
     return name
 
 
-def build_agent() -> Path:
-    """Builds the agent, and returns where it is.
+def build_agent(target: str | None = None) -> Path:
+    """Builds the agent for this machine or for another target, and returns where it is.
 
     Raises:
         SystemExit: Cargo has said why not.
     """
-    target = _host()
+    target = target or _host()
     variable = f"CARGO_TARGET_{target.upper().replace('-', '_')}_RUSTFLAGS"
     # Given for this target alone: the rest of the workspace is not linked statically, nor built
     # again.
@@ -131,4 +131,4 @@ def _output_directory() -> Path:
 
 
 if __name__ == "__main__":
-    build_agent()
+    build_agent(*sys.argv[1:2])

@@ -79,24 +79,20 @@ class Release:
 
 def agent(release: Release, machine: str) -> Path:
     """The static agent for a machine, in its place in the tree and in dist/."""
-    place = release.tree / "python" / "trustbed" / "bin" / "trustbed-agent"
-    if machine == platform.machine():
-        release.run("python", "tools/build/backend.py")
-    else:
-        target = f"{machine}-unknown-linux-musl"
+    target = f"{machine}-unknown-linux-gnu"
+    tools: dict[str, str] = {}
+    if machine != platform.machine():
+        compiler = f"{machine}-linux-gnu-gcc"
+        if shutil.which(compiler) is None:
+            packages = f"gcc-{machine}-linux-gnu, and libc6-dev-arm64-cross for aarch64"
+            raise SkippedError(f"no {compiler} (Debian: {packages})")
         need_target(target)
-        words = ("--locked", "--release", "--package", "trustbed-agent", "--bin", "trustbed-agent")
-        flags = source.reproducible(release.tree, release.epoch)["RUSTFLAGS"]
-        release.run(
-            *("cargo", "zigbuild", "--quiet", *words, "--target", target),
-            RUSTFLAGS=f"{flags} -C strip=symbols",
-        )
-        built = release.tree.parent / "target" / target / "release" / "trustbed-agent"
-        place.parent.mkdir(exist_ok=True)
-        shutil.copy(built, place)
+        name = target.replace("-", "_")
+        tools = {f"CARGO_TARGET_{name.upper()}_LINKER": compiler, f"CC_{name}": compiler}
+    release.run("python", "tools/build/backend.py", target, **tools)
+    place = release.tree / "python" / "trustbed" / "bin" / "trustbed-agent"
     made = release.out / f"trustbed-agent-{release.version}-{machine}"
     shutil.copy(place, made)
-    smoke.agent(made, machine)
     return made
 
 
@@ -147,14 +143,21 @@ def make(release: Release, machines: Sequence[str]) -> None:
     bill = sbom.bill(release.tree, release.version)
     (release.out / f"trustbed-{release.version}.cdx.json").write_text(bill, encoding="utf-8")
     for machine in machines:
-        for part in (agent, wheel):
-            try:
-                say(f"{part.__name__} for {machine}")
-                part(release, machine)
-            except (SkippedError, smoke.BrokenError) as error:
-                if machine == platform.machine():
-                    sys.exit(f"error: {part.__name__} for {machine}: {error}")
-                release.skipped.append(f"{part.__name__} for {machine}: {error}")
+        # The wheel has the agent in it: where there is none for a machine, there is no wheel.
+        try:
+            say(f"agent for {machine}")
+            made = agent(release, machine)
+            say(f"wheel for {machine}")
+            wheel(release, machine)
+        except SkippedError as error:
+            if machine == platform.machine():
+                sys.exit(f"error: {error}")
+            release.skipped.append(f"agent and wheel for {machine}: {error}")
+            continue
+        try:
+            smoke.agent(made, machine)
+        except smoke.UntriedError as error:
+            release.skipped.append(str(error))
     say("source distribution")
     source.source_distribution(release.tree, release.out, release.epoch)
     man(release)
@@ -236,7 +239,7 @@ def main(words: Sequence[str]) -> int:
         if part is not None:
             try:
                 lines.append(part(release.out, WORK, tools, wheels))
-            except smoke.BrokenError as error:
+            except smoke.UntriedError as error:
                 release.skipped.append(str(error))
     return report(release, lines, strict=options.strict)
 

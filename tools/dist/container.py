@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.dist.smoke import RECORDING, VERDICT, BrokenError
+from tools.dist.smoke import RECORDING, VERDICT, UntriedError
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILDERS = ("podman", "buildah", "docker")
@@ -20,12 +20,12 @@ def build_image(out: Path, work: Path, tools: Path, wheels: Path) -> str:
     ``TRUSTBED_BASE`` names another image to build on.
 
     Raises:
-        BrokenError: No program here builds images, or the base image cannot be had.
+        UntriedError: No program here builds images, or the base image cannot be had.
     """
     del tools
     builder = next((name for name in BUILDERS if shutil.which(name)), None)
     if builder is None:
-        raise BrokenError(f"container image: none of {', '.join(BUILDERS)} is here")
+        raise UntriedError(f"container image: none of {', '.join(BUILDERS)} is here")
     context = work / "image"
     shutil.rmtree(context, ignore_errors=True)
     shutil.copytree(wheels, context / "wheels")
@@ -40,12 +40,12 @@ def build_image(out: Path, work: Path, tools: Path, wheels: Path) -> str:
     command += ["--file", str(context / "Containerfile"), str(context)]
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     if ended.returncode:
-        raise BrokenError(f"container image ({builder}): {ended.stderr.strip()[-400:]}")
+        raise UntriedError(f"container image ({builder}): {ended.stderr.strip()[-400:]}")
     if builder == "buildah":
         return "container image built by buildah; not tried, since buildah starts none"
     mount = f"{ROOT / 'recordings'}:/data:ro"
     run = [builder, "run", "--rm", "--network", "none", "--volume", mount, "trustbed"]
     said = subprocess.run([*run, "analyze", RECORDING], check=False, capture_output=True, text=True)
     if VERDICT not in said.stdout:
-        raise BrokenError(f"container image ({builder}) does not work: {said.stderr[-400:]}")
+        raise UntriedError(f"container image: built by {builder}, not run: {said.stderr[-400:]}")
     return f"container image built by {builder}, and came to a verdict"

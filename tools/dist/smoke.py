@@ -14,25 +14,26 @@ VERDICT = "host_scheduling"
 """What the recording shows."""
 
 
-class BrokenError(Exception):
-    """A part does not do what it should, or cannot be tried here; the message says which."""
+class UntriedError(Exception):
+    """This machine cannot try a part; the message says why."""
 
 
 def agent(program: Path, machine: str) -> None:
     """The agent starts a process and hands on its exit code; of another machine, under QEMU.
 
     Raises:
-        BrokenError: It does not, or nothing here can run it.
+        UntriedError: Nothing here can run it.
+        SystemExit: It does not.
     """
     command = [str(program), "exec", "--", "sh", "-c", "exit 5"]
     if machine != platform.machine():
         emulator = shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")
         if emulator is None:
-            raise BrokenError(f"made, but not run: no qemu-{machine} (Debian: qemu-user-static)")
+            raise UntriedError(f"{program.name} was not run: no qemu-{machine} (qemu-user-static)")
         command.insert(0, emulator)
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     if ended.returncode != 5:
-        raise BrokenError(f"{program.name} ended with {ended.returncode}: {ended.stderr[-300:]}")
+        sys.exit(f"error: {program.name} ended with {ended.returncode}: {ended.stderr[-300:]}")
 
 
 def wheels_of(requirements: Path, directory: Path) -> Path:
@@ -68,7 +69,7 @@ def offline_build(out: Path, work: Path, tools: Path, wheels: Path) -> str:
     """A wheel from the source distribution, in an empty directory, without a network.
 
     Raises:
-        BrokenError: This user may not make a network namespace.
+        UntriedError: This user may not make a network namespace.
         SystemExit: It does not build.
     """
     del wheels
@@ -78,7 +79,7 @@ def offline_build(out: Path, work: Path, tools: Path, wheels: Path) -> str:
     (archive,) = out.glob("trustbed-*[0-9].tar.gz")
     alone = ["unshare", "--net", "--map-root-user"]
     if subprocess.run([*alone, "true"], check=False, capture_output=True).returncode:
-        raise BrokenError("offline build: no network namespace (unshare --net) here")
+        raise UntriedError("offline build: no network namespace (unshare --net) here")
     shutil.unpack_archive(archive, directory)
     (unpacked,) = directory.glob("trustbed-*")
     pip = [str(tools / "python"), "-m", "pip", "wheel", "--quiet", "--no-build-isolation"]
