@@ -154,6 +154,8 @@ def make(release: Release, machines: Sequence[str]) -> None:
                 sys.exit(f"error: {error}")
             release.skipped.append(f"agent and wheel for {machine}: {error}")
             continue
+        if machine != platform.machine():
+            release.skipped.append(f"installing the wheel for {machine}: no such Python here")
         try:
             smoke.agent(made, machine)
         except smoke.UntriedError as error:

@@ -20,7 +20,9 @@ def build_image(out: Path, work: Path, tools: Path, wheels: Path) -> str:
     ``TRUSTBED_BASE`` names another image to build on.
 
     Raises:
-        UntriedError: No program here builds images, or the base image cannot be had.
+        UntriedError: No program here builds images, the base image cannot be had, or no container
+            starts here.
+        SystemExit: The image does not work.
     """
     del tools
     builder = next((name for name in BUILDERS if shutil.which(name)), None)
@@ -46,6 +48,8 @@ def build_image(out: Path, work: Path, tools: Path, wheels: Path) -> str:
     mount = f"{ROOT / 'recordings'}:/data:ro"
     run = [builder, "run", "--rm", "--network", "none", "--volume", mount, "trustbed"]
     said = subprocess.run([*run, "analyze", RECORDING], check=False, capture_output=True, text=True)
-    if VERDICT not in said.stdout:
+    if said.returncode in (125, 126, 127):  # of the engine, not of what it runs
         raise UntriedError(f"container image: built by {builder}, not run: {said.stderr[-400:]}")
+    if VERDICT not in said.stdout:
+        sys.exit(f"error: the container image does not work\n{said.stderr}{said.stdout}")
     return f"container image built by {builder}, and came to a verdict"
