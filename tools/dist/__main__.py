@@ -192,9 +192,9 @@ def environment() -> Path:
     venv = WORK / "tools"
     if not (venv / "bin" / "python").is_file():
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-    install = [venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes"]
+    install = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
     for name in ("requirements.txt", "requirements-dist.txt"):
-        subprocess.run([*install, "-r", ROOT / name], check=True)
+        subprocess.run([*install, "-r", str(ROOT / name)], check=True)
     return venv / "bin"
 
 
