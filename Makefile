@@ -39,7 +39,7 @@ INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz audit miri asan docs validate truth truth-score external lock clean
+.PHONY: help setup demo test check house lint lint-rust lint-python test-rust test-crates test-arrow pytest bench fuzz audit miri asan docs dist validate truth truth-score external lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -157,11 +157,17 @@ miri: ## Undefined behaviour in the unit tests of the pure crates (nightly compi
 asan: ## Errors of memory in the tests of the agent and of captures (nightly compiler); minutes
 	tools/sanitize.sh asan
 
-docs: $(READY)/develop $(READY)/command ## The pages and schemas that follow from the code, and the crates' documentation
+docs: $(READY)/develop $(READY)/command ## Pages and schemas that follow from the code, man pages, the site (build/site/html), the crates' documentation
 	python -m tools.generate_docs
 	python -m trustbed.report.transfer.contract
 	python -m trustbed.report.burst.contract
+	python -m tools.man_pages build/man
+	python -m tools.site
 	cargo doc --workspace --no-deps --locked --quiet
+
+# ARGS=--twice makes it a second time elsewhere and compares, ARGS=--offline-build builds the source distribution without a network.
+dist: $(READY)/run ## A release in dist/: wheels, agents, source, SBOM, man pages, image; installed and tried
+	python -m tools.dist $(ARGS)
 
 validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes its section of docs/validation.md
 	python -m validation $(ARGS)

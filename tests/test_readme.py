@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import runpy
-import shlex
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -59,21 +57,6 @@ def test_the_python_examples_run(
     assert (tmp_path / "report.html").stat().st_size > 0
 
 
-@pytest.mark.parametrize(
-    "command", re.findall(r"^ {4}(?:sudo )?trustbed (.*?)(?: +#.*)?$", TEXT, re.MULTILINE)
-)
-def test_the_commands_are_understood(command: str) -> None:
-    from trustbed.cli import COMMANDS, arguments
-
-    verb, *words = shlex.split(command)
-    assert verb in COMMANDS
-    module = import_module(f"trustbed.cli.{verb}")
-    if hasattr(module, "ACTIONS"):
-        module = module.ACTIONS[words.pop(0)]
-    own = words[: words.index("--")] if "--" in words else words
-    arguments.parse(module.parser(), own)
-
-
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
@@ -113,8 +96,9 @@ def test_the_pins_are_what_pyproject_asks_for() -> None:
         for text in project["project"]["dependencies"] + project["build-system"]["requires"]
     ]
     asked += [
-        (text, run | pins("requirements-dev.txt"))
-        for text in project["dependency-groups"]["develop"]
+        (text, run | pins(f"requirements-{name}.txt"))
+        for name, group in (("dev", "develop"), ("dist", "release"))
+        for text in project["dependency-groups"][group]
     ]
     for text, pinned in asked:
         requirement = Requirement(text)

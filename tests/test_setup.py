@@ -17,7 +17,7 @@ import pytest
 from tools.lock_requirements import pinned, serves
 
 ROOT = Path(__file__).parents[1]
-FILES = ("requirements.txt", "requirements-dev.txt")
+FILES = ("requirements.txt", "requirements-dev.txt", "requirements-dist.txt")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -28,7 +28,7 @@ def test_every_pin_has_hashes(name: str) -> None:
         for one in text.replace("\\\n", "").splitlines()
         if one and not one.startswith(("#", "-r "))
     ]
-    assert len(entries) == len(pinned(text)) > 10
+    assert len(entries) == len(pinned(text)) >= 1
     for entry in entries:
         pin, *hashes = entry.split()
         assert hashes, f"{pin} has no hash: make lock"

@@ -1,7 +1,8 @@
 """Resolves the dependencies that pyproject.toml names into exact versions, with hashes.
 
-Writes `requirements.txt` (what the command needs, and maturin to build it) and
-`requirements-dev.txt` (everything the tests and checks need as well). It installs nothing; it asks
+Writes `requirements.txt` (what the command needs, and maturin to build it),
+`requirements-dev.txt` (everything the tests and checks need as well) and `requirements-dist.txt`
+(what a release needs beside the first). It installs nothing; it asks
 pip what it would install into an empty environment, and the package index for the SHA-256 of every
 file of those versions that Python 3.11 or newer can use, on whichever platform. Set-up installs
 nothing that has another one. Run it after a change of pyproject.toml or to move to newer versions,
@@ -127,24 +128,25 @@ def lines(pins: Sequence[str], index_url: str) -> str:
 
 
 def main() -> None:
-    """Writes both files."""
+    """Writes all files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     needed: list[str] = project["project"]["dependencies"] + project["build-system"]["requires"]
-    develop: list[str] = project["dependency-groups"]["develop"]
-    run_file = ROOT / "requirements.txt"
-    develop_file = ROOT / "requirements-dev.txt"
-    if sys.argv[1:] == ["--hashes"]:
-        pins, more = (pinned(file.read_text(encoding="utf-8")) for file in (run_file, develop_file))
-    else:
-        pins = resolve(needed)
-        more = [pin for pin in resolve(needed + develop, pins) if pin not in pins]
-    url = index()
-    run_file.write_text(HEADER + lines(pins, url), encoding="utf-8")
-    develop_file.write_text(HEADER + "-r requirements.txt\n" + lines(more, url), encoding="utf-8")
-    print(
-        f"requirements.txt: {len(pins)} packages; requirements-dev.txt: {len(more)} more",
-        file=sys.stderr,
-    )
+    groups: dict[str, list[str]] = {
+        "requirements.txt": [],
+        "requirements-dev.txt": project["dependency-groups"]["develop"],
+        "requirements-dist.txt": project["dependency-groups"]["release"],
+    }
+    url, first = index(), list[str]()
+    for name, group in groups.items():
+        file = ROOT / name
+        if sys.argv[1:] == ["--hashes"]:
+            pins = pinned(file.read_text(encoding="utf-8"))
+        else:
+            pins = [pin for pin in resolve([*needed, *group], first) if pin not in first]
+        start = "-r requirements.txt\n" if first else ""
+        file.write_text(HEADER + start + lines(pins, url), encoding="utf-8")
+        print(f"{name}: {len(pins)} packages", file=sys.stderr)
+        first = first or pins
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ python_packages() {
 
 # program → Debian package that brings it
 QEMU=qemu-system-x86_64:qemu-system-x86
-TOOLS=(c++:g++ tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk strace:strace httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt iptables:iptables "$QEMU" busybox:busybox-static sshd:openssh-server dockerd:docker.io)
+TOOLS=(c++:g++ tcpdump:tcpdump ab:apache2-utils ip:iproute2 ping:iputils-ping tshark:tshark editcap:wireshark-common tcptrace:tcptrace zstd:zstd iperf3:iperf3 wrk:wrk strace:strace httperf:httperf nginx:nginx-light chromium:chromium chromedriver:chromium-driver pasta:passt mandoc:mandoc zsh:zsh fish:fish iptables:iptables "$QEMU" busybox:busybox-static sshd:openssh-server dockerd:docker.io)
 
 # header → Debian package that brings it, for what tests compile against
 HEADERS=(ns3/core-module.h:libns3-dev)

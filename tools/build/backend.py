@@ -54,13 +54,13 @@ def build_editable(
     return name
 
 
-def build_agent() -> Path:
-    """Builds the agent, and returns where it is.
+def build_agent(target: str | None = None) -> Path:
+    """Builds the agent for this machine or for another target, and returns where it is.
 
     Raises:
         SystemExit: Cargo has said why not.
     """
-    target = _host()
+    target = target or _host()
     variable = f"CARGO_TARGET_{target.upper().replace('-', '_')}_RUSTFLAGS"
     # Given for this target alone: the rest of the workspace is not linked statically, nor built
     # again.
@@ -69,7 +69,13 @@ def build_agent() -> Path:
         for name, value in os.environ.items()
         if name not in ("CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS")
     }
-    environment[variable] = "-C target-feature=+crt-static -C strip=symbols"
+    # What hides where a release was built serves the agent as well.
+    hidden = [
+        word
+        for word in os.environ.get("RUSTFLAGS", "").split()
+        if word.startswith("--remap-path-prefix=")
+    ]
+    environment[variable] = " ".join(["-C target-feature=+crt-static", "-C strip=symbols", *hidden])
     # The target is named even though it is this machine's: build scripts and macros are then not
     # linked statically.
     command = [
@@ -125,4 +131,4 @@ def _output_directory() -> Path:
 
 
 if __name__ == "__main__":
-    build_agent()
+    build_agent(*sys.argv[1:2])

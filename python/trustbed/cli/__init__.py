@@ -65,6 +65,8 @@ def overview() -> str:
             "options:",
             "  -h, --help              This page; trustbed COMMAND --help for a command",
             "  -V, --version           Print the version",
+            "  --print-completion SHELL",
+            f"{'':26}Print completions for bash, fish or zsh",
             "",
             "start here:",
             "  trustbed analyze server.pcap",
@@ -123,12 +125,13 @@ def _verb(verb: str, rest: list[str]) -> int:
     from trustbed.errors import TrustbedError
 
     try:
-        if verb not in VERBS:
+        if verb not in VERBS and verb != "--print-completion":
             raise arguments.unknown_command(verb, COMMANDS)
-        module = import_module(f"trustbed.cli.{verb}")
+        name = verb if verb in VERBS else "completion"
+        module = import_module(f"trustbed.cli.{name}")
         # Words behind the dashes of ``trustbed shell`` and ``trace`` belong to another program.
         own = rest[: rest.index("--")] if verb in ("shell", "trace") and "--" in rest else rest
-        if any(word in ("-h", "--help") for word in own):
+        if verb in VERBS and any(word in ("-h", "--help") for word in own):
             print(_help(module, own), end="")
             return FINE
         code: int = module.run(rest)
