@@ -88,7 +88,7 @@ def _judged(store: Store, where: pads.Expression | None) -> pa.Table:
 
 
 def _measurements(transfers: pa.Table) -> pa.Table:
-    """The judged transfers as measurements: from where to where, hour since the epoch, bad or not."""
+    """The judged transfers as measurements: from where to where, hour since 1970, bad or not."""
     keys = {name: transfers.column(name).dictionary_encode() for name in _COLUMNS[:4]}
     keys = {name: pa.chunked_array(column).unify_dictionaries() for name, column in keys.items()}
     hour = pc.divide(transfers.column("start_ns").cast(pa.int64()), HOUR_NS)
