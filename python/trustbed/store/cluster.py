@@ -11,6 +11,7 @@ Bias: captures and store must have the same paths or URLs on every worker.
 
 from __future__ import annotations
 
+import logging
 import queue
 import tempfile
 import time
@@ -82,6 +83,8 @@ def _client(cluster: Cluster) -> Iterator[Any]:
         raise StoreError(
             "Dask, which runs clusters, is not installed", "pip install 'trustbed[cluster]'"
         ) from error
+    for name in ("client", "deploy.ssh"):  # what matters of it is reported as our own errors
+        logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
     settings = {"distributed.scheduler.worker-ttl": "60s", "distributed.admin.tick.limit": "1h"}
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(settings))

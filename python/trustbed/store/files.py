@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.fs
+
 from trustbed.run.owned_directory import flush, flush_tree
 from trustbed.store.errors import StoreError, explained
 
@@ -42,6 +44,11 @@ class Files(ABC):
         self.url = url
         self.system = system
         self.root = root.rstrip("/")
+
+    @property
+    def arrow(self) -> Any:  # noqa: ANN401 - a file system of pyarrow or of fsspec
+        """The file system as pyarrow takes it."""
+        return self.system
 
     def path(self, name: str) -> str:
         """The path of a name as the file system of the URL has it."""
@@ -110,6 +117,11 @@ def _modified(about: Mapping[str, Any]) -> float:
 
 class LocalFiles(Files):
     """On a disk of this machine, or one that it has mounted."""
+
+    @property
+    def arrow(self) -> Any:  # noqa: ANN401 - of pyarrow, which is not annotated
+        """pyarrow's own: it opens a thousand files without a word of Python."""
+        return pyarrow.fs.LocalFileSystem()
 
     def create(self, name: str, data: bytes) -> bool:
         """By a link, which exists at once and only if nothing else has its name."""

@@ -103,7 +103,7 @@ class View:
                 [self._path(entry) for entry in group],
                 schema=pa.schema(list(fields)),
                 format="parquet",
-                filesystem=self._files.system,
+                filesystem=self._files.arrow,
                 partitioning=pads.partitioning(PARTITIONS, flavor="hive"),
                 partition_base_dir=self._files.root,
             )

@@ -89,24 +89,20 @@ def _judged(store: Store, where: pads.Expression | None) -> pa.Table:
 
 def _measurements(transfers: pa.Table) -> pa.Table:
     """The judged transfers as measurements: from where to where, hour since 1970, bad or not."""
-    keys = {name: transfers.column(name).dictionary_encode() for name in _COLUMNS[:4]}
-    keys = {name: pa.chunked_array(column).unify_dictionaries() for name, column in keys.items()}
+    words = {
+        name: transfers.column(name).combine_chunks().dictionary_encode() for name in _COLUMNS[:4]
+    }
+    keys = {name: column.indices for name, column in words.items()}  # quicker to group than words
     hour = pc.divide(transfers.column("start_ns").cast(pa.int64()), HOUR_NS)
     bad = pc.equal(transfers.column("verdict"), "discard").cast(pa.int32())
     grouped = (
         pa.table({**keys, "hour": hour, "bad": bad})
-        .group_by([*_COLUMNS[:4], "hour"], use_threads=True)
+        .group_by([*keys, "hour"])
         .aggregate([("bad", "sum"), ("bad", "count")])
     )
     half = pc.greater_equal(pc.multiply(grouped.column("bad_sum"), 2), grouped.column("bad_count"))
-    return pa.table(
-        {
-            "src": grouped.column("src").cast(pa.string()),
-            "dst": grouped.column("dst").cast(pa.string()),
-            "hour": grouped.column("hour"),
-            "bad": half.cast(pa.int32()),
-        }
-    )
+    ends = {name: words[name].dictionary.take(grouped.column(name)) for name in ("src", "dst")}
+    return pa.table({**ends, "hour": grouped.column("hour"), "bad": half.cast(pa.int32())})
 
 
 def _rounds(store: Store, where: pads.Expression | None) -> pa.Table:
