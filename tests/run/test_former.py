@@ -35,6 +35,5 @@ def test_samples_of_an_earlier_version_have_todays_columns() -> None:
 
 def test_lines_of_samples_of_an_earlier_version_have_todays_keys(tmp_path: Path) -> None:
     file = tmp_path / "sender.samples.jsonl"
-    line = '{"at_ns": 5, "sockets": [{"tcp": {"congestion_window_segments": 7}}]}'
-    file.write_text(f'{{"columns": {{}}}}\n{line}\n')
-    assert read_lines(file).rows == [{"at_ns": 5, "sockets": [{"tcp": {"snd_cwnd": 7}}]}]
+    file.write_text('{"columns": {}}\n{"at_ns": 5, "wakeups": {"late_most_ns": 7}}\n')
+    assert read_lines(file).rows == [{"at_ns": 5, "wakeups": {"late_max_ns": 7}}]

@@ -171,7 +171,6 @@ def named(schema: pa.Schema, names: Iterable[str]) -> list[pa.Field]:
     return [schema.field(name) for name in names]
 
 
-GROUPS = listed(shape(*CGROUPS, needs={"cgroup": str}))
 _PROCESSORS = shape(
     *named(MACHINE, (*_SHARES, "context_switches", "interrupts")), busy_shares=list[_NUMBER]
 )
@@ -190,7 +189,7 @@ LINE = shape(
     run_queue=shape(*named(MACHINE, ("running", "tasks", "load_1min"))),
     memory=_MEMORY,
     tcp=dict[str, WHOLE | None],
-    cgroups=GROUPS,
+    cgroups=listed(shape(*CGROUPS, needs={"cgroup": str})),
     processes=listed(shape(*PROCESSES, needs={"process": WHOLE})),
     interfaces=listed(shape(*INTERFACES, needs={"name": str})),
     drivers=listed(
@@ -209,6 +208,15 @@ LINE = shape(
         )
     ),
     sockets_left_out=WHOLE,
+    wakeups=shape(
+        count=WHOLE,
+        missed=WHOLE,
+        late=WHOLE,
+        late_ns=WHOLE,
+        late_max_ns=WHOLE,
+        late_share=_NUMBER,
+        used_ns=WHOLE,
+    ),
 )
 """A line of a host's samples."""
 

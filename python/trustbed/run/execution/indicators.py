@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from trustbed.run.execution.configurations import raw_samples
-from trustbed.run.samples import GROUPS, TIME, WHOLE, Row, read_lines, shape
+from trustbed.run.samples import LINE, TIME, Row, read_lines, shape
 from trustbed.run.throttling import most_throttled
 from trustbed.scenario import Watch
 from trustbed.workload.tables import column, table
@@ -113,14 +113,7 @@ _COUNTS = {
 }
 """The agent's keys, by column."""
 _LINES = {
-    "wakeups": shape(
-        needs={"at_ns": TIME},
-        interval_ns=TIME,
-        wakeups=shape(
-            *(WAKEUPS.field(column).with_name(key) for column, key in _COUNTS.items()), count=WHOLE
-        ),
-        cgroups=GROUPS,
-    ),
+    "wakeups": LINE,
     "spin": shape(
         *(field for field in SPIN if field.name not in ("from_ns", "charged_excess_share")),
         needs={"at_ns": TIME},
