@@ -15,9 +15,11 @@ from trustbed.errors import TrustbedError
 INTERNAL = {
     "BandwidthUnknownError",
     "CancelledRoundError",
+    "HostFailedError",
     "NotApplied",
     "NotReadable",
     "Malformed",
+    "_Changed",
     "_Exceeds",
 }
 """They are caught where they arise and reach nobody."""

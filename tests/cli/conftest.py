@@ -140,6 +140,11 @@ class Engine:
         )
 
     @property
+    def judged(self) -> Stream:
+        rows = [row for row in self.transfer_rows if not row["too_short"]]
+        return Stream(pa.Table.from_pylist(rows, schema=SCHEMAS["transfers"]), self.batch)
+
+    @property
     def connections(self) -> Stream:
         rows = [
             {"connection": number, "protocol": "tcp"}

@@ -48,7 +48,7 @@ def asked(shell: str, tmp_path: Path, *words: str) -> list[str]:
     ("words", "offered"),
     [
         (["ana"], ["analyze"]),
-        (["analyze", "--wo"], ["--workers", "--workload"]),
+        (["analyze", "--wo"], ["--worker-memory", "--workers", "--workload"]),
         (["analyze", "x.pcap", "--at", ""], ["middle", "receiver", "sender"]),
         (["campaign", ""], ["init", "report", "run", "status"]),
         (["campaign", "run", "--dr"], ["--dry-run"]),

@@ -120,7 +120,7 @@ class LocalFiles(Files):
 
     @property
     def arrow(self) -> Any:  # noqa: ANN401 - of pyarrow, which is not annotated
-        """That of pyarrow: it opens a thousand files without a word of Python."""
+        """Its own for local files, which opens a thousand of them without any Python."""
         return pyarrow.fs.LocalFileSystem()
 
     def create(self, name: str, data: bytes) -> bool:

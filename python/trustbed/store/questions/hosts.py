@@ -88,7 +88,7 @@ def _judged(store: Store, where: pads.Expression | None) -> pa.Table:
 
 
 def _measurements(transfers: pa.Table) -> pa.Table:
-    """The judged transfers as measurements: from where to where, hour since 1970, bad or not."""
+    """The judged transfers as measurements: ends, hour since the epoch, whether it is bad."""
     words = {
         name: transfers.column(name).combine_chunks().dictionary_encode() for name in _COLUMNS[:4]
     }
