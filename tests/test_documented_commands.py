@@ -57,6 +57,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("client", "run", "monday", "tuesday"):
         (place / f"{name}.pcap").symlink_to(sender)
     (place / "server.pcap").symlink_to(receiver)
+    (place / "captures").mkdir()
+    (place / "captures" / "client.pcap").symlink_to(sender)
     for name in ("metal", "guest", "base", "change"):
         make_testbed(place / f"{name}.run")
     with tarfile.open(ROOT / "examples" / "notebooks" / "large-objects.tar.xz") as archive:
@@ -69,6 +71,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(output, place / "results" / name / f"{number}.txt")
     pair = (("alpha", "beta"),)
     make_campaign(place / "campaign.pairs", Story(pairs=pair, rounds=24, period_ns=HOUR))
+    shutil.copytree(place / "campaign.pairs", place / "paths.pairs")
     shutil.copy(ROOT / "examples" / "sensitivity" / "ab-4kb.toml", place / "pages.toml")
     shutil.copy(ROOT / "examples" / "lossy.toml", place / "study.toml")
     (place / "strace.txt").write_text(STRACE, encoding="utf-8")

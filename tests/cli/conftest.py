@@ -135,9 +135,9 @@ class Engine:
 
     @property
     def transfers(self) -> Stream:
-        return Stream(
-            pa.Table.from_pylist(list(self.transfer_rows), schema=SCHEMAS["transfers"]), self.batch
-        )
+        # Those that are too short to judge come last.
+        rows = sorted(self.transfer_rows, key=lambda row: bool(row["too_short"]))
+        return Stream(pa.Table.from_pylist(rows, schema=SCHEMAS["transfers"]), self.batch)
 
     @property
     def judged(self) -> Stream:

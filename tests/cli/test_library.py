@@ -70,16 +70,16 @@ def test_another_name_is_an_attribute_error() -> None:
 
 def test_the_transfers_table_carries_its_verdicts(capture: Capture) -> None:
     assert capture.transfers.column("verdict").to_pylist() == [
-        "not_judged",
         "trust",
         "discard",
         "review",
+        "not_judged",
     ]
     assert capture.transfers.column("cause").to_pylist() == [
-        "insufficient",
         "window_limited",
         "host_scheduling",
         "network_loss",
+        "insufficient",
     ]
     assert capture.transfers.schema.field("confidence").metadata[b"meaning"]
 
