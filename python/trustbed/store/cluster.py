@@ -37,6 +37,9 @@ SLOW_TIMES = 8.0
 _TICK = 0.5
 """Seconds between looks at the cluster."""
 
+_NO_DASHBOARD = "127.0.0.1:0"
+"""Dask always serves its health by HTTP: at any free port, and to this machine only."""
+
 Reporter = Callable[[str], object]
 
 
@@ -113,7 +116,8 @@ def _local(distributed: Any, cluster: Cluster, stack: ExitStack) -> Any:  # noqa
         threads_per_worker=1,
         memory_limit=cluster.memory or "auto",
         local_directory=directory,
-        dashboard_address=None,
+        dashboard_address=_NO_DASHBOARD,
+        scheduler_kwargs={"dashboard": False},
         security=distributed.Security.temporary(),
         protocol="tls://",
         silence_logs="ERROR",
@@ -136,7 +140,7 @@ def _over_ssh(distributed: Any, cluster: Cluster) -> Any:  # noqa: ANN401 - Dask
         [reached[0].address, *(one.address for one in reached)],
         connect_options=[options[0], *options],
         worker_options={"nthreads": 1, "memory_limit": cluster.memory or "auto"},
-        scheduler_options={"dashboard_address": None},
+        scheduler_options={"dashboard_address": _NO_DASHBOARD, "dashboard": False},
     )
 
 
