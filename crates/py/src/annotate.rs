@@ -68,14 +68,14 @@ pub(crate) fn annotate(
             texts: Vec::new(),
             placed: 0,
         };
-        let mut copied = Ok(());
+        let mut outcome = Ok(());
         while reader.frames_with_options(FRAMES, |frame, options| {
-            if copied.is_ok() {
+            if outcome.is_ok() {
                 let texts = comments.of(frame);
-                copied = texts.and_then(|texts| copy(&mut copier, frame, options, texts));
+                outcome = texts.and_then(|texts| copy(&mut copier, frame, options, texts));
             }
         }) {
-            std::mem::replace(&mut copied, Ok(()))?;
+            std::mem::replace(&mut outcome, Ok(()))?;
             let at = reader.progress();
             report(at.bytes_read, at.bytes_total).map_err(Failure::Caller)?;
         }
