@@ -15,8 +15,8 @@ FUZZ_SECONDS ?= 600
 MIRI_CRATES ?=
 # Arguments for pytest: `make pytest ARGS="-k cli"`.
 ARGS ?=
-# How many processes share the tests that need no quiet machine: about half of their time is waiting, for programs, packets and guests.
-JOBS ?= $(shell echo $$((2 * $$(nproc))))
+# How many processes share the tests that need no quiet machine: more than half of their time is waiting, for programs, packets and guests.
+JOBS ?= $(shell echo $$((5 * $$(nproc) / 2)))
 
 BIN := .venv/bin
 READY := .venv/ready
