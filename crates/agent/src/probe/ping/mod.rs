@@ -1,7 +1,9 @@
 //! The verb `ping`: round trips to another host, and the address and interface by which this host
 //! reaches it.
 //!
-//!     {"to": "10.0.0.2", "method": "auto", "port": 40001, "count": 10, "interval_ns": 1000000000}
+//! ```json
+//! {"to": "10.0.0.2", "method": "auto", "port": 40001, "count": 10, "interval_ns": 1000000000}
+//! ```
 //!
 //! By ICMP echo ([`echo`]), or by TCP handshake ([`handshake`]), which any port answers that is
 //! open, or closed and not silent. `auto` begins with echoes, and changes to handshakes when the

@@ -3,12 +3,14 @@
 //!
 //! Both sides get the same round, nonce and connections; `to` is the receiver's `listening`:
 //!
-//!     {"role": "receive", "listen": "10.0.0.2", "peer": "10.0.0.1", "round": 7,
-//!      "nonce": "00112233445566778899aabbccddeeff",
-//!      "connections": [{"pair": 0, "role": "probe", "bytes": 16384},
-//!                      {"pair": 0, "role": "data", "bytes": 8388608}]}
-//!     {"role": "send", "from": "10.0.0.1",
-//!      "to": {"probe": "10.0.0.2:40001", "data": "10.0.0.2:40002"}, "round": 7, …}
+//! ```json
+//! {"role": "receive", "listen": "10.0.0.2", "peer": "10.0.0.1", "round": 7,
+//!  "nonce": "00112233445566778899aabbccddeeff",
+//!  "connections": [{"pair": 0, "role": "probe", "bytes": 16384},
+//!                  {"pair": 0, "role": "data", "bytes": 8388608}]}
+//! {"role": "send", "from": "10.0.0.1",
+//!  "to": {"probe": "10.0.0.2:40001", "data": "10.0.0.2:40002"}, "round": 7, …}
+//! ```
 //!
 //! The receiver has a port for each role, because a window has to be set before a socket listens:
 //! 16 KiB for probes, 64 KiB for data, the values of the Network Weather Service, unless
