@@ -37,7 +37,7 @@ pub(crate) struct Hole {
 /// Trouble of one direction.
 #[derive(Debug, Clone, Default)]
 pub struct Recovery {
-    /// In order. Those that are forgotten are the first, so that forgetting moves none of the others.
+    /// In order. Forgotten ones are the first, so that forgetting moves none of the others.
     holes: VecDeque<Hole>,
     /// Bytes of holes that were forgotten because there were too many.
     pub forgotten_bytes: u64,
