@@ -503,7 +503,7 @@ impl Transfer {
             RttOutcome::NotPositive => Some(0),
             _ => None,
         };
-        let delay = rtt.map(|rtt| rtt + self.lag);
+        let delay = rtt.map(|rtt| rtt.saturating_add(self.lag));
         let arrival = Arrival {
             at: at.0,
             una: ack.una,
@@ -511,7 +511,7 @@ impl Transfer {
             data: ack.data,
             marked: ack.marked,
             delay,
-            sent: delay.map(|delay| at.0 - delay),
+            sent: delay.map(|delay| at.0.saturating_sub(delay)),
         };
         if let Some(budget) = self.budget.as_mut().filter(|_| !self.brief) {
             budget.on_arrival(&arrival, mss);
