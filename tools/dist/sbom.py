@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from tools.dist.source import TARGETS
+from tools.dist.source import resolved
 
 Json: TypeAlias = Mapping[str, object]
 _ROOTS = ("trustbed-py", "trustbed-agent")
@@ -63,16 +62,7 @@ def _crates(tree: Path) -> Iterator[tuple[str, tuple[Json, list[str]]]]:
     packages: dict[str, dict[str, object]] = {}
     needs: dict[str, set[str]] = {}
     roots: set[str] = set()
-    for target in TARGETS:
-        command = [
-            "cargo",
-            "metadata",
-            "--format-version=1",
-            "--locked",
-            "--filter-platform",
-            target,
-        ]
-        said = json.loads(subprocess.run(command, cwd=tree, check=True, capture_output=True).stdout)
+    for said in resolved(tree):
         packages |= {one["id"]: one for one in said["packages"]}
         roots |= {one["id"] for one in said["packages"] if one["name"] in _ROOTS}
         for node in said["resolve"]["nodes"]:

@@ -11,7 +11,9 @@ import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 """What a vendored crate has to serve; of crates that only others need, the manifests are kept."""
@@ -65,21 +67,21 @@ def vendor(directory: Path) -> None:
             _empty(crate)
 
 
+def resolved(directory: Path) -> Iterator[Mapping[str, Any]]:
+    """What Cargo resolves there (``cargo metadata``) for each of the targets."""
+    command = ["cargo", "metadata", "--format-version=1", "--locked", "--filter-platform"]
+    for target in TARGETS:
+        said = subprocess.run([*command, target], cwd=directory, check=True, capture_output=True)
+        yield json.loads(said.stdout)
+
+
 def packages(directory: Path) -> set[str]:
     """``name-version`` of every crate that a build or test for one of the targets may compile."""
-    found: set[str] = set()
-    for target in TARGETS:
-        command = [
-            "cargo",
-            "metadata",
-            "--format-version=1",
-            "--locked",
-            "--filter-platform",
-            target,
-        ]
-        said = subprocess.run(command, cwd=directory, check=True, capture_output=True).stdout
-        found |= {f"{one['name']}-{one['version']}" for one in json.loads(said)["packages"]}
-    return found
+    return {
+        f"{one['name']}-{one['version']}"
+        for said in resolved(directory)
+        for one in said["packages"]
+    }
 
 
 def _empty(crate: Path) -> None:

@@ -1,6 +1,6 @@
 """What ``owping`` prints: one row per session, which is one direction of a path.
 
-Read are its summary for people and that of ``-M`` (version 3 of its keys, OWAMP 3.2 and newer).
+Read are its summary for people and that of ``-M`` (version 3 of its keys).
 Precision: median and percentiles come from owping's histogram, whose bins are 0.1 ms wide unless
 ``-b`` says otherwise; a delay is only as right as the two clocks are synchronised (RFC 4656), the
 jitter (95th percentile less median) does not depend on their offset.
@@ -102,7 +102,7 @@ def _of_keys(part: str) -> Row:
         version = lines[0] if lines else "none"
         raise WorkloadError(
             f"owping -M printed version {version} of its keys; version 3 is known",
-            "use OWAMP 3.2 or newer, or leave out -M",
+            "use an OWAMP that prints version 3, or leave out -M",
         )
     found = dict(line.split("\t", 1) for line in lines[1:] if line.count("\t") == 1)
     synchronised = _whole(found, "SYNC")
