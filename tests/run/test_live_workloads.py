@@ -17,7 +17,7 @@ from tests.run.test_live import nothing_is_left, read
 
 pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks")]
 ESTIMATORS = """
-duration = "6s"
+duration = "4s"
 warm_up = "200ms"
 seed = 5
 [hosts.client]

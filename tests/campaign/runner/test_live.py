@@ -233,7 +233,7 @@ def test_a_campaign_measures_the_throughput_of_an_emulated_link(
             "near-far",
             hosts=hosts,
             count=2,
-            period='"8s"',
+            period='"5s"',
             table=table,
             windows=windows,
             pairs_at_once=1,
