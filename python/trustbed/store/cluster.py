@@ -245,8 +245,14 @@ class _Driver:
 
             return trustbed.__version__
 
-        found = self._client.run(version, workers=addresses, on_error="return")
-        for address, answer in found.items():
+        for address in addresses:
+            try:
+                found = self._client.run(version, workers=[address], on_error="return")
+                answer = found[address]
+            except (OSError, TimeoutError, RuntimeError, ValueError, KeyError):
+                continue  # it went meanwhile; or the scheduler did, which the next look finds
+            if isinstance(answer, OSError):
+                continue
             self._versions[address] = answer if isinstance(answer, str) else ""
             if answer != self._how.version:
                 has = f"trustbed {answer}" if isinstance(answer, str) else f"no trustbed ({answer})"

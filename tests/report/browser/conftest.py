@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import time
@@ -154,10 +155,26 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, side_by_side: html.Page)
 
 
 @pytest.fixture(scope="session")
+def one_capture_file(tmp_path_factory: pytest.TempPathFactory, side_by_side: html.Page) -> Path:
+    """The page of the one with losses."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    html.write(path, dataclasses.replace(side_by_side, captures=side_by_side.captures[1:2]))
+    return path
+
+
+@pytest.fixture(scope="session")
 def campaign_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two pairs over two days; one host was away."""
-    directory = tmp_path_factory.mktemp("campaign")
-    pairs = (("alpha", "beta"), ("epsilon", "zeta"))
+    return _campaign(tmp_path_factory.mktemp("campaign"), ("alpha", "beta"), ("epsilon", "zeta"))
+
+
+@pytest.fixture(scope="session")
+def one_pair_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the pair one of whose hosts was away."""
+    return _campaign(tmp_path_factory.mktemp("campaign"), ("epsilon", "zeta"))
+
+
+def _campaign(directory: Path, *pairs: tuple[str, str]) -> Path:
     story = Story(
         pairs=pairs,
         rounds=2 * 288,
@@ -184,6 +201,15 @@ def burst_file(
         "started": None,
     }
     burst_page.write(path, [{**bursty, "streams": streams}, uneven], about)
+    return path
+
+
+@pytest.fixture(scope="session")
+def one_burst_file(tmp_path_factory: pytest.TempPathFactory, bursty: Model) -> Path:
+    """One capture of one stream."""
+    path = tmp_path_factory.mktemp("burst") / "report.html"
+    about = {"version": "0.1.0", "command": "trustbed burst timer.pcap", "started": None}
+    burst_page.write(path, [bursty], about)
     return path
 
 

@@ -103,9 +103,23 @@ NAMES = (
 )
 
 
+ONE_OF_EACH = (
+    *("one_capture_file", "one_burst_file", "run_file", "one_pair_file", "sensitivity_file"),
+    *("store_hosts_file", "store_causes_file", "store_papers_file"),
+)
+"""The same kinds of page with one subject: others repeat its charts, and look the same on paper."""
+
+
 @pytest.fixture(scope="module", params=PAGES)
 def shown(request: pytest.FixtureRequest) -> Path:
     """The file of each page."""
+    file: Path = request.getfixturevalue(request.param)
+    return file
+
+
+@pytest.fixture(scope="module", params=ONE_OF_EACH)
+def one(request: pytest.FixtureRequest) -> Path:
+    """The file of the smallest page of each kind."""
     file: Path = request.getfixturevalue(request.param)
     return file
 
@@ -169,20 +183,26 @@ def test_all_text_can_be_read(scheme: str, desktop: Desktop) -> None:
     assert [(ratio, text) for ratio, text in desktop.contrasts[scheme] if ratio < 4.5] == []
 
 
-# Wider phones than 360 have the same rules and legends of one column, as far as 40 rem.
-@pytest.mark.parametrize("width", [768, 360])
-def test_nothing_is_wider_than_the_screen_and_no_legend_is_cut_off(
-    width: int, viewer: Viewer, shown: Path
-) -> None:
-    viewer.show(shown, width=width)
+def fits(viewer: Viewer, page: Path, width: int) -> None:
+    """Raises if anything is wider than a screen of that width, or a legend is cut off."""
+    viewer.show(page, width=width)
     viewer.draw_all()
     assert viewer.run(OVERFLOWING) == [0]
     assert viewer.run(CUT_OFF) == []
     assert viewer.console() == []
 
 
-def test_paper_shows_every_chart_and_what_is_folded(viewer: Viewer, shown: Path) -> None:
-    viewer.show(shown, scheme="dark")
+# Wider phones have the same rules and legends of one column, as far as 40 rem.
+def test_everything_fits_on_a_phone(viewer: Viewer, shown: Path) -> None:
+    fits(viewer, shown, 360)
+
+
+def test_everything_fits_on_a_tablet(viewer: Viewer, one: Path) -> None:
+    fits(viewer, one, 768)
+
+
+def test_paper_shows_every_chart_and_what_is_folded(viewer: Viewer, one: Path) -> None:
+    viewer.show(one, scheme="dark")
     printed = viewer.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(base64.b64decode(printed["data"])) > 50_000
     assert viewer.run(STATES) == ["done"]

@@ -65,10 +65,8 @@ impl Echoes {
         let mut buffer = [0; 2048];
         while !stop.is_requested() {
             let left = until - clock::monotonic();
-            if left.0 <= 0 {
-                return Ok(None);
-            }
-            poll.wait(Some(left))?;
+            // Also when it is late: the answer may have come in time, and the process was not run.
+            poll.wait(Some(left.max(Span(0))))?;
             while let Some(came) =
                 timestamping::receive(&self.socket, &mut buffer, Queue::Received)?
             {
@@ -80,8 +78,12 @@ impl Echoes {
                         .stamp
                         .map(|stamp| stamp - sent)
                         .filter(|span| span.0 >= 0 && *span <= read);
-                    return Ok(Some(stamped.unwrap_or(read)));
+                    let found = stamped.unwrap_or(read);
+                    return Ok((found <= until - begun).then_some(found));
                 }
+            }
+            if left.0 <= 0 {
+                break;
             }
         }
         Ok(None)

@@ -9,7 +9,7 @@
 //! open, or closed and not silent. `auto` begins with echoes, and changes to handshakes when the
 //! first [`TRIED`] have no answer; the report is of the method used last. Pings leave at multiples
 //! of the interval, whatever became of those before. A ping is lost when it is not answered within
-//! `timeout_ns`, or before the next.
+//! `timeout_ns`, or an interval.
 //!
 //! Round trips are the kernel's where it has them: it timestamps echoes on arrival, and measures
 //! handshakes itself. A late wake-up of this program affects the departure of an echo
@@ -28,6 +28,7 @@ use trustbed_units::Span;
 
 use crate::session::workers::{self, Start, span};
 use crate::session::{Failure, Session, Stop};
+use crate::sys::clock;
 use crate::sys::socket::unusable;
 
 /// More are another kind of measurement.
@@ -209,7 +210,8 @@ fn ping(
         if !stop.wait_until(due) {
             break;
         }
-        let until = due + timeout.min(interval);
+        // From now: a process that stood still past the next ping has its answer all the same.
+        let until = clock::monotonic() + timeout.min(interval);
         let silent =
             found.round_trips_ns.len() >= TRIED && found.round_trips_ns.iter().all(Option::is_none);
         if configuration.method == Method::Auto && (silent || matches!(echoes, Some(Err(_)))) {
