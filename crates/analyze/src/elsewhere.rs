@@ -164,21 +164,30 @@ impl Elsewhere {
             self.arriving
                 .iter()
                 .enumerate()
-                .take_while(|(_, arrival)| arrival.at + least.0 - slack <= departure.at)
+                .take_while(|(_, arrival)| {
+                    arrival.at.saturating_add(least.0) - slack <= departure.at
+                })
                 .filter(|(_, arrival)| arrival.data)
                 .map(|(at, _)| at)
                 .last()
         };
         for _ in 0..asked.map_or(0, |asked| asked + 1) {
             let Some(arrival) = self.next_arrival() else { break };
-            let at = (arrival.at + rtt.0).min(departure.at);
+            let at = (arrival.at.saturating_add(rtt.0)).min(departure.at);
             self.budget.on_arrival(&Arrival { at, ..arrival }, departure.mss);
         }
-        while self.arriving.front().is_some_and(|next| next.at + rtt.0 <= departure.at) {
+        while self
+            .arriving
+            .front()
+            .is_some_and(|next| next.at.saturating_add(rtt.0) <= departure.at)
+        {
             let Some(arrival) = self.next_arrival() else { break };
-            self.budget.on_arrival(&Arrival { at: arrival.at + rtt.0, ..arrival }, departure.mss);
+            self.budget.on_arrival(
+                &Arrival { at: arrival.at.saturating_add(rtt.0), ..arrival },
+                departure.mss,
+            );
         }
-        let next = self.arriving.front().map(|arrival| arrival.at + rtt.0 - slack);
+        let next = self.arriving.front().map(|arrival| arrival.at.saturating_add(rtt.0) - slack);
         let prompted = next.is_some_and(|next| next <= departure.at);
         self.budget.on_departure(&Departure { prompted, ..*departure });
     }
@@ -186,7 +195,8 @@ impl Elsewhere {
     /// The transfer is over: what is still under way arrives.
     pub fn on_end(&mut self, mss: u32, rtt: Span) {
         while let Some(arrival) = self.next_arrival() {
-            self.budget.on_arrival(&Arrival { at: arrival.at + rtt.0, ..arrival }, mss);
+            self.budget
+                .on_arrival(&Arrival { at: arrival.at.saturating_add(rtt.0), ..arrival }, mss);
         }
     }
 

@@ -145,7 +145,11 @@ impl Series {
     }
 }
 
+/// The farthest that a moment of a transfer may lie from its start, in nanoseconds: 4.6 years.
+/// Beyond, the capture's clock is wrong, and sums of moments would overflow.
+pub(crate) const FAR: i64 = i64::MAX / 64;
+
 /// A moment relative to a start.
 pub(crate) fn since(start: Ns, now: Ns) -> Span {
-    now - start
+    Span((now - start).0.clamp(-FAR, FAR))
 }

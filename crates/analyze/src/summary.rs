@@ -4,7 +4,7 @@ use trustbed_flow::Connection;
 use trustbed_units::Span;
 
 use crate::capture_point::{At, Location};
-use crate::series::Series;
+use crate::series::{FAR, Series};
 use crate::transfer_row::{Charts, Times, Trail, TransferRow};
 use crate::{Floor, Options, Path, SenderView, Transfer, Whole};
 
@@ -327,7 +327,7 @@ impl TransferRow {
         let opening = opened.map_or(0, |(syn, open)| (open - syn).0.clamp(0, MINUTE.0));
         let whole = Whole {
             handshake: opening,
-            end: duration.0,
+            end: duration.0.min(FAR),
             base: self.rtt_base,
             mss: f64::from(self.mss),
             known: !matches!(self.at, At::Unknown),

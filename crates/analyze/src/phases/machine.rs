@@ -549,7 +549,7 @@ impl Budget {
     fn delay(&mut self, delay: i64) {
         self.last_delay = Some(delay);
         self.least_delay = Some(self.least_delay.map_or(delay, |least| least.min(delay)));
-        self.measured.delays.0 += delay;
+        self.measured.delays.0 = self.measured.delays.0.saturating_add(delay);
         self.measured.delays.1 += 1;
         self.measured.delays.2 = self.measured.delays.2.min(delay);
         self.measured_delays = self.measured_delays.wrapping_add(1);

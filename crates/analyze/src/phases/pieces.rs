@@ -132,7 +132,7 @@ impl Piece {
             None => times[other.kind as usize] += other.time,
         }
         self.delivered += other.delivered;
-        self.delay_sum += other.delay_sum;
+        self.delay_sum = self.delay_sum.saturating_add(other.delay_sum);
         self.delay_count += other.delay_count;
         self.delay_least = self.delay_least.min(other.delay_least);
         self.flight = self.flight.max(other.flight);
@@ -210,7 +210,7 @@ impl Pieces {
             piece.window = piece.window.min(window);
             let new = std::mem::take(measured);
             piece.delivered += new.delivered;
-            piece.delay_sum += new.delays.0;
+            piece.delay_sum = piece.delay_sum.saturating_add(new.delays.0);
             piece.delay_count += new.delays.1;
             piece.delay_least = piece.delay_least.min(new.delays.2);
             piece.losses += new.losses;

@@ -12,7 +12,7 @@ use self::distance::{far_is_needed, is_further_than_receiver, rtt_to_sender, to_
 use crate::clock::held_by_network;
 use crate::loss::{Losses, Silences};
 use crate::samples::{RttKind, RttRow, Samples, TransferId};
-use crate::series::{Series, since};
+use crate::series::{FAR, Series, since};
 use crate::window::WindowTime;
 use crate::{
     AckSilences, AcksHeld, Answers, Arrival, At, Bucket, Budget, Delivery, Departure, Distribution,
@@ -334,7 +334,7 @@ impl Transfer {
             mss: sight.stream.mss(),
             sending,
             base: self.rtt.min(),
-            smoothed: self.rto.srtt().map(|srtt| srtt.0),
+            smoothed: self.rto.srtt().map(|srtt| srtt.0.min(FAR)),
             lag: self.lag,
             onward: 0,
             afar: false,
@@ -503,7 +503,7 @@ impl Transfer {
             RttOutcome::NotPositive => Some(0),
             _ => None,
         };
-        let delay = rtt.map(|rtt| rtt.saturating_add(self.lag));
+        let delay = rtt.map(|rtt| rtt.saturating_add(self.lag).min(FAR));
         let arrival = Arrival {
             at: at.0,
             una: ack.una,
