@@ -69,7 +69,7 @@ impl HostClock {
         let own = f64::from(tsval.wrapping_sub(first).cast_signed()) * tick;
         let beyond = (now - then).as_f64() - own;
         self.least = self.least.min(beyond);
-        (beyond - self.least - tick).clamp(0.0, FAR as f64) as i64
+        ((beyond - self.least - tick).max(0.0) as i64).min(FAR)
     }
 
     /// Nanoseconds per tick, where it is one in use and not coarse: a queue that grew stretches the
