@@ -11,11 +11,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from trustbed.campaign.judge import judge_round
 from trustbed.campaign.metrics import Queries
 from trustbed.campaign.records import JudgedRound, RoundRecord
 from trustbed.campaign.results import Campaign, open_campaign
 from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
+from trustbed.campaign.runner.judging import AT_ONCE, JudgingProcesses
 from trustbed.campaign.runner.listener import RoundListener
 from trustbed.campaign.runner.runner import Runner
 from trustbed.run.session_about import session_about
@@ -60,7 +60,8 @@ def measure(
 ) -> None:
     """Runs a campaign, or continues it, until its last round has ended.
 
-    Queries Prometheus and CloudWatch about the hosts meanwhile, if the inventory names them.
+    Rounds are judged in processes of their own. Queries Prometheus and CloudWatch about the hosts
+    meanwhile, if the inventory names them.
 
     Raises ``RunDirectoryError``, ``AgentError``, ``TestbedError``, ``CampaignError``, or
     ``SourceError`` where CloudWatch is a source and cannot be queried; each has a ``message`` and a
@@ -68,20 +69,29 @@ def measure(
     """
     queries = Queries(study.campaign, directory)
 
-    def judge(
-        round_directory: RoundDirectory, record: RoundRecord, campaign: model.Campaign
-    ) -> JudgedRound:
-        queries.put(round_directory, record)
-        return judge_round(round_directory, record, campaign)
-
     names = [host.name for host in study.campaign.hosts]
     keep = Keep(
         seconds=keep_seconds(study.campaign),
         owner=f"{os.uname().nodename}:{directory.path.resolve()}",
     )
-    with Hosts(study.campaign.inventory, names, keep=keep) as hosts:
+    with (
+        JudgingProcesses() as judging,
+        Hosts(study.campaign.inventory, names, keep=keep) as hosts,
+    ):
+
+        def judge(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
+            queries.put(round_directory, record)
+            return judging(round_directory)
+
         Runner(
-            study, directory, hosts, judge=judge, about=about, listener=listener, beside=queries
+            study,
+            directory,
+            hosts,
+            judge=judge,
+            judges=AT_ONCE,
+            about=about,
+            listener=listener,
+            beside=queries,
         ).carry_out()
 
 

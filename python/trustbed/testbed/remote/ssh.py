@@ -30,6 +30,7 @@ from trustbed.testbed.remote import refusals
 from trustbed.testbed.remote.host_keys import Doorkeeper
 from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.transport import TAIL_BYTES, Ended, both_of, how
+from trustbed.testbed.remote.turns import Access
 
 CONNECT_SECONDS = 60.0
 """How long one connection may take, including its handshake.
@@ -54,13 +55,13 @@ class SshTransport:
         self._title = title
 
     @classmethod
-    def connect(cls, loop: Loop, host: Ssh, known_hosts: Path | None, title: str) -> SshTransport:
-        """Connects.
+    def connect(cls, access: Access, host: Ssh, title: str) -> SshTransport:
+        """Connects, when it is its turn.
 
         Raises:
             TestbedError: It failed; the error gives the reason and how to fix it.
         """
-        return cls(loop, loop.run(_connected(host, known_hosts, title)), title)
+        return cls(access.loop, access.loop.run(_connected(host, access, title)), title)
 
     def run(self, words: Sequence[str], *, content: bytes = b"", seconds: float) -> Ended:
         """Runs a command there to its end: see :meth:`Transport.run`."""
@@ -70,12 +71,15 @@ class SshTransport:
         process = await self._session(words)
         try:
             async with asyncio.timeout(seconds):
-                if content:
-                    process.stdin.write(content)
-                process.stdin.write_eof()
-                out, err = await both_of(
-                    process.stdout, process.stderr, f"{words[0]} on {self._title}"
-                )
+                feeding = asyncio.ensure_future(_feed(process, content))
+                try:
+                    out, err = await both_of(
+                        process.stdout, process.stderr, f"{words[0]} on {self._title}"
+                    )
+                    await feeding
+                finally:
+                    feeding.cancel()
+                    await asyncio.gather(feeding, return_exceptions=True)
                 await process.wait_closed()
         except TimeoutError:
             raise TestbedError(
@@ -218,16 +222,26 @@ class _Mover:
                 del self.errors[:-TAIL_BYTES]
 
 
+async def _feed(process: asyncssh.SSHClientProcess[bytes], content: bytes) -> None:
+    """Writes what a command is to read, at the pace of its host, and closes the stream.
+
+    One that reads nothing, or has ended, does not mind.
+    """
+    with contextlib.suppress(OSError, asyncssh.Error):
+        for at in range(0, len(content), _PIECE):
+            process.stdin.write(content[at : at + _PIECE])
+            await process.stdin.drain()
+        process.stdin.write_eof()
+
+
 # Connecting.
 
 
-async def _connected(
-    host: Ssh, known_hosts: Path | None, title: str
-) -> list[asyncssh.SSHClientConnection]:
+async def _connected(host: Ssh, access: Access, title: str) -> list[asyncssh.SSHClientConnection]:
     """Connections to all jump hosts in turn, and to the host."""
     made: list[asyncssh.SSHClientConnection] = []
     try:
-        await _reach(host, known_hosts, title, made)
+        await _reach(host, access, title, made)
     except BaseException:
         await _close(made)
         raise
@@ -236,7 +250,7 @@ async def _connected(
 
 async def _reach(
     host: Ssh,
-    known_hosts: Path | None,
+    access: Access,
     title: str,
     made: list[asyncssh.SSHClientConnection],
     depth: int = 0,
@@ -256,8 +270,8 @@ async def _reach(
     for jump in jumps:
         # OpenSSH's configuration may put the first one behind others.
         through = Ssh(address=jump.address, user=jump.user, port=jump.port, keys=host.keys)
-        await _reach(through, known_hosts, f"the jump host {jump}", made, depth + 1)
-    key_files = doorkeeper.files(options, known_hosts, title)
+        await _reach(through, access, f"the jump host {jump}", made, depth + 1)
+    key_files = doorkeeper.files(options, access.known_hosts, title)
     keys = doorkeeper.known(key_files, title)
     door = Doorkeeper()
     guarded = {
@@ -266,7 +280,10 @@ async def _reach(
         "client_factory": lambda: door,
     }
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with (
+            access.limits.handshake(options.host, options.port),
+            asyncio.timeout(CONNECT_SECONDS),
+        ):
             made.append(
                 await asyncssh.connect(**settings, **guarded, tunnel=made[-1] if made else None)
             )
