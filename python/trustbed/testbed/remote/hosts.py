@@ -117,12 +117,15 @@ class Hosts(Mapping[str, RemoteHost]):
             self._attempts += 1
         try:
             self._connect(name)
+        except TestbedError:
+            if self._closed:
+                raise CancelledError from None
+            raise
         finally:
             with self._changed:
                 self._attempts -= 1
                 self._changed.notify_all()
-                closed = self._closed
-        if closed:
+        if self._closed:
             raise CancelledError
 
     def _connect(self, name: str) -> None:
