@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import platform
 import shlex
 import struct
 import sys
@@ -210,7 +211,7 @@ async def _serve(one: Round, process: asyncssh.SSHServerProcess[bytes]) -> None:
     words = shlex.split(process.command or "")
     script = words[2]
     if script == programs._LOOK:
-        lines = (programs._BEGINS, "Linux", "x86_64", "/simulated", "present")
+        lines = (programs._BEGINS, "Linux", platform.machine(), "/simulated", "present")
         process.stdout.write("".join(f"{line}\n" for line in lines).encode())
     elif script == programs._KEEP:
         host = Host(one, process.stdout.write, f"/simulated/session-{next(_numbers)}")

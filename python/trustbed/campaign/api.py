@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
 from trustbed.campaign.runner.judging import AT_ONCE, JudgingProcesses
 from trustbed.campaign.runner.listener import RoundListener
 from trustbed.campaign.runner.runner import Runner
+from trustbed.errors import TestbedError
 from trustbed.run.session_about import session_about
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario import campaign_model as model
@@ -25,6 +27,8 @@ from trustbed.testbed.remote import Hosts, Keep
 
 __all__ = ["campaign", "default_directory", "measure"]
 
+FILES_OF_HOST, FILES_OF_ROUND, OTHER_FILES = 5, 60, 200
+"""Open files: a host's control channel over SSH, a running round's agents, and all others."""
 KEEP_SECONDS = 300
 """How long an unreachable host keeps the data of a round that has met its time limits."""
 
@@ -67,6 +71,7 @@ def measure(
     ``SourceError`` where CloudWatch is a source and cannot be queried; each has a ``message`` and a
     ``hint``.
     """
+    allow_files(len(study.campaign.hosts), len(study.campaign.pairs))
     queries = Queries(study.campaign, directory)
 
     names = [host.name for host in study.campaign.hosts]
@@ -93,6 +98,26 @@ def measure(
             listener=listener,
             beside=queries,
         ).carry_out()
+
+
+def allow_files(hosts: int, pairs: int) -> None:
+    """Lets this process open as many files as so many hosts and pairs need, as far as it may.
+
+    Raises:
+        TestbedError: It may not open enough for the hosts' connections alone.
+    """
+    least = OTHER_FILES + FILES_OF_HOST * hosts
+    wanted = least + FILES_OF_ROUND * min(pairs, hosts // 2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    possible = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if possible < least:
+        raise TestbedError(
+            f"{hosts} hosts need {least} open files, and this process may have {hard}",
+            f"raise the limit: ulimit -Hn {wanted} (nofile in limits.conf, LimitNOFILE= of a "
+            "service)",
+        )
+    if soft != resource.RLIM_INFINITY and soft < possible:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (possible, hard))
 
 
 def keep_seconds(campaign: model.Campaign) -> int:
