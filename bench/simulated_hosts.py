@@ -162,7 +162,8 @@ class Host:
 
     def __init__(self, one: Round, write: Callable[[bytes], None], directory: str) -> None:
         self.round = one
-        self._send = write
+        self._write = write
+        self._pending = bytearray()
         self._buffer = bytearray()
         self._received = 0
         self._commands: dict[int, Command] = {}
@@ -172,8 +173,14 @@ class Host:
         self.send(0, Kind.HELLO, json.dumps(hello).encode())
 
     def send(self, channel: int, kind: Kind, content: bytes = b"") -> None:
-        """Sends a frame."""
-        self._send(frames.pack(channel, kind, content))
+        """Sends a frame; those of one moment together, as the agent does."""
+        if not self._pending:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._pending += frames.pack(channel, kind, content)
+
+    def _flush(self) -> None:
+        self._write(bytes(self._pending))
+        self._pending.clear()
 
     def end(self, number: int) -> None:
         """A command ends."""
