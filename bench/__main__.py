@@ -16,6 +16,7 @@ from statistics import median
 
 from bench import (
     campaign_load,
+    controller,
     delay,
     emulate,
     equivalence,
@@ -69,6 +70,8 @@ class Scale:
         short: Connections of ten packets whose JSON is written.
         many: Captures that are stored by a cluster.
         sweeps: How often that is done while workers are killed.
+        hosts: Simulated hosts of a campaign's controller.
+        periods: Minutes in which each of them has a round.
     """
 
     block: int
@@ -83,6 +86,8 @@ class Scale:
     short: int
     many: int
     sweeps: int
+    hosts: int
+    periods: int
 
 
 FULL = Scale(
@@ -98,6 +103,8 @@ FULL = Scale(
     short=100_000,
     many=400,
     sweeps=20,
+    hosts=1000,
+    periods=3,
 )
 QUICK = Scale(
     block=250_000,
@@ -112,6 +119,8 @@ QUICK = Scale(
     short=20_000,
     many=60,
     sweeps=2,
+    hosts=100,
+    periods=1,
 )
 
 
@@ -356,13 +365,23 @@ class Bench:
         self._tracing()
 
     def many(self) -> None:
-        """Captures on a cluster into a store, and questions to a large one."""
+        """Many hosts; captures on a cluster into a store, and questions to a large one."""
+        self.controller()
         heading("many captures, and a store of a million transfers (wall time)")
         found = many.measure(self._scale.many, self._scale.sweeps, MILLION)
         for line in many.lines(found):
             print(f"  {line}", flush=True)
         self._facts["many"] = asdict(found)
         self._keep(many.targets(found))
+
+    def controller(self) -> None:
+        """A campaign's controller and many hosts."""
+        heading(f"controller of a campaign: {self._scale.hosts} simulated hosts over SSH")
+        found = controller.measure(self._scale.hosts, self._scale.periods)
+        for line in controller.lines(found):
+            print(f"  {line}", flush=True)
+        self._facts["controller"] = asdict(found)
+        self._keep(controller.targets(found))
 
     def _tracing(self) -> None:
         if os.geteuid() != 0:
@@ -477,6 +496,7 @@ def main() -> int:
         "compare": Bench.compare,
         "estimators": Bench.estimators,
         "many": Bench.many,
+        "controller": Bench.controller,
     }
     said = f"quick, long (ten minutes for what may drift), or some of: {', '.join(parts)}"
     parser.add_argument(
@@ -488,7 +508,7 @@ def main() -> int:
         bench = Bench(
             QUICK if "quick" in words else FULL, long_seconds=600.0 if "long" in words else 60.0
         )
-        for name in [word for word in words if word in parts] or parts:
+        for name in [word for word in words if word in parts] or [*parts][:-1]:  # many has it
             parts[name](bench)
         bench.finish()
     except ProgramFailed as error:

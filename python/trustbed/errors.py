@@ -33,6 +33,14 @@ class HostLostError(TestbedError):
     """A host is gone, or sends what no host sends. What it was to measure is lost."""
 
 
+class HostNotStartedError(TestbedError):
+    """A guest or container does not start; ``host`` is its name. Others may."""
+
+    def __init__(self, host: str, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.host = host
+
+
 MOST_BYTES = 64 << 20
 """The most that a command may write to one stream that is held in memory."""
 

@@ -14,10 +14,12 @@ import msgspec
 import pytest
 
 from tests.conftest import Refuses
+from trustbed.errors import HostNotStartedError
 from trustbed.run.directory import RunDirectory, RunDirectoryError
 from trustbed.run.error import RunError
-from trustbed.run.execution import session
+from trustbed.run.execution import execute, session
 from trustbed.run.execution.session import Session
+from trustbed.run.judge import judge as judge_repetition
 from trustbed.run.record import FailureRecord, RepetitionRecord
 from trustbed.scenario import load
 
@@ -327,3 +329,61 @@ def test_what_is_refused_leaves_nothing(
     with refuses(RunError):
         run()
     assert (tmp_path / "run").is_dir(), "it existed before"
+
+
+class FailingCell(Execution):
+    """The second cell fails."""
+
+    def __init__(self, testbed: object, scenario: object, repetition: Any, **more: Any) -> None:  # noqa: ANN401
+        super().__init__(testbed, scenario, repetition, **more)
+        self.cell = repetition.cell
+
+    def carry_out(self) -> RepetitionRecord:
+        record = super().carry_out()
+        if self.cell == 1:
+            failed = FailureRecord(verb="serve", where="server", message="the port is in use")
+            return msgspec.structs.replace(record, outcome="failed", failures=[failed])
+        return record
+
+
+def test_a_cell_that_fails_three_times_in_a_row_is_left_out_and_the_others_go_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "Execution", FailingCell)
+    with pytest.raises(RunError, match=r"3 repetitions of a cell in a row failed.*: the port is"):
+        run(repetitions=5)
+    assert len(judged(tmp_path)) == 5 + 3
+    monkeypatch.setattr(session, "Execution", Execution)
+    run(repetitions=5)
+    assert len(judged(tmp_path)) == 10, "the same command carries out what was left out"
+
+
+def test_a_guest_that_does_not_boot_fails_its_repetition_and_the_run_goes_on(
+    checks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boots = iter((True, False, True, True))
+
+    class Fickle(RunTestbed):
+        def __enter__(self) -> Fickle:
+            if next(boots):
+                return self
+            raise HostNotStartedError("server", "the guest server did not boot", "see its console")
+
+    class Halved(execute.Execution):
+        carry_out = Execution.carry_out
+        leaves, more, number = Execution.leaves, Execution.more, 0
+
+    monkeypatch.setattr(session, "Testbed", Fickle)
+    monkeypatch.setattr(session, "Execution", Halved)
+    (tmp_path / "study.toml").write_text(TEXT)
+    directory = RunDirectory(tmp_path / "run")
+    study = load(tmp_path / "study.toml")
+    Session(study, directory, judge=judge_repetition, about={}, repetitions=2).carry_out()
+    records = [directory.record(name) for name in judged(tmp_path)]
+    outcomes = [record["outcome"] for record in records]
+    assert outcomes == ["complete", "failed", "complete", "complete"]
+    assert records[1]["failures"] == [
+        {"verb": "start", "where": "server", "message": "the guest server did not boot"}
+    ]
+    assert [one["reason"] for one in records[1]["workloads"]] == ["the guest server did not boot"]
+    assert directory.findings("rep-001")["use"] != "trust"

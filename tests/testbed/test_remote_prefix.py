@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -32,7 +33,8 @@ from trustbed.agent.control import frames
 from trustbed.agent.control.frames import Kind
 from trustbed.scenario import inventory
 from trustbed.testbed import TestbedError
-from trustbed.testbed.remote import Hosts
+from trustbed.testbed.remote import Hosts, Keep
+from trustbed.testbed.remote import program as programs
 from trustbed.testbed.remote.program import Program
 
 THROUGH_SHELL = ("sh", "-c", 'exec "$@"', "sh")
@@ -197,7 +199,9 @@ def test_an_agent_writes_a_file_that_is_here_when_it_has_reported(
         assert not file.exists(), "it lies there until then"
         agent.stop(PATIENCE)
     assert file.stat().st_size > 0
-    left = hosts[name].run(["find", hosts[name].directory, "-type", "f"], seconds=PATIENCE)
+    left = hosts[name].run(
+        ["find", hosts[name].directory, "-type", "f", "!", "-name", "program"], seconds=PATIENCE
+    )
     assert left.stdout == "", "and takes no room there any more"
 
 
@@ -430,8 +434,10 @@ def test_a_host_in_a_namespace_sees_its_network_alone(machine: Machine) -> None:
     found = machine.python(
         """
 from pathlib import Path
+from typing import Any
 from trustbed.scenario import inventory
-from trustbed.testbed.remote import Hosts
+from trustbed.testbed.remote import Hosts, Keep
+from trustbed.testbed.remote import program as programs
 LINE = '[hosts.{0}]\\nnamespace = "{1}"\\n'
 with Testbed(plan(PAIR)) as testbed:
     file = Path(sys.argv[1], "hosts.toml")
@@ -483,3 +489,107 @@ def test_an_unkillable_writer_ends_with_our_streams(
         wait_until(
             lambda: not processes_with(f"yes\x00{talks}"), "the end of the writer without a reader"
         )
+
+
+def versions(cache: Path) -> list[str]:
+    """The agents that are kept there."""
+    return sorted(file.name for file in cache.glob("agent-*"))
+
+
+@pytest.fixture
+def newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    """Installs an agent of other content; the name of its copies."""
+    count = 0
+
+    def install() -> str:
+        nonlocal count
+        count += 1
+        path = tmp_path / f"trustbed-agent-{count}"
+        path.write_bytes(Program.read().content + b"\0")
+        path.chmod(0o755)
+        monkeypatch.setenv("TRUSTBED_AGENT", str(path))
+        return Program.read().name
+
+    return install
+
+
+def test_the_agent_of_another_version_is_replaced(
+    tmp_path: Path, cache: Path, newer: Callable[[], str]
+) -> None:
+    about = described(tmp_path, prefix("web", THROUGH_SHELL))
+    with Hosts(about) as made:
+        assert made.connect() == {}
+    old = versions(cache)
+    new = newer()
+    with Hosts(about) as made:
+        assert made.connect() == {}
+        assert versions(cache) == [new] != old
+        assert Path(made["web"].program).name == new
+
+
+def test_an_agent_that_another_session_uses_stays(
+    tmp_path: Path, cache: Path, newer: Callable[[], str]
+) -> None:
+    about = described(tmp_path, prefix("web", THROUGH_SHELL))
+    with Hosts(about) as older:
+        assert older.connect() == {}
+        (old,) = versions(cache)
+        new = newer()
+        with Hosts(about) as made:
+            assert made.connect() == {}
+            assert versions(cache) == sorted([old, new])
+        assert older["web"].run(["echo", "on"], seconds=PATIENCE).stdout == "on\n"
+    (cache / "session-elsewhere-1").mkdir()  # of a former version, which names no agent
+    newest = newer()
+    with Hosts(about) as made:
+        assert made.connect() == {}
+        assert versions(cache) == sorted([old, new, newest])
+
+
+def test_an_agent_that_is_removed_just_before_it_starts_is_copied_again(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = described(tmp_path, prefix("web", THROUGH_SHELL))
+    with Hosts(about) as made:
+        assert made.connect() == {}
+    probe = programs.probe
+
+    def removed(*asked: Any) -> Any:  # noqa: ANN401 - as the one that it replaces
+        found = probe(*asked)
+        for file in cache.glob("agent-*"):
+            file.unlink()
+        return found
+
+    monkeypatch.setattr(programs, "probe", removed)
+    with Hosts(about) as made:
+        assert made.connect() == {}
+        assert made["web"].run(["echo", "on"], seconds=PATIENCE).stdout == "on\n"
+
+
+def test_a_campaign_that_continues_with_a_newer_agent_ends_the_old_one(
+    tmp_path: Path, cache: Path, newer: Callable[[], str]
+) -> None:
+    """Its controller was killed, and its session goes on."""
+    about = described(tmp_path, prefix("web", THROUGH_SHELL))
+    owner = textwrap.dedent("""
+        import sys, time
+        from pathlib import Path
+        from trustbed.scenario import inventory
+        from trustbed.testbed.remote import Hosts, Keep
+        hosts = Hosts(inventory.load(Path(sys.argv[1])), keep=Keep(seconds=600, owner="test"))
+        assert hosts.connect() == {}
+        hosts["web"].start_command(["sleep", "673"])
+        print("ready", flush=True)
+        time.sleep(600)
+    """)
+    with subprocess.Popen(
+        [sys.executable, "-c", owner, str(about.file)], stdout=subprocess.PIPE
+    ) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == b"ready\n"
+        killed.kill()
+    new = newer()
+    with Hosts(about, keep=Keep(seconds=600, owner="test")) as made:
+        assert made.connect() == {}
+        wait_until(lambda: not processes_with("sleep\x00673"), "the end of what ran there")
+        assert versions(cache) == [new]

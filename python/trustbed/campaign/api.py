@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from trustbed.campaign.judge import judge_round
 from trustbed.campaign.metrics import Queries
 from trustbed.campaign.records import JudgedRound, RoundRecord
 from trustbed.campaign.results import Campaign, open_campaign
 from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
+from trustbed.campaign.runner.judging import AT_ONCE, JudgingProcesses
 from trustbed.campaign.runner.listener import RoundListener
 from trustbed.campaign.runner.runner import Runner
+from trustbed.errors import TestbedError
 from trustbed.run.session_about import session_about
 from trustbed.scenario import campaign as campaigns
 from trustbed.scenario import campaign_model as model
@@ -25,6 +27,8 @@ from trustbed.testbed.remote import Hosts, Keep
 
 __all__ = ["campaign", "default_directory", "measure"]
 
+FILES_OF_HOST, FILES_OF_ROUND, OTHER_FILES = 5, 60, 200
+"""Open files: a host's control channel over SSH, a running round's agents, and all others."""
 KEEP_SECONDS = 300
 """How long an unreachable host keeps the data of a round that has met its time limits."""
 
@@ -60,29 +64,60 @@ def measure(
 ) -> None:
     """Runs a campaign, or continues it, until its last round has ended.
 
-    Queries Prometheus and CloudWatch about the hosts meanwhile, if the inventory names them.
+    Rounds are judged in processes of their own. Queries Prometheus and CloudWatch about the hosts
+    meanwhile, if the inventory names them.
 
     Raises ``RunDirectoryError``, ``AgentError``, ``TestbedError``, ``CampaignError``, or
     ``SourceError`` where CloudWatch is a source and cannot be queried; each has a ``message`` and a
     ``hint``.
     """
+    allow_files(len(study.campaign.hosts), len(study.campaign.pairs))
     queries = Queries(study.campaign, directory)
-
-    def judge(
-        round_directory: RoundDirectory, record: RoundRecord, campaign: model.Campaign
-    ) -> JudgedRound:
-        queries.put(round_directory, record)
-        return judge_round(round_directory, record, campaign)
 
     names = [host.name for host in study.campaign.hosts]
     keep = Keep(
         seconds=keep_seconds(study.campaign),
         owner=f"{os.uname().nodename}:{directory.path.resolve()}",
     )
-    with Hosts(study.campaign.inventory, names, keep=keep) as hosts:
+    with (
+        JudgingProcesses() as judging,
+        Hosts(study.campaign.inventory, names, keep=keep) as hosts,
+    ):
+
+        def judge(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
+            queries.put(round_directory, record)
+            return judging(round_directory)
+
         Runner(
-            study, directory, hosts, judge=judge, about=about, listener=listener, beside=queries
+            study,
+            directory,
+            hosts,
+            judge=judge,
+            judges=AT_ONCE,
+            about=about,
+            listener=listener,
+            beside=queries,
         ).carry_out()
+
+
+def allow_files(hosts: int, pairs: int) -> None:
+    """Lets this process open as many files as so many hosts and pairs need, as far as it may.
+
+    Raises:
+        TestbedError: It may not open enough for the hosts' connections alone.
+    """
+    least = OTHER_FILES + FILES_OF_HOST * hosts
+    wanted = least + FILES_OF_ROUND * min(pairs, hosts // 2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    possible = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if possible < least:
+        raise TestbedError(
+            f"{hosts} hosts need {least} open files, and this process may have {hard}",
+            f"raise the limit: ulimit -Hn {wanted} (nofile in limits.conf, LimitNOFILE= of a "
+            "service)",
+        )
+    if soft != resource.RLIM_INFINITY and soft < possible:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (possible, hard))
 
 
 def keep_seconds(campaign: model.Campaign) -> int:

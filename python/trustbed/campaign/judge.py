@@ -4,14 +4,21 @@ Connections are judged by the sender's capture, corrected by the receiver's capt
 between the hosts and for the receiver's part of a round trip. Everything here is derived and can be
 repeated.
 
+``python -m trustbed.campaign.judge`` judges the rounds that it is given
+(:mod:`trustbed.campaign.runner.judging`).
+
 Bias: the receiver's own samples are reported beside the verdict, which does not depend on them.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
@@ -29,15 +36,16 @@ from trustbed.campaign.records import (
     Load,
     Number,
     RoundRecord,
+    plain,
 )
 from trustbed.campaign.runner.directory import CAPTURE, CAPTURES, FAR_CAPTURE, RoundDirectory
+from trustbed.campaign.runner.judging import NICE, Answer, Refusal
 from trustbed.campaign.runner.round import connections_of, received_of, sent_of
 from trustbed.diagnose.evidence import Row
 from trustbed.diagnose.host import HostEvidence, kernel_times, processor_of
 from trustbed.diagnose.judge import HostOf
 from trustbed.findings import Finding
 from trustbed.run.samples import SampleLines, below, read_lines, summary
-from trustbed.scenario.campaign_model import Campaign
 from trustbed.workload import mean
 
 __all__ = ["judge_round"]
@@ -92,9 +100,7 @@ class _TwoPointRow(msgspec.Struct, frozen=True, kw_only=True):
     turnaround_p50_ns: Number | None = None
 
 
-def judge_round(
-    round_directory: RoundDirectory, record: RoundRecord, campaign: Campaign
-) -> JudgedRound:
+def judge_round(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
     """The judgement of a round: a row for each of its connections, and the verdict."""
     joined, join_error = _join(round_directory, record)
     two_point = {} if joined is None else _two_point(joined)
@@ -320,3 +326,32 @@ def _load(samples: SampleLines) -> Load:
         wakeup_latency_max_ns=max((one for one in late if one is not None), default=None),
         malformed_samples=samples.malformed,
     )
+
+
+def _answer(asked: bytes) -> Answer:
+    """The judgement of the round that a line names, or why there is none."""
+    try:
+        one = json.loads(asked)
+        directory = RoundDirectory(one["number"], one["pair"], Path(one["path"]))
+        return Answer(judged=plain(judge_round(directory, directory.record())))
+    except Exception as error:
+        return Answer(
+            refused=Refusal(
+                message=getattr(error, "message", None) or f"{type(error).__name__}: {error}",
+                hint=getattr(error, "hint", None),
+                errno=error.errno if isinstance(error, OSError) else None,
+            )
+        )
+
+
+def _main() -> None:
+    os.nice(NICE)
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)  # whatever else is printed is no answer
+        for line in sys.stdin.buffer:
+            answers.write(msgspec.json.encode(_answer(line)) + b"\n")
+            answers.flush()
+
+
+if __name__ == "__main__":
+    _main()

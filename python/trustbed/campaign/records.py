@@ -51,6 +51,11 @@ def plain(record: RoundRecord | JudgedRound) -> Json:
     return found
 
 
+def text(record: RoundRecord | JudgedRound) -> str:
+    """The same as it is written to a file."""
+    return msgspec.json.format(msgspec.json.encode(record, enc_hook=_whole)).decode() + "\n"
+
+
 def _answer(form: Any, found: Any) -> Answer[Any]:  # noqa: ANN401 - what msgspec hands over
     return Answer(found, msgspec.convert(found, get_args(form)[0]))
 

@@ -88,20 +88,14 @@ class PlayedHosts(dict[str, PlayedHost]):
 
     def __init__(self, study: CampaignFile, down: tuple[str, ...] = ()) -> None:
         super().__init__()
-        self.wanted = [host.name for host in study.campaign.hosts]
         self.down = set(down)
 
-    def connect(self) -> dict[str, TestbedError]:
-        """Connects those that are not down."""
-        for name in self.wanted:
-            if name not in self.down and (name not in self or self[name].is_gone):
-                self[name] = PlayedHost(name)
-        away = {name for name in self if self[name].is_away}
-        return {
-            name: TestbedError(f"the host {name} does not answer", "wait")
-            for name in self.wanted
-            if name in self.down | away
-        }
+    def connect_one(self, name: str) -> None:
+        """Connects one that is not down."""
+        if name in self.down or (name in self and self[name].is_away):
+            raise TestbedError(f"the host {name} does not answer", "wait")
+        if name not in self or self[name].is_gone:
+            self[name] = PlayedHost(name)
 
 
 class PlayedRound:

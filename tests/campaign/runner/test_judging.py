@@ -77,7 +77,6 @@ def test_the_receiver_decides_why_a_connection_failed_and_else_the_sender(
 
 
 def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> None:
-    study = study_of(tmp_path, "a-b")
     rows = [row_of(0, role, 1000, 5e5) for role in ("probe", "data")]
     record = record_of(
         number=3,
@@ -89,7 +88,7 @@ def test_a_round_without_a_capture_has_rows_and_no_causes(tmp_path: Path) -> Non
         received={"connections": rows},
         ping={"from": "127.0.0.1", "round_trips_ns": [None, 10_000_000, 30_000_000]},
     )
-    judged = judge_round(RoundDirectory(3, "a-b", tmp_path), record, study.campaign)
+    judged = judge_round(RoundDirectory(3, "a-b", tmp_path), record)
     assert (judged.use, judged.flags) == (None, ["no_capture"])
     assert [
         (row.rtt_base_seconds, row.cause, row.app_bytes_per_second) for row in judged.connections

@@ -19,7 +19,6 @@ import pytest
 
 from tests.campaign.runner.conftest import (
     Leaping,
-    PlayedHost,
     PlayedHosts,
     PlayedRound,
     study_of,
@@ -40,16 +39,14 @@ from trustbed.campaign.runner.journal import (
     HostLine,
 )
 from trustbed.campaign.runner.round import CancelledRoundError
-from trustbed.campaign.runner.runner import CampaignError
-from trustbed.errors import TestbedError
+from trustbed.campaign.runner.space import CampaignError
 from trustbed.run.owned_directory import RunDirectoryError
 from trustbed.scenario.campaign import CampaignFile
-from trustbed.scenario.campaign_model import Campaign
 
 FAST = {"period": '"100ms"', "pings": 0}
 
 
-def nothing(path: RoundDirectory, record: RoundRecord, campaign: Campaign) -> JudgedRound:
+def nothing(path: RoundDirectory, record: RoundRecord) -> JudgedRound:
     """Judges nothing."""
     return JudgedRound(use="trust")
 
@@ -190,10 +187,10 @@ def test_a_host_that_hangs_is_not_waited_for(
     over = threading.Event()
 
     class Hang(PlayedHosts):
-        def connect(self) -> dict[str, TestbedError]:
-            self.update({name: PlayedHost(name) for name in "abc"})
-            over.wait(PATIENCE)
-            return super().connect()
+        def connect_one(self, name: str) -> None:
+            if name == "d":
+                over.wait(PATIENCE)
+            super().connect_one(name)
 
     class Sees(Events):
         def on_ended(self, one: Round, record: RoundRecord) -> None:
@@ -269,7 +266,8 @@ def test_a_host_whose_transport_is_lost_is_down_until_it_is_back(
                 hosts["a"].is_away = False
 
     events = Loses()
-    before = hosts.connect() or hosts["a"]
+    hosts.connect_one("a")
+    before = hosts["a"]
     with pytest.raises(KeyboardInterrupt):
         run(study, tmp_path / "out", hosts, listener=events)
     assert hosts["a"] is before, "it is what it was"
@@ -327,14 +325,12 @@ def test_captures_are_removed_to_stay_within_the_disk_limit(
 def test_files_that_are_added_to_a_round_later_count_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
-    monkeypatch.setattr("trustbed.campaign.runner.runner._UNCOUNTED_ROUNDS", 2)
+    monkeypatch.setattr("trustbed.campaign.runner.space._UNCOUNTED_ROUNDS", 2)
     study = study_of(tmp_path, "a-b", count=20, more='[recording]\ndisk = "1MiB"\n', **FAST)
 
-    def derives(
-        round_directory: RoundDirectory, record: RoundRecord, campaign: Campaign
-    ) -> JudgedRound:
+    def derives(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
         (round_directory.path / "resources.parquet").write_bytes(b"x" * 400_000)
-        return nothing(round_directory, record, campaign)
+        return nothing(round_directory, record)
 
     with refuses(CampaignError):
         run(study, tmp_path / "out", judge=derives, runner=Leaping)
@@ -370,12 +366,10 @@ def test_a_host_without_an_address_is_refused_before_anything(
 
 
 def test_a_round_whose_judging_fails_does_not_stop_the_others(tmp_path: Path) -> None:
-    def broken(
-        round_directory: RoundDirectory, record: RoundRecord, campaign: Campaign
-    ) -> JudgedRound:
+    def broken(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
         if record.number == 0:
             raise ValueError("no sense")
-        return judge_round(round_directory, record, campaign)
+        return judge_round(round_directory, record)
 
     directory = run(study_of(tmp_path, "a-b", count=4, **FAST), tmp_path / "out", judge=broken)
     first, *others = (one.judged() for one in directory.rounds())
@@ -388,9 +382,7 @@ def test_a_round_whose_judging_fails_does_not_stop_the_others(tmp_path: Path) ->
 
 
 def test_a_full_disk_ends_judging_and_the_next_session_judges(tmp_path: Path) -> None:
-    def full(
-        round_directory: RoundDirectory, record: RoundRecord, campaign: Campaign
-    ) -> JudgedRound:
+    def full(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
         raise OSError(errno.ENOSPC, "no space left on device")
 
     study = study_of(tmp_path, "a-b", count=20, **FAST)

@@ -24,7 +24,7 @@ from typing import Literal
 
 import msgspec
 
-from trustbed.campaign.records import JudgedRound, RecordT, RoundRecord, plain, read
+from trustbed.campaign.records import JudgedRound, RecordT, RoundRecord, read, text
 from trustbed.campaign.runner.journal import Journal
 from trustbed.run.owned_directory import (
     OwnedDirectory,
@@ -117,14 +117,14 @@ class RoundDirectory:
 
     def finish(self, record: RoundRecord) -> None:
         """Writes the record, makes sure that everything is on the disk, and sets the marker."""
-        write_whole(self.path / RECORD, as_text(plain(record)))
+        write_whole(self.path / RECORD, text(record))
         flush_tree(self.path)
         write_whole(self.path / DONE, as_text({"outcome": record.outcome}))
         flush(self.path)
 
     def write_judged(self, judged: JudgedRound) -> None:
         """Writes the judgement, and replaces an earlier one."""
-        write_whole(self.path / JUDGED, as_text(plain(judged)))
+        write_whole(self.path / JUDGED, text(judged))
 
     def size_bytes(self) -> int:
         """The size of its files."""

@@ -9,6 +9,7 @@ interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import Counter
@@ -43,10 +44,11 @@ class HostLine(_Line, frozen=True, kw_only=True, tag="host"):
 
 
 class BeganLine(_Line, frozen=True, kw_only=True, tag="began"):
-    """A round begins."""
+    """A round begins that was due at a time before."""
 
     pair: str
     number: int
+    due_ns: int | None = None
 
 
 class EndedLine(_Line, frozen=True, kw_only=True, tag="ended"):
@@ -99,10 +101,28 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._together: list[str] | None = None
 
     def append(self, at_ns: int, event: str, **facts: object) -> None:
         """Writes a line, and waits until it is on the disk."""
-        text = json.dumps({"at_ns": at_ns, "event": event, **facts}, ensure_ascii=False)
+        line = json.dumps({"at_ns": at_ns, "event": event, **facts}, ensure_ascii=False)
+        if self._together is None:
+            self._write(line)
+        else:
+            self._together.append(line)
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Writes the lines of a block at its end, and waits for all of them once."""
+        self._together = []
+        try:
+            yield
+        finally:
+            lines, self._together = self._together, None
+            if lines:
+                self._write("\n".join(lines))
+
+    def _write(self, text: str) -> None:
         with self.path.open("ab+") as stream:
             is_new = not stream.tell()
             if stream.tell() and not _ends_a_line(stream.fileno(), stream.tell()):

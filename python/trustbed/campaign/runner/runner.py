@@ -3,8 +3,9 @@
 Begins them as scheduled, keeps the hosts connected, and passes the results to the judge.
 
 One thread follows the schedule and writes the journal; each round has a thread of its own, since
-hosts take part in one at a time; another reconnects hosts that are down, and one more judges rounds
-that have ended. A host that fails costs its own rounds and no others.
+hosts take part in one at a time; so has each attempt to connect a host, and some more have rounds
+judged that have ended. A host that fails, answers slowly or never costs its own rounds and no
+others.
 
 Time is the real-time clock's, so that a campaign continues after a restart. A clock that is stepped
 makes rounds late or lost; none comes twice.
@@ -16,7 +17,7 @@ import contextlib
 import errno
 import ipaddress
 import queue
-import shutil
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,18 +29,24 @@ from typing import Any, Protocol, TypeAlias
 from trustbed.agent.client import AgentError
 from trustbed.campaign import Progress, Round, Schedule, progress
 from trustbed.campaign.records import Failure, JudgedRound, RoundRecord
-from trustbed.campaign.runner.directory import CAPTURES, CampaignDirectory, RoundDirectory
+from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
 from trustbed.campaign.runner.journal import state_of
+from trustbed.campaign.runner.judging import BUG
 from trustbed.campaign.runner.listener import RoundListener
 from trustbed.campaign.runner.round import CancelledRoundError, RoundCarrier
+from trustbed.campaign.runner.space import CampaignError, Space
 from trustbed.campaign.schedule.outcomes import NOT_MEASURED
-from trustbed.errors import TestbedError, TrustbedError
+from trustbed.errors import TestbedError
 from trustbed.scenario.campaign import CampaignFile
 from trustbed.scenario.campaign_model import Campaign, HostPair
 from trustbed.scenario.inventory import Address, Ssh
 
 RETRY_SECONDS = 60.0
-"""The interval between attempts to connect a host."""
+"""The interval between attempts to connect a host, give or take :data:`_JITTER`.
+
+Hosts that were lost together are not tried together for ever.
+"""
+_JITTER = 0.25
 FIRST_SECONDS = 30.0
 """How long the first rounds wait for hosts that do not answer.
 
@@ -51,18 +58,8 @@ _LONGEST_WAIT_SECONDS = 5.0
 """How late the loss of a host, or a step of the clock, may be noticed."""
 _LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
 """Errors of this machine rather than of a round: with them the campaign ends."""
-_UNCOUNTED_ROUNDS = 50
-"""The number of rounds after which the size of all files is measured again.
-
-Derived files are written later. Rounds that run then count twice for a while, so captures may be
-removed a little early, and never late."""
-
-Judge: TypeAlias = Callable[[RoundDirectory, RoundRecord, Campaign], JudgedRound]
+Judge: TypeAlias = Callable[[RoundDirectory, RoundRecord], JudgedRound]
 """Judges a complete round."""
-
-
-class CampaignError(TrustbedError):
-    """A campaign cannot continue. ``message`` states why, ``hint`` how to fix it."""
 
 
 class Roster(Protocol):
@@ -71,14 +68,19 @@ class Roster(Protocol):
     :class:`~trustbed.testbed.remote.Hosts`, as far as it is needed here.
     """
 
-    def connect(self) -> Mapping[str, TestbedError]:
-        """Connects hosts that are not connected; returns the errors of those that failed."""
+    def connect_one(self, name: str) -> None:
+        """Connects a host that is not connected.
+
+        Raises:
+            TestbedError: It failed.
+            CancelledError: The hosts were closed meanwhile.
+        """
+
+    def get(self, name: str) -> Any:  # noqa: ANN401 - a host
+        """A host that is connected, or was; None if it never was."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a host with `is_gone`, `is_away`, `give_up`
         """A host that is connected, or was."""
-
-    def __contains__(self, name: object) -> bool:
-        """Whether it was ever connected."""
 
 
 @dataclass(slots=True)
@@ -99,9 +101,10 @@ class _Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Connected:
-    """Hosts were connected, except those that ``failed``."""
+    """An attempt to connect a host has ended; with the error if it failed."""
 
-    failed: Mapping[str, TestbedError]
+    host: str
+    error: TestbedError | None
 
 
 _Event: TypeAlias = _Ended | _Connected | None
@@ -118,6 +121,7 @@ class Runner:
         hosts: Roster,
         *,
         judge: Judge,
+        judges: int = 1,
         about: Mapping[str, object],
         listener: RoundListener | None = None,
         carrier: Callable[..., Any] = RoundCarrier,
@@ -129,7 +133,8 @@ class Runner:
             study: The campaign.
             directory: Its directory, existing or not.
             hosts: Its hosts, not yet connected.
-            judge: Judges a round.
+            judge: Judges a round; called by several threads.
+            judges: How many rounds are judged at a time.
             about: The program and its version, for the manifest.
             listener: Is called as the campaign proceeds.
             carrier: Runs a round; simulated campaigns pass another one.
@@ -140,6 +145,7 @@ class Runner:
         self._directory = directory
         self._hosts = hosts
         self._judge = judge
+        self._judges = judges
         self._about = about
         self._listener = listener or RoundListener()
         self._carrier = carrier
@@ -153,11 +159,10 @@ class Runner:
         self._down: dict[str, TestbedError] = {}
         self._reported: dict[str, bool] = {}
         self._facts: dict[str, str] = {}
-        self._connecting: threading.Thread | None = None
-        self._retry_at = 0.0
+        self._connecting: set[str] = set()
+        self._retry_at: dict[str, float] = {}
         self._failure: BaseException | None = None
-        self._used = 0
-        self._uncounted = 0
+        self._space = Space(directory, study.campaign.recording.disk_bytes)
 
     def carry_out(self) -> None:
         """Runs all remaining rounds, and judges them.
@@ -197,20 +202,23 @@ class Runner:
             self._journal.append(now, "ended", pair=name, number=number, outcome="interrupted")
         self._journal.append(now, "session", **dict(self._about))
         self._known = progress(state_of(self._journal.lines()).rounds)
-        self._used = self._directory.used_bytes()
         for round_directory in self._directory.rounds():
+            self._space.add(round_directory)
             if not round_directory.is_judged:
                 self._to_judge.put(round_directory)
+        self._space.count()
         self._listener.on_begun(rounds=len(state.rounds), resumed=resumed)
         return Schedule(self._campaign, began)
 
     # The loop.
 
     def _loop(self, schedule: Schedule, addresses: Mapping[str, Address]) -> None:
-        self._begin_connecting()
+        for host in self._campaign.hosts:
+            self._begin_connecting(host.name)
         self._await_hosts(time.monotonic() + FIRST_SECONDS)
         while True:
-            self._check_hosts()
+            with self._journal.together():
+                self._check_hosts()
             step = schedule.next(
                 time.time_ns(),
                 running=tuple(self._running),
@@ -218,9 +226,12 @@ class Runner:
                 known=self._known,
             )
             self._known = step.known
-            for skip in step.skip:
-                self._journal.skipped(time.time_ns(), skip)
-                self._listener.on_skipped(skip)
+            with self._journal.together():
+                for skip in step.skip:
+                    self._journal.skipped(time.time_ns(), skip)
+                    self._listener.on_skipped(skip)
+                for one in step.begin:
+                    self._announce(one)
             for one in step.begin:
                 self._start(one, addresses[one.pair.name])
             if step.wake_ns is None and not self._running:
@@ -235,7 +246,7 @@ class Runner:
             if until_ns is None
             else min(_LONGEST_WAIT_SECONDS, max(0.0, (until_ns - time.time_ns()) / 1e9))
         )
-        with contextlib.suppress(queue.Empty):
+        with contextlib.suppress(queue.Empty), self._journal.together():
             self._on_event(self._events.get(timeout=left))
             while True:
                 self._on_event(self._events.get_nowait())
@@ -244,7 +255,7 @@ class Runner:
         if isinstance(event, _Ended):
             self._on_ended(event)
         elif isinstance(event, _Connected):
-            self._update_hosts(event.failed)
+            self._on_connected(event)
         if self._failure is not None:
             raise self._failure
 
@@ -265,18 +276,20 @@ class Runner:
             )
             self._down[name] = TestbedError(what.format(name), "connecting it is retried")
             self._report_host(name)
-        if self._connecting is not None and not self._connecting.is_alive():
-            self._connecting = None
-            self._retry_at = time.monotonic() + RETRY_SECONDS
-        for name in [name for name in self._down if self._is_there(name)]:
-            del self._down[name]  # other hosts are still being connected
-            self._report_host(name)
-        if self._down and self._connecting is None and time.monotonic() >= self._retry_at:
-            self._begin_connecting()
+        now = time.monotonic()
+        for name in list(self._down):
+            if self._is_there(name):
+                del self._down[name]  # its facts are still being read
+                self._report_host(name)
+            elif name not in self._connecting and now >= self._retry_at.get(name, 0.0):
+                self._begin_connecting(name)
 
-    def _begin_connecting(self) -> None:
-        self._connecting = threading.Thread(target=self._connect_all, name="connect", daemon=True)
-        self._connecting.start()
+    def _begin_connecting(self, name: str) -> None:
+        self._connecting.add(name)
+        # As a daemon: one that hangs does not prevent the program from exiting.
+        threading.Thread(
+            target=self._connect, args=(name,), name=f"connect {name}", daemon=True
+        ).start()
 
     def _await_hosts(self, until: float) -> None:
         """Waits until every host is connected or has failed, or until a deadline.
@@ -295,45 +308,41 @@ class Runner:
         for name in sorted(waiting - self._reported.keys()):
             self._report_host(name)
 
-    def _connect_all(self) -> None:
-        try:
-            self._events.put(_Connected(self._connect()))
-        except CancelledError:
-            pass  # the hosts were closed meanwhile
-        except BaseException as error:
-            self._failure = error
-            self._events.put(None)
+    def _connect(self, name: str) -> None:
+        """Connects a host, and stores its facts unless it has only lost its transport.
 
-    def _connect(self) -> Mapping[str, TestbedError]:
-        """Connects hosts that are not connected, and stores their facts.
-
-        Returns the errors of those that failed.
+        Such a host is unchanged, and may be in the middle of a round.
         """
-        known = {
-            host.name: self._hosts[host.name]
-            for host in self._campaign.hosts
-            if host.name in self._hosts
-        }
-        failed = self._hosts.connect()
-        for host in self._campaign.hosts:
-            # A host that has only lost its transport is unchanged, and may be in the middle of a
-            # round.
-            if host.name not in failed and self._hosts[host.name] is not known.get(host.name):
-                self._store_facts(host.name)
-        return failed
+        before, error = self._hosts.get(name), None
+        try:
+            self._hosts.connect_one(name)
+            if self._hosts.get(name) is not before:
+                self._store_facts(name)
+        except CancelledError:
+            return  # the hosts were closed meanwhile
+        except TestbedError as failed:
+            error = failed
+        except Exception as unexpected:  # what one host brings about ends no other's rounds
+            described = _described(unexpected)
+            error = TestbedError(
+                f"the host {name} cannot be connected: {described.message}", described.hint
+            )
+        self._events.put(_Connected(name, error))
 
     def _is_there(self, name: str) -> bool:
-        return (
-            name in self._hosts and not self._hosts[name].is_gone and not self._hosts[name].is_away
-        )
+        host = self._hosts.get(name)
+        return host is not None and not host.is_gone and not host.is_away
 
-    def _update_hosts(self, failed: Mapping[str, TestbedError]) -> None:
-        for host in self._campaign.hosts:
-            if host.name in failed:
-                self._down[host.name] = failed[host.name]
-            else:
-                self._down.pop(host.name, None)
-            self._report_host(host.name)
+    def _on_connected(self, event: _Connected) -> None:
+        name = event.host
+        self._connecting.discard(name)
+        wait = RETRY_SECONDS * random.uniform(1 - _JITTER, 1 + _JITTER)
+        self._retry_at[name] = time.monotonic() + wait
+        if event.error is None:
+            self._down.pop(name, None)
+        else:
+            self._down[name] = event.error
+        self._report_host(name)
 
     def _store_facts(self, name: str) -> None:
         """Stores a host's facts, as its agent reports them.
@@ -360,17 +369,26 @@ class Runner:
 
     # Rounds.
 
-    def _start(self, one: Round, address: Address) -> None:
-        self._make_room()
-        name = one.pair.name
+    def _announce(self, one: Round) -> None:
+        for removed, size in self._space.make():
+            self._journal.append(
+                time.time_ns(),
+                "captures_removed",
+                pair=removed.pair,
+                number=removed.number,
+                bytes=size,
+            )
         self._journal.append(
             time.time_ns(),
             "began",
-            pair=name,
+            pair=one.pair.name,
             number=one.number,
             index=one.index.name,
             due_ns=one.due_ns,
         )
+
+    def _start(self, one: Round, address: Address) -> None:
+        name = one.pair.name
         round_directory = self._directory.begin_round(name, one.number)
         sender, receiver = (self._hosts[host] for host in one.pair.hosts)
         carrier = self._carrier(self._campaign, one, sender, receiver, address, self._cancelled)
@@ -387,9 +405,11 @@ class Runner:
         try:
             try:
                 record = carrier.carry_out(running.directory.path)
-            except (CancelledRoundError, OSError):
+            except CancelledRoundError:
                 raise
             except Exception as error:  # an error in one round ends no other round
+                if isinstance(error, OSError) and error.errno in _LACKING:
+                    raise
                 record = _failed(running.round, error)
             record.hosts = {host: self._facts.get(host) for host in running.round.pair.hosts}
             running.directory.finish(record)
@@ -420,7 +440,7 @@ class Runner:
             before = self._known[event.pair]
             self._known = {**self._known, event.pair: replace(before, begun=before.begun - 1)}
         if event.record is not None:
-            self._used += running.directory.size_bytes()
+            self._space.add(running.directory, running.directory.size_bytes())
             self._listener.on_ended(running.round, event.record)
             self._to_judge.put(running.directory)
 
@@ -443,61 +463,27 @@ class Runner:
     def _give_up_waiting(self) -> None:
         """Gives up unreachable hosts, so that cancelled rounds do not wait for their return."""
         for host in self._campaign.hosts:
-            if host.name in self._hosts and self._hosts[host.name].is_away:
-                self._hosts[host.name].give_up()
-
-    # Disk.
-
-    def _make_room(self) -> None:
-        """Deletes captures of the oldest judged rounds until there is room for another round."""
-        limit = self._campaign.recording.disk_bytes
-        if limit is None:
-            return
-        self._uncounted += 1
-        if self._uncounted > _UNCOUNTED_ROUNDS:
-            self._used, self._uncounted = self._directory.used_bytes(), 0
-        if self._used < limit:
-            return
-        for round_directory in sorted(self._directory.rounds()):
-            captures = [
-                file for name in CAPTURES if (file := round_directory.path / name).is_file()
-            ]
-            if not round_directory.is_judged or not captures:
-                continue
-            size = sum(file.stat().st_size for file in captures)
-            for file in captures:
-                file.unlink()
-            self._used -= size
-            self._journal.append(
-                time.time_ns(),
-                "captures_removed",
-                pair=round_directory.pair,
-                number=round_directory.number,
-                bytes=size,
-            )
-            if self._used < limit:
-                return
-        free = shutil.disk_usage(self._directory.path).free
-        message = (
-            f"the campaign takes {self._used:,} bytes of at most {limit:,}, and no capture is "
-            f"left to remove"
-        )
-        raise CampaignError(
-            message, f"raise its limit ([recording] disk); {free:,} bytes are free here"
-        )
+            found = self._hosts.get(host.name)
+            if found is not None and found.is_away:
+                found.give_up()
 
     # Judging.
 
     @contextlib.contextmanager
     def _judging(self) -> Iterator[None]:
-        """Judges rounds in a thread until the block ends."""
-        judging = threading.Thread(target=self._judge_all, name="judge")
-        judging.start()
+        """Judges rounds in threads until the block ends."""
+        judging = [
+            threading.Thread(target=self._judge_all, name="judge") for _ in range(self._judges)
+        ]
+        for thread in judging:
+            thread.start()
         try:
             yield
         finally:
-            self._to_judge.put(None)
-            judging.join()
+            for _ in judging:
+                self._to_judge.put(None)
+            for thread in judging:
+                thread.join()
 
     def _judge_all(self) -> None:
         while (round_directory := self._to_judge.get()) is not None:
@@ -519,7 +505,7 @@ class Runner:
             OSError: This machine lacks a resource that every other round needs as well.
         """
         try:
-            return self._judge(round_directory, round_directory.record(), self._campaign)
+            return self._judge(round_directory, round_directory.record())
         except OSError as error:
             if error.errno in _LACKING:
                 raise
@@ -531,7 +517,7 @@ class Runner:
 def _described(error: Exception) -> Failure:
     return Failure(
         message=getattr(error, "message", None) or f"{type(error).__name__}: {error}",
-        hint=getattr(error, "hint", None) or "this is a bug: report it with the round's directory",
+        hint=getattr(error, "hint", None) or BUG,
     )
 
 

@@ -31,6 +31,9 @@ from trustbed.campaign.schedule.slots import slots
 from trustbed.campaign.schedule.tables import indices
 from trustbed.scenario.campaign_model import Campaign, HostPair, Index
 
+APART_NS = 100_000_000
+"""How far apart rounds of pairs without a common host begin, so that many do not begin at once."""
+
 SkipReason = Literal["overrun", "unreachable", "missed"]
 
 
@@ -97,6 +100,9 @@ class Progress:
     begun: int = 0
     last_began_ns: int | None = None
     held_by: str | None = None
+
+
+_FIRST = Progress()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,11 +195,14 @@ class Schedule:
             ValueError: A running or known pair is not in the campaign, or two running pairs share a
                 host.
         """
+        running = frozenset(running)
         self._check(running, known)
-        after = {pair.name: known.get(pair.name, Progress()) for pair in self.campaign.pairs}
+        after = {pair.name: known.get(pair.name, _FIRST) for pair in self.campaign.pairs}
         skipped: list[Skip] = []
         waiting: list[Round] = []
         for pair in self.campaign.pairs:
+            if self.due_ns(pair.name, after[pair.name].next) > now_ns:
+                continue
             skips, due = self._account(
                 pair, now_ns, running=pair.name in running, down=down, progress=after[pair.name]
             )
@@ -312,13 +321,23 @@ class Schedule:
 
 
 def _offsets(campaign: Campaign) -> tuple[int, dict[str, int]]:
-    """The number of slots of a period, and the offset of each pair's slot in it."""
+    """The number of slots of a period, and the offset of each pair in it.
+
+    Pairs of a slot begin :data:`APART_NS` after one another, closer where more of them do not fit
+    into half of the slot: the other half keeps them apart from the next, which may have their
+    hosts. A single slot has no such next one.
+    """
     taken = slots([pair.hosts for pair in campaign.pairs])
     count = max(taken) + 1
-    return count, {
-        pair.name: slot * campaign.rounds.period_ns // count
-        for pair, slot in zip(campaign.pairs, taken, strict=True)
-    }
+    length = campaign.rounds.period_ns // count
+    room = length if count == 1 else length // 2
+    apart = {slot: min(APART_NS, room // pairs) for slot, pairs in Counter(taken).items()}
+    before: Counter[int] = Counter()
+    offsets = {}
+    for pair, slot in zip(campaign.pairs, taken, strict=True):
+        offsets[pair.name] = slot * campaign.rounds.period_ns // count + before[slot] * apart[slot]
+        before[slot] += 1
+    return count, offsets
 
 
 def _hash(*parts: object) -> bytes:

@@ -7,7 +7,8 @@ are in :mod:`trustbed.run.execution.configurations` and :mod:`trustbed.run.execu
 
 Every phase has a deadline. If a part of the experiment ends early (the emulator, background, a
 capture) or a host answers what no agent answers, the outcome of the repetition is ``failed`` and
-its directory stays as evidence. If a part cannot start, the run ends with an error.
+its directory stays as evidence; so it is where a guest or container does not start. If another
+part cannot start, the run ends with an error.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _AHEAD_NS = 300_000_000
 """How far ahead a common start is announced, so that every agent receives it in time."""
 
 T = TypeVar("T")
+Facts = dict[str, Mapping[str, object]]
 
 
 class HostFailedError(Exception):
@@ -80,13 +82,11 @@ class Execution:
         self._not_applied: NotApplied | None = None
         self._phases: list[PhaseRecord] = []
         self._epoch_ns = 0
+        self._started_ns = clock.realtime_ns()
+        self._begun = clock.monotonic()
 
     def carry_out(self) -> RepetitionRecord:
         """Carries out all phases; returns the record of the repetition."""
-        started = datetime.datetime.fromtimestamp(
-            self._clock.realtime_ns() / 1e9, datetime.UTC
-        ).isoformat(timespec="milliseconds")
-        begun = self._clock.monotonic()
         with self._stack:
             emulator = self._phase(
                 "network", lambda: self._infrastructure.start_emulator(self._emulator)
@@ -112,6 +112,18 @@ class Execution:
                 host.name: self._testbed.container(host.name).facts()
                 for host in self._scenario.containers
             }
+        return self._record(guests, containers)
+
+    def not_begun(self, host: str, message: str) -> RepetitionRecord:
+        """The record of a repetition without measurements, since a host did not start."""
+        self._infrastructure.add_missing_host(host, message)
+        self._workloads.invalidate("failed", message)
+        return self._record({}, {})
+
+    def _record(self, guests: Facts, containers: Facts) -> RepetitionRecord:
+        started = datetime.datetime.fromtimestamp(self._started_ns / 1e9, datetime.UTC).isoformat(
+            timespec="milliseconds"
+        )
         return RepetitionRecord(
             number=self._repetition.number,
             cell=self._repetition.cell,
@@ -119,7 +131,7 @@ class Execution:
             seed=self._repetition.seed,
             outcome=self._outcome(),
             started=started.replace("+00:00", "Z"),
-            seconds=self._clock.monotonic() - begun,
+            seconds=self._clock.monotonic() - self._begun,
             epoch_ns=self._epoch_ns,
             workload_start_ns=self._epoch_ns + self._scenario.warm_up_ns,
             phases=self._phases,

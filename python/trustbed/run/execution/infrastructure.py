@@ -313,6 +313,10 @@ class Infrastructure:
         verb, where, rest = ("agent", "a host", message) if named is None else named.groups()
         self.failures.append(FailureRecord(verb=verb, where=where, message=rest))
 
+    def add_missing_host(self, host: str, message: str) -> None:
+        """Records why a host did not start."""
+        self.failures.append(FailureRecord(verb="start", where=host, message=message))
+
     def add_fault_errors(self, messages: Sequence[str]) -> None:
         """Records errors of faults as failures."""
         self.failures += [
@@ -376,15 +380,16 @@ class Infrastructure:
 
     def record(self) -> InfrastructureRecord:
         """The reports of all agents, and the failures."""
-        (emulator,) = self._of("emulate")
-        taps = (emulator.report or {}).get("taps") or ()
+        emulator = next(iter(self._of("emulate")), None)  # there is none without all hosts
+        report = None if emulator is None else emulator.report
+        taps = (report or {}).get("taps") or ()
         return InfrastructureRecord(
             backgrounds=[
                 *(self._flow(flow, sender) for flow, sender in self._senders.items()),
                 *(self._users(one, generator) for one, generator in self._generators.items()),
             ],
-            emulator=emulator.report,
-            emulator_ready=emulator.agent.ready,
+            emulator=report,
+            emulator_ready={} if emulator is None else emulator.agent.ready,
             captures=[
                 *(CaptureRecord(point=one.point, report=one.report) for one in self._of("capture")),
                 *(CaptureRecord(point=tap["router"], report=tap) for tap in taps),

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from trustbed.agent import client as agent
+from trustbed.errors import HostNotStartedError
 from trustbed.findings.words import count_words
 from trustbed.run import calls, manifest, rows, samples
 from trustbed.run.directory import RunDirectory
@@ -40,7 +42,7 @@ SECOND = 1_000_000_000
 LEAST_FREE_BYTES = 64 << 20
 """The least free disk space for a repetition."""
 MOST_FAILURES = 3
-"""The number of consecutive failed repetitions after which the run ends."""
+"""The number of consecutive failed repetitions after which a cell's others are left out."""
 _RAW_LEDGER = "packets.rows"
 _LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
 """Errors of this machine rather than of a repetition: with them the run ends."""
@@ -74,7 +76,9 @@ class Session:
         self._clock = clock or SystemClock()
         self._known_ceiling = known_ceiling
         self._largest = LEAST_FREE_BYTES
-        self._failures = 0
+        self._failures: Counter[int] = Counter()
+        self._last_failure: dict[int, tuple[str, str]] = {}
+        self._left_out: Counter[int] = Counter()
         self._unjudged: dict[str, str] = {}
 
     def check(self) -> None:
@@ -132,6 +136,7 @@ class Session:
             self._listener.on_begun(forecast)
             for repetition in self.order:
                 self._run(repetition, forecast)
+            self._complain_of_left_out()
             self._complain_of_unjudged()
 
     def _guests(self) -> Mapping[str, object] | None:
@@ -180,6 +185,9 @@ class Session:
         cell = self.study.cells[repetition.cell]
         complete = self.directory.is_complete(repetition.directory)
         if complete and self.directory.is_judged(repetition.directory):
+            return
+        if self._failures[repetition.cell] >= MOST_FAILURES and not complete:
+            self._left_out[repetition.cell] += 1
             return
         begun = self._clock.monotonic()
         self._listener.on_repetition(repetition, cell, forecast)
@@ -238,19 +246,23 @@ class Session:
             ),
             **emulator_options(scenario, path / "captures"),
         }
-        with Testbed(
+        testbed = Testbed(
             planned, purpose=f"{scenario.name}, {repetition.directory}", consoles=path / "logs"
-        ) as testbed:
-            execution = Execution(
-                testbed,
-                scenario,
-                repetition,
-                directory=path,
-                clock=self._clock,
-                emulator=emulator,
-                on_phase=self._listener.on_phase,
-            )
-            record = execution.carry_out()
+        )
+        execution = Execution(
+            testbed,
+            scenario,
+            repetition,
+            directory=path,
+            clock=self._clock,
+            emulator=emulator,
+            on_phase=self._listener.on_phase,
+        )
+        try:
+            with testbed:
+                record = execution.carry_out()
+        except HostNotStartedError as error:
+            record = execution.not_begun(error.host, error.message)
         self._listener.on_phase("records")
         self._collect(path, scenario, record)
         self.directory.finish_repetition(repetition.directory, to_builtins(record))
@@ -312,30 +324,31 @@ class Session:
             )
 
     def _count_failures(self, repetition: Repetition, record: Mapping[str, Any]) -> None:
-        if (
-            record["outcome"] != "not made"
-        ):  # a fault that cannot be applied: cells without it can still be measured
-            self._failures = 0 if record["outcome"] == "complete" else self._failures + 1
-        if (
-            record["outcome"] == "failed"
-            and self._failures == MOST_FAILURES
-            and repetition is not self.order[-1]
-        ):
-            reasons = [
-                *(one["reason"] for one in record["workloads"] if one["reason"]),
-                *(one["message"] for one in record["failures"]),
-                "see its record",
-            ]
-            raise RunError(
-                (
-                    f"{MOST_FAILURES} repetitions in a row failed, the last one, "
-                    f"{repetition.directory}: {reasons[0]}"
-                ),
-                (
-                    f"read {self.directory.path / repetition.directory / 'logs'}; the same "
-                    f"command continues with the next repetition"
-                ),
-            )
+        """Counts failures of a cell in a row: what fails again and again costs others no time."""
+        if record["outcome"] == "not made":
+            return  # a fault that cannot be applied: with others it can still be measured
+        cell = repetition.cell
+        self._failures[cell] = 0 if record["outcome"] == "complete" else self._failures[cell] + 1
+        reasons = [
+            *(one["reason"] for one in record["workloads"] if one["reason"]),
+            *(one["message"] for one in record["failures"]),
+            "see its record",
+        ]
+        self._last_failure[cell] = (repetition.directory, reasons[0])
+
+    def _complain_of_left_out(self) -> None:
+        if not self._left_out:
+            return
+        name, why = self._last_failure[next(iter(self._left_out))]
+        others = len(self._left_out) - 1
+        more = f"; so did {count_words(others, 'other cell')}" if others else ""
+        left_out = count_words(self._left_out.total(), "repetition")
+        raise RunError(
+            f"{MOST_FAILURES} repetitions of a cell in a row failed, the last one, {name}: "
+            f"{why}{more}",
+            f"read {self.directory.path / name / 'logs'}; the same command continues with the "
+            f"next repetition of what failed: {left_out} left out",
+        )
 
     def _missing(self) -> list[Repetition]:
         return [one for one in self.order if not self.directory.is_judged(one.directory)]

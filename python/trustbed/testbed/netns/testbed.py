@@ -19,7 +19,7 @@ from trustbed.agent.client import Agent
 from trustbed.agent.control import ControlledProcess
 from trustbed.agent.messages import Configuration
 from trustbed.agent.processes import Process, Stream, finished
-from trustbed.errors import TestbedError
+from trustbed.errors import HostNotStartedError, TestbedError
 from trustbed.testbed import container, qemu
 from trustbed.testbed.netns import address_translation as outside
 from trustbed.testbed.netns import apply, cgroups, namespaces, registry, rootless
@@ -134,9 +134,11 @@ class Testbed:
                 logs=self._consoles,
                 pin=veth.host.pin,
             )
-            one.start()
-        for one in self._containers.values():
-            one.wait_until_ready()
+            with _starting(host):
+                one.start()
+        for host, one in self._containers.items():
+            with _starting(host):
+                one.wait_until_ready()
 
     def _boot(self) -> None:
         """Starts all guests, then waits for each: they boot side by side."""
@@ -144,10 +146,11 @@ class Testbed:
             self._guests[veth.host.name] = guest = qemu.Guest(
                 veth, self._surroundings(veth.host.name)
             )
-            with pinned(veth.host.pin):
+            with pinned(veth.host.pin), _starting(veth.host.name):
                 guest.start()
-        for guest in self._guests.values():
-            guest.wait_until_ready()
+        for host, guest in self._guests.items():
+            with _starting(host):
+                guest.wait_until_ready()
 
     def _surroundings(self, host: str) -> qemu.Surroundings:
         directory = self._consoles
@@ -334,3 +337,12 @@ def _socket_table(name: str) -> str | None:
     """A table of sockets of the calling thread's network namespace (proc_net(5)), if there."""
     path = Path("/proc/thread-self/net", name)
     return path.read_text(encoding="ascii") if path.exists() else None
+
+
+@contextlib.contextmanager
+def _starting(host: str) -> Iterator[None]:
+    """Names the host that does not start."""
+    try:
+        yield
+    except TestbedError as error:
+        raise HostNotStartedError(host, error.message, error.hint) from error

@@ -10,7 +10,7 @@ ports. The connection is the control channel, and nothing else is opened.
 from __future__ import annotations
 
 from trustbed.testbed.remote.host import RemoteHost, title_of, transport_of
-from trustbed.testbed.remote.hosts import AT_ONCE, Hosts
+from trustbed.testbed.remote.hosts import Hosts
 from trustbed.testbed.remote.program import Keep
 
-__all__ = ["AT_ONCE", "Hosts", "Keep", "RemoteHost", "title_of", "transport_of"]
+__all__ = ["Hosts", "Keep", "RemoteHost", "title_of", "transport_of"]

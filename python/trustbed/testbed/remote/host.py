@@ -28,6 +28,7 @@ from trustbed.testbed.remote.prefix import PrefixTransport
 from trustbed.testbed.remote.program import SILENCE_SECONDS, Keep, Probed, Program
 from trustbed.testbed.remote.ssh import SshTransport
 from trustbed.testbed.remote.transport import Stream, Transport
+from trustbed.testbed.remote.turns import Access
 
 _HELLO_SECONDS = 60.0
 _END_SECONDS = 40.0
@@ -57,19 +58,17 @@ class RemoteHost(ControlledHost):
     @classmethod
     def connect(
         cls,
-        loop: Loop,
+        access: Access,
         described: InventoryHost,
         program: Program,
-        known_hosts: Path | None = None,
         keep: Keep | None = None,
     ) -> RemoteHost:
         """Connects, copies the agent if it is not there yet, and starts it.
 
         Args:
-            loop: Where connections live.
+            access: Where connections live, and how many are made at once.
             described: The host.
             program: The agent.
-            known_hosts: The file of host keys, if not OpenSSH's own.
             keep: How long processes there outlive the loss of the transport; unused for this
                 machine, which has none to lose.
 
@@ -77,22 +76,30 @@ class RemoteHost(ControlledHost):
             TestbedError: It failed; the error gives the reason and how to fix it.
         """
         title = title_of(described)
-        transport = _connect(loop, described, title, known_hosts)
+        transport = _connect(access, described, title)
         try:
             probed = programs.probe(transport, title, program, described.directory)
             host = cls(described, transport, program, probed)
             if host._copied and not probed.has_program:
-                programs.copy(transport, title, program, probed.directory)
+                host._copy(access)
             host.program = (
                 f"{probed.directory}/{program.name}" if host._copied else str(program.path)
             )
-            host._begin(loop, keep if host._copied else None)
+            try:
+                host._begin(access.loop, keep if host._copied else None)
+            except programs.ProgramGoneError:
+                host._copy(access)
+                host._begin(access.loop, keep if host._copied else None)
         except BaseException:
             transport.close()
             raise
         return host
 
-    def resume(self, loop: Loop, known_hosts: Path | None = None) -> bool:
+    def _copy(self, access: Access) -> None:
+        with access.limits.copying(access.loop):
+            programs.copy(self._transport, self.title, self._program, self.probed.directory)
+
+    def resume(self, access: Access) -> bool:
         """Connects again after the transport was lost.
 
         False if the session on the host has ended meanwhile, so that it is gone.
@@ -100,7 +107,8 @@ class RemoteHost(ControlledHost):
         Raises:
             TestbedError: It failed.
         """
-        transport = _connect(loop, self.described, self.title, known_hosts)
+        loop = access.loop
+        transport = _connect(access, self.described, self.title)
         try:
             stream = programs.resume(transport, self.directory, self.program)
         except BaseException:
@@ -280,12 +288,11 @@ def transport_of(described: InventoryHost) -> str:
             return "local"
 
 
-def _connect(
-    loop: Loop, described: InventoryHost, title: str, known_hosts: Path | None
-) -> Transport:
+def _connect(access: Access, described: InventoryHost, title: str) -> Transport:
+    loop = access.loop
     match described.transport:
         case Ssh() as ssh:
-            return SshTransport.connect(loop, ssh, known_hosts, title)
+            return SshTransport.connect(access, ssh, title)
         case Prefix(words=words):
             return PrefixTransport(loop, words, title)
         case Namespace(file=file):

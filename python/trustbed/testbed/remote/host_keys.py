@@ -10,7 +10,9 @@ writes to them: only a person can confirm a fingerprint.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import asyncssh
@@ -72,12 +74,22 @@ def known(key_files: Sequence[Path], title: str) -> asyncssh.SSHKnownHosts:
         TestbedError: One cannot be read.
     """
     try:
-        return asyncssh.read_known_hosts([str(file) for file in key_files])
+        return _read(tuple((str(file), _state(file.stat())) for file in key_files))
     except (OSError, ValueError) as error:
         listed = ", ".join(map(str, key_files))
         raise TestbedError(
             f"{title}: the keys of known hosts cannot be read: {error}", f"look into {listed}"
         ) from None
+
+
+@lru_cache(maxsize=8)
+def _read(key_files: tuple[tuple[str, tuple[int, ...]], ...]) -> asyncssh.SSHKnownHosts:
+    """Files in this state: those of a thousand hosts are not read a thousand times."""
+    return asyncssh.read_known_hosts([name for name, _ in key_files])
+
+
+def _state(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def algorithms(

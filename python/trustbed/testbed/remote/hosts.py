@@ -1,6 +1,7 @@
 """Many hosts at once.
 
-trustbed connects them in parallel, up to a limit; none blocks the others.
+Each is connected by itself, when it is its turn (:mod:`trustbed.testbed.remote.turns`); none blocks
+the others.
 """
 
 from __future__ import annotations
@@ -13,16 +14,13 @@ from typing import Self
 from trustbed.errors import TestbedError
 from trustbed.scenario.inventory import ALL, Inventory
 from trustbed.testbed.remote.host import RemoteHost
-from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.program import Keep, Program
+from trustbed.testbed.remote.turns import AT_ONCE, Access, Limits
 
-AT_ONCE = 8
-"""How many connections are made at a time.
-
-Sshd drops some of those beyond ten that have not logged in yet (MaxStartups).
-"""
+_ENDED_AT_ONCE = 32
+"""How many hosts are ended at a time."""
 _AGAIN_SECONDS = 0.05
-"""How often the connecting thread is interrupted, until it has given up.
+"""How often a connecting thread is interrupted, until it has given up.
 
 Between two steps there is nothing to interrupt.
 """
@@ -37,8 +35,8 @@ class Hosts(Mapping[str, RemoteHost]):
     """The hosts of an inventory that are connected, by name. As a context it ends them all.
 
     :meth:`connect` may be called again: it takes up those that are not connected, or no longer, and
-    resumes those whose transport was lost. A thread may do that while others use those that are
-    connected; :meth:`close` makes it give up.
+    resumes those whose transport was lost; :meth:`connect_one` does so with one. Threads may do
+    that while others use those that are connected; :meth:`close` makes them give up.
     """
 
     def __init__(
@@ -54,7 +52,7 @@ class Hosts(Mapping[str, RemoteHost]):
         Args:
             inventory: Which hosts there are.
             names: The hosts to connect, or groups of them.
-            at_once: How many are connected to at the same time.
+            at_once: How many handshakes it is busy with at the same time.
             keep: How long what runs on a host outlives the loss of its transport; without it, it
                 ends with the transport.
 
@@ -64,14 +62,13 @@ class Hosts(Mapping[str, RemoteHost]):
         """
         self.described = {host.name: host for host in inventory.select(names)}
         self._program = Program.read()
-        self._known_hosts = inventory.known_hosts
-        self._at_once = at_once
         self._keep = keep
         self._connected: dict[str, RemoteHost] = {}
-        self._changing = threading.Lock()
+        self._changed = threading.Condition()
         self._connecting = threading.Lock()
+        self._attempts = 0
         self._closed = False
-        self._loop = Loop()
+        self._access = Access(known_hosts=inventory.known_hosts, limits=Limits(at_once))
 
     def __getitem__(self, name: str) -> RemoteHost:
         return self._connected[name]
@@ -89,42 +86,56 @@ class Hosts(Mapping[str, RemoteHost]):
         Raises:
             CancelledError: They were closed meanwhile.
         """
-        with self._connecting:
-            gone = [name for name, host in self._connected.items() if host.is_gone]
-            self._end(gone)
-            due = [
-                name
-                for name in self.described
-                if name not in self._connected or self._connected[name].is_away
-            ]
-            with ThreadPoolExecutor(self._at_once, thread_name_prefix="connect") as pool:
-                futures = {name: pool.submit(self._connect, name) for name in due}
-                try:
-                    failed = {
-                        name: error
-                        for name, future in futures.items()
-                        if (error := _failure(future)) is not None
-                    }
-                except BaseException:
-                    for future in futures.values():
-                        future.cancel()
-                    while wait(futures.values(), _AGAIN_SECONDS).not_done:
-                        self._loop.interrupt()
-                    raise
-        if self._closed:
-            raise CancelledError
+        with self._connecting, ThreadPoolExecutor(len(self.described) or 1, "connect") as pool:
+            futures = {name: pool.submit(self.connect_one, name) for name in self.described}
+            try:
+                failed = {
+                    name: error
+                    for name, future in futures.items()
+                    if (error := _failure(future)) is not None
+                }
+            except BaseException:
+                for future in futures.values():
+                    future.cancel()
+                while wait(futures.values(), _AGAIN_SECONDS).not_done:
+                    self._access.loop.interrupt()
+                raise
         return failed
 
+    def connect_one(self, name: str) -> None:
+        """Connects to one, unless it is connected, or resumes it.
+
+        Several threads may connect several hosts, each a host of its own.
+
+        Raises:
+            TestbedError: It failed.
+            CancelledError: They were closed meanwhile.
+        """
+        with self._changed:
+            if self._closed:
+                raise CancelledError
+            self._attempts += 1
+        try:
+            self._connect(name)
+        except TestbedError:
+            if self._closed:
+                raise CancelledError from None
+            raise
+        finally:
+            with self._changed:
+                self._attempts -= 1
+                self._changed.notify_all()
+        if self._closed:
+            raise CancelledError
+
     def _connect(self, name: str) -> None:
-        away = self._connected.get(name)
-        if away is not None:
-            if away.resume(self._loop, self._known_hosts):
+        known = self._connected.get(name)
+        if known is not None:
+            if not known.is_gone and (not known.is_away or known.resume(self._access)):
                 return
             self._end([name])
-        host = RemoteHost.connect(
-            self._loop, self.described[name], self._program, self._known_hosts, self._keep
-        )
-        with self._changing:
+        host = RemoteHost.connect(self._access, self.described[name], self._program, self._keep)
+        with self._changed:
             self._connected[name] = host
 
     def remove_programs(self) -> dict[str, TestbedError]:
@@ -132,7 +143,7 @@ class Hosts(Mapping[str, RemoteHost]):
 
         Returns why that was not possible on some.
         """
-        with ThreadPoolExecutor(self._at_once, thread_name_prefix="stop") as pool:
+        with ThreadPoolExecutor(_ENDED_AT_ONCE, "stop") as pool:
             # Several may be one machine, whose program the last of them takes away.
             list(pool.map(RemoteHost.stop, self._connected.values()))
         return self._end(list(self._connected), remove=True)
@@ -140,7 +151,7 @@ class Hosts(Mapping[str, RemoteHost]):
     def _end(self, names: Sequence[str], *, remove: bool = False) -> dict[str, TestbedError]:
         """Ends hosts side by side: each may take its time."""
         failed: dict[str, TestbedError] = {}
-        with ThreadPoolExecutor(self._at_once, thread_name_prefix="end") as pool:
+        with ThreadPoolExecutor(_ENDED_AT_ONCE, "end") as pool:
             futures = {
                 name: pool.submit(self._connected.pop(name).end, remove=remove) for name in names
             }
@@ -153,14 +164,15 @@ class Hosts(Mapping[str, RemoteHost]):
 
     def close(self) -> None:
         """Ends all of them. A second call does nothing."""
-        self._closed = True
-        while not self._connecting.acquire(timeout=_AGAIN_SECONDS):
-            self._loop.interrupt()
+        with self._changed:
+            self._closed = True
+            while self._attempts:
+                self._access.loop.interrupt()
+                self._changed.wait(_AGAIN_SECONDS)
         try:
             self._end(list(self._connected))
         finally:
-            self._loop.close()
-            self._connecting.release()
+            self._access.loop.close()
 
     def __enter__(self) -> Self:
         return self

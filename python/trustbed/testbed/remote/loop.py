@@ -67,6 +67,17 @@ class Loop:
         """
         return self.start(coroutine).result()
 
+    def call(self, function: Callable[[], object]) -> None:
+        """Calls a function in the thread, soon.
+
+        Raises:
+            CancelledError: The thread has been ended.
+        """
+        with self._changing:
+            if self._ended:
+                raise CancelledError
+            self._loop.call_soon_threadsafe(function)
+
     @contextlib.contextmanager
     def interruptible(self, give_up: Callable[[], object]) -> Iterator[None]:
         """Registers how to give up what a caller waits for, if the wait is interrupted."""

@@ -4,7 +4,9 @@ It is stored in ``DIRECTORY/trustbed-UID``, which the user owns; DIRECTORY is th
 unless an inventory names another. In a directory that others may write to, what they planted under
 that name is refused: a link, or a directory of theirs. The program's name holds its hash: it is
 written under another name, compared, and renamed, so that a file of that name is complete even if
-others copy it at the same time. A session has a directory of its own beside it, which the session
+others copy it at the same time. A session names its program; when one begins, programs of other
+versions that no session names are removed, so that a host has the controller's version and those in
+use. A session has a directory of its own beside it, which the session
 removes, or the next one after a host that lost its power. A lasting session runs beside the shell
 that starts it: it outlives the transport, and is found again by the socket in its directory.
 
@@ -31,6 +33,7 @@ NO_SESSION = frozenset({3, 126, 127})
 
 Or by that of a shell, if the program is gone with its file system.
 """
+_NO_PROGRAM = 127
 _LOOK_SECONDS = 60.0
 _COPY_SECONDS = 600.0
 _HASH_DIGITS = 16
@@ -107,6 +110,14 @@ _BEGIN = (
     ),
 )
 _SOCKET = "link"
+_PROGRAM = "program"
+# Programs that no session names. One of a former trustbed does not name its own: then all stay.
+_CLEAN = (
+    "(cd .. && for one in session-*; do "
+    f'test -d "$one" && ! test -s "$one/{_PROGRAM}" && exit; done; '
+    f'used=" $(echo $(cat session-*/{_PROGRAM} 2>/dev/null)) "; for old in agent-*; do '
+    'case "$used" in *" $old "*) ;; *) rm -f "./$old";; esac; done)',
+)
 _SLEEP = "{ sleep 0.1 2>/dev/null || sleep 1; }"
 
 
@@ -114,7 +125,9 @@ def _inside(port: str, *before: str) -> tuple[str, ...]:
     """A session, whose directory is named by the process id of its shell."""
     return (
         'mkdir "$here-$$" && cd "$here-$$" || exit 1',
+        f'echo "${{2##*/}}" > {_PROGRAM}',
         *before,
+        *_CLEAN,
         f'"$2" exec -- "$2" control {port} --silence "$3"',
         "code=$?",
         'cd / && rm -rf "$1/$here-$$"',
@@ -371,10 +384,16 @@ def remove(transport: Transport, title: str, directory: str) -> None:
         )
 
 
+class ProgramGoneError(TestbedError):
+    """The program was there and is not: a session of another version has removed it just now."""
+
+
 def not_started(
     title: str, path: str, ended: Ended | None, otherwise: TestbedError, program: Program
 ) -> TestbedError:
     """The error for a session that did not start."""
+    if ended is not None and ended.code == _NO_PROGRAM:
+        return ProgramGoneError(otherwise.message, otherwise.hint)
     directory = os.path.dirname(path)  # noqa: PTH120 - a path of another machine
     if ended is not None and ended.code == 126:
         hint = (
