@@ -69,6 +69,7 @@ class Scale:
         short: Connections of ten packets whose JSON is written.
         many: Captures that are stored by a cluster.
         sweeps: How often that is done while workers are killed.
+        large: Packets of the one that workers share.
     """
 
     block: int
@@ -83,6 +84,7 @@ class Scale:
     short: int
     many: int
     sweeps: int
+    large: int
 
 
 FULL = Scale(
@@ -98,6 +100,7 @@ FULL = Scale(
     short=100_000,
     many=400,
     sweeps=20,
+    large=16 * MILLION,
 )
 QUICK = Scale(
     block=250_000,
@@ -112,6 +115,7 @@ QUICK = Scale(
     short=20_000,
     many=60,
     sweeps=2,
+    large=2 * MILLION,
 )
 
 
@@ -358,7 +362,8 @@ class Bench:
     def many(self) -> None:
         """Captures on a cluster into a store, and questions to a large one."""
         heading("many captures, and a store of a million transfers (wall time)")
-        found = many.measure(self._scale.many, self._scale.sweeps, MILLION)
+        scale = self._scale
+        found = many.measure(scale.many, scale.sweeps, MILLION, scale.large, scale.rounds)
         for line in many.lines(found):
             print(f"  {line}", flush=True)
         self._facts["many"] = asdict(found)

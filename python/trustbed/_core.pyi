@@ -171,9 +171,9 @@ def joined(
 ) -> Analysis:
     """Joins the parts of an analysis, in the order of their numbers.
 
-    Each is a directory with the Arrow streams ``connections``, ``judged``, ``short``, ``phases`` and
-    ``exchanges`` (``.arrow``), and the bytes ``sequence`` and ``trails``. The other arguments are
-    the facts about the capture, the parts' sums added up.
+    Each is a directory with the Arrow streams ``connections``, ``judged``, ``short``, ``phases``
+    and ``exchanges`` (``.arrow``), and the bytes ``sequence`` and ``trails``. The other arguments
+    are the facts about the capture, the parts' sums added up.
     """
 
 def annotate(

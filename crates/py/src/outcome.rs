@@ -4,9 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, AsArray, Float64Array, Int64Builder, ListBuilder, RecordBatch,
-};
+use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Builder, ListBuilder, RecordBatch};
 use arrow::error::ArrowError;
 use trustbed_analyze::{
     Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferId, TransferRow,
@@ -160,10 +158,8 @@ impl Collector {
             samples: samples
                 .then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
             totals: Totals::default(),
-            part: part.then(|| Part {
-                sequence: Sequence::default(),
-                judged: Spool::new(transfers()),
-            }),
+            part: part
+                .then(|| Part { sequence: Sequence::default(), judged: Spool::new(transfers()) }),
         }
     }
 

@@ -17,9 +17,10 @@ use crate::tables::{Analysis, Table, io_error};
 /// Joins the parts of an analysis.
 ///
 /// Every part is a directory with the Arrow streams `connections`, `judged`, `short`, `phases` and
-/// `exchanges` and the bytes `sequence` and `trails`; in the order of their numbers. The facts about
-/// the capture come with the call: a part knows only its own sums.
+/// `exchanges` and the bytes `sequence` and `trails`; in the order of their numbers. The facts
+/// about the capture come with the call: a part knows only its own sums.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function")]
 pub(crate) fn joined(
     py: Python<'_>,
     parts: Vec<PathBuf>,
@@ -58,8 +59,7 @@ struct Tables {
 
 impl Tables {
     fn of(parts: &[PathBuf]) -> Result<Self, RecordError> {
-        let files =
-            |name: &str| parts.iter().map(|part| part.join(name)).collect::<Vec<PathBuf>>();
+        let files = |name: &str| parts.iter().map(|part| part.join(name)).collect::<Vec<PathBuf>>();
         let sequences = files("sequence").iter().map(fs::read).collect::<Result<Vec<_>, _>>()?;
         let (each, [judged, short, phase, exchange]) = merged(&sequences)?;
         drop(sequences);

@@ -191,7 +191,8 @@ impl Part {
     fn fill(&mut self) -> Result<&RecordBatch, ArrowError> {
         while self.batch.as_ref().is_none_or(|batch| self.row >= batch.num_rows()) {
             let next = self.stream.next().transpose()?;
-            let missing = || ArrowError::IpcError("a part has fewer rows than it states".to_owned());
+            let missing =
+                || ArrowError::IpcError("a part has fewer rows than it states".to_owned());
             self.batch = Some(next.ok_or_else(missing)?);
             (self.row, self.position) = (0, None);
         }
@@ -240,7 +241,10 @@ impl Joining {
             return Ok(None);
         }
         let batch = interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &rows)?;
-        self.change.as_ref().map_or(Ok(batch.clone()), |change| change(batch)).map(Some)
+        match &self.change {
+            Some(change) => change(batch).map(Some),
+            None => Ok(Some(batch)),
+        }
     }
 }
 

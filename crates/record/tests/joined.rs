@@ -58,7 +58,9 @@ fn written(batches: &[Vec<Dealt>], part: usize, path: &Path) -> Sequence {
     sequence
 }
 
-fn batches(reader: impl Iterator<Item = Result<RecordBatch, arrow::error::ArrowError>>) -> Vec<RecordBatch> {
+fn batches(
+    reader: impl Iterator<Item = Result<RecordBatch, arrow::error::ArrowError>>,
+) -> Vec<RecordBatch> {
     reader.map(|batch| batch.expect("a batch")).collect()
 }
 
@@ -112,7 +114,10 @@ proptest! {
                     .into_iter()
                     .map(|(from, to, pending)| Silence { from: Ns(from), to: Ns(to), pending })
                     .collect(),
-                pauses: pauses.into_iter().map(|(from, to)| Pause { from: Ns(from), to: Ns(to) }).collect(),
+                pauses: pauses
+                    .into_iter()
+                    .map(|(from, to)| Pause { from: Ns(from), to: Ns(to) })
+                    .collect(),
                 rtt_base: base.map(Span),
             })
             .collect();

@@ -1,11 +1,12 @@
 """Many captures into a store by the workers of a Dask cluster.
 
 A capture is a task. One that is more than a worker's share of all of them is several: one that
-begins, its parts, one that finishes (:mod:`trustbed.store.parts`). Dask schedules, moves and restarts; this module decides which worker may have a task and what an
-outcome means. A task has no effect but a new entry in the store, which exists at once or not at
-all: it can be killed and repeated at any moment. Workers of another version get none, a full one no
-more; a task that takes far longer than its size explains runs on a second worker as well, and the
-first to end counts. What a scheduler that dies had not finished, the same command does.
+begins, its parts, one that finishes (:mod:`trustbed.store.parts`). Dask schedules, moves and
+restarts; this module decides which worker may have a task and what an outcome means. A task has no
+effect but a new entry in the store, or a part of one, which exists at once or not at all: it can be
+killed and repeated at any moment. Workers of another version get none, a full one no more; a task
+that takes far longer than its size explains runs on a second worker as well, and the first to end
+counts. What a scheduler that dies had not finished, the same command does.
 
 Bias: captures and store must have the same paths or URLs on every worker.
 """

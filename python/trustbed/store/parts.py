@@ -1,11 +1,11 @@
 """One capture that several workers share, each as a task of its own, and the tables of one process.
 
-Connections are dealt to a fixed number of shards by a hash, and what a shard's connections are found
-to be does not depend on other shards. So every part reads and decodes the whole capture, which costs
-a twentieth of an analysis, and measures the connections of its own shards: there are no borders at
-which a connection would have to be stitched, and damage, compression, rotated files and late
-interfaces are what they are for one process. What connections share (rows in order, hosts that
-stalled, sums) is put together at the end; ``crates/record/src/joined.rs`` has the order.
+Connections are dealt to a fixed number of shards by a hash, and what is measured in a shard does
+not depend on other shards. So every part reads and decodes the whole capture, which costs a
+twentieth of an analysis, and measures the connections of its own shards. There are no borders at
+which a connection would have to be stitched; damage, compression, rotated files and interfaces that
+are declared late are what they are for one process. What connections share (the order of rows,
+hosts that stalled, sums) is put together at the end: ``crates/record/src/joined.rs``.
 
 A part is a directory of the store that appears whole, under a name that says what it is of: a task
 may be killed and repeated at any moment, also by the next command.
@@ -65,7 +65,7 @@ _SUMS = frozenset(
         "ignored_holes",
     }
 )
-"""Facts about a capture that are sums over its connections; the others are the same in all parts."""
+"""Facts that are sums over connections; the others are the same in all parts."""
 
 
 # The tasks: one that begins, the parts side by side, one that finishes.
@@ -190,13 +190,13 @@ def analyse(options: Options, part: tuple[int, int], directory: Path) -> None:
 def _write(path: Path, table: _core.Table, without: _core.Table | None = None) -> None:
     """Writes a table as an Arrow stream, without the rows of another at its beginning."""
     skipped = 0 if without is None else len(without)
-    with pa.RecordBatchReader.from_stream(table) as reader:
-        with pa.ipc.new_stream(str(path), reader.schema) as stream:
-            for batch in reader:
-                left = min(skipped, batch.num_rows)
-                skipped -= left
-                if left < batch.num_rows:
-                    stream.write_batch(batch.slice(left))
+    reader = pa.RecordBatchReader.from_stream(table)
+    with pa.ipc.new_stream(str(path), reader.schema) as stream:
+        for batch in reader:
+            left = min(skipped, batch.num_rows)
+            skipped -= left
+            if left < batch.num_rows:
+                stream.write_batch(batch.slice(left))
 
 
 def joined(directories: Sequence[Path], options: Options) -> Capture:
@@ -211,12 +211,9 @@ def joined(directories: Sequence[Path], options: Options) -> Capture:
 
     found = [msgspec.json.decode((one / _FACTS).read_bytes()) for one in directories]
     captures = [one.pop("capture") for one in found]
-    same = [({k: v for k, v in one.items() if k not in _SUMS}, rest) for one, rest in zip(captures, found, strict=True)]
-    if any(one != same[0] for one in same):
-        raise Changed
     sums: Mapping[str, int] = {name: sum(one[name] for one in captures) for name in _SUMS}
-    facts = {name: sums.get(name, value) for name, value in captures[0].items()}
-    analysis = _core.joined(
-        list(directories), capture=facts, skips=found[0]["skips"], problems=found[0]["problems"]
-    )
+    wholes = [one | sums for one in captures]
+    if any(one != wholes[0] for one in wholes) or any(one != found[0] for one in found):
+        raise Changed
+    analysis = _core.joined(list(directories), capture=wholes[0], **found[0])
     return Capture(analysis, options)
