@@ -72,6 +72,7 @@ class Scale:
         sweeps: How often that is done while workers are killed.
         hosts: Simulated hosts of a campaign's controller.
         periods: Minutes in which each of them has a round.
+        large: Packets of the one that workers share.
     """
 
     block: int
@@ -88,6 +89,7 @@ class Scale:
     sweeps: int
     hosts: int
     periods: int
+    large: int
 
 
 FULL = Scale(
@@ -105,6 +107,7 @@ FULL = Scale(
     sweeps=20,
     hosts=1000,
     periods=3,
+    large=16 * MILLION,
 )
 QUICK = Scale(
     block=250_000,
@@ -121,6 +124,7 @@ QUICK = Scale(
     sweeps=2,
     hosts=100,
     periods=1,
+    large=2 * MILLION,
 )
 
 
@@ -368,7 +372,8 @@ class Bench:
         """Many hosts; captures on a cluster into a store, and questions to a large one."""
         self.controller()
         heading("many captures, and a store of a million transfers (wall time)")
-        found = many.measure(self._scale.many, self._scale.sweeps, MILLION)
+        scale = self._scale
+        found = many.measure(scale.many, scale.sweeps, MILLION, scale.large, scale.rounds)
         for line in many.lines(found):
             print(f"  {line}", flush=True)
         self._facts["many"] = asdict(found)

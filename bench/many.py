@@ -1,32 +1,40 @@
 """Many captures into a store: workers against one, what the store costs, workers that are killed.
 
-The captures are one recording under another number in a field of the pcap header that nobody reads:
-as many hashes, and the same work each. The store of a million transfers is drawn: a thousand
-captures of a thousand transfers between forty hosts in a year.
+And one large capture in parts by two workers, against one process with two threads.
+
+The captures are one recording under another number in a field of the pcap header that nobody
+reads: as many hashes, and the same work each. The large one is the bench's mix (or, where its
+templates are not, repeated recordings), and is removed again. The store of a million transfers is
+drawn: a thousand captures of a thousand transfers between forty hosts in a year.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import random
 import shutil
 import signal
+import statistics
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 import trustbed
-from bench.captures import DIRECTORY
-from bench.process import ROOT, program, run
-from bench.speed import Target
+from bench.block import build_block
+from bench.captures import DIRECTORY, Capture, Captures, write_capture
+from bench.mix import SHIFT_NS, mix_templates
+from bench.process import ROOT, ProgramFailed, program, run
+from bench.speed import Target, warm
+from bench.templates import SNAP_LENGTH
 from trustbed.analysis.capture import analyze
 from trustbed.store import cluster, files
-from trustbed.store.captures import How, Job, jobs_of
+from trustbed.store.captures import How, Job, jobs_of, store_capture
 from trustbed.store.entry import key_of
 from trustbed.store.store import About, open_store
 from trustbed.store.tables import conformed, store_schemas
@@ -48,6 +56,10 @@ class Measured:
         walls: Seconds of the whole command by one and by two worker processes.
         kills: Workers that were killed, in as many sweeps as there are numbers.
         different: Sweeps whose tables were not those of the first one.
+        packets: Of the large capture.
+        threads_seconds: Storing it by one process with two threads, round by round.
+        parts_seconds: The same by two workers of a cluster, from the first task on.
+        unequal: Rounds in which a file of a table was not the same, byte for byte.
         questions: Seconds and bytes of memory of each question's whole command.
     """
 
@@ -57,10 +69,22 @@ class Measured:
     walls: tuple[float, float]
     kills: tuple[int, ...]
     different: int
+    packets: int
+    threads_seconds: tuple[float, ...]
+    parts_seconds: tuple[float, ...]
+    unequal: int
     questions: dict[str, tuple[float, int]]
 
 
-def measure(captures: int, sweeps: int, transfers: int) -> Measured:
+@dataclass(frozen=True)
+class _Large:
+    packets: int
+    threads_seconds: tuple[float, ...]
+    parts_seconds: tuple[float, ...]
+    unequal: int
+
+
+def measure(captures: int, sweeps: int, transfers: int, packets: int, rounds: int) -> Measured:
     """Everything of this part."""
     directory = DIRECTORY / "many"
     shutil.rmtree(directory, ignore_errors=True)
@@ -75,6 +99,7 @@ def measure(captures: int, sweeps: int, transfers: int) -> Measured:
         killed = [
             _swept(jobs, directory / f"killed-{number}", 2, number, 8) for number in range(sweeps)
         ]
+        large = _large(directory, packets, rounds)
         _drawn(directory / "million", transfers)
         return Measured(
             captures=captures,
@@ -83,6 +108,7 @@ def measure(captures: int, sweeps: int, transfers: int) -> Measured:
             walls=(walls[0], walls[1]),
             kills=tuple(sweep.kills for sweep in killed),
             different=sum(not sweep.tables.equals(one.tables) for sweep in killed),
+            **asdict(large),
             questions={name: _asked(directory / "million", name) for name in QUESTIONS},
         )
     finally:
@@ -126,6 +152,76 @@ def _swept(jobs: list[Job], path: Path, workers: int, seed: int, kills: int) -> 
     tables = open_store(url).transfers.table()
     shutil.rmtree(path)
     return _Sweep(seconds, killed, tables.sort_by("capture").combine_chunks())
+
+
+def _large(directory: Path, packets: int, rounds: int) -> _Large:
+    """Stores one capture by threads and by parts, in turns."""
+    capture = _large_capture(directory, packets)
+    one, small = directory / "large", _captures(directory / "small", 1)
+    one.mkdir()
+    capture.path.rename(file := one / "large.pcap")
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    unequal = 0
+    try:
+        warm(replace(capture, path=file))
+        for _ in range(rounds):
+            stores = {workers: directory / f"large-{workers}" for workers in seconds}
+            for workers, path in stores.items():
+                seconds[workers].append(_one_large(jobs_of([one]), small, path, workers))
+            first, second = (_tables(path) for path in stores.values())
+            unequal += first != second
+            for path in stores.values():
+                shutil.rmtree(path)
+    finally:
+        shutil.rmtree(one)
+    return _Large(capture.packets, tuple(seconds[1]), tuple(seconds[2]), unequal)
+
+
+def _large_capture(directory: Path, packets: int) -> Capture:
+    """As many packets as blocks make, more rather than fewer, in a file of its own."""
+    templates = mix_templates()
+    if not templates:
+        block = packets // 16
+        return Captures(block_packets=block).of(block * 16)
+    block = build_block(templates, 2 * sum(len(one.since_start_ns) for one in templates))
+    copies = -(-packets // block.packets)
+    file = directory / "large-capture.pcap"
+    size = copies * block.packets * (16 + SNAP_LENGTH)
+    write_capture(file, block.overlapping(copies, SHIFT_NS), expected_bytes=size)
+    return Capture(
+        path=file, packets=copies * block.packets, connections=copies * block.connections
+    )
+
+
+def _one_large(jobs: list[Job], small: list[Job], path: Path, workers: int) -> float:
+    """Seconds of one capture: by two threads of this process, or by two workers of a cluster.
+
+    The small one shows when the cluster is there.
+    """
+    url, how = open_store(path, create=True).url, How(version=trustbed.__version__, workers=2)
+    started = time.perf_counter()
+    if workers == 1:
+        outcomes = [store_capture(job, url, how) for job in jobs]
+    else:
+        where = cluster.Cluster(where="local", processes=workers, memory=4 << 30)
+        outcomes = []
+        for one in cluster.carry_out([*small, *jobs], url, replace(how, workers=1), where):
+            if not outcomes:
+                started = time.perf_counter() - one.seconds
+            outcomes.append(one)
+            ended = time.perf_counter()  # of the last one; workers are ended later
+    if any(one.state != "stored" for one in outcomes):
+        raise ProgramFailed(f"not stored: {[one.message for one in outcomes]}")
+    return (time.perf_counter() if workers == 1 else ended) - started
+
+
+def _tables(path: Path) -> dict[str, str]:
+    """The hash of every file of the large capture's tables."""
+    (entry,) = (one for one in open_store(path).entries if one.name == "large.pcap")
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted((path / entry.directory).iterdir())
+    }
 
 
 def _command(directory: Path, workers: int) -> float:
@@ -185,6 +281,8 @@ def lines(found: Measured) -> Iterator[str]:
     one, two = found.walls
     yield f"{found.captures} captures: {found.alone_seconds:.1f} s in one process without a store"
     yield f"one worker {found.one_seconds:.1f} s without the start; commands {one:.1f}, {two:.1f} s"
+    threads, parts = map(statistics.median, (found.threads_seconds, found.parts_seconds))
+    yield f"{found.packets / 1e6:.1f} M packets: two threads {threads:.1f} s, parts {parts:.1f} s"
     yield f"{sum(found.kills)} workers killed in {len(found.kills)} sweeps"
     for name, (seconds, peak) in found.questions.items():
         yield f"store {name}: {seconds:.2f} s, {peak / 1e6:.0f} MB"
@@ -202,6 +300,12 @@ def targets(found: Measured) -> list[Target]:
             value=found.one_seconds / found.alone_seconds - 1,
             limit=0.05,
         ),
+        Target(
+            what="one large capture: parts by two workers ÷ two threads of one process",
+            value=statistics.median(found.parts_seconds) / statistics.median(found.threads_seconds),
+            limit=1.05,
+        ),
+        Target(what="rounds in which its tables differed", value=found.unequal, limit=0),
         Target(what="sweeps whose killed workers changed a table", value=found.different, limit=0),
         Target(what="slowest question to a million transfers", value=seconds, limit=2, unit="s"),
         Target(what="its memory", value=peak / 1e6, limit=1000, unit="MB"),

@@ -25,6 +25,7 @@ __all__ = [
     "default_rates",
     "extract_model",
     "join",
+    "joined",
     "model_schemas",
     "parse_rate",
     "parse_size",
@@ -79,6 +80,9 @@ class Analysis:
     def spacing(self) -> Table | None: ...
     @property
     def segments(self) -> Table | None: ...
+    @property
+    def part(self) -> list[bytes] | None:
+        """Of a part, what :func:`joined` needs beside the tables: its sequence, its trails."""
     def series(self, transfer: str) -> dict[str, Any] | None:
         """Thinned columns for the charts of one transfer; ``None`` without ``series=True``."""
 
@@ -146,14 +150,30 @@ def analyze(
     series: bool = False,
     charts_of: AbstractSet[str] | None = None,
     memory: int | None = None,
+    part: tuple[int, int] | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Analysis:
     """Reads captures (``-``: standard input) in one pass.
 
+    ``part`` (its number from 0, and of how many) measures only the connections of its shards, for
+    :func:`joined`; ``samples`` and ``series`` are for whole analyses.
     ``capacity`` is in bit/s. With ``series``, what charts are drawn from is kept of the 32
     largest transfers, of ``charts_of`` where they are named. ``memory`` is the budget of
     connection state in bytes (``None``: 1 GiB). The engine calls ``progress`` with the bytes read
     so far and in total (``None``: unknown); an exception from it ends the analysis.
+    """
+
+def joined(
+    parts: Sequence[PathLike[str]],
+    capture: dict[str, Any],
+    skips: list[dict[str, Any]],
+    problems: list[dict[str, Any]],
+) -> Analysis:
+    """Joins the parts of an analysis, in the order of their numbers.
+
+    Each is a directory with the Arrow streams ``connections``, ``judged``, ``short``, ``phases``
+    and ``exchanges`` (``.arrow``), and the bytes ``sequence`` and ``trails``. The other arguments
+    are the facts about the capture, the parts' sums added up.
     """
 
 def annotate(

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 
 from tests.store.conftest import HOW, ROOT
-from trustbed.store import cluster, sweep
-from trustbed.store.captures import Job, Outcome, jobs_of
+from trustbed.store import cluster, parts, sweep
+from trustbed.store.captures import Division, Job, Outcome, jobs_of
 from trustbed.store.cluster import ATTEMPTS, Cluster
 from trustbed.store.errors import StoreError
 from trustbed.store.store import open_store
@@ -54,6 +54,32 @@ def test_a_cluster_stores_what_one_process_stores_though_workers_are_killed(
     assert [one.state for one in again] == ["present", "present"]
 
 
+def test_a_divided_capture_is_stored_like_another_though_a_worker_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = jobs_of([ROOT / "recordings" / "random-loss.sender.pcap.gz"])
+    alone, shared = (open_store(tmp_path / name, create=True).url for name in ("one", "two"))
+    assert [one.state for one in sweep.carry_out([job], alone, HOW)] == ["stored"]
+    measured: list[Outcome] = []
+    taken = cluster._Driver._go_on
+
+    def go_on(self: Any, capture: Any, one: Outcome) -> None:  # noqa: ANN401
+        taken(self, capture, one)
+        if one.state == "measured" and not measured:
+            os.kill(int(one.worker.rpartition(":")[2]), signal.SIGKILL)
+        measured.append(one)
+
+    monkeypatch.setattr(cluster._Driver, "_go_on", go_on)
+    where = Cluster(where="local", processes=2, memory=1 << 30, divided_bytes=1)
+    (found,) = cluster.carry_out([job], shared, HOW, where)
+    assert found.state == "stored"
+    assert [one.state for one in measured] == ["begun", "measured", "measured"]
+    one, two = open_store(alone), open_store(shared)
+    for name in ("transfers", "verdicts", "phases", "findings"):
+        assert two.view(name).table().equals(one.view(name).table())
+    assert not (tmp_path / "two" / "parts").exists()
+
+
 def whole(table: pa.Table) -> pa.Table:
     return table.sort_by([("capture", "ascending")]).combine_chunks()
 
@@ -69,6 +95,8 @@ class Future:
     job: Job
     worker: str
     status: str = "pending"
+    division: Division | None = None
+    measured: bool = False
     found: Outcome | None = None
     error: Exception | None = None
     ended: list[Callable[[Any], object]] = field(default_factory=list)
@@ -105,13 +133,16 @@ class Played:
         self.workers = workers
         self.status = "running"
         self.begun: list[tuple[str, str]] = []
+        self.tasks: list[tuple[object, ...]] = []
+        self.fails: dict[str, list[str]] = {}
         self.futures: dict[str, Future] = {}
         self.turn = 0
 
     def scheduler_info(self, n_workers: int = 5) -> Any:  # noqa: ANN401
         if self.status != "running":
             raise OSError("connection refused")
-        return {"workers": {name: {"nthreads": 1} for name in self.workers}}
+        about = {"nthreads": 1, "memory_limit": 1 << 28}
+        return {"workers": dict.fromkeys(self.workers, about)}
 
     def run(self, function: object, workers: Iterable[str], on_error: str) -> dict[str, object]:
         versions = {"other": "0.0.1", "without": ModuleNotFoundError("trustbed")}
@@ -119,11 +150,11 @@ class Played:
 
     def submit(
         self,
-        function: object,
+        function: Callable[..., Outcome],
         job: Job,
         url: str,
         how: object,
-        *,
+        *arguments: Any,  # noqa: ANN401
         key: str,
         pure: bool,
         workers: list[str] | None,
@@ -134,12 +165,28 @@ class Played:
         future = Future(key, job, worker)
         self.futures[key] = future
         self.begun.append((job.name, worker))
-        self.act(future, self.workers[worker])
+        self.tasks.append((job.name, function.__name__, *arguments[1:]))
+        if function is parts.begin:
+            future.division = arguments[0]
+        elif function is parts.measure:
+            future.measured = True
+        fails = self.fails.get(function.__name__)
+        self.act(future, fails.pop(0) if fails else self.workers[worker])
         return future
 
     def act(self, future: Future, word: str) -> None:
-        outcome = Outcome(name=future.job.name, state="stored", size_bytes=100, seconds=1e-6)
-        if word in ("fit", "other", "without"):
+        outcome = Outcome(
+            name=future.job.name,
+            state="begun" if future.division else "measured" if future.measured else "stored",
+            size_bytes=future.job.size_bytes,
+            seconds=1e-6,
+            division=future.division,
+        )
+        if word in ("lost", "changed"):
+            problem: Any = "lost" if word == "lost" else "capture"
+            future.found = replace(outcome, state="failed", problem=problem, message=word)
+            future.end("finished")
+        elif word in ("fit", "other", "without"):
             future.found = outcome
             future.end("finished")
         elif word == "full":
@@ -243,6 +290,77 @@ def test_tasks_of_workers_that_are_gone_are_begun_elsewhere() -> None:
     driver._looked = -1.0
     assert [one.state for one in driver.outcomes()] == ["stored", "stored"]
     assert [worker for _, worker in played.begun[2:]] == ["c", "c"]
+
+
+HUGE = Job(("/captures/huge.pcap",), 900)
+
+
+def shares(played: Played) -> list[tuple[object, ...]]:
+    """What was done for the huge capture: tasks, and of parts their numbers."""
+    return [done for name, *done in played.tasks if name == "huge.pcap"]  # type: ignore[misc]
+
+
+def test_a_capture_that_is_more_than_a_workers_share_is_divided() -> None:
+    reports: list[str] = []
+    played = Played(a="fit", b="fit", c="fit")
+    found = carried_out(played, reports, [*JOBS[:3], HUGE], divided_bytes=500)
+    assert [one.state for one in found] == ["stored"] * 4
+    # 900 of 1200 bytes: two of three workers.
+    assert shares(played) == [["begin"], ["measure", 0], ["measure", 1], ["finish"]]
+    assert {task[1] for task in played.tasks if task[0] != "huge.pcap"} == {"store_capture"}
+    assert reports == ["divided among 2 workers: huge.pcap"]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "least"), [([HUGE], 1000), ([HUGE, replace(HUGE, files=("/other.pcap",))], 500)]
+)
+def test_others_are_one_task(jobs: list[Job], least: int) -> None:
+    played = Played(a="fit", b="fit")
+    assert len(carried_out(played, None, jobs, divided_bytes=least)) == len(jobs)
+    assert {task[1] for task in played.tasks} == {"store_capture"}
+
+
+def test_all_parts_have_the_memory_of_the_smallest_worker_or_what_was_given() -> None:
+    for given, memory in ((None, 2 << 27), (1 << 29, 1 << 29)):
+        played = Played(a="fit", b="fit")
+        how, where = replace(HOW, memory=given), Cluster(where="x:1", divided_bytes=1)
+        driver = cluster._Driver(played, [HUGE], "store", how, where, print)
+        assert [one.state for one in driver.outcomes()] == ["stored"]
+        (division,) = {one.division for one in played.futures.values() if one.division is not None}
+        assert (division.parts, division.memory) == (2, memory)
+
+
+def test_a_part_that_is_lost_is_measured_again_and_nothing_else() -> None:
+    played = Played(a="fit", b="fit")
+    played.fails = {"measure": ["killed", "killed"]}
+    (found,) = carried_out(played, None, [HUGE], divided_bytes=1)
+    assert found.state == "stored"
+    kinds = Counter(task[1] for task in played.tasks)
+    assert kinds == {"begin": 1, "measure": 4, "finish": 1}
+
+
+def test_a_capture_whose_parts_are_lost_begins_again() -> None:
+    played = Played(a="fit", b="fit")
+    played.fails = {"finish": ["lost"]}
+    (found,) = carried_out(played, None, [HUGE], divided_bytes=1)
+    assert found.state == "stored"
+    kinds = Counter(task[1] for task in played.tasks)
+    assert kinds == {"begin": 2, "measure": 4, "finish": 2}
+    played = Played(a="fit", b="fit")
+    played.fails = {"finish": ["lost"] * ATTEMPTS}
+    (found,) = carried_out(played, None, [HUGE], divided_bytes=1)
+    assert (found.state, found.problem) == ("failed", "lost")
+
+
+def test_a_part_that_fails_ends_the_others() -> None:
+    played = Played(a="fit", b="fit")
+    played.fails = {"measure": ["slow", "changed"]}
+    found = carried_out(played, None, [HUGE, *JOBS[:1]], divided_bytes=500)
+    assert Counter(one.state for one in found) == {"failed": 1, "stored": 1}
+    assert [future.status for future in played.futures.values() if future.measured] == [
+        "cancelled",
+        "finished",
+    ]
 
 
 def test_hosts_of_an_inventory_are_reached_as_it_says(

@@ -54,11 +54,14 @@ pub(crate) fn annotate(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(u64, u64, u64)> {
     let (packets, moments) = (packets.into_reader()?, moments.into_reader()?);
+    let Some(read) = &analysis.read else {
+        return Err(PyValueError::new_err("this process has not read the capture"));
+    };
     let inputs = inputs(paths);
     let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
-        let mut copier = Copier::create(&output, application, &analysis.read)?;
+        let mut copier = Copier::create(&output, application, read)?;
         let mut comments = Comments {
             packets: Rows::new(packets, packet_rows),
             moments: Rows::new(moments, moment_rows),
@@ -79,7 +82,7 @@ pub(crate) fn annotate(
             let at = reader.progress();
             report(at.bytes_read, at.bytes_total).map_err(Failure::Caller)?;
         }
-        if reader.facts().files != analysis.read.files {
+        if reader.facts().files != read.files {
             return Err(Failure::Changed);
         }
         let unplaced = comments.left()?;

@@ -8,6 +8,7 @@ mod charts;
 mod facts;
 mod model;
 mod outcome;
+mod parts;
 mod profile;
 mod run;
 mod tables;
@@ -42,6 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::extract_model, module)?)?;
     module.add_function(wrap_pyfunction!(profile::profiles, module)?)?;
     module.add_function(wrap_pyfunction!(tables::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(parts::joined, module)?)?;
     module.add_function(wrap_pyfunction!(annotate::annotate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(tables::schemas, module)?)?;

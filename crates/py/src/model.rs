@@ -18,7 +18,7 @@ use trustbed_units::{Ns, Span};
 use trustbed_wire::DecodeOptions;
 
 use crate::profile::Profiles;
-use crate::run::{Takes, hash_secret, pass};
+use crate::run::{Plan, Takes, hash_secret, pass};
 use crate::tables::{Failure, Table, interruptible, io_error};
 
 const UDP: u8 = 17;
@@ -72,7 +72,7 @@ pub(crate) fn extract_model(
     let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
-        pass(&mut reader, (options, limits), workers.max(1), &mut learner, &mut report)?;
+        pass(&mut reader, &Plan::whole(options, limits, workers), &mut learner, &mut report)?;
         Ok::<_, Failure>(())
     });
     done.map_err(|failure| failure.into_python(py))?;

@@ -2,15 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Builder, ListBuilder, RecordBatch};
+use arrow::error::ArrowError;
 use trustbed_analyze::{
-    Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferRow, host_overlap,
-    host_stalls,
+    Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferId, TransferRow,
+    host_overlap, host_stalls,
 };
 use trustbed_record::{
-    ExchangeRow, PhaseRow, Reader, RecordError, Spool, connections, exchange_rows, exchanges,
-    phase_rows, phases, rtt, segments, spacing, transfers,
+    COUNTED, ExchangeRow, PhaseRow, Reader, RecordError, Sequence, Spool, connections,
+    exchange_rows, exchanges, phase_rows, phases, rtt, segments, spacing, trail_bytes, transfers,
 };
+use trustbed_units::Span;
 
 use crate::run::Takes;
 
@@ -76,6 +80,14 @@ pub(crate) struct Collector {
     trails: Vec<Trail>,
     samples: Option<(Spool<RttRow>, Spool<SpacingRow>, Spool<SegmentRow>)>,
     pub(crate) totals: Totals,
+    part: Option<Part>,
+}
+
+/// What a part of an analysis keeps beside its tables.
+struct Part {
+    sequence: Sequence,
+    /// They need not wait: what they show together with those of other parts comes later.
+    judged: Spool<TransferRow>,
 }
 
 /// Everything collected.
@@ -88,11 +100,15 @@ pub(crate) struct Collected {
     pub(crate) samples: Option<[Reader; 3]>,
     pub(crate) charts: HashMap<String, (TransferRow, Box<Charts>)>,
     pub(crate) totals: Totals,
+    /// Of a part: its sequence and its trails as bytes.
+    pub(crate) part: Option<[Vec<u8>; 2]>,
 }
 
 impl Takes for Collector {
     fn take(&mut self, rows: Rows) -> Result<(), RecordError> {
         for ended in rows.ended {
+            let (at_index, connection) = (ended.at_index, ended.connection.connection);
+            let before = self.counted();
             self.add_up(&ended.connection);
             self.connections.push(ended.connection)?;
             self.trails.extend(ended.trails);
@@ -102,10 +118,22 @@ impl Takes for Collector {
                     self.short.push(*transfer)?;
                 } else {
                     self.take_parts(&mut transfer)?;
+                    if let Some(part) = &mut self.part {
+                        part.judged.push(*transfer)?;
+                        continue;
+                    }
                     self.judged.push(transfer);
                     self.drawn.bound(&mut self.judged);
                 }
             }
+            let after = self.counted();
+            if let Some(part) = &mut self.part {
+                let rows = std::array::from_fn(|table| after[table] - before[table]);
+                part.sequence.push(at_index, connection, rows);
+            }
+        }
+        if let Some(part) = &mut self.part {
+            part.sequence.next_batch();
         }
         if let Some((rtt, spacing, segments)) = &mut self.samples {
             rows.samples.rtt.into_iter().try_for_each(|row| rtt.push(row))?;
@@ -117,7 +145,8 @@ impl Takes for Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(samples: bool, drawn: Drawn) -> Self {
+    /// `part`: of an analysis that several share.
+    pub(crate) fn new(samples: bool, drawn: Drawn, part: bool) -> Self {
         Self {
             connections: Spool::new(connections()),
             judged: Vec::new(),
@@ -129,7 +158,16 @@ impl Collector {
             samples: samples
                 .then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
             totals: Totals::default(),
+            part: part
+                .then(|| Part { sequence: Sequence::default(), judged: Spool::new(transfers()) }),
         }
+    }
+
+    /// Rows of the counted tables so far: transfers that can be judged, short ones, phases,
+    /// exchanges.
+    fn counted(&self) -> [u64; COUNTED] {
+        let judged = self.part.as_ref().map_or(0, |part| part.judged.len());
+        [judged, self.short.len(), self.phases.len(), self.exchanges.len()]
     }
 
     /// Phases and exchanges, of which a row holds thousands, go to their tables at once.
@@ -165,23 +203,21 @@ impl Collector {
 
     /// Joins what several transfers show together, and closes the tables.
     pub(crate) fn finish(self) -> Result<Collected, RecordError> {
-        let mut stall_gaps: HashMap<_, Vec<_>> = HashMap::new();
-        for stall in host_stalls(&self.trails) {
-            for transfer in &stall.transfers {
-                stall_gaps.entry(*transfer).or_default().push(stall.to - stall.from);
-            }
-        }
-        let overlaps: HashMap<_, _> = host_overlap(&self.trails).into_iter().collect();
-        let mut judged = Spool::new(transfers());
         let mut charts = HashMap::new();
-        for mut row in self.judged {
-            row.host_overlap = overlaps.get(&row.id).copied();
-            row.stall_gaps = stall_gaps.remove(&row.id).unwrap_or_default();
-            if let Some(drawn) = row.charts.take() {
-                charts.insert(row.id.to_string(), ((*row).clone(), drawn));
+        let (judged, part) = if let Some(Part { sequence, judged }) = self.part {
+            (judged, Some([sequence.bytes(), trail_bytes(&self.trails)]))
+        } else {
+            let mut together = Together::of(&self.trails);
+            let mut judged = Spool::new(transfers());
+            for mut row in self.judged {
+                (row.host_overlap, row.stall_gaps) = together.take(row.id);
+                if let Some(drawn) = row.charts.take() {
+                    charts.insert(row.id.to_string(), ((*row).clone(), drawn));
+                }
+                judged.push(*row)?;
             }
-            judged.push(*row)?;
-        }
+            (judged, None)
+        };
         let samples = match self.samples {
             Some((rtt, spacing, segments)) => {
                 Some([rtt.finish()?, spacing.finish()?, segments.finish()?])
@@ -197,6 +233,64 @@ impl Collector {
             samples,
             charts,
             totals: self.totals,
+            part,
         })
     }
+}
+
+/// What the transfers of a host show together, by transfer.
+pub(crate) struct Together {
+    overlaps: HashMap<TransferId, f64>,
+    stall_gaps: HashMap<TransferId, Vec<Span>>,
+}
+
+impl Together {
+    /// The trails of all transfers, in any order.
+    pub(crate) fn of(trails: &[Trail]) -> Self {
+        let mut stall_gaps: HashMap<_, Vec<_>> = HashMap::new();
+        for stall in host_stalls(trails) {
+            for transfer in &stall.transfers {
+                stall_gaps.entry(*transfer).or_default().push(stall.to - stall.from);
+            }
+        }
+        Self { overlaps: host_overlap(trails).into_iter().collect(), stall_gaps }
+    }
+
+    /// How much of a transfer's pauses its host's others shared, and for how long the host stalled.
+    fn take(&mut self, transfer: TransferId) -> (Option<f64>, Vec<Span>) {
+        (
+            self.overlaps.get(&transfer).copied(),
+            self.stall_gaps.remove(&transfer).unwrap_or_default(),
+        )
+    }
+
+    /// The same for the rows of a part, which were written without.
+    pub(crate) fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let ids: Vec<_> = batch.column_by_name("transfer").map_or_else(Vec::new, |column| {
+            column.as_string::<i32>().iter().map(|id| id.and_then(transfer_id)).collect()
+        });
+        let overlap = |id: &Option<TransferId>| {
+            self.overlaps.get(id.as_ref()?).copied().filter(|overlap| overlap.is_finite())
+        };
+        let overlaps: Float64Array = ids.iter().map(overlap).collect();
+        let mut gaps = ListBuilder::new(Int64Builder::new());
+        for id in &ids {
+            let spans = id.as_ref().and_then(|id| self.stall_gaps.get(id));
+            gaps.append_value(spans.into_iter().flatten().map(|span| Some(span.0)));
+        }
+        let (schema, mut columns, _) = batch.clone().into_parts();
+        for (name, made) in [
+            ("host_overlap", Arc::new(overlaps) as ArrayRef),
+            ("stall_gaps_ns", Arc::new(gaps.finish()) as ArrayRef),
+        ] {
+            columns[schema.index_of(name)?] = made;
+        }
+        RecordBatch::try_new(schema, columns)
+    }
+}
+
+/// The transfer that a row names.
+fn transfer_id(text: &str) -> Option<TransferId> {
+    let (connection, side) = text.split_once('.')?;
+    Some(TransferId { connection: connection.parse().ok()?, by_responder: side == "1" })
 }

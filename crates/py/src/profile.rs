@@ -14,7 +14,7 @@ use trustbed_units::Ns;
 use trustbed_wire::DecodeOptions;
 
 use crate::burst::profile;
-use crate::run::{Takes, pass};
+use crate::run::{Plan, Takes, pass};
 use crate::tables::{Failure, interruptible};
 
 /// Who sent the packets of each profile.
@@ -126,7 +126,7 @@ pub(crate) fn profiles(
     let done = py.detach(|| {
         let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
         let limits = Limits::default();
-        pass(&mut reader, (options, limits), workers.max(1), &mut onlooker, &mut report)?;
+        pass(&mut reader, &Plan::whole(options, limits, workers), &mut onlooker, &mut report)?;
         Ok::<_, Failure>(())
     });
     done.map_err(|failure| failure.into_python(py))?;

@@ -30,8 +30,33 @@ pub(crate) type Progress<'a, E> = dyn FnMut(u64, Option<u64>) -> Result<(), E> +
 
 /// Takes rows in order.
 pub(crate) trait Takes {
-    /// Rows as they come to be.
+    /// Rows as they come to be: once for every batch, and for every part of the end.
     fn take(&mut self, rows: Rows) -> Result<(), RecordError>;
+}
+
+/// How packets are measured, and by how many.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) options: Options,
+    pub(crate) limits: Limits,
+    /// Threads that measure, at least one.
+    pub(crate) workers: usize,
+    /// Which part this pass is, of how many that share the shards. Every part reads and decodes
+    /// everything, so that batches, their order and their numbers are the same in all of them.
+    pub(crate) part: (usize, usize),
+}
+
+impl Plan {
+    /// Everything in one pass.
+    pub(crate) fn whole(options: Options, limits: Limits, workers: usize) -> Self {
+        Self { options, limits, workers: workers.max(1), part: (0, 1) }
+    }
+
+    /// The shards of one of the workers.
+    fn shards(&self, worker: usize) -> Shards {
+        let (part, parts) = self.part;
+        Shards::new(self.options, self.limits, part + parts * worker, parts * self.workers)
+    }
 }
 
 /// What one pass found besides rows.
@@ -60,25 +85,24 @@ pub(crate) fn hash_secret() -> u64 {
 /// Reads everything.
 pub(crate) fn pass<E>(
     reader: &mut Reader,
-    (options, limits): (Options, Limits),
-    workers: usize,
+    plan: &Plan,
     collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
-    if workers <= 1 {
-        alone(reader, (options, limits), collector, progress)
+    if plan.workers <= 1 {
+        alone(reader, plan, collector, progress)
     } else {
-        shared(reader, (options, limits), workers, collector, progress)
+        shared(reader, plan, collector, progress)
     }
 }
 
 fn alone<E>(
     reader: &mut Reader,
-    (options, limits): (Options, Limits),
+    plan: &Plan,
     collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
-    let mut shards = Shards::new(options, limits, 0, 1);
+    let mut shards = plan.shards(0);
     let mut source = Source::new();
     while let Some(ordered) = source.next(reader, progress).map_err(Ended::Caller)? {
         shards.on_batch(&ordered.batch, ordered.epoch);
@@ -148,8 +172,7 @@ type Numbered = (u64, Rows);
 
 fn shared<E>(
     reader: &mut Reader,
-    (options, limits): (Options, Limits),
-    workers: usize,
+    plan: &Plan,
     collector: &mut impl Takes,
     progress: &mut Progress<'_, E>,
 ) -> Result<Passed, Ended<E>> {
@@ -157,16 +180,14 @@ fn shared<E>(
         let (rows_in, rows_out) = channel::<Numbered>();
         let mut batches = Vec::new();
         let mut threads = Vec::new();
-        for worker in 0..workers {
+        for worker in 0..plan.workers {
             let (batches_in, batches_out) = sync_channel::<Arc<Reordered>>(WAITING);
             let rows_in = rows_in.clone();
             batches.push(batches_in);
-            threads.push(scope.spawn(move || {
-                work(Shards::new(options, limits, worker, workers), &batches_out, &rows_in)
-            }));
+            threads.push(scope.spawn(move || work(plan.shards(worker), &batches_out, &rows_in)));
         }
         drop(rows_in);
-        let mut joiner = Joiner { waiting: BTreeMap::new(), next: 0, workers };
+        let mut joiner = Joiner { waiting: BTreeMap::new(), next: 0, workers: plan.workers };
         let mut source = Source::new();
         let mut sent = Vec::new();
         while let Some(ordered) = source.next(reader, progress).map_err(Ended::Caller)? {

@@ -5,35 +5,80 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatchIterator, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3_arrow::PyRecordBatchReader;
 use trustbed_analyze::{At, Charts, Options, SHARDS, TransferRow};
 use trustbed_capture::{Input, OpenError};
 use trustbed_flow::Limits;
-use trustbed_record::{Reader, RecordError};
+use trustbed_record::{Joined, Reader, RecordError};
 use trustbed_units::Rate;
 use trustbed_wire::DecodeOptions;
 
 use crate::outcome::{Collected, Collector, Drawn};
-use crate::run::{Ended, Passed, hash_secret, pass};
+use crate::run::{Ended, Passed, Plan, hash_secret, pass};
 use crate::{CaptureError, charts, facts};
+
+/// Where the rows of a table are.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Where this process put them.
+    Spooled(Reader),
+    /// In the files of several processes.
+    Joined(Joined),
+}
+
+impl From<Reader> for Source {
+    fn from(reader: Reader) -> Self {
+        Self::Spooled(reader)
+    }
+}
+
+impl From<Joined> for Source {
+    fn from(joined: Joined) -> Self {
+        Self::Joined(joined)
+    }
+}
+
+impl Source {
+    fn schema(&self) -> SchemaRef {
+        match self {
+            Self::Spooled(reader) => reader.schema(),
+            Self::Joined(joined) => joined.schema(),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Self::Spooled(reader) => reader.len(),
+            Self::Joined(joined) => joined.len(),
+        }
+    }
+
+    fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError> {
+        match self {
+            Self::Spooled(reader) => reader.read(),
+            Self::Joined(joined) => joined.read(),
+        }
+    }
+}
 
 /// Rows in order. Every stream starts again at the first row.
 #[pyclass(frozen, module = "trustbed._core")]
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    parts: Vec<Arc<Reader>>,
+    parts: Vec<Arc<Source>>,
 }
 
 impl Table {
-    pub(crate) fn new(readers: impl IntoIterator<Item = Reader>) -> Self {
-        Self { parts: readers.into_iter().map(Arc::new).collect() }
+    pub(crate) fn new(sources: impl IntoIterator<Item = impl Into<Source>>) -> Self {
+        Self { parts: sources.into_iter().map(|source| Arc::new(source.into())).collect() }
     }
 
-    /// The rows of the first reader.
-    fn first(&self) -> Self {
+    /// The rows of the first source.
+    pub(crate) fn first(&self) -> Self {
         Self { parts: self.parts.iter().take(1).cloned().collect() }
     }
 }
@@ -71,30 +116,32 @@ impl Table {
 #[pyclass(frozen, module = "trustbed._core")]
 pub(crate) struct Analysis {
     #[pyo3(get)]
-    capture: Py<PyDict>,
+    pub(crate) capture: Py<PyDict>,
     #[pyo3(get)]
-    skips: Py<PyList>,
+    pub(crate) skips: Py<PyList>,
     #[pyo3(get)]
-    problems: Py<PyList>,
+    pub(crate) problems: Py<PyList>,
     #[pyo3(get)]
-    connections: Py<Table>,
+    pub(crate) connections: Py<Table>,
     #[pyo3(get)]
-    transfers: Py<Table>,
+    pub(crate) transfers: Py<Table>,
     #[pyo3(get)]
-    judged: Py<Table>,
+    pub(crate) judged: Py<Table>,
     #[pyo3(get)]
-    phases: Py<Table>,
+    pub(crate) phases: Py<Table>,
     #[pyo3(get)]
-    exchanges: Py<Table>,
+    pub(crate) exchanges: Py<Table>,
     #[pyo3(get)]
-    rtt: Option<Py<Table>>,
+    pub(crate) rtt: Option<Py<Table>>,
     #[pyo3(get)]
-    spacing: Option<Py<Table>>,
+    pub(crate) spacing: Option<Py<Table>>,
     #[pyo3(get)]
-    segments: Option<Py<Table>>,
-    charts: HashMap<String, (TransferRow, Box<Charts>)>,
-    /// What was known of the capture when it had been read.
-    pub(crate) read: trustbed_capture::CaptureFacts,
+    pub(crate) segments: Option<Py<Table>>,
+    pub(crate) charts: HashMap<String, (TransferRow, Box<Charts>)>,
+    /// What was known of the capture when it had been read, by this process.
+    pub(crate) read: Option<trustbed_capture::CaptureFacts>,
+    /// Of a part of an analysis: its sequence and its trails.
+    pub(crate) part: Option<[Vec<u8>; 2]>,
 }
 
 #[pymethods]
@@ -104,13 +151,20 @@ impl Analysis {
     fn series<'py>(&self, py: Python<'py>, transfer: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.charts.get(transfer).map(|(row, drawn)| charts::series(py, row, drawn)).transpose()
     }
+
+    /// What `joined` needs of a part beside its tables: when its connections ended, and the trails
+    /// of its transfers; None of a whole analysis.
+    #[getter]
+    fn part<'py>(&self, py: Python<'py>) -> Option<[Bound<'py, PyBytes>; 2]> {
+        self.part.as_ref().map(|both| both.each_ref().map(|bytes| PyBytes::new(py, bytes)))
+    }
 }
 
 /// Reads captures in one pass.
 #[pyfunction]
 #[pyo3(signature = (
     paths, *, workers=1, inner=false, dedup=false, at=None, capacity=None, samples=false,
-    series=false, charts_of=None, memory=None, progress=None
+    series=false, charts_of=None, memory=None, part=None, progress=None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -129,6 +183,7 @@ pub(crate) fn analyze(
     series: bool,
     charts_of: Option<HashSet<String>>,
     memory: Option<u64>,
+    part: Option<(usize, usize)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Analysis> {
     let inputs = inputs(paths);
@@ -147,13 +202,16 @@ pub(crate) fn analyze(
         // Each shard has its own part, so that what is given up does not depend on the workers.
         limits.bytes = memory / SHARDS as u64;
     }
+    if part.is_some_and(|(part, parts)| part >= parts || samples || series) {
+        return Err(PyValueError::new_err("a part is less than their number, without samples"));
+    }
+    let plan = Plan { part: part.unwrap_or((0, 1)), ..Plan::whole(options, limits, workers) };
     let mut report = interruptible(progress);
     let done = py.detach(|| {
         let mut reader = trustbed_capture::Reader::open(&inputs, DecodeOptions { inner })
             .map_err(Failure::Open)?;
-        let mut collector = Collector::new(samples, Drawn::of(charts_of));
-        let passed =
-            pass(&mut reader, (options, limits), workers.max(1), &mut collector, &mut report)?;
+        let mut collector = Collector::new(samples, Drawn::of(charts_of), part.is_some());
+        let passed = pass(&mut reader, &plan, &mut collector, &mut report)?;
         let collected = collector.finish().map_err(Failure::Rows)?;
         Ok::<_, Failure>((reader.facts(), passed, collected))
     });
@@ -204,7 +262,8 @@ fn analysis(
         spacing,
         segments,
         charts: collected.charts,
-        read: read.clone(),
+        read: Some(read.clone()),
+        part: collected.part,
     })
 }
 

@@ -6,16 +6,19 @@
 
 mod column;
 mod connections;
+mod joined;
 mod model;
 mod phases;
 mod samples;
 mod spool;
 mod text;
+mod trails;
 mod transfers;
 mod two_point;
 
 pub use column::{Column, Table, Values};
 pub use connections::connections;
+pub use joined::{COUNTED, Change, Joined, Run, Sequence, merged};
 pub use model::{
     ModelConnectionRow, ModelHostRow, ModelUnitRow, model_connections, model_hosts, model_rows,
     model_units,
@@ -24,6 +27,7 @@ pub use phases::{ExchangeRow, PhaseRow, exchange_rows, exchanges, phase_rows, ph
 pub use samples::{rtt, segments, spacing};
 pub use spool::{Reader, RecordError, Spool};
 pub use text::address;
+pub use trails::{trail_bytes, trails_of};
 pub use transfers::transfers;
 pub use two_point::two_point;
 

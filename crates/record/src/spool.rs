@@ -30,10 +30,16 @@ pub enum RecordError {
         #[from]
         source: ArrowError,
     },
+    /// What a part of an analysis left is not whole.
+    #[error("a part of the analysis is damaged: {detail}")]
+    Part {
+        /// What was found.
+        detail: String,
+    },
 }
 
 /// Rows per batch.
-const BATCH: usize = 4096;
+pub(crate) const BATCH: usize = 4096;
 /// Rows that are written to the columns together: with some kilobytes each, they stay in the cache
 /// from the first column to the last.
 const TOGETHER: usize = 32;
@@ -201,7 +207,7 @@ impl Reader {
 }
 
 /// A second handle with a position of its own.
-fn reopen(file: &File) -> std::io::Result<File> {
+pub(crate) fn reopen(file: &File) -> std::io::Result<File> {
     use std::os::fd::AsRawFd;
     File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).or_else(|_| file.try_clone())
 }

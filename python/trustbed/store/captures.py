@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,7 +42,7 @@ DEFAULT_MEMORY = 1 << 30
 """The engine's default budget of connection state in bytes."""
 STORED_TABLES = ("transfers", "phases", "findings")
 
-State: TypeAlias = Literal["stored", "present", "failed"]
+State: TypeAlias = Literal["stored", "present", "failed", "begun", "measured"]
 Problem: TypeAlias = Literal["", "capture", "store", "full", "memory", "version", "lost"]
 
 
@@ -84,11 +84,31 @@ class How:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """A capture that several tasks share; see :mod:`trustbed.store.parts`.
+
+    Attributes:
+        parts: How many.
+        memory: Bytes of connection state of all of them together.
+        key: Of the entry that comes of it, and the hash of its bytes; once they are known.
+        signatures: Size and time of each file when it was hashed.
+    """
+
+    parts: int
+    memory: int
+    key: str = ""
+    subject: str = ""
+    signatures: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What became of a capture.
 
     Attributes:
-        state: ``present``: it was in the store already.
+        state: ``present``: it was in the store already. ``begun`` and ``measured``: a task of one
+            that several share has done its work.
+        division: Of one that has begun.
         problem: What it failed by: the capture, the store, a full disk, memory, a worker of
             another version, or workers that were lost.
         worker: The host and process that did it.
@@ -105,6 +125,7 @@ class Outcome:
     message: str = ""
     hint: str = ""
     worker: str = ""
+    division: Division | None = None
 
 
 def jobs_of(paths: Sequence[str | os.PathLike[str]]) -> list[Job]:
@@ -142,12 +163,32 @@ def _size(file: str) -> int:
         return 0
 
 
-class _Changed(Exception):
+class Changed(Exception):
     """A file is not what it was when it was hashed."""
+
+
+class Lost(Exception):
+    """What other tasks had left is gone or damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a task has to say of its work; see :class:`Outcome`."""
+
+    state: State
+    key: str = ""
+    verdicts: Mapping[str, int] | None = None
+    damage: Sequence[str] = ()
+    division: Division | None = None
 
 
 def store_capture(job: Job, url: str, how: How) -> Outcome:
     """Analyses a capture into the store at a URL, unless it is there."""
+    return attempted(job, how, lambda: _stored(job, url, how))
+
+
+def attempted(job: Job, how: How, work: Callable[[], Done]) -> Outcome:
+    """The outcome of some work on a capture, whatever goes wrong."""
     started, worker = time.monotonic(), f"{socket.gethostname()}:{os.getpid()}"
 
     def outcome(state: State, problem: Problem = "", **more: object) -> Outcome:
@@ -171,15 +212,17 @@ def store_capture(job: Job, url: str, how: How) -> Outcome:
         message = f"worker {worker} has trustbed {__version__}, not {how.version}"
         return failed("version", message, "install the same version on every host")
     try:
-        key, found, is_new = _stored(job, url, how)
+        done = work()
     except _core.CaptureError as error:
         return failed("capture", error.message, error.hint)
-    except _Changed:
+    except Changed:
         return failed(
             "capture",
             f"changed while it was read, {job.name}",
             "wait until its writer has finished, and repeat the command",
         )
+    except Lost as error:
+        return failed("lost", f"a part is lost, {job.name}: {error}", "repeat the command")
     except StoreFull as error:
         return failed("full", error.message, error.hint)
     except TrustbedError as error:
@@ -192,44 +235,44 @@ def store_capture(job: Job, url: str, how: How) -> Outcome:
         where = error.filename or job.name
         return failed("capture", f"{reason(error)}, {where}", "check the file, and repeat")
     return outcome(
-        "stored" if is_new else "present",
-        key=key,
-        verdicts=dict(found.verdicts),
-        damage=tuple(found.damage),
+        done.state,
+        key=done.key,
+        verdicts=None if done.verdicts is None else dict(done.verdicts),
+        damage=tuple(done.damage),
+        division=done.division,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    verdicts: Mapping[str, int]
-    damage: Sequence[str]
-
-
-def _stored(job: Job, url: str, how: How) -> tuple[str, _Found, bool]:
+def _stored(job: Job, url: str, how: How) -> Done:
     from trustbed.store.store import open_store
 
     store = open_store(url)
-    before = _signatures(job.files)
-    subject = _content(job.files)
+    before = signatures(job.files)
+    subject = content(job.files)
     key = key_of(subject, how.version, how.options)
-    there = store.entry(key)
-    if there is not None:
-        return key, _Found(there.verdicts, there.damage), False
-    if _signatures(job.files) != before:
-        raise _Changed
+    if (there := present(store, key)) is not None:
+        return there
+    if signatures(job.files) != before:
+        raise Changed
     capture = _analysed(job, how)
-    if _signatures(job.files) != before:
-        raise _Changed
-    is_new = _publish(store, capture, job, how, subject=subject, key=key)
-    return key, _Found(capture.verdicts, capture.damage), is_new
+    if signatures(job.files) != before:
+        raise Changed
+    return publish(store, capture, job, how, subject=subject, key=key)
 
 
-def _signatures(files: Sequence[str]) -> list[tuple[int, int, int, int]]:
+def present(store: Store, key: str) -> Done | None:
+    """What the store has under a key, if it has it."""
+    there = store.entry(key)
+    return None if there is None else Done("present", key, there.verdicts, there.damage)
+
+
+def signatures(files: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Device, inode, size and time of each file: what changes when somebody writes."""
     found = [Path(file).stat() for file in files]
     return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
-def _content(files: Sequence[str]) -> str:
+def content(files: Sequence[str]) -> str:
     """The SHA-256 of a file, or of the digests of several."""
     digests = []
     for file in files:
@@ -258,10 +301,16 @@ def _budget() -> int | None:
         )
     except ValueError:
         return None  # Dask is there, and this is none of its workers
-    return None if not limit else max(LEAST_MEMORY, min(DEFAULT_MEMORY, limit // 2))
+    return None if not limit else budget(limit)
 
 
-def _publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str) -> bool:
+def budget(limit: int, parts: int = 1) -> int:
+    """Bytes of connection state for a capture that so many workers share, each with a limit."""
+    return max(LEAST_MEMORY, min(DEFAULT_MEMORY, parts * limit // 2))
+
+
+def publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str) -> Done:
+    """Puts an analysed capture into the store."""
     from trustbed.store.store import About
     from trustbed.store.tables import verdicts_of, with_source
 
@@ -288,7 +337,8 @@ def _publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str
 
     readers = {table: read(table) for table in STORED_TABLES}
     readers["verdicts"] = verdicts_of(read("transfers"))
-    return store.publish(about, readers) is not None
+    is_new = store.publish(about, readers) is not None
+    return Done("stored" if is_new else "present", key, capture.verdicts, capture.damage)
 
 
 def date_of(moment_ns: int | None) -> str:

@@ -1,10 +1,12 @@
-"""Many captures into a store by the workers of a Dask cluster, one task per capture.
+"""Many captures into a store by the workers of a Dask cluster.
 
-Dask schedules, moves and restarts; this module decides which worker may have a task and what an
-outcome means. A task has no effect but a new entry in the store, which exists at once or not at
-all: it can be killed and repeated at any moment. Workers of another version get none, a full one no
-more; a task that takes far longer than its size explains runs on a second worker as well, and the
-first to end counts. What a scheduler that dies had not finished, the same command does.
+A capture is a task. One that is more than a worker's share of all of them is several: one that
+begins, its parts, one that finishes (:mod:`trustbed.store.parts`). Dask schedules, moves and
+restarts; this module decides which worker may have a task and what an outcome means. A task has no
+effect but a new entry in the store, or a part of one, which exists at once or not at all: it can be
+killed and repeated at any moment. Workers of another version get none, a full one no more; a task
+that takes far longer than its size explains runs on a second worker as well, and the first to end
+counts. What a scheduler that dies had not finished, the same command does.
 
 Bias: captures and store must have the same paths or URLs on every worker.
 """
@@ -19,14 +21,23 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from trustbed.analysis.options import available_cores
 from trustbed.scenario.inventory import Ssh, load
-from trustbed.store.captures import How, Job, Outcome, store_capture
+from trustbed.store import parts
+from trustbed.store.captures import (
+    DEFAULT_MEMORY,
+    Division,
+    How,
+    Job,
+    Outcome,
+    budget,
+    store_capture,
+)
 from trustbed.store.errors import StoreError
 
 ATTEMPTS = 3
@@ -34,6 +45,8 @@ ATTEMPTS = 3
 SLOW_SECONDS = 60.0
 SLOW_TIMES = 8.0
 """A task is slow after both: seconds, and times the median pace of the others."""
+DIVIDED_BYTES = 64 << 20
+"""A smaller capture is not divided."""
 _TICK = 0.5
 """Seconds between looks at the cluster."""
 
@@ -51,6 +64,7 @@ class Cluster:
         where: ``local``, the address of a scheduler, or ``ssh:`` and an inventory.
         processes: Workers of a local cluster (default: one per core).
         memory: Bytes that each worker of a local or SSH cluster may have (default: its share).
+        divided_bytes: The least size of a capture that several workers share.
     """
 
     where: str
@@ -58,6 +72,7 @@ class Cluster:
     memory: int | None = None
     slow_seconds: float = SLOW_SECONDS
     slow_times: float = SLOW_TIMES
+    divided_bytes: int = DIVIDED_BYTES
 
 
 def carry_out(
@@ -156,20 +171,40 @@ def _connection(host: Ssh, known_hosts: str | None) -> Mapping[str, object]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Capture:
     """A capture that has no outcome yet.
 
     Attributes:
-        futures: Its tasks, each with the workers that it was restricted to (none: it was not).
-        began: When the first of them was handed out.
+        division: Of one that several workers share.
+        left: Its parts that have not been measured.
+        count: How often it was begun.
+    """
+
+    job: Job
+    division: Division | None = None
+    left: int = 0
+    count: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """Something that a worker does for a capture.
+
+    Attributes:
+        work: Takes the capture, the store, how, and the arguments.
+        futures: Those that do it, each with the workers that it was restricted to (none: it was
+            not).
+        started: When the first of them was handed out.
         count: How many there have been.
         avoided: Workers on which it was too slow.
     """
 
-    job: Job
+    capture: _Capture
+    work: Callable[..., Outcome]
+    arguments: tuple[object, ...] = ()
     futures: dict[Any, frozenset[str]] = field(default_factory=dict)
-    began: float = 0.0
+    started: float = 0.0
     count: int = 0
     avoided: set[str] = field(default_factory=set)
 
@@ -188,19 +223,21 @@ class _Driver:
     ) -> None:
         self._client, self._url, self._how, self._report = client, url, how, report
         self._cluster = cluster
-        self._pending = deque(_Capture(job) for job in jobs)
-        self._running: dict[Any, _Capture] = {}
+        self._waiting = deque(_Capture(job) for job in jobs)
+        self._pending: deque[_Task] = deque()
+        self._running: dict[Any, _Task] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._known: Mapping[str, Any] = {}
         self._looked = -_TICK
         self._versions: dict[str, str] = {}
         self._full: dict[str, str] = {}
-        self._paces: list[float] = []
+        self._paces: dict[Callable[..., Outcome], list[float]] = {}
         self._done, self._whole = 0, len(jobs)
+        self._size = sum(job.size_bytes for job in jobs)
 
     def outcomes(self) -> Iterator[Outcome]:
         """One per capture."""
-        while self._pending or self._running:
+        while self._waiting or self._pending or self._running:
             self._look()
             self._hand_out()
             try:
@@ -208,10 +245,10 @@ class _Driver:
             except queue.Empty:
                 self._repeat_slow()
                 continue
-            capture = self._running.pop(future, None)
-            if capture is None:
+            task = self._running.pop(future, None)
+            if task is None:
                 continue  # it was taken back, or the other of two was first
-            one = self._taken(future, capture)
+            one = self._taken(future, task)
             if one is not None:
                 self._done += 1
                 yield one
@@ -232,12 +269,12 @@ class _Driver:
         if self._client.status != "running":
             raise self._lost()
         self._looked = time.monotonic()
-        for future, capture in list(self._running.items()):
-            restricted = capture.futures[future]
+        for future, task in list(self._running.items()):
+            restricted = task.futures[future]
             if restricted and not restricted & self._known.keys():
-                self._drop(future, capture)
-                if not capture.futures:
-                    self._pending.append(capture)
+                self._drop(future, task)
+                if not task.futures:
+                    self._pending.append(task)
 
     def _ask(self, addresses: list[str]) -> None:
         def version() -> str:  # within a function: it travels by value, to workers without trustbed
@@ -281,10 +318,27 @@ class _Driver:
         fit = self._fit()
         if not fit:
             self._check_hope()
-        room = 2 * sum(self._known[address]["nthreads"] for address in fit) - len(self._running)
-        while self._pending and room > 0:
+        room = 2 * self._threads(fit) - len(self._running)
+        while (self._pending or self._waiting) and room > 0:
+            if not self._pending:
+                self._pending.append(self._first(self._waiting.popleft(), fit))
             self._submit(self._pending.popleft(), fit)
             room -= 1
+
+    def _threads(self, fit: Sequence[str]) -> int:
+        return sum(self._known[address]["nthreads"] for address in fit)
+
+    def _first(self, capture: _Capture, fit: Sequence[str]) -> _Task:
+        """The first task of a capture, which is divided if it is more than a worker's share."""
+        capture.count += 1
+        size, threads = capture.job.size_bytes, self._threads(fit)
+        count = min(threads, parts.MOST_PARTS, round(size * threads / max(self._size, 1)))
+        if count < 2 or size < self._cluster.divided_bytes:
+            return _Task(capture, store_capture)
+        limits = [self._known[address].get("memory_limit") for address in fit]
+        least = min((limit for limit in limits if limit), default=DEFAULT_MEMORY)
+        memory = self._how.memory or budget(least, count)
+        return _Task(capture, parts.begin, (Division(parts=count, memory=memory),))
 
     def _check_hope(self) -> None:
         """Raises an error if there are workers, and none may have a task."""
@@ -301,72 +355,111 @@ class _Driver:
                 "install the same version on every host, with the extra [cluster]",
             )
 
-    def _submit(self, capture: _Capture, fit: Sequence[str]) -> None:
-        chosen = [address for address in fit if address not in capture.avoided] or fit
+    def _submit(self, task: _Task, fit: Sequence[str]) -> None:
+        chosen = [address for address in fit if address not in task.avoided] or fit
         # Where every worker will do, one that replaces a killed one will, too.
         restricted = frozenset(chosen if len(chosen) < len(self._known) else ())
-        capture.count += 1
-        capture.began = capture.began or time.monotonic()
+        task.count += 1
+        task.started = task.started or time.monotonic()
         future = self._client.submit(
-            store_capture,
-            capture.job,
+            task.work,
+            task.capture.job,
             self._url,
             self._how,
-            key=f"{capture.job.name}-{uuid.uuid4().hex}",
+            *task.arguments,
+            key=f"{task.capture.job.name}-{uuid.uuid4().hex}",
             pure=False,
             workers=sorted(restricted) or None,
         )
-        capture.futures[future] = restricted
-        self._running[future] = capture
+        task.futures[future] = restricted
+        self._running[future] = task
         future.add_done_callback(self._ended.put)
 
-    def _drop(self, future: Any, capture: _Capture) -> None:  # noqa: ANN401 - Dask
+    def _drop(self, future: Any, task: _Task) -> None:  # noqa: ANN401 - Dask
         self._running.pop(future, None)
-        del capture.futures[future]
+        del task.futures[future]
         future.cancel()
 
     def _repeat_slow(self) -> None:
         """Begins slow tasks a second time, on another worker, once nothing else waits."""
-        if self._pending or not self._paces:
+        if self._pending or self._waiting:
             return
-        pace, now, known = median(self._paces), time.monotonic(), self._cluster
+        now, known = time.monotonic(), self._cluster
         slow = [
-            capture
-            for capture in {id(one): one for one in self._running.values()}.values()
-            if len(capture.futures) == 1
-            and capture.count < ATTEMPTS
-            and now - capture.began
-            > max(known.slow_seconds, known.slow_times * pace * capture.job.size_bytes)
+            task
+            for task in {id(one): one for one in self._running.values()}.values()
+            if len(task.futures) == 1
+            and task.count < ATTEMPTS
+            and (paces := self._paces.get(task.work))
+            and now - task.started
+            > max(
+                known.slow_seconds,
+                known.slow_times * median(paces) * task.capture.job.size_bytes,
+            )
         ]
         processing = self._client.processing() if slow else {}
-        for capture in slow:
-            keys = {future.key for future in capture.futures}
-            capture.avoided |= {one for one, tasks in processing.items() if keys & set(tasks)}
-            fit = [address for address in self._fit() if address not in capture.avoided]
+        for task in slow:
+            keys = {future.key for future in task.futures}
+            task.avoided |= {one for one, tasks in processing.items() if keys & set(tasks)}
+            fit = [address for address in self._fit() if address not in task.avoided]
             if fit:
-                self._report(f"slow, and begun on a second worker: {capture.job.name}")
-                self._submit(capture, fit)
+                self._report(f"slow, and begun on a second worker: {task.capture.job.name}")
+                self._submit(task, fit)
 
     # Taking.
 
-    def _taken(self, future: Any, capture: _Capture) -> Outcome | None:  # noqa: ANN401 - Dask
+    def _taken(self, future: Any, task: _Task) -> Outcome | None:  # noqa: ANN401 - Dask
         """The outcome of a capture; None if it is not the last word."""
         if future.status in ("cancelled", "lost"):
             raise self._lost()
+        capture = task.capture
         one = self._outcome(future, capture.job)
-        del capture.futures[future]
-        if one.state == "failed" and capture.futures:
+        del task.futures[future]
+        if one.state == "failed" and task.futures:
             return None  # a second worker is at it
-        if one.problem not in ("", "capture") and capture.count < ATTEMPTS:
-            self._pending.append(capture)
+        if one.problem not in ("", "capture") and self._again(task):
             return None
         if one.problem in ("store", "full"):
             raise StoreError(one.message, one.hint)
-        for other in list(capture.futures):
-            self._drop(other, capture)
-        if one.state == "stored" and one.size_bytes:
-            self._paces.append(one.seconds / one.size_bytes)
+        for other in list(task.futures):
+            self._drop(other, task)
+        if one.state != "failed" and one.state != "present" and one.size_bytes:
+            self._paces.setdefault(task.work, []).append(one.seconds / one.size_bytes)
+        if one.state in ("begun", "measured"):
+            self._go_on(capture, one)
+            return None
+        self._take_back(capture)
         return one
+
+    def _again(self, task: _Task) -> bool:
+        """Puts off a task that was lost, unless that was tried often enough."""
+        if task.work is parts.finish:  # what it needs may be lost as well
+            if task.capture.count >= ATTEMPTS:
+                return False
+            self._waiting.append(replace(task.capture, division=None, left=0))
+            return True
+        if task.count < ATTEMPTS:
+            self._pending.append(task)
+        return task.count < ATTEMPTS
+
+    def _go_on(self, capture: _Capture, one: Outcome) -> None:
+        """Hands out the parts of a capture that has begun, and its end after the last of them."""
+        if one.division is not None:
+            capture.division, capture.left = one.division, one.division.parts
+            self._report(f"divided among {capture.left} workers: {capture.job.name}")
+            for part in range(capture.left):
+                self._pending.append(_Task(capture, parts.measure, (one.division, part)))
+            return
+        capture.left -= 1
+        if not capture.left:
+            self._pending.append(_Task(capture, parts.finish, (capture.division,)))
+
+    def _take_back(self, capture: _Capture) -> None:
+        """Nothing more is done for a capture that has its outcome."""
+        self._pending = deque(task for task in self._pending if task.capture is not capture)
+        for future, task in list(self._running.items()):
+            if task.capture is capture:
+                self._drop(future, task)
 
     def _outcome(self, future: Any, job: Job) -> Outcome:  # noqa: ANN401 - Dask
         if future.status == "finished":

@@ -106,6 +106,10 @@ class Files(ABC):
         """Publishes the files of a local directory; those that exist already stay."""
 
     @abstractmethod
+    def fetched(self, directory: str) -> contextlib.AbstractContextManager[Path]:
+        """The files of a directory as local ones, to be read."""
+
+    @abstractmethod
     def remove(self, name: str) -> None:
         """Removes a file or a directory with all that is in it; nothing if there is none."""
 
@@ -168,6 +172,11 @@ class LocalFiles(Files):
             except OSError:
                 if not (target.is_dir() and any(target.iterdir())):
                     raise
+
+    @contextlib.contextmanager
+    def fetched(self, directory: str) -> Iterator[Path]:
+        """Where they are."""
+        yield Path(self.path(directory))
 
     def remove(self, name: str) -> None:
         """And the directories above it that are empty then."""
@@ -232,6 +241,17 @@ class ObjectFiles(Files):
                 with contextlib.suppress(FileExistsError):
                     path = self.path(f"{directory}/{file.name}")
                     self.system.put_file(str(file), path, mode="create")
+
+    @contextlib.contextmanager
+    def fetched(self, directory: str) -> Iterator[Path]:
+        """Copies among the temporary files of this machine."""
+        with self.staging() as local:
+            for one in self.list(directory):
+                target = local / one.name.removeprefix(f"{directory}/")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with explained(self.url):
+                    self.system.get_file(self.path(one.name), str(target))
+            yield local
 
     def remove(self, name: str) -> None:
         """All objects whose names begin like this."""

@@ -28,11 +28,13 @@ from trustbed.store.entry import (
     encoded,
 )
 from trustbed.store.errors import FULL, StoreError, full
-from trustbed.store.files import PARTIAL, Files, LocalFiles, files_of
+from trustbed.store.files import PARTIAL, Files, Listed, LocalFiles, files_of
 from trustbed.store.tables import ABOUT, bare
 from trustbed.store.view import View
 
 MARKER, MANIFESTS, TABLES = "trustbed-store.json", "manifests", "tables"
+PARTS = "parts"
+"""Below a store: what the parts of a divided capture leave until it is complete."""
 _ENDING = ".json"
 GRACE_SECONDS = 86_400
 """How old something must be before it is removed: a writer or reader may still be at work."""
@@ -65,7 +67,7 @@ def open_store(url: str | os.PathLike[str], *, create: bool = False) -> Store:
 
 def _others(path: Path) -> bool:
     """Whether a directory has files, and none of them is a store's."""
-    ours = {MARKER, MANIFESTS, TABLES, PARTIAL}
+    ours = {MARKER, MANIFESTS, TABLES, PARTS, PARTIAL}
     return path.exists() and (not path.is_dir() or any(p.name not in ours for p in path.iterdir()))
 
 
@@ -310,7 +312,15 @@ class Store:
         return True
 
     def _unfinished(self, before: float, *, dry_run: bool) -> Iterator[Removed]:
-        """What killed writers were preparing; only local stores have it inside."""
+        """What killed writers were preparing: parts, and what only local stores have inside."""
+        left: dict[str, list[Listed]] = defaultdict(list)
+        for listed in self.files.list(PARTS):
+            left["/".join(listed.name.split("/")[:2])].append(listed)
+        for name, files in left.items():
+            if max(file.modified for file in files) < before:
+                if not dry_run:
+                    self.files.remove(name)
+                yield Removed(name, "never finished", sum(file.size_bytes for file in files))
         if not isinstance(self.files, LocalFiles):
             return
         partial = Path(self.files.root) / PARTIAL
