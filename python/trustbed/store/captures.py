@@ -210,7 +210,7 @@ def _stored(job: Job, url: str, how: How) -> tuple[str, _Found, bool]:
 
     store = open_store(url)
     before = _signatures(job.files)
-    subject = _content(job.files)
+    subject = content_of(job.files)
     key = key_of(subject, how.version, how.options)
     there = store.entry(key)
     if there is not None:
@@ -229,8 +229,8 @@ def _signatures(files: Sequence[str]) -> list[tuple[int, int, int, int]]:
     return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
-def _content(files: Sequence[str]) -> str:
-    """The SHA-256 of a file, or of the digests of several."""
+def content_of(files: Sequence[str | os.PathLike[str]]) -> str:
+    """The subject of a capture: the SHA-256 of a file, or of the digests of several."""
     digests = []
     for file in files:
         with Path(file).open("rb") as stream:
