@@ -6,7 +6,7 @@ Work that takes time happens in threads, so that one slow question does not hold
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
@@ -26,7 +26,7 @@ from trustbed.ui.captures import MOST_REPORT_BYTES, Captures, Pending
 from trustbed.ui.guard import REPORT_POLICY
 from trustbed.ui.library import Holdings, Item, Library
 from trustbed.ui.progress import progress_of
-from trustbed.ui.selection import FACETS, ROWS, SORTS, Selection, find
+from trustbed.ui.selection import FACETS, NOT_JUDGED, ROWS, SORTS, Selection, find
 
 Answer: TypeAlias = Callable[[Request], Response]
 QUESTIONS = ("hosts", "causes", "papers")
@@ -107,7 +107,7 @@ class Ui:
                 for word in text.split()
             )
         ]
-        live = {item.entry.key: progress_of(item) is not None for item in items if item.path}
+        live = {item.entry.key for item in items if (now := progress_of(item)) and now.at_work}
         return self._page(
             "entries.html.j2",
             here=name,
@@ -122,8 +122,10 @@ class Ui:
         """A capture, a run or a campaign."""
         holdings, item = self._item(request, request.url.path.split("/")[1])
         kind = item.entry.kind
-        selection = Selection(capture=item.entry.key, verdict=tuple(pages.BADGES))
+        selection = Selection(capture=item.entry.key)
         found = find(holdings.transfers, selection)
+        others = dict(found.facets["verdict"]).get(NOT_JUDGED, 0)
+        every = selection.query(verdict=tuple(pages.BADGES))
         return self._page(
             "entry.html.j2",
             here=f"{kind}s",
@@ -135,7 +137,9 @@ class Ui:
             findings=pages.capture_findings(item) if kind != "campaign" else [],
             lines=pages.lines(found.rows, holdings),
             count=found.count,
-            more=selection.query(page=2) if found.pages > 1 else "",
+            more=selection.query() if found.pages > 1 else "",
+            others=others,
+            every=every,
             reportable=kind == "capture" or item.path is not None,
             size=words.size(item.entry.size_bytes),
         )
@@ -324,11 +328,9 @@ def _number(text: str | None, least: int, most: int, otherwise: int) -> int:
 
 
 def _with_chosen(
-    counts: Any, chosen: tuple[str, ...]  # noqa: ANN401 - pairs of value and count
+    counts: Sequence[tuple[str, int]], chosen: tuple[str, ...]
 ) -> list[tuple[str, int]]:
     """The most frequent values, and those that are chosen, however rare."""
-    shown = [pair for number, pair in enumerate(counts) if number < _SHOWN_FACETS or pair[0] in chosen]
+    shown = [*counts[:_SHOWN_FACETS], *(one for one in counts[_SHOWN_FACETS:] if one[0] in chosen)]
     known = {name for name, _ in shown}
     return [*shown, *((name, 0) for name in chosen if name not in known)]
-
-

@@ -208,11 +208,11 @@ def files_of(item: Item, source: str) -> tuple[tuple[Path, ...], str | None]:
     if item.entry.kind == "run":
         return (_of_run(item, source),), None
     recorded = [Path(file) for file in item.entry.files]
-    candidates = [recorded, *([[place / one.name for one in recorded] for place in _beside(item)])]
-    for files in candidates:
-        if files and all(one.is_absolute() and one.is_file() for one in files):
-            if sum(one.stat().st_size for one in files) == item.entry.size_bytes:
-                return tuple(files), item.entry.subject
+    beside = [[place / one.name for one in recorded] for place in _beside(item)]
+    for files in (recorded, *beside):
+        there = files and all(one.is_absolute() and one.is_file() for one in files)
+        if there and sum(one.stat().st_size for one in files) == item.entry.size_bytes:
+            return tuple(files), item.entry.subject
     names = ", ".join(item.entry.files[:2]) or item.entry.name
     raise _Absent(
         f"the capture is not here, {names}",
@@ -245,9 +245,7 @@ def _of_run(item: Item, source: str) -> Path:
 
 def _options(stored: Mapping[str, str]) -> dict[str, Any]:
     """What an analysis was asked for, from the words of a manifest."""
-    found: dict[str, Any] = {
-        name: stored[name] for name in ("at", "workload") if name in stored
-    }
+    found: dict[str, Any] = {name: stored[name] for name in ("at", "workload") if name in stored}
     found |= {name: True for name in ("inner", "dedup") if stored.get(name) == "True"}
     found |= {name: int(stored[name]) for name in ("capacity", "memory") if name in stored}
     return found

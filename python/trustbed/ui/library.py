@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
 from trustbed.errors import TrustbedError
-from trustbed.run.directory import RunDirectory
+from trustbed.run.directory import SCENARIO, RunDirectory
 from trustbed.run.owned_directory import kind_of
 from trustbed.store.directories import read as read_directory
 from trustbed.store.entry import SCHEMA_VERSION, Entry, TableFile
@@ -152,7 +152,10 @@ def _sources(url: str) -> Iterator[_OfStore | _OfDirectory]:
 def _source(path: Path) -> _OfStore | _OfDirectory | None:
     if (path / MARKER).is_file():
         return _OfStore(str(path))
-    return _OfDirectory(path) if kind_of(path) in ("run", "campaign") else None
+    is_ours = kind_of(path) == "campaign" or (
+        RunDirectory(path).exists and (path / SCENARIO).exists()
+    )
+    return _OfDirectory(path) if is_ours else None
 
 
 class _OfStore:

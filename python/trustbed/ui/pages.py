@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 from urllib.parse import quote, urlencode
 
 import pyarrow as pa
@@ -25,11 +25,16 @@ from trustbed.report.transfer import view as report
 from trustbed.report.transfer.overview import VERDICTS
 from trustbed.ui.library import Holdings, Item
 
+if TYPE_CHECKING:
+    from trustbed.diagnose.evidence import Workload
+
 BADGES = report.BADGES
 LISTED = 500
 """Entries of a list of captures, runs or campaigns."""
-STRIP = 240
+STRIP = 160
 """Rounds or repetitions that a strip of squares shows, the latest."""
+_ENDPOINT = 24
+"""Characters of an address with its port in a list."""
 
 Ref: TypeAlias = str
 """A transfer in a URL: KEY/NAME, and /SOURCE where that is not the name of the entry."""
@@ -51,6 +56,7 @@ class Line:
     source: str
     sender: str
     receiver: str
+    endpoints: str
     cause: str
     cause_name: str
     confidence: str
@@ -74,13 +80,12 @@ def lines(found: Sequence[Row], holdings: Holdings) -> list[Line]:
             verdict=row["verdict"] or "not_judged",
             badge=BADGES[row["verdict"] or "not_judged"],
             source=f"{row['source']} {row['transfer']}",
-            sender=words.endpoint(row["src"] or words.UNKNOWN, row["src_port"]),
-            receiver=words.endpoint(row["dst"] or words.UNKNOWN, row["dst_port"]),
+            sender=words.endpoint(row["src"] or words.UNKNOWN, row["src_port"], _ENDPOINT),
+            receiver=words.endpoint(row["dst"] or words.UNKNOWN, row["dst_port"], _ENDPOINT),
+            endpoints=words.endpoints({**row, "src": row["src"] or "?", "dst": row["dst"] or "?"}),
             cause=cause_in_words(row["cause"], row["verdict"]) if row["cause"] else words.UNKNOWN,
             cause_name=row["cause"] or "",
-            confidence=words.UNKNOWN
-            if row["confidence"] is None
-            else f"{row['confidence']:.2f}",
+            confidence=words.UNKNOWN if row["confidence"] is None else f"{row['confidence']:.2f}",
             throughput=words.rate(row["throughput_bytes_per_second"]),
             size=words.size(row["unique_bytes"]),
             duration=words.duration(row["duration_seconds"]),
@@ -199,12 +204,11 @@ def _judged_again(plain: Row, item: Item) -> Diagnosis | None:
     if plain.get("too_short") is not False:
         return None
     options = item.entry.options
-    workload = options.get("workload", "unknown")
     capacity = options.get("capacity")
     return judge_row(
         plain,
         CaptureQuality(),
-        workload=cast("str", workload) if workload in ("bulk", "interactive") else "unknown",  # type: ignore[arg-type]
+        workload=cast("Workload", options.get("workload", "unknown")),
         capacity=None if capacity is None else float(capacity),
     )
 
@@ -254,9 +258,7 @@ class Both:
 
 def compared(first: Transfer, second: Transfer) -> list[Both]:
     """Two transfers, quantity by quantity; the difference is the second's from the first."""
-    known = {
-        one.term: one.difference for one in comparison.differences(second.row, first.row)
-    }
+    known = {one.term: one.difference for one in comparison.differences(second.row, first.row)}
     found = [
         Both(
             term=one.term,
@@ -307,7 +309,7 @@ class EntryLine:
     live: bool
 
 
-def entries(items: Sequence[Item], live: Mapping[str, bool]) -> list[EntryLine]:
+def entries(items: Sequence[Item], live: Collection[str]) -> list[EntryLine]:
     """Entries as lines of a list; ``live`` has the keys of those at work."""
     return [
         EntryLine(
@@ -322,7 +324,7 @@ def entries(items: Sequence[Item], live: Mapping[str, bool]) -> list[EntryLine]:
                 if item.entry.verdicts.get(name)
             ],
             damaged=bool(item.entry.damage),
-            live=live.get(item.entry.key, False),
+            live=item.entry.key in live,
         )
         for item in items[:LISTED]
     ]
@@ -362,9 +364,15 @@ def cells(item: Item) -> list[Cell]:
 
 def _repetition(row: Row, item: Item) -> Square:
     use = row["use"] or "not_judged"
-    about = [row["directory"] or "", BADGES.get(use, use).lower(), *([row["why"]] if row["why"] else [])]
+    about = [
+        row["directory"] or "",
+        BADGES.get(use, use).lower(),
+        *([row["why"]] if row["why"] else []),
+    ]
     query = urlencode({"capture": item.entry.key, "q": row["directory"] or ""})
-    return Square(use=use if use in BADGES else "not_judged", title=": ".join(about), query=f"?{query}")
+    return Square(
+        use=use if use in BADGES else "not_judged", title=": ".join(about), query=f"?{query}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

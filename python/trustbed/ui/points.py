@@ -187,8 +187,8 @@ def _written(
         if np.any(times[1:] < times[:-1]):
             order = np.argsort(times, kind="stable")
             for name, (kind, _) in about.items():
-                file = place / f"{table}.{name}"
-                np.fromfile(file, kind)[order].tofile(file)
+                unsorted = place / f"{table}.{name}"
+                np.fromfile(unsorted, kind)[order].tofile(unsorted)
     return about
 
 
@@ -283,9 +283,7 @@ class _Cells:
         bounds[-1] = np.searchsorted(times, edges[-1], side="right")
         full = bounds[1:] > bounds[:-1]
         middles = edges[:-1] + np.diff(edges) // 2
-        return cls(
-            middles[full], int(bounds[0]), int(bounds[-1]), bounds[:-1][full] - bounds[0]
-        )
+        return cls(middles[full], int(bounds[0]), int(bounds[-1]), bounds[:-1][full] - bounds[0])
 
     def least(self, values: Array) -> Array:
         return self._reduced(np.fmin, values)

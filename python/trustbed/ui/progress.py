@@ -9,22 +9,25 @@ from trustbed.campaign.runner.directory import CampaignDirectory
 from trustbed.campaign.runner.journal import state_of
 from trustbed.errors import TrustbedError
 from trustbed.report import words
-from trustbed.report.campaign.words import moment
+from trustbed.report.campaign.words import moment, standing
 from trustbed.run.directory import RunDirectory
 from trustbed.ui.library import Item
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A run or campaign at work.
+    """How far a run or campaign is.
 
     Attributes:
+        state: Whether it is finished, at work, or waits to be continued.
         done: Rounds or repetitions that ended.
         planned: Those that were asked for; ``None``: unknown.
         facts: What else there is to say, a few words each.
         absent: Hosts that cannot be reached, a sentence each.
     """
 
+    state: str
+    at_work: bool
     what: str
     done: int
     planned: int | None
@@ -40,7 +43,7 @@ class Progress:
 
 
 def progress_of(item: Item) -> Progress | None:
-    """The progress of what is being carried out; ``None`` if nobody is at work there."""
+    """The progress of a run or campaign whose directory the URL names."""
     if item.path is None:
         return None
     try:
@@ -52,8 +55,7 @@ def progress_of(item: Item) -> Progress | None:
 
 
 def _campaign(directory: CampaignDirectory) -> Progress | None:
-    if not directory.is_held:
-        return None
+    at_work = directory.is_held
     manifest = directory.check_readable()
     campaign, state = manifest.campaign, state_of(directory.journal.lines())
     pairs = [state.of(one.pair) for one in campaign.pairs]
@@ -68,10 +70,12 @@ def _campaign(directory: CampaignDirectory) -> Progress | None:
         if state.of(one.pair).running is not None
     ]
     facts = [f"began {moment(manifest.began_ns)}"]
-    facts += [f"{words.duration(left)} left"] if left > 0 else []
+    facts += [f"{words.duration(left)} left"] if left > 0 and not state.ended else []
     facts += [f"{name} {words.count(count)}" for name, count in sorted(outcomes.items())]
     facts += [f"now {words.listed(running[:4])}"] if running else []
     return Progress(
+        state=standing(finished=state.ended, at_work=at_work),
+        at_work=at_work,
         what="round",
         done=sum(outcomes.values()),
         planned=campaign.rounds_per_pair * len(campaign.pairs),
@@ -85,14 +89,15 @@ def _campaign(directory: CampaignDirectory) -> Progress | None:
 
 
 def _run(directory: RunDirectory) -> Progress | None:
-    if not directory.is_held:
-        return None
+    at_work = directory.is_held
     manifest = directory.manifest()
     planned = len(manifest.get("order") or ())
     there = [one.name for one in directory.path.glob("rep-*") if one.is_dir()]
     done = sum(directory.is_complete(name) for name in there)
     judged = sum(directory.is_judged(name) for name in there)
     return Progress(
+        state=standing(finished=done == planned, at_work=at_work),
+        at_work=at_work,
         what="repetition",
         done=done,
         planned=planned or None,

@@ -40,9 +40,7 @@ def _environment() -> jinja2.Environment:
     environment = reports.environment(_part)
     unbroken = environment.finalize
     assert unbroken is not None
-    environment.finalize = lambda value: unbroken(
-        printable(value) if type(value) is str else value
-    )
+    environment.finalize = lambda value: unbroken(printable(value) if type(value) is str else value)
     environment.filters.update(quantity=quantity, counted=words.counted, urlpath=urlpath)
     return environment
 
@@ -55,8 +53,8 @@ def urlpath(text: str) -> str:
 def quantity(text: str) -> Markup:
     """A number with its unit in a column of its own, so that both stand in line."""
     number, _, unit = printable(text).rpartition(" ")
-    if not number:
-        number, unit = unit, ""
+    if not number[:1].isdigit() and number[:1] not in ("-", "−", "+"):
+        number, unit = printable(text), ""
     return Markup('<span class="n">{}</span><span class="u">{}</span>').format(number, unit)
 
 

@@ -71,9 +71,7 @@ class Selection:
             value = value.strip()[:LONGEST]
             if name in FACETS and value:
                 found[name] = tuple(dict.fromkeys([*found.get(name, ()), value]))
-            elif name in ("since", "until") and _day(value) is not None:
-                found[name] = value
-            elif name in ("host", "capture"):
+            elif name in ("host", "capture") or (name in ("since", "until") and _is_day(value)):
                 found[name] = value
             elif name == "q":
                 found["text"] = value
@@ -226,29 +224,27 @@ def _has(table: pa.Table, word: str) -> pa.Array:
         for side in ("src", "dst"):
             at = pc.fill_null(pc.equal(table.column(f"{side}_port"), port), False)
             at = at.combine_chunks() if isinstance(at, pa.ChunkedArray) else at
-            masks.append(
-                pc.and_(at, _words(table, side, lambda value: address in value.lower()))
-            )
+            masks.append(pc.and_(at, _words(table, side, lambda value: address in value.lower())))
     result = masks[0]
     for mask in masks[1:]:
         result = pc.or_(result, mask)
     return result
 
 
-def _day(text: str) -> datetime.date | None:
+def _is_day(text: str) -> bool:
     try:
-        return datetime.date.fromisoformat(text)
+        datetime.date.fromisoformat(text)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 def _days(table: pa.Table, selection: Selection) -> list[pa.Array]:
-    masks = []
-    if selection.since:
-        masks.append(_words(table, "date", lambda word: word[:1].isdigit() and word >= selection.since))
-    if selection.until:
-        masks.append(_words(table, "date", lambda word: word[:1].isdigit() and word <= selection.until))
-    return masks
+    """The rows of the days that are asked for; those without a date are of none."""
+    since, until = selection.since or "0", selection.until or "9999-99-99"
+    if since == "0" and until == "9999-99-99":
+        return []
+    return [_words(table, "date", lambda word: since <= word <= until)]
 
 
 def _counted(column: pa.ChunkedArray, mask: pa.Array | None, facet: str) -> list[tuple[str, int]]:

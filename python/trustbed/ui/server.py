@@ -33,7 +33,7 @@ class _Protocol(H11Protocol):
         self._begun = self.loop.call_later(LONGEST_REQUEST_SECONDS, self._close_unless_asked)
 
     def _close_unless_asked(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        if getattr(self, "cycle", None) is None and not self.transport.is_closing():
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -65,13 +65,13 @@ class Server:
         self.token = secrets.token_urlsafe(24)
         self._captures = captures
         guard = Guard(
-            application(library, captures),  # type: ignore[arg-type]
+            application(library, captures),
             token=self.token,
             cookie=f"trustbed-{self.port}",
             loopback=ipaddress.ip_address(self.host).is_loopback,
         )
         config = uvicorn.Config(
-            guard,  # type: ignore[arg-type]
+            guard,
             http=_Protocol,
             ws="none",
             lifespan="off",

@@ -3,7 +3,7 @@
   "use strict";
 
   const root = document.documentElement;
-  const rows = [...document.querySelectorAll("table[data-list] tbody tr[data-href]")];
+  const rows = () => [...document.querySelectorAll("table[data-list] tbody tr[data-href]")];
   const keys = document.getElementById("keys");
   const search = document.querySelector("[data-search]");
   let at = -1;
@@ -26,30 +26,46 @@
 
   // The line that keys act on; it is in the URL, so that going back finds it again.
   function go(to) {
-    if (!rows.length) return;
-    rows[at]?.classList.remove("at");
-    at = Math.max(0, Math.min(rows.length - 1, to));
-    rows[at].classList.add("at");
-    rows[at].scrollIntoView({ block: "nearest" });
+    const all = rows();
+    if (!all.length) return;
+    all[at]?.classList.remove("at");
+    at = Math.max(0, Math.min(all.length - 1, to));
+    all[at].classList.add("at");
+    all[at].scrollIntoView({ block: "nearest" });
     history.replaceState(null, "", `#${at + 1}`);
   }
   const begun = Number(location.hash.slice(1));
-  if (rows.length && begun >= 1 && begun <= rows.length) go(begun - 1);
+  if (begun >= 1 && begun <= rows().length) go(begun - 1);
+  const open = () => rows()[at] && location.assign(rows()[at].dataset.href);
 
-  for (const row of rows) {
-    row.addEventListener("click", (event) => {
-      if (event.target.closest("a, .mark") || getSelection().toString()) return;
-      if (event.ctrlKey || event.metaKey) window.open(row.dataset.href, "_blank");
-      else location.assign(row.dataset.href);
-    });
-    row.querySelector(".mark")?.addEventListener("click", () => mark(row.dataset.ref));
+  document.addEventListener("click", (event) => {
+    const row = event.target.closest("tr[data-href]");
+    if (!row || event.target.closest("a") || getSelection().toString()) return;
+    if (event.target.closest(".mark")) mark(row.dataset.ref);
+    else if (event.ctrlKey || event.metaKey) window.open(row.dataset.href, "_blank");
+    else location.assign(row.dataset.href);
+  });
+
+  // From one transfer of a list to the next, and back to the list.
+  const list = rows().map((row) => row.dataset.ref).filter(Boolean);
+  if (list.length) sessionStorage.setItem("list", JSON.stringify({ refs: list, where: location.pathname + location.search }));
+  const last = JSON.parse(sessionStorage.getItem("list") ?? '{"refs":[]}');
+  const own = last.refs.indexOf(document.querySelector("[data-mark]")?.dataset.mark);
+  function step(by) {
+    if (rows().length) go(at < 0 && by < 0 ? 0 : at + by);
+    else if (own >= 0 && last.refs[own + by]) location.replace(`/transfer/${last.refs[own + by]}`);
+  }
+  function back() {
+    if (rows().length) return;
+    if (own >= 0) location.assign(`${last.where}#${own + 1}`);
+    else history.back();
   }
 
   // Two marked transfers can be compared, also from different pages of the list.
   const marks = () => JSON.parse(sessionStorage.getItem("marks") ?? "[]");
   function show() {
     const now = marks();
-    for (const row of rows) row.classList.toggle("marked", now.includes(row.dataset.ref));
+    for (const row of rows()) row.classList.toggle("marked", now.includes(row.dataset.ref));
     for (const link of document.querySelectorAll("[data-mark]")) {
       link.textContent = now.includes(link.dataset.mark) ? (now.length > 1 ? "Compare the two marked" : "Marked: mark another one to compare (x)") : now.length ? "Compare with the marked one" : "Mark to compare";
     }
@@ -78,18 +94,18 @@
   const follow = (relation) => document.querySelector(`a[rel="${relation}"]`)?.click();
   const places = { t: "/", c: "/captures", r: "/runs", p: "/campaigns" };
   const actions = {
-    j: () => go(at + 1),
-    k: () => go(at < 0 ? 0 : at - 1),
-    Enter: () => rows[at] && location.assign(rows[at].dataset.href),
-    o: () => rows[at] && location.assign(rows[at].dataset.href),
-    x: () => mark(rows[at]?.dataset.ref ?? document.querySelector("[data-mark]")?.dataset.mark),
+    j: () => step(1),
+    k: () => step(-1),
+    Enter: open,
+    o: open,
+    x: () => mark(rows()[at]?.dataset.ref ?? document.querySelector("[data-mark]")?.dataset.mark),
     c: compare,
     t: theme,
     "/": () => search?.select(),
     "[": () => follow("prev"),
     "]": () => follow("next"),
     "?": () => keys.showModal(),
-    Escape: () => document.body.dataset.page && history.length > 1 && !rows.length && history.back(),
+    Escape: back,
   };
   let before = "";
   document.addEventListener("keydown", (event) => {
@@ -116,6 +132,8 @@
       const page = new DOMParser().parseFromString(text, "text/html");
       if (answer.headers.get("content-security-policy")?.includes("sandbox")) return location.reload();
       if (!document.querySelector("main details[open]") && !getSelection().toString()) document.querySelector("main").replaceWith(page.querySelector("main"));
+      if (at >= 0) rows()[at]?.classList.add("at");
+      show();
       if (!page.body.hasAttribute("data-live")) return undefined;
     } catch {
       wait = 10000; // the server is away

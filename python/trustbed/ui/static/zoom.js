@@ -2,14 +2,6 @@
 (() => {
   "use strict";
 
-  const PANELS = [
-    { name: "phases", height: 20 },
-    { name: "sequence", height: 210, title: "Sequence", unit: bytes },
-    { name: "flight", height: 90, title: "In flight", unit: bytes },
-    { name: "rtt", height: 90, title: "RTT", unit: seconds },
-    { name: "rate", height: 70, title: "Throughput", unit: rate },
-    { name: "pause", height: 60, title: "Pauses", unit: seconds },
-  ];
   const LEFT = 76;
   const AXIS = 22;
   const LEAST = 1000; // a microsecond
@@ -20,8 +12,17 @@
     while (index < units.length - 1 && size >= base ** (index + 1)) index += 1;
     return `${Number((value / base ** index).toPrecision(3))} ${units[index]}`;
   }
-  function bytes(value) { return scaled(value, ["B", "kB", "MB", "GB", "TB"], 1000); }
-  function rate(value) { return scaled(value * 8, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"], 1000); }
+  const BYTES = ["B", "kB", "MB", "GB", "TB"];
+  const RATES = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
+  function bytes(value) { return scaled(value, BYTES, 1000); }
+  // The labels of an axis, in the unit of its step: values that hardly differ stay different.
+  function labels(values, units) {
+    const step = values.length > 1 ? values[1] - values[0] : Math.abs(values[0]) || 1;
+    let index = 0;
+    while (index < units.length - 1 && step >= 1000 ** (index + 1) * 0.99) index += 1;
+    const digits = Math.max(0, Math.min(3, -Math.floor(Math.log10(step / 1000 ** index) + 1e-9)));
+    return values.map((value) => `${grouped((value / 1000 ** index).toFixed(digits))} ${units[index]}`);
+  }
   function seconds(value) { return value === 0 ? "0 s" : Math.abs(value) >= 1 ? `${Number(value.toPrecision(3))} s` : scaled(value * 1e9, ["ns", "µs", "ms"], 1000); }
   function grouped(text) { return text.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f"); }
   // Nanoseconds as seconds with every digit, in groups of three.
@@ -33,12 +34,22 @@
     const raw = (most - least) / Math.max(1, count);
     if (!(raw > 0)) return [least];
     const power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw);
+    const nice = [1, 2, 5, 10].map((one) => one * power);
+    const enough = (step) => Math.floor(most / step) - Math.ceil(least / step) >= 1;
+    const step = nice.find((one) => one >= raw && enough(one)) ?? nice.findLast(enough) ?? power / 2;
     const found = [];
     for (let at = Math.ceil(least / step) * step; at <= most + step * 1e-6; at += step) found.push(at);
     return found;
   }
 
+  const PANELS = [
+    { name: "phases", height: 20 },
+    { name: "sequence", height: 210, title: "Sequence", units: BYTES },
+    { name: "flight", height: 90, title: "In flight", units: BYTES },
+    { name: "rtt", height: 90, title: "RTT", units: ["ns", "µs", "ms", "s"], scale: 1e9 },
+    { name: "rate", height: 70, title: "Throughput", units: RATES, scale: 8 },
+    { name: "pause", height: 60, title: "Pauses", units: ["ns", "µs", "ms", "s"], scale: 1e9 },
+  ];
   const inks = new Map();
   function ink(name) {
     if (!inks.has(name)) {
@@ -153,10 +164,13 @@
       paint.lineWidth = 1;
       paint.textAlign = "right";
       paint.textBaseline = "middle";
-      for (const value of steps(least, most, panel.height / 34)) {
-        const at = Math.round(y(value)) + 0.5;
+      const scale = panel.scale ?? 1;
+      const marks = steps(least * scale, most * scale, panel.height / 34);
+      const words = labels(marks, panel.units);
+      for (const [number, mark] of marks.entries()) {
+        const at = Math.round(y(mark / scale)) + 0.5;
         paint.beginPath(); paint.moveTo(LEFT, at); paint.lineTo(LEFT + this.plot, at); paint.stroke();
-        paint.fillText(panel.unit(value), LEFT - 6, at);
+        paint.fillText(words[number], LEFT - 6, at);
       }
       paint.save();
       paint.beginPath(); paint.rect(LEFT, top - 1, this.plot, panel.height + 2); paint.clip();
