@@ -191,6 +191,8 @@ class Ui:
         _, item = self._item(request, kind)
         if kind == "capture" or "source" in request.path_params:
             source = request.path_params.get("source", item.entry.name)
+            if kind == "capture" and source != item.entry.name:
+                raise HTTPException(404)
             found = self.captures.report(item, source, f"trustbed analyze {source} --report FILE")
         else:
             found = _report_of(item)

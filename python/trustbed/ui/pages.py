@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from trustbed.diagnose.causes import VERDICTS as VERDICT_WORDS
-from trustbed.diagnose.causes import cause_in_words
+from trustbed.diagnose.causes import CAUSES, cause_in_words
 from trustbed.diagnose.diagnosis import Diagnosis
 from trustbed.diagnose.judge import judge_row
 from trustbed.diagnose.quality import CaptureQuality
@@ -176,7 +176,7 @@ def transfer(item: Item, name: str, source: str) -> Transfer | None:
         ref=ref(item.entry.key, name, source, item.entry.name),
         row=whole,
         start_ns=plain["start_ns"] or 0,
-        verdict=report.Verdict.of(whole) if row["cause"] else _unknown(whole),
+        verdict=report.Verdict.of(whole) if row["cause"] in CAUSES else _unknown(whole),
         reasons=[words.sentence(reason) for reason in whole["reasons"]],
         next_step=words.sentence(whole.get("next_step") or ""),
         facts=report.facts_of({"packets": 0, **whole}),
@@ -189,13 +189,14 @@ def transfer(item: Item, name: str, source: str) -> Transfer | None:
 
 
 def _unknown(row: Row) -> report.Verdict:
+    """A verdict with a cause that this version does not know."""
     name = row["verdict"]
     return report.Verdict(
         name=name,
         badge=BADGES[name],
         meaning=VERDICT_WORDS[name],
-        confidence=words.UNKNOWN,
-        headline="The cause is unknown.",
+        confidence=f"{row['confidence']:.2f}",
+        headline=words.sentence(cause_in_words(row["cause"] or "unknown cause", name)),
     )
 
 

@@ -19,26 +19,43 @@ from trustbed.ui.library import Library, UiError
 
 MOST_CLIENTS = 64
 """Connections at a time; further ones are refused."""
-LONGEST_REQUEST_SECONDS = 10.0
-"""A connection that has not sent a request by then is closed."""
 LONGEST_SILENCE_SECONDS = 30
+"""A connection that has not sent a whole request by then is closed."""
 LARGEST_REQUEST_BYTES = 32 << 10
 
 
 class _Protocol(H11Protocol):
-    """A connection that is closed unless it soon asks for something."""
+    """A connection that is closed unless it asks for something in time, also after an answer."""
+
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._begun = self.loop.call_later(LONGEST_REQUEST_SECONDS, self._close_unless_asked)
+        self._watch()
 
-    def _close_unless_asked(self) -> None:
-        if getattr(self, "cycle", None) is None and not self.transport.is_closing():
-            self.transport.close()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._begun.cancel()
+        self._stop()
         super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        cycle = getattr(self, "cycle", None)
+        if cycle is not None and not cycle.response_complete:
+            self._stop()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(LONGEST_SILENCE_SECONDS, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class Server:
