@@ -128,9 +128,8 @@
     let wait = 2000;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html" } });
-      const text = await answer.text();
-      const page = new DOMParser().parseFromString(text, "text/html");
-      if (answer.headers.get("content-security-policy")?.includes("sandbox")) return location.reload();
+      if (answer.headers.get("content-security-policy")?.includes("sandbox")) return location.reload(); // a report
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (!document.querySelector("main details[open]") && !getSelection().toString()) document.querySelector("main").replaceWith(page.querySelector("main"));
       if (at >= 0) rows()[at]?.classList.add("at");
       show();
