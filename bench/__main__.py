@@ -69,6 +69,7 @@ class Scale:
         short: Connections of ten packets whose JSON is written.
         many: Captures that are stored by a cluster.
         sweeps: How often that is done while workers are killed.
+        zoomed: Packets of the transfer that is looked at in a browser.
     """
 
     block: int
@@ -83,6 +84,7 @@ class Scale:
     short: int
     many: int
     sweeps: int
+    zoomed: int
 
 
 FULL = Scale(
@@ -98,6 +100,7 @@ FULL = Scale(
     short=100_000,
     many=400,
     sweeps=20,
+    zoomed=5 * MILLION,
 )
 QUICK = Scale(
     block=250_000,
@@ -112,6 +115,7 @@ QUICK = Scale(
     short=20_000,
     many=60,
     sweeps=2,
+    zoomed=MILLION,
 )
 
 
@@ -356,9 +360,9 @@ class Bench:
         self._tracing()
 
     def many(self) -> None:
-        """Captures on a cluster into a store, and questions to a large one."""
+        """Captures on a cluster into a store, questions to a large one, and its pages."""
         heading("many captures, and a store of a million transfers (wall time)")
-        found = many.measure(self._scale.many, self._scale.sweeps, MILLION)
+        found = many.measure(self._scale.many, self._scale.sweeps, MILLION, self._scale.zoomed)
         for line in many.lines(found):
             print(f"  {line}", flush=True)
         self._facts["many"] = asdict(found)

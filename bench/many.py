@@ -1,4 +1,4 @@
-"""Many captures into a store: workers against one, what the store costs, workers that are killed.
+"""Many captures into a store, and out of it: workers, what a store costs, questions, pages.
 
 The captures are one recording under another number in a field of the pcap header that nobody reads:
 as many hashes, and the same work each. The store of a million transfers is drawn: a thousand
@@ -21,6 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import trustbed
+from bench import ui
 from bench.captures import DIRECTORY
 from bench.process import ROOT, program, run
 from bench.speed import Target
@@ -49,6 +50,7 @@ class Measured:
         kills: Workers that were killed, in as many sweeps as there are numbers.
         different: Sweeps whose tables were not those of the first one.
         questions: Seconds and bytes of memory of each question's whole command.
+        looked: The pages of the same store, and a transfer zoomed.
     """
 
     captures: int
@@ -58,9 +60,10 @@ class Measured:
     kills: tuple[int, ...]
     different: int
     questions: dict[str, tuple[float, int]]
+    looked: ui.Measured
 
 
-def measure(captures: int, sweeps: int, transfers: int) -> Measured:
+def measure(captures: int, sweeps: int, transfers: int, packets: int) -> Measured:
     """Everything of this part."""
     directory = DIRECTORY / "many"
     shutil.rmtree(directory, ignore_errors=True)
@@ -75,6 +78,7 @@ def measure(captures: int, sweeps: int, transfers: int) -> Measured:
         killed = [
             _swept(jobs, directory / f"killed-{number}", 2, number, 8) for number in range(sweeps)
         ]
+        shutil.rmtree(directory / "captures")
         _drawn(directory / "million", transfers)
         return Measured(
             captures=captures,
@@ -84,6 +88,7 @@ def measure(captures: int, sweeps: int, transfers: int) -> Measured:
             kills=tuple(sweep.kills for sweep in killed),
             different=sum(not sweep.tables.equals(one.tables) for sweep in killed),
             questions={name: _asked(directory / "million", name) for name in QUESTIONS},
+            looked=ui.measure(directory, packets),
         )
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -150,6 +155,7 @@ def _drawn(path: Path, transfers: int) -> None:
             found = chance.choices(list(causes), weights=[8, 1, 1], k=1000)
             columns = {
                 "source": pa.array([name] * 1000),
+                "transfer": [f"{n}.0" for n in range(1000)],
                 "src": [f"10.0.0.{chance.randrange(40)}" for _ in range(1000)],
                 "dst": [f"10.0.1.{chance.randrange(40)}" for _ in range(1000)],
                 "start_ns": pa.array([at + n for n in range(1000)], pa.timestamp("ns", "UTC")),
@@ -188,6 +194,7 @@ def lines(found: Measured) -> Iterator[str]:
     yield f"{sum(found.kills)} workers killed in {len(found.kills)} sweeps"
     for name, (seconds, peak) in found.questions.items():
         yield f"store {name}: {seconds:.2f} s, {peak / 1e6:.0f} MB"
+    yield from ui.lines(found.looked)
 
 
 def targets(found: Measured) -> list[Target]:
@@ -205,4 +212,5 @@ def targets(found: Measured) -> list[Target]:
         Target(what="sweeps whose killed workers changed a table", value=found.different, limit=0),
         Target(what="slowest question to a million transfers", value=seconds, limit=2, unit="s"),
         Target(what="its memory", value=peak / 1e6, limit=1000, unit="MB"),
+        *ui.targets(found.looked),
     ]

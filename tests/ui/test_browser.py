@@ -141,7 +141,8 @@ def test_what_is_drawn_has_the_colours_of_the_theme(page: Page, transfer: str) -
         "const c = document.querySelector('.zoom canvas'), d = document.createElement('canvas'); "
         "[d.width, d.height] = [c.width, c.height]; const g = d.getContext('2d', "
         "{willReadFrequently: true}); g.drawImage(c, 0, 0); "
-        "const p = g.getImageData(0, 0, c.width, c.height).data; const found = new Set(); for (let i = 0; i < p.length; i += 4)"
+        "const p = g.getImageData(0, 0, c.width, c.height).data; const found = new Set(); "
+        "for (let i = 0; i < p.length; i += 4)"
         " if (p[i + 3] === 255) found.add(`rgb(${p[i]}, ${p[i+1]}, ${p[i+2]})`); "
         "return [...found]"
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
@@ -31,6 +32,8 @@ from trustbed.ui.selection import FACETS, NOT_JUDGED, ROWS, SORTS, Selection, fi
 Answer: TypeAlias = Callable[[Request], Response]
 QUESTIONS = ("hosts", "causes", "papers")
 _KINDS = {"captures": "capture", "runs": "run", "campaigns": "campaign"}
+_TRANSFERS = 64
+"""Transfers that are kept as they were last shown."""
 _SHOWN_FACETS = 12
 _LATEST_NS = 1 << 53
 """The largest time that a script can count in nanoseconds: a hundred days."""
@@ -42,6 +45,8 @@ class Ui:
     def __init__(self, library: Library, captures: Captures) -> None:
         self.library = library
         self.captures = captures
+        # Zooming asks again and again about the same transfer; a key names what never changes.
+        self._known = lru_cache(_TRANSFERS)(_transfer)
 
     def routes(self) -> list[Route]:
         """Path to answer."""
@@ -262,10 +267,9 @@ class Ui:
 
     def _one(self, key: str, name: str, source: str) -> pages.Transfer:
         item = self.library.holdings().item(key)
-        found = None if item is None else pages.transfer(item, name, source or item.entry.name)
-        if found is None:
+        if item is None:
             raise HTTPException(404)
-        return found
+        return self._known(_Named(item), name, source or item.entry.name)
 
     def _page(self, template: str, *, here: str, status: int = 200, **shown: Any) -> Response:  # noqa: ANN401
         text = render.page(
@@ -277,6 +281,27 @@ class Ui:
             **shown,
         )
         return Response(text, status, media_type="text/html")
+
+
+class _Named:
+    """An item that is equal to others of its key in the same place."""
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self._name = (item.entry.key, item.path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Named) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+
+def _transfer(named: _Named, name: str, source: str) -> pages.Transfer:
+    found = pages.transfer(named.item, name, source)
+    if found is None:
+        raise HTTPException(404)
+    return found
 
 
 def application(library: Library, captures: Captures) -> Starlette:

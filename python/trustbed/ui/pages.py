@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from trustbed.diagnose.causes import VERDICTS as VERDICT_WORDS
 from trustbed.diagnose.causes import CAUSES, cause_in_words
+from trustbed.diagnose.causes import VERDICTS as VERDICT_WORDS
 from trustbed.diagnose.diagnosis import Diagnosis
 from trustbed.diagnose.judge import judge_row
 from trustbed.diagnose.quality import CaptureQuality
@@ -73,7 +73,7 @@ def lines(found: Sequence[Row], holdings: Holdings) -> list[Line]:
         Line(
             ref=ref(
                 row["capture"],
-                row["transfer"],
+                row["transfer"] or "?",
                 row["source"] or "",
                 holdings.items[row["capture"]].entry.name,
             ),
