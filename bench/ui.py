@@ -1,4 +1,4 @@
-"""``trustbed ui`` through HTTP: the first page of a million transfers, a zoom on millions of packets.
+"""``trustbed ui`` through HTTP: the list of a million transfers, a zoom on millions of packets.
 
 The capture is one connection of 1 Gbit/s at 20 ms, drawn packet by packet, an acknowledgement for
 every second one. Times are those of a client: from the request to the last byte of the answer.
