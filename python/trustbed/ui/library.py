@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -116,17 +117,27 @@ class Library:
         return [one.store for one in self._sources if isinstance(one, _OfStore)]
 
     def holdings(self) -> Holdings:
-        """What there is now, or was two seconds ago."""
-        with self._lock:
+        """What there is now, or was when it was last looked at: nobody waits for a second look."""
+        known = self._holdings
+        if not self._lock.acquire(blocking=known is None):
+            assert known is not None
+            return known
+        try:
             now = time.monotonic()
             if self._holdings is None or now - self._looked >= LOOK_SECONDS:
-                changed = [source.look(now) for source in self._sources]
+                changed = [one.look(now) for one in self._sources if isinstance(one, _OfStore)]
+                labels = _labels(self._sources)
+                changed += [
+                    one.look(labels) for one in self._sources if isinstance(one, _OfDirectory)
+                ]
                 if self._holdings is None or any(changed):
                     self._holdings = _together(self._sources)
                 # What takes long to read is read less often: a tenth of the time at most.
                 ended = time.monotonic()
                 self._looked = ended + 9 * (ended - now)
             return self._holdings
+        finally:
+            self._lock.release()
 
 
 def _sources(url: str) -> Iterator[_OfStore | _OfDirectory]:
@@ -192,6 +203,27 @@ class _OfStore:
         return True
 
 
+class _Labels(TypedDict, total=False):
+    """What a user called the testbed of a run, and the study that it belongs to."""
+
+    testbed: str
+    paper: str | None
+
+
+def _labels(sources: Iterable[_OfStore | _OfDirectory]) -> dict[tuple[str, str], _Labels]:
+    """The labels of what is in stores, by kind and subject."""
+    return {
+        (item.entry.kind, item.entry.subject): {
+            "testbed": item.entry.testbed,
+            "paper": item.entry.paper,
+        }
+        for source in sources
+        if isinstance(source, _OfStore)
+        for item in source.items.values()
+        if item.entry.kind != "capture"
+    }
+
+
 class _OfDirectory:
     """A run or a campaign in its directory."""
 
@@ -201,15 +233,20 @@ class _OfDirectory:
         self.parts: list[pa.Table] = []
         self.problem = ""
         self._seen: object = None
+        self._own: _Labels = {}
 
-    def look(self, now: float) -> bool:
-        """Reads it again if it has changed; whether it had."""
+    def look(self, labels: Mapping[tuple[str, str], _Labels]) -> bool:
+        """Reads it again if it has changed, with the labels that a store has; whether it had."""
         seen = [_time(file) for file in self._telling()]
         if seen == self._seen:
             return False
         self._seen = seen
         try:
-            found = read_directory(self.path)
+            found = read_directory(self.path, **self._own)
+            own = labels.get((found.about.kind, found.about.subject), self._own)
+            if own != self._own:
+                self._own = own
+                found = read_directory(self.path, **own)
         except (TrustbedError, OSError) as error:
             self.items, self.parts, self.problem = {}, [], str(error)
             return True

@@ -88,6 +88,7 @@
       const words = new URLSearchParams({ px: String(Math.round(this.plot)) });
       if (begin !== null) words.set("from", String(begin));
       if (end !== null) words.set("to", String(end));
+      else if (this.group.common) words.set("to", String(this.group.common));
       let found;
       try {
         const answer = await fetch(`${this.section.dataset.points}?${words}`);
@@ -349,7 +350,13 @@
     }
     now(zoom = this.zooms[0]) { return { begin: zoom.data?.from ?? 0, end: zoom.data?.to ?? 1 }; }
     whole() { return Math.max(...this.zooms.map((zoom) => zoom.data?.whole ?? 1)); }
-    load() { for (const zoom of this.zooms) zoom.load(); }
+    // Two transfers have one time axis: that of the longer one.
+    async load() {
+      await Promise.all(this.zooms.map((zoom) => zoom.load()));
+      if (this.zooms.length < 2 || this.end !== null || this.common === this.whole()) return;
+      this.common = this.whole();
+      this.load();
+    }
     move(begin, end) {
       const length = Math.max(LEAST, Math.round(end - begin));
       this.begin = Math.max(0, Math.min(Math.round(begin), this.whole() - length));
