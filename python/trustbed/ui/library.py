@@ -262,8 +262,8 @@ class _OfDirectory:
             stored_ns=0,
             stored_by="",
         )
-        own = [about.testbed, about.date, about.key]
-        tables = {name: _with_partitions(table, own) for name, table in found.tables.items()}
+        partitions = [about.testbed, about.date, about.key]
+        tables = {name: _with_partitions(table, partitions) for name, table in found.tables.items()}
         self.items = {about.key: Item(entry=entry, path=self.path, _tables=tables)}
         verdicts = tables.get("verdicts")
         self.parts = [] if verdicts is None else [_encoded(verdicts.select(COLUMNS))]

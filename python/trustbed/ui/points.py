@@ -41,7 +41,8 @@ class Points:
     ``segments``: t, low, high (sequence offsets in bytes), acked, edge (of the receiver's window),
     flight, window, sent (bytes up to and with this segment), index, length, mark (0, or 1 and the
     place in :data:`MARKS`). ``marks``: the rows of ``segments`` with a mark. ``rtt``: t, seconds,
-    echo (by the timestamp option). ``pause``: t, seconds.
+    echo (1: from the capture to the sender and back, by the timestamp option). ``pause``: t,
+    seconds.
     """
 
     segments: Mapping[str, Array]

@@ -46,7 +46,7 @@
     { name: "phases", height: 20 },
     { name: "sequence", height: 210, title: "Sequence", units: BYTES },
     { name: "flight", height: 90, title: "In flight", units: BYTES },
-    { name: "rtt", height: 90, title: "RTT", units: ["ns", "µs", "ms", "s"], scale: 1e9 },
+    { name: "rtt", height: 90, title: "RTT (grey: from the capture to the sender)", units: ["ns", "µs", "ms", "s"], scale: 1e9 },
     { name: "rate", height: 70, title: "Throughput", units: RATES, scale: 8 },
     { name: "pause", height: 60, title: "Pauses", units: ["ns", "µs", "ms", "s"], scale: 1e9 },
   ];
@@ -179,6 +179,10 @@
       paint.restore();
       paint.textAlign = "left";
       paint.textBaseline = "top";
+      paint.globalAlpha = 0.75;
+      paint.fillStyle = ink("paper");
+      paint.fillRect(LEFT + 1, top, paint.measureText(panel.title).width + 6, 13);
+      paint.globalAlpha = 1;
       paint.fillStyle = ink("ink-text");
       paint.fillText(panel.title, LEFT + 4, top + 1);
     }
