@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE, wait_until
 from tests.report.run_directories import make_run
 from tests.store.conftest import amazon as amazon
 from tests.store.conftest import bucket as bucket
@@ -105,6 +109,47 @@ def test_few_captures_wait_to_be_read(
     states = [one.state for one in found if isinstance(one, Pending)]
     assert states == ["reading"] * MOST_WAITING + ["failed"]
     captures.close()
+
+
+def test_a_failure_is_told_to_who_asks_after_it(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item, captures = _item(place), Captures(tmp_path / "ui")
+    monkeypatch.setattr(captures_module, "_AT_ONCE_SECONDS", 0)
+    goes_on = threading.Event()
+
+    def reads(*_: object, **__: object) -> None:
+        assert goes_on.wait(PATIENCE)
+        raise OSError(5, "Input/output error", "one.pcap")
+
+    monkeypatch.setattr(captures_module, "analyze", reads)
+    asked = partial(captures.points, item, item.entry.name, "1.0", 0)
+    assert asked() == Pending(state="reading")
+    goes_on.set()
+    wait_until(lambda: captures._failures, "the failure")
+    assert asked() == Pending(state="failed", message="input/output error, one.pcap")
+    captures.close()
+
+
+def test_what_is_read_is_given_up_in_the_end(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item, captures = _item(place), Captures(tmp_path / "ui")
+    monkeypatch.setattr(captures_module, "_AT_ONCE_SECONDS", 0)
+    begun = threading.Event()
+
+    def reads(*_: object, progress: Callable[[int, int], None], **__: object) -> None:
+        while True:
+            progress(7, 9)
+            begun.set()
+
+    monkeypatch.setattr(captures_module, "analyze", reads)
+    captures.points(item, item.entry.name, "1.0", 0)
+    assert begun.wait(PATIENCE)
+    found = captures.points(item, item.entry.name, "1.0", 0)
+    assert found == Pending(state="reading", done=7, total=9)
+    captures.close()
+    wait_until(lambda: not captures._jobs, "the end of reading")
 
 
 def test_a_store_that_names_other_files_reads_none(tmp_path: Path, quick_store: None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from trustbed.cli import FINE, arguments
 from trustbed.report import printable
@@ -78,5 +79,6 @@ def run(words: Sequence[str]) -> int:
 
             webbrowser.open(server.url)
 
-    server.run(ready)
+    with suppress(KeyboardInterrupt):  # how it ends
+        server.run(ready)
     return FINE

@@ -13,7 +13,7 @@ import hashlib
 import shutil
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -62,8 +62,11 @@ class _Progress:
     total: int | None = None
     failure: Pending | None = None
     ended: threading.Event = field(default_factory=threading.Event)
+    given_up: threading.Event = field(default_factory=threading.Event)
 
     def at(self, done: int, total: int | None) -> None:
+        if self.given_up.is_set():
+            raise CancelledError
         self.done, self.total = done, total
 
 
@@ -74,11 +77,15 @@ class Captures:
         self._directory = cache() / "ui" if directory is None else directory
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="captures")
         self._jobs: dict[str, _Progress] = {}
+        self._failures: dict[str, Pending] = {}  # until they are asked for
         self._lock = threading.Lock()
         self._last: tuple[str, Capture] | None = None
 
     def close(self) -> None:
-        """Gives up what waits; what is being read is read to its end."""
+        """Gives up what waits and what is being read."""
+        with self._lock:
+            for job in self._jobs.values():
+                job.given_up.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def points(
@@ -123,7 +130,9 @@ class Captures:
     def _begun(self, name: str, make: Callable[[_Progress], None]) -> Pending | None:
         """Does a job, unless it is being done; ``None`` once it is done."""
         with self._lock:
-            job = self._jobs.get(name)
+            job, failure = self._jobs.get(name), self._failures.pop(name, None)
+            if failure is not None:
+                return failure
             if job is None:
                 if len(self._jobs) >= MOST_WAITING:
                     return Pending(
@@ -133,9 +142,10 @@ class Captures:
                     )
                 job = self._jobs[name] = _Progress()
                 self._thread.submit(self._carry_out, name, job, make)
-        job.ended.wait(_AT_ONCE_SECONDS)
-        if not job.ended.is_set():
+        if not job.ended.wait(_AT_ONCE_SECONDS):
             return Pending(state="reading", done=job.done, total=job.total)
+        with self._lock:
+            self._failures.pop(name, None)
         return job.failure
 
     def _carry_out(self, name: str, job: _Progress, make: Callable[[_Progress], None]) -> None:
@@ -150,9 +160,13 @@ class Captures:
             job.failure = Pending(state="failed", message=reason_and_file(error))
         except MemoryError:
             job.failure = Pending(state="failed", message="out of memory")
+        except CancelledError:
+            job.failure = Pending(state="failed", message="trustbed ui has ended")
         finally:
             with self._lock:
                 self._jobs.pop(name, None)
+                if job.failure is not None:
+                    self._failures[name] = job.failure
             job.ended.set()
 
     def _capture(self, item: Item, source: str, progress: _Progress) -> Capture:
