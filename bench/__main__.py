@@ -73,6 +73,7 @@ class Scale:
         hosts: Simulated hosts of a campaign's controller.
         periods: Minutes in which each of them has a round.
         large: Packets of the one that workers share.
+        zoomed: Packets of the transfer that is looked at in a browser.
     """
 
     block: int
@@ -90,6 +91,7 @@ class Scale:
     hosts: int
     periods: int
     large: int
+    zoomed: int
 
 
 FULL = Scale(
@@ -108,6 +110,7 @@ FULL = Scale(
     hosts=1000,
     periods=3,
     large=16 * MILLION,
+    zoomed=5 * MILLION,
 )
 QUICK = Scale(
     block=250_000,
@@ -125,6 +128,7 @@ QUICK = Scale(
     hosts=100,
     periods=1,
     large=2 * MILLION,
+    zoomed=MILLION,
 )
 
 
@@ -369,11 +373,13 @@ class Bench:
         self._tracing()
 
     def many(self) -> None:
-        """Many hosts; captures on a cluster into a store, and questions to a large one."""
+        """Many hosts; captures on a cluster into a store, questions to a large one, its pages."""
         self.controller()
         heading("many captures, and a store of a million transfers (wall time)")
         scale = self._scale
-        found = many.measure(scale.many, scale.sweeps, MILLION, scale.large, scale.rounds)
+        found = many.measure(
+            scale.many, scale.sweeps, MILLION, scale.large, scale.zoomed, scale.rounds
+        )
         for line in many.lines(found):
             print(f"  {line}", flush=True)
         self._facts["many"] = asdict(found)

@@ -1,4 +1,4 @@
-"""Many captures into a store: workers against one, what the store costs, workers that are killed.
+"""Many captures into a store, and out of it: workers, what a store costs, questions, pages.
 
 And one large capture in parts by two workers, against one process with two threads.
 
@@ -26,6 +26,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import trustbed
+from bench import ui
 from bench.block import build_block
 from bench.captures import DIRECTORY, Capture, Captures, write_capture
 from bench.mix import SHIFT_NS, mix_templates
@@ -61,6 +62,7 @@ class Measured:
         parts_seconds: The same by two workers of a cluster, from the first task on.
         unequal: Rounds in which a file of a table was not the same, byte for byte.
         questions: Seconds and bytes of memory of each question's whole command.
+        looked: The pages of the same store, and a transfer zoomed.
     """
 
     captures: int
@@ -74,6 +76,7 @@ class Measured:
     parts_seconds: tuple[float, ...]
     unequal: int
     questions: dict[str, tuple[float, int]]
+    looked: ui.Measured
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,9 @@ class _Large:
     unequal: int
 
 
-def measure(captures: int, sweeps: int, transfers: int, packets: int, rounds: int) -> Measured:
+def measure(
+    captures: int, sweeps: int, transfers: int, packets: int, zoomed: int, rounds: int
+) -> Measured:
     """Everything of this part."""
     directory = DIRECTORY / "many"
     shutil.rmtree(directory, ignore_errors=True)
@@ -100,6 +105,7 @@ def measure(captures: int, sweeps: int, transfers: int, packets: int, rounds: in
             _swept(jobs, directory / f"killed-{number}", 2, number, 8) for number in range(sweeps)
         ]
         large = _large(directory, packets, rounds)
+        shutil.rmtree(directory / "captures")
         _drawn(directory / "million", transfers)
         return Measured(
             captures=captures,
@@ -110,6 +116,7 @@ def measure(captures: int, sweeps: int, transfers: int, packets: int, rounds: in
             different=sum(not sweep.tables.equals(one.tables) for sweep in killed),
             **asdict(large),
             questions={name: _asked(directory / "million", name) for name in QUESTIONS},
+            looked=ui.measure(directory, zoomed),
         )
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -246,6 +253,7 @@ def _drawn(path: Path, transfers: int) -> None:
             found = chance.choices(list(causes), weights=[8, 1, 1], k=1000)
             columns = {
                 "source": pa.array([name] * 1000),
+                "transfer": [f"{n}.0" for n in range(1000)],
                 "src": [f"10.0.0.{chance.randrange(40)}" for _ in range(1000)],
                 "dst": [f"10.0.1.{chance.randrange(40)}" for _ in range(1000)],
                 "start_ns": pa.array([at + n for n in range(1000)], pa.timestamp("ns", "UTC")),
@@ -286,6 +294,7 @@ def lines(found: Measured) -> Iterator[str]:
     yield f"{sum(found.kills)} workers killed in {len(found.kills)} sweeps"
     for name, (seconds, peak) in found.questions.items():
         yield f"store {name}: {seconds:.2f} s, {peak / 1e6:.0f} MB"
+    yield from ui.lines(found.looked)
 
 
 def targets(found: Measured) -> list[Target]:
@@ -309,4 +318,5 @@ def targets(found: Measured) -> list[Target]:
         Target(what="sweeps whose killed workers changed a table", value=found.different, limit=0),
         Target(what="slowest question to a million transfers", value=seconds, limit=2, unit="s"),
         Target(what="its memory", value=peak / 1e6, limit=1000, unit="MB"),
+        *ui.targets(found.looked),
     ]

@@ -108,6 +108,8 @@ def reason_not_to_run(verb: str, words: list[str]) -> str | None:
     """What a command needs beyond files, and which test carries it out; ``None``: nothing."""
     if verb == "watch":
         return "a live interface: tests/watch"
+    if verb == "ui":
+        return "somebody who ends it: tests/ui"
     if verb == "shell":
         return "a network: tests/cli/test_shell.py"
     if verb == "trace" and "--import" not in words:

@@ -3,8 +3,8 @@
 It has a process to itself, and spares it what libraries load without need.
 
 The table library looks for pandas whenever a list becomes a column, and for numpy when it is
-loaded: both take longer to load than most captures to judge. Neither is used here. Whoever imports
-:mod:`trustbed` keeps both as they are.
+loaded: both take longer to load than most captures to judge. Neither is used here, but for numpy by
+``trustbed ui``. Whoever imports :mod:`trustbed` keeps both as they are.
 """
 
 from __future__ import annotations
@@ -18,19 +18,23 @@ from trustbed.cli import main
 
 
 class WithoutNumbers:
-    """Finds numpy and pandas nowhere."""
+    """Finds these modules nowhere."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> None:
         """As if it were not installed."""
-        if name in ("numpy", "pandas"):
+        if name in self._names:
             raise ModuleNotFoundError(f"this program does without {name}", name=name)
 
 
 def program() -> int:
     """Runs the command line in a process of its own."""
-    sys.meta_path.insert(0, WithoutNumbers())
+    numbers = () if sys.argv[1:2] == ["ui"] else ("numpy",)
+    sys.meta_path.insert(0, WithoutNumbers(*numbers, "pandas"))
     # Judging makes rows by the thousand, and no cycles: those are looked for less often.
     gc.set_threshold(50_000)
     return main()

@@ -103,6 +103,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "model": ("show", NAME),
     "sensitivity": (NAME,),
     "store": ("ls", NAME),
+    "ui": (NAME,),
     "campaign": ("status", NAME),
     "testbed": (NAME,),
     "doctor": ("--inventory", NAME, "host"),

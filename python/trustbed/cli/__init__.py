@@ -32,6 +32,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "model": ("extract|show|edit|measure|list", "Background traffic learned from a capture"),
     "sensitivity": ("SCENARIO", "Which background traffic does an application react to?"),
     "store": ("ls|show|gc|add|…", "Many captures and runs: what they say together"),
+    "ui": ("[URL]", "Stores, runs and campaigns in a browser, live"),
     "campaign": ("run|status|report|init", "Measure paths between real hosts for hours or weeks"),
     "testbed": ("list|clean", "Show or remove what runs left on this host"),
     "doctor": ("[HOST…]", "Is this host, or another, fit to measure on?"),

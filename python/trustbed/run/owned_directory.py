@@ -144,7 +144,7 @@ class OwnedDirectory(ABC):
     def is_held(self) -> bool:
         """Whether a process has locked the directory."""
         try:
-            with (self.path / _LOCK).open("a") as stream:
+            with (self.path / _LOCK).open("r+") as stream:  # asking creates nothing
                 return not _held(stream, self.path / _LOCK)
         except OSError:
             return False

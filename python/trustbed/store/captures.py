@@ -248,7 +248,7 @@ def _stored(job: Job, url: str, how: How) -> Done:
 
     store = open_store(url)
     before = signatures(job.files)
-    subject = content(job.files)
+    subject = content_of(job.files)
     key = key_of(subject, how.version, how.options)
     if (there := present(store, key)) is not None:
         return there
@@ -272,8 +272,8 @@ def signatures(files: Sequence[str]) -> list[tuple[int, int, int, int]]:
     return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
-def content(files: Sequence[str]) -> str:
-    """The SHA-256 of a file, or of the digests of several."""
+def content_of(files: Sequence[str | os.PathLike[str]]) -> str:
+    """The subject of a capture: the SHA-256 of a file, or of the digests of several."""
     digests = []
     for file in files:
         with Path(file).open("rb") as stream:

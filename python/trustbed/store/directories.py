@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -42,14 +43,33 @@ def add(
     label(testbed, "--testbed")
     if paper is not None:
         label(paper, "--paper")
+    found = read(path, testbed=testbed, paper=paper)
+    readers = {name: table.to_reader() for name, table in found.tables.items()}
+    return None if store.publish(found.about, readers) is None else found.about.key
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """What a store would hold of a run or a campaign."""
+
+    about: About
+    tables: Mapping[str, pa.Table]
+
+
+def read(path: Path, *, testbed: str = "unnamed", paper: str | None = None) -> Directory:
+    """A run or a campaign as a store would hold it.
+
+    Raises:
+        RunDirectoryError: It is neither, or damaged.
+    """
     if kind_of(path) == "campaign":
-        return _add_campaign(store, path, testbed)
+        return _campaign(path, testbed)
     if not path.is_dir():
         raise RunDirectoryError(f"no run or campaign, {path}", "name its directory")
-    return _add_run(store, open_run(path), testbed, paper)
+    return _run(open_run(path), testbed, paper)
 
 
-def _add_run(store: Store, run: Run, testbed: str, paper: str | None) -> str | None:
+def _run(run: Run, testbed: str, paper: str | None) -> Directory:
     about = run.model.run
     sessions = [str(one.get("started")) for one in about.sessions]
     began = _moment(sessions[0]) if sessions else None
@@ -76,8 +96,7 @@ def _add_run(store: Store, run: Run, testbed: str, paper: str | None) -> str | N
             tables[table] = pa.concat_tables(found)
     if "transfers" in tables:
         tables["verdicts"] = tables["transfers"].select(list(VERDICTS))
-    return _publish(
-        store,
+    return _described(
         tables,
         kind="run",
         subject=_digest([about.sha256, about.seed, sessions[:1] or str(run.path.resolve())]),
@@ -120,7 +139,7 @@ def _of_repetition(run: Path, directory: str, table: str) -> pa.Table | None:
     return conformed(found.append_column(SOURCE, source), store_schemas()[table])
 
 
-def _add_campaign(store: Store, path: Path, testbed: str) -> str | None:
+def _campaign(path: Path, testbed: str) -> Directory:
     campaign = open_campaign(path)
     facts = campaign.model.campaign
     rows = [
@@ -139,8 +158,7 @@ def _add_campaign(store: Store, path: Path, testbed: str) -> str | None:
         }
         for pair, one in campaign.rounds()
     ]
-    return _publish(
-        store,
+    return _described(
         {"campaigns": from_rows(rows, CAMPAIGNS)},
         kind="campaign",
         subject=_digest([facts.sha256, facts.began_ns]),
@@ -152,8 +170,7 @@ def _add_campaign(store: Store, path: Path, testbed: str) -> str | None:
     )
 
 
-def _publish(
-    store: Store,
+def _described(
     tables: dict[str, pa.Table],
     *,
     kind: Kind,
@@ -164,7 +181,7 @@ def _publish(
     first_ns: int | None,
     verdicts: Counter[str],
     paper: str | None = None,
-) -> str | None:
+) -> Directory:
     from trustbed import __version__
 
     revision = hashlib.sha256()
@@ -186,8 +203,7 @@ def _publish(
         files=(str(path.resolve()),),
         verdicts=dict(verdicts),
     )
-    readers = {name: table.to_reader() for name, table in tables.items()}
-    return None if store.publish(about, readers) is None else about.key
+    return Directory(about, tables)
 
 
 def _digest(facts: Sequence[object]) -> str:

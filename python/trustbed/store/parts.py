@@ -33,7 +33,7 @@ from trustbed.store.captures import (
     Lost,
     Outcome,
     attempted,
-    content,
+    content_of,
     present,
     publish,
     signatures,
@@ -90,7 +90,7 @@ def _begun(job: Job, url: str, how: How, division: Division) -> Done:
     from trustbed.store.store import open_store
 
     before = signatures(job.files)
-    subject = content(job.files)
+    subject = content_of(job.files)
     key = key_of(subject, how.version, how.options)
     if (there := present(open_store(url), key)) is not None:
         return there

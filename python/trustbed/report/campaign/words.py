@@ -98,13 +98,14 @@ def between(low: float | None, high: float | None) -> str:
 
 def state(campaign: CampaignState) -> str:
     """Whether it is finished, running, or waits to be continued."""
-    return (
-        "finished"
-        if campaign.finished
-        else "at work"
-        if campaign.at_work
-        else "not at work: the same command continues it"
-    )
+    return standing(finished=campaign.finished, at_work=campaign.at_work)
+
+
+def standing(*, finished: bool, at_work: bool) -> str:
+    """The same of anything that goes on when its command is repeated."""
+    if finished:
+        return "finished"
+    return "at work" if at_work else "not at work: the same command continues it"
 
 
 def headline(model: CampaignModel) -> str:

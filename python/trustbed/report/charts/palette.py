@@ -76,6 +76,46 @@ DARK: Mapping[str, str] = MappingProxyType(
 )
 
 
+PAGE_LIGHT: Mapping[str, str] = MappingProxyType(
+    {
+        "paper": "#ffffff",
+        "panel": "#f6f7f9",
+        "ink": "#1b1f24",
+        "soft": "#56606b",
+        "line": "#dde1e6",
+        "link": "#1a5ca8",
+        "trust": "#176b43",
+        "trust_paper": "#e3f4ea",
+        "review": "#805300",
+        "review_paper": "#fdf0d2",
+        "discard": "#a8261a",
+        "discard_paper": "#fce6e3",
+        "not_judged": "#56606b",
+        "not_judged_paper": "#eceff2",
+    }
+)
+"""The colours of a page around its charts."""
+
+PAGE_DARK: Mapping[str, str] = MappingProxyType(
+    {
+        "paper": "#14181d",
+        "panel": "#1c2128",
+        "ink": "#e6eaee",
+        "soft": "#a3adb8",
+        "line": "#323a44",
+        "link": "#7ab7f5",
+        "trust": "#6fd3a0",
+        "trust_paper": "#17382a",
+        "review": "#f0c05e",
+        "review_paper": "#3d3013",
+        "discard": "#ff9a8a",
+        "discard_paper": "#47201b",
+        "not_judged": "#a3adb8",
+        "not_judged_paper": "#2a313a",
+    }
+)
+
+
 _PROPERTIES = {value: f"var(--chart-{role.replace('_', '-')})" for role, value in LIGHT.items()}
 
 
@@ -92,8 +132,15 @@ def _themed(part: object) -> object:
     return [_themed(value) for value in part] if isinstance(part, (list, tuple)) else part
 
 
-def style_sheet(colours: Mapping[str, str]) -> str:
-    """The palette as CSS declarations, one per role."""
-    return " ".join(
-        f"--chart-{role.replace('_', '-')}: {value};" for role, value in colours.items()
-    )
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def properties(charts: Mapping[str, str], page: Mapping[str, str] = _NONE) -> dict[str, str]:
+    """The CSS property of every role of charts and page, with its value."""
+    roles = {f"chart_{role}": value for role, value in charts.items()} | dict(page)
+    return {f"--{role.replace('_', '-')}": value for role, value in roles.items()}
+
+
+def style_sheet(charts: Mapping[str, str], page: Mapping[str, str] = _NONE) -> str:
+    """A palette as CSS declarations, one per role."""
+    return " ".join(f"{name}: {value};" for name, value in properties(charts, page).items())

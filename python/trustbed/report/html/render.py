@@ -10,12 +10,13 @@ import base64
 import functools
 import hashlib
 import re
+from collections.abc import Callable
 from importlib import resources
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from trustbed.report import words
-from trustbed.report.charts.palette import DARK, LIGHT, style_sheet
+from trustbed.report.charts.palette import DARK, LIGHT, PAGE_DARK, PAGE_LIGHT, style_sheet
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.vega import vega
 from trustbed.report.transfer.quality import measured
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 _UNITS = re.compile(r"(?<=\d) (?=(?:%|[kMG]?bit/s|[kMG]?B|[mµn]?s|min|h|×)(?!\w))")
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """A template, style or script of this directory, by its name."""
     return resources.files("trustbed.report.html").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -45,18 +47,19 @@ def _unbroken(value: object) -> object:
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def environment(load: Callable[[str], str | None] = part) -> jinja2.Environment:
+    """What fills the templates that ``load`` returns by their names: escaped, with our words."""
     import jinja2
 
-    environment = jinja2.Environment(
+    made = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_unbroken,
-        loader=jinja2.FunctionLoader(_part),
+        loader=jinja2.FunctionLoader(load),
     )
-    environment.filters.update(
+    made.filters.update(
         rate=words.rate,
         duration=words.duration,
         percent=words.percent,
@@ -65,20 +68,20 @@ def _environment() -> jinja2.Environment:
         measured=measured,
         basename=lambda path: PurePath(path).name,
     )
-    return environment
+    return made
 
 
 def fill(template: str, payload: Payload, **shown: object) -> str:
     """Fills a template of this directory; adds style, script, and Vega if there is a chart."""
-    script, charts = _part("page.js"), vega() if payload.size_bytes else ""
+    script, charts = part("page.js"), vega() if payload.size_bytes else ""
     return (
-        _environment()
+        environment()
         .get_template(template)
         .render(
             **shown,
-            style=_part("page.css"),
-            light=style_sheet(LIGHT),
-            dark=style_sheet(DARK),
+            style=part("page.css"),
+            light=style_sheet(LIGHT, PAGE_LIGHT),
+            dark=style_sheet(DARK, PAGE_DARK),
             script=script,
             vega=charts,
             script_hashes=" ".join(_hash(text) for text in (script, charts) if text),

@@ -142,7 +142,7 @@ def _alternatives(transfer: Row) -> list[tuple[str, str, str]]:
     ]
 
 
-def _shares(shares: Shares | None) -> list[Share]:
+def shares_shown(shares: Shares | None) -> list[Share]:
     """The shares of at least a two-thousandth of the time; a smaller piece is invisible."""
     return [
         Share(
@@ -174,7 +174,8 @@ def _budget(transfer: Row, shares: Shares | None) -> list[str]:
     ]
 
 
-def _facts(transfer: Row) -> str:
+def facts_of(transfer: Row) -> str:
+    """Its size, time, packets and capture point in a line."""
     index = _CAPTURE_POINTS.get(transfer.get("at") or "", "captured at an unknown point")
     parts = [
         words.size(transfer.get("unique_bytes")),
@@ -251,7 +252,7 @@ def _section(page: Page, number: int, index: int, transfer: Row, drawing: _Drawi
         if several
         else f"Transfer {transfer['transfer']}",
         endpoints=words.endpoints(transfer),
-        facts=_facts(transfer),
+        facts=facts_of(transfer),
         story=capture.story if is_main else None,
         verdict=Verdict.of(transfer),
         reasons=[words.sentence(reason) for reason in transfer.get("reasons") or ()],
@@ -262,7 +263,7 @@ def _section(page: Page, number: int, index: int, transfer: Row, drawing: _Drawi
         next_step=words.sentence(transfer["next_step"]) if transfer.get("next_step") else None,
         flags=_flags(transfer),
         evidence=measured(transfer, page.thresholds),
-        shares=_shares(shares),
+        shares=shares_shown(shares),
         budget=_budget(transfer, shares),
         exchanges=exchanges,
         more_exchanges=max(0, (transfer.get("exchanges") or 0) - len(exchanges))
