@@ -188,8 +188,7 @@ def _large_capture(directory: Path, packets: int) -> Capture:
     """As many packets as blocks make, more rather than fewer, in a file of its own."""
     templates = mix_templates()
     if not templates:
-        block = packets // 16
-        return Captures(block_packets=block).of(block * 16)
+        return Captures(block_packets=packets // 16).of(packets // 16 * 16)
     block = build_block(templates, 2 * sum(len(one.since_start_ns) for one in templates))
     copies = -(-packets // block.packets)
     file = directory / "large-capture.pcap"
