@@ -15,11 +15,12 @@ from trustbed.errors import TrustbedError
 INTERNAL = {
     "BandwidthUnknownError",
     "CancelledRoundError",
+    "Changed",
     "HostFailedError",
+    "Lost",
+    "Malformed",
     "NotApplied",
     "NotReadable",
-    "Malformed",
-    "_Changed",
     "_Exceeds",
 }
 """They are caught where they arise and reach nobody."""
