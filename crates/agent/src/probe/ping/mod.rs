@@ -210,7 +210,7 @@ fn ping(
         if !stop.wait_until(due) {
             break;
         }
-        // From now: a process that stood still past the next ping has its answer all the same.
+        // From now: a process that stalled past the next ping has its answer all the same.
         let until = clock::monotonic() + timeout.min(interval);
         let silent =
             found.round_trips_ns.len() >= TRIED && found.round_trips_ns.iter().all(Option::is_none);
