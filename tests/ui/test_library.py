@@ -169,6 +169,26 @@ def test_a_capture_is_read_again_as_it_was_analysed() -> None:
         How.of(cast("Entry", entry))
 
 
+def test_a_manifest_that_leads_out_of_the_store_is_left_out(
+    tmp_path: Path, quick_store: None
+) -> None:
+    other = open_store(tmp_path / "other.store", create=True)
+    store_transfers(other, "secret.pcap", [Sent("10.0.0.1", "10.0.0.2", BEGAN)])
+    store = open_store(tmp_path / "lab.store", create=True)
+    for number, way in enumerate(("..", "tables/..")):
+        key = store_transfers(store, f"{number}.pcap", [Sent("10.0.0.3", "10.0.0.2", BEGAN)])
+        manifest = Path(store.files.path(f"manifests/{key}.json"))
+        entry = msgspec.json.decode(manifest.read_bytes())
+        there = f"{way}/../other.store/{other.entries[0].directory}"
+        manifest.write_bytes(msgspec.json.encode(entry | {"directory": there, "key": "../../x"}))
+    holdings = Library(store.url).holdings()
+    assert (len(holdings.items), holdings.transfers.num_rows) == (0, 0)
+    assert holdings.problems == ["2 manifests name tables outside the store"]
+    outside = SimpleNamespace(entry=SimpleNamespace(key="../../x"))
+    place = Captures(tmp_path / "ui")._place(cast("Item", outside), "../..")
+    assert place.parent == tmp_path / "ui"
+
+
 def test_a_store_that_names_other_files_reads_none(tmp_path: Path, quick_store: None) -> None:
     secret = tmp_path / "secret.pcap"
     shutil.copy(RECORDINGS / "random-loss.sender.pcap.gz", secret)

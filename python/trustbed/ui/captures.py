@@ -124,8 +124,9 @@ class Captures:
         return place.read_bytes()
 
     def _place(self, item: Item, *words: str) -> Path:
-        digest = hashlib.sha256("\0".join((item.entry.key, *words)).encode()).hexdigest()
-        return self._directory / f"{item.entry.key}-{digest[:16]}"
+        """Where something is kept; whatever a manifest calls it, below the cache."""
+        name = "\0".join((item.entry.key, *words))
+        return self._directory / hashlib.sha256(name.encode()).hexdigest()[:40]
 
     def _begun(self, name: str, make: Callable[[_Progress], None]) -> Pending | None:
         """Does a job, unless it is being done; ``None`` once it is done."""
