@@ -2,66 +2,34 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from tests.patience import wait_until
 from tests.report.browser.conftest import driver as driver
 from tests.report.browser.conftest import viewer as viewer
+from tests.report.campaign_directories import Story, make_campaign
+from tests.ui.browsing import Page
 from tests.ui.conftest import first
-from tests.ui.serving import Client
+from tests.ui.serving import Client, serving
 
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Viewer
 
-READY = "return document.querySelector('.zoom')?.dataset.ready"
 SPAN = "return document.querySelector('.zoom .span').textContent"
-
-
-class Page:
-    """The browser on the server; what it complains of fails the test."""
-
-    def __init__(self, viewer: Viewer, client: Client) -> None:
-        self.viewer = viewer
-        self.base = f"http://127.0.0.1:{client.server.port}"
-        self.token = client.server.token
-
-    def open(self, path: str) -> None:
-        self.viewer.driver.get(f"{self.base}{path}")
-
-    def press(self, *keys: str) -> None:
-        ActionChains(self.viewer.driver).send_keys(*keys).perform()
-
-    def run(self, script: str) -> object:
-        return self.viewer.run(script)
-
-    @property
-    def path(self) -> str:
-        return self.viewer.driver.current_url.removeprefix(self.base)
-
-    def at(self, pattern: str) -> None:
-        wait_until(lambda: re.search(pattern, self.path), pattern)
-
-    def zoomed(self) -> None:
-        wait_until(lambda: self.run(READY) == "done", "the packets")
 
 
 @pytest.fixture
 def page(viewer: Viewer, client: Client) -> Iterator[Page]:
     page = Page(viewer, client)
-    viewer.prefer("light")
-    page.open(f"/?token={page.token}")
-    viewer.console()
-    viewer.requests()
     yield page
-    assert viewer.console() == []
-    foreign = [url for url in viewer.requests() if not url.startswith((page.base, "data:"))]
-    assert foreign == []
+    page.close()
 
 
 def test_the_token_leaves_the_address_and_is_hidden_from_scripts(page: Page) -> None:
@@ -110,6 +78,18 @@ def test_two_marked_lines_are_compared(page: Page) -> None:
     page.at("^/compare")
     assert page.run("return document.querySelectorAll('.zoom').length") == 2
     assert page.run("return document.querySelectorAll('.compare tbody tr').length > 8") is True
+
+
+def test_two_transfers_have_one_time_axis(page: Page, client: Client, transfer: str) -> None:
+    page.open(f"/compare?a={transfer}&b={first(client, '/?q=guest-frozen&sort=-bytes')}")
+    page.zoomed()
+    spans = (
+        "return [...document.querySelectorAll('.zoom .span')].map(s => s.textContent.split('(')[0])"
+    )
+    wait_until(lambda: len(set(page.run(spans))) == 1, "the same axis")  # type: ignore[call-overload]
+    page.press("+")
+    wait_until(lambda: "from=" in page.path, "a closer look")
+    wait_until(lambda: len(set(page.run(spans))) == 1, "the same axis, closer")  # type: ignore[call-overload]
 
 
 def test_packets_are_zoomed_and_the_stretch_is_in_the_address(
@@ -192,3 +172,22 @@ def test_a_narrow_screen_shows_everything(page: Page, transfer: str) -> None:
         assert page.run("return document.querySelector('.zoom canvas').clientWidth <= 420") is True
     finally:
         page.viewer.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_campaign_at_work_is_followed(viewer: Viewer, tmp_path: Path) -> None:
+    place = make_campaign(tmp_path / "paths", Story(rounds=20))
+    journal = place / "journal.jsonl"
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    journal.write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
+    with serving(place, tmp_path / "cache") as client, (place / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        page = Page(viewer, client)
+        page.open("/campaigns")
+        page.press("j", Keys.ENTER)
+        page.at("^/campaign/")
+        how_far = "return document.querySelector('.progress h2').textContent"
+        before = page.run(how_far)
+        assert str(before).startswith("At work: ")
+        journal.write_text("".join(lines), encoding="utf-8")
+        wait_until(lambda: page.run(how_far) != before, "the next rounds")
+        page.close()

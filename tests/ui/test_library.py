@@ -7,7 +7,10 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import msgspec
 import pytest
 
 from tests.patience import PATIENCE, wait_until
@@ -17,7 +20,10 @@ from tests.store.conftest import bucket as bucket
 from tests.store.conftest import moto as moto
 from tests.store.stores import BEGAN, Sent, store_transfers
 from tests.ui.conftest import RECORDINGS
+from trustbed.store.captures import How
 from trustbed.store.directories import add
+from trustbed.store.entry import Entry
+from trustbed.store.errors import StoreError
 from trustbed.store.store import open_store
 from trustbed.ui import captures as captures_module
 from trustbed.ui import library as library_module
@@ -152,9 +158,38 @@ def test_what_is_read_is_given_up_in_the_end(
     wait_until(lambda: not captures._jobs, "the end of reading")
 
 
-def test_a_store_that_names_other_files_reads_none(tmp_path: Path, quick_store: None) -> None:
-    import msgspec
+def test_a_capture_is_read_again_as_it_was_analysed() -> None:
+    how = How(
+        version="1", at="receiver", workload="bulk", capacity=10**7, dedup=True, memory=1 << 28
+    )
+    entry = SimpleNamespace(name="x", version="1", options=how.options)
+    assert How.of(cast("Entry", entry)) == how
+    entry.options = {"at": "nowhere"}
+    with pytest.raises(StoreError, match="options of x make no sense"):
+        How.of(cast("Entry", entry))
 
+
+def test_a_manifest_that_leads_out_of_the_store_is_left_out(
+    tmp_path: Path, quick_store: None
+) -> None:
+    other = open_store(tmp_path / "other.store", create=True)
+    store_transfers(other, "secret.pcap", [Sent("10.0.0.1", "10.0.0.2", BEGAN)])
+    store = open_store(tmp_path / "lab.store", create=True)
+    for number, way in enumerate(("..", "tables/..")):
+        key = store_transfers(store, f"{number}.pcap", [Sent("10.0.0.3", "10.0.0.2", BEGAN)])
+        manifest = Path(store.files.path(f"manifests/{key}.json"))
+        entry = msgspec.json.decode(manifest.read_bytes())
+        there = f"{way}/../other.store/{other.entries[0].directory}"
+        manifest.write_bytes(msgspec.json.encode(entry | {"directory": there, "key": "../../x"}))
+    holdings = Library(store.url).holdings()
+    assert (len(holdings.items), holdings.transfers.num_rows) == (0, 0)
+    assert holdings.problems == ["2 manifests name tables outside the store"]
+    outside = SimpleNamespace(entry=SimpleNamespace(key="../../x"))
+    place = Captures(tmp_path / "ui")._place(cast("Item", outside), "../..")
+    assert place.parent == tmp_path / "ui"
+
+
+def test_a_store_that_names_other_files_reads_none(tmp_path: Path, quick_store: None) -> None:
     secret = tmp_path / "secret.pcap"
     shutil.copy(RECORDINGS / "random-loss.sender.pcap.gz", secret)
     store = open_store(tmp_path / "lab.store", create=True)

@@ -21,10 +21,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import msgspec
+
 from trustbed.analysis.options import LEAST_MEMORY, CapturePoint, Workload, name_of
 from trustbed.errors import TrustbedError, reason
-from trustbed.store.entry import UNDATED, key_of
-from trustbed.store.errors import FULL, StoreFull
+from trustbed.store.entry import UNDATED, Entry, key_of
+from trustbed.store.errors import FULL, StoreError, StoreFull
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,6 +83,21 @@ class How:
         """What the tables depend on beside the capture and the version."""
         names = ("at", "workload", "capacity", "inner", "dedup", "memory")
         return {name: str(value) for name in names if (value := getattr(self, name))}
+
+    @classmethod
+    def of(cls, entry: Entry) -> How:
+        """How an entry was analysed, from what :attr:`options` wrote.
+
+        Raises:
+            StoreError: That makes no sense.
+        """
+        try:
+            return msgspec.convert({**entry.options, "version": entry.version}, cls, strict=False)
+        except msgspec.ValidationError as error:
+            raise StoreError(
+                f"options of {entry.name} make no sense: {error}",
+                "trustbed analyze CAPTURE --store URL stores it again",
+            ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

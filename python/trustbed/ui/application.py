@@ -6,10 +6,10 @@ Work that takes time happens in threads, so that one slow question does not hold
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -29,7 +29,6 @@ from trustbed.ui.library import Holdings, Item, Library
 from trustbed.ui.progress import progress_of
 from trustbed.ui.selection import FACETS, NOT_JUDGED, ROWS, SORTS, Selection, find
 
-Answer: TypeAlias = Callable[[Request], Response]
 QUESTIONS = ("hosts", "causes", "papers")
 _KINDS = {"captures": "capture", "runs": "run", "campaigns": "campaign"}
 _TRANSFERS = 64

@@ -12,17 +12,17 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from trustbed import _core
 from trustbed.analysis.capture import Capture, analyze
 from trustbed.cached import cache
 from trustbed.errors import TrustbedError, reason_and_file
-from trustbed.store.captures import content_of
+from trustbed.store.captures import DEFAULT_MEMORY, How, content_of
 from trustbed.store.files import LocalFiles
 from trustbed.ui import points
 from trustbed.ui.library import Item
@@ -124,8 +124,9 @@ class Captures:
         return place.read_bytes()
 
     def _place(self, item: Item, *words: str) -> Path:
-        digest = hashlib.sha256("\0".join((item.entry.key, *words)).encode()).hexdigest()
-        return self._directory / f"{item.entry.key}-{digest[:16]}"
+        """Where something is kept; whatever a manifest calls it, below the cache."""
+        name = "\0".join((item.entry.key, *words))
+        return self._directory / hashlib.sha256(name.encode()).hexdigest()[:40]
 
     def _begun(self, name: str, make: Callable[[_Progress], None]) -> Pending | None:
         """Does a job, unless it is being done; ``None`` once it is done."""
@@ -180,9 +181,18 @@ class Captures:
                     f"capture has changed since it was stored, {files[0]}",
                     "trustbed analyze CAPTURE --store URL stores it as it is now",
                 )
-            options = item.entry.options if item.entry.kind == "capture" else {}
+            how = How.of(item.entry) if item.entry.kind == "capture" else How(version="")
             capture = analyze(
-                files, samples=True, series=True, progress=progress.at, **_options(options)
+                files,
+                at=how.at,
+                workload=how.workload,
+                capacity=how.capacity,
+                inner=how.inner,
+                dedup=how.dedup,
+                memory=min(how.memory or DEFAULT_MEMORY, DEFAULT_MEMORY),
+                samples=True,
+                series=True,
+                progress=progress.at,
             )
             self._last = (name, capture)
         return self._last[1]
@@ -255,14 +265,6 @@ def _of_run(item: Item, source: str) -> Path:
     if source not in there:
         raise _Absent(f"no capture {source} in {item.path}", "it may have been removed")
     return there[source]
-
-
-def _options(stored: Mapping[str, str]) -> dict[str, Any]:
-    """What an analysis was asked for, from the words of a manifest."""
-    found: dict[str, Any] = {name: stored[name] for name in ("at", "workload") if name in stored}
-    found |= {name: True for name in ("inner", "dedup") if stored.get(name) == "True"}
-    found |= {name: int(stored[name]) for name in ("capacity", "memory") if name in stored}
-    return found
 
 
 def _size(path: Path) -> int:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypedDict
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from trustbed.run.owned_directory import kind_of
 from trustbed.store.directories import read as read_directory
 from trustbed.store.entry import SCHEMA_VERSION, Entry, TableFile
 from trustbed.store.files import LocalFiles
-from trustbed.store.store import MANIFESTS, MARKER, Store, open_store
+from trustbed.store.store import MANIFESTS, MARKER, TABLES, Store, open_store
 from trustbed.store.tables import PARTITIONS, VERDICTS, store_schemas
 from trustbed.store.view import View
 
@@ -194,13 +194,21 @@ class _OfStore:
             return False
         self._looked = now
         self.store = open_store(self.store.url)
-        entries = self.store.entries
+        entries = [entry for entry in self.store.entries if _is_inside(entry)]
+        strange = len(self.store.entries) - len(entries)
+        self.problem = f"{strange} manifests name tables outside the store" if strange else ""
         self.items = {entry.key: Item(entry=entry, store=self.store) for entry in entries}
         new = [one for one in entries if one.key not in self._known and "verdicts" in one.tables]
         if new:
             self.parts.append(_encoded(View("verdicts", new, self.store.files).table(COLUMNS)))
             self._known |= {entry.key for entry in new}
         return True
+
+
+def _is_inside(entry: Entry) -> bool:
+    """Whether the tables of an entry are where a store has them: somebody else may have made it."""
+    parts = PurePosixPath(entry.directory).parts
+    return parts[:1] == (TABLES,) and ".." not in parts
 
 
 class _Labels(TypedDict, total=False):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 from urllib.parse import quote, urlencode
 
-import pyarrow as pa
 import pyarrow.dataset as pads
 
 from trustbed.diagnose.causes import CAUSES, cause_in_words
@@ -179,7 +178,7 @@ def transfer(item: Item, name: str, source: str) -> Transfer | None:
         verdict=report.Verdict.of(whole) if row["cause"] in CAUSES else _unknown(whole),
         reasons=[words.sentence(reason) for reason in whole["reasons"]],
         next_step=words.sentence(whole.get("next_step") or ""),
-        facts=report.facts_of({"packets": 0, **whole}),
+        facts=report.facts_of(whole),
         endpoints=words.endpoints(whole),
         shares=report.shares_shown(Shares.from_transfer(whole)),
         evidence=evidence.measured(whole, THRESHOLDS),
@@ -429,8 +428,3 @@ def _round(row: Row) -> Square:
         *(row["causes"] or ()),
     ]
     return Square(use=use, title=", ".join(about))
-
-
-def counts(table: pa.Table) -> str:
-    """How many transfers there are."""
-    return words.counted(table.num_rows, "transfer")

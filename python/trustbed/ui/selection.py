@@ -66,7 +66,7 @@ class Selection:
     @classmethod
     def of(cls, query: Sequence[tuple[str, str]]) -> Selection:
         """From the query of a URL; what makes no sense in it is left out."""
-        found: dict[str, Any] = {}
+        found: Json = {}
         for name, value in query:
             value = value.strip()[:LONGEST]
             if name in FACETS and value:

@@ -180,7 +180,7 @@ def facts_of(transfer: Row) -> str:
     parts = [
         words.size(transfer.get("unique_bytes")),
         words.duration(transfer.get("duration_seconds")),
-        words.counted(transfer["packets"], "packet"),
+        *([words.counted(packets, "packet")] if (packets := transfer.get("packets")) else ()),
         index + _SOURCE_SUFFIXES.get(transfer.get("at_source") or "", ""),
     ]
     return " · ".join(parts)
