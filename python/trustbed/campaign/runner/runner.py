@@ -54,6 +54,8 @@ Rounds between the other hosts then begin without them.
 """
 _GIVE_UP_SECONDS = 0.5
 """The interval at which unreachable hosts are given up while a campaign ends."""
+_CHECK_SECONDS = 0.2
+"""The least interval at which hosts are looked at: there may be a thousand."""
 _LONGEST_WAIT_SECONDS = 5.0
 """How late the loss of a host, or a step of the clock, may be noticed."""
 _LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
@@ -216,9 +218,12 @@ class Runner:
         for host in self._campaign.hosts:
             self._begin_connecting(host.name)
         self._await_hosts(time.monotonic() + FIRST_SECONDS)
+        check_at = 0.0
         while True:
-            with self._journal.together():
-                self._check_hosts()
+            if time.monotonic() >= check_at:
+                with self._journal.together():
+                    self._check_hosts()
+                check_at = time.monotonic() + _CHECK_SECONDS
             step = schedule.next(
                 time.time_ns(),
                 running=tuple(self._running),
