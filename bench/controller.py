@@ -6,7 +6,7 @@ round between two namespaces. Measured once all hosts are connected:
 
 - the CPU time of the controller and, apart, of the processes in which it judges;
 - their memory (`Pss` of /proc, polled);
-- how late rounds begin, by the journal.
+- how late rounds begin, by their records.
 
 Bias: controller and simulated hosts share the machine, so lateness is over-, never
 under-estimated. The rounds' captures are small; what judging costs grows with their packets.
@@ -31,7 +31,7 @@ from bench.process import ROOT, ProgramFailed, program, run
 from bench.simulated_hosts import address_of
 from bench.speed import Target
 from trustbed.campaign.runner.directory import JOURNAL, CampaignDirectory
-from trustbed.campaign.runner.journal import BeganLine, EndedLine, HostLine, Journal, SkippedLine
+from trustbed.campaign.runner.journal import EndedLine, HostLine, Journal, SkippedLine
 
 PERIOD_SECONDS = 60
 _PINGS = 5
@@ -57,7 +57,7 @@ class Controlled:
         hosts: How many hosts took part.
         connect_seconds: From the start until all were connected.
         seconds: How long was measured then.
-        rounds: Rounds that began meanwhile.
+        rounds: Rounds that ended meanwhile.
         complete: Rounds of the whole campaign that were carried out whole.
         skipped: Rounds that were skipped once all hosts were connected, by the reason.
         controller_seconds: CPU time of the controller meanwhile.
@@ -203,9 +203,9 @@ def _watched(
     spent = [after - first for after, first in zip(_times(controller.pid), before, strict=True)]
     lines = list(journal.lines())
     late = sorted(
-        (line.at_ns - (line.due_ns or line.at_ns)) / 1e9
-        for line in lines
-        if isinstance(line, BeganLine) and line.at_ns > since_ns
+        (record.began_ns - record.due_ns) / 1e9
+        for record in (one.record() for one in CampaignDirectory(out).rounds())
+        if record.began_ns is not None and record.due_ns and record.began_ns > since_ns
     )
     skipped: Counter[str] = Counter()
     for line in lines:
@@ -215,7 +215,7 @@ def _watched(
         hosts=hosts,
         connect_seconds=connected - began,
         seconds=now - connected,
-        rounds=len(late),
+        rounds=sum(isinstance(line, EndedLine) and line.at_ns > since_ns for line in lines),
         complete=sum(isinstance(line, EndedLine) and line.outcome == "complete" for line in lines),
         skipped=dict(skipped),
         controller_seconds=spent[0],
@@ -264,7 +264,7 @@ def lines(found: Controlled) -> Iterator[str]:
     yield f"{found.hosts} hosts connected within {found.connect_seconds:.0f} s"
     skipped = ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())
     yield (
-        f"{found.rounds} rounds began in {found.seconds:.0f} s, skipped: {skipped or 'none'}; "
+        f"{found.rounds} rounds ended in {found.seconds:.0f} s, skipped: {skipped or 'none'}; "
         f"{1000 * found.controller_seconds / rounds:.0f} ms of CPU a round, "
         f"{1000 * found.judging_seconds / rounds:.0f} ms for judging it"
     )
