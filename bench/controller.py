@@ -6,7 +6,7 @@ round between two namespaces. Measured once all hosts are connected:
 
 - the CPU time of the controller and, apart, of the processes in which it judges;
 - their memory (`Pss` of /proc, polled);
-- how late rounds begin, by the journal.
+- how late rounds begin, by their records.
 
 Bias: controller and simulated hosts share the machine, so lateness is over-, never
 under-estimated. The rounds' captures are small; what judging costs grows with their packets.
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ from bench.process import ROOT, ProgramFailed, program, run
 from bench.simulated_hosts import address_of
 from bench.speed import Target
 from trustbed.campaign.runner.directory import JOURNAL, CampaignDirectory
-from trustbed.campaign.runner.journal import BeganLine, EndedLine, HostLine, Journal, SkippedLine
+from trustbed.campaign.runner.journal import EndedLine, HostLine, Journal, SkippedLine
 
 PERIOD_SECONDS = 60
 _PINGS = 5
@@ -56,9 +57,9 @@ class Controlled:
         hosts: How many hosts took part.
         connect_seconds: From the start until all were connected.
         seconds: How long was measured then.
-        rounds: Rounds that began meanwhile.
+        rounds: Rounds that ended meanwhile.
         complete: Rounds of the whole campaign that were carried out whole.
-        skipped: Rounds that were skipped once all hosts were connected.
+        skipped: Rounds that were skipped once all hosts were connected, by the reason.
         controller_seconds: CPU time of the controller meanwhile.
         judging_seconds: CPU time of the processes that it judges in.
         peak_bytes: Most memory of all of them together, of the whole campaign.
@@ -70,7 +71,7 @@ class Controlled:
     seconds: float
     rounds: int
     complete: int
-    skipped: int
+    skipped: dict[str, int]
     controller_seconds: float
     judging_seconds: float
     peak_bytes: int
@@ -202,19 +203,21 @@ def _watched(
     spent = [after - first for after, first in zip(_times(controller.pid), before, strict=True)]
     lines = list(journal.lines())
     late = sorted(
-        (line.at_ns - (line.due_ns or line.at_ns)) / 1e9
-        for line in lines
-        if isinstance(line, BeganLine) and line.at_ns > since_ns
+        (record.began_ns - record.due_ns) / 1e9
+        for record in (one.record() for one in CampaignDirectory(out).rounds())
+        if record.began_ns is not None and record.due_ns and record.began_ns > since_ns
     )
+    skipped: Counter[str] = Counter()
+    for line in lines:
+        if isinstance(line, SkippedLine) and line.at_ns > since_ns:
+            skipped[line.reason] += line.count
     return Controlled(
         hosts=hosts,
         connect_seconds=connected - began,
         seconds=now - connected,
-        rounds=len(late),
+        rounds=sum(isinstance(line, EndedLine) and line.at_ns > since_ns for line in lines),
         complete=sum(isinstance(line, EndedLine) and line.outcome == "complete" for line in lines),
-        skipped=sum(
-            line.count for line in lines if isinstance(line, SkippedLine) and line.at_ns > since_ns
-        ),
+        skipped=dict(skipped),
         controller_seconds=spent[0],
         judging_seconds=spent[1],
         peak_bytes=peak,
@@ -259,8 +262,9 @@ def lines(found: Controlled) -> Iterator[str]:
     """The figures, in words."""
     rounds = max(1, found.rounds)
     yield f"{found.hosts} hosts connected within {found.connect_seconds:.0f} s"
+    skipped = ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())
     yield (
-        f"{found.rounds} rounds began in {found.seconds:.0f} s, {found.skipped} were skipped; "
+        f"{found.rounds} rounds ended in {found.seconds:.0f} s, skipped: {skipped or 'none'}; "
         f"{1000 * found.controller_seconds / rounds:.0f} ms of CPU a round, "
         f"{1000 * found.judging_seconds / rounds:.0f} ms for judging it"
     )
@@ -282,5 +286,5 @@ def targets(found: Controlled) -> list[Target]:
         ),
         Target(what=f"{what}: memory", value=found.peak_bytes / 1e6, limit=600, unit="MB"),
         Target(what=f"{what}: latest round", value=found.late_seconds[1], limit=2, unit="s"),
-        Target(what=f"{what}: rounds skipped", value=found.skipped, limit=0),
+        Target(what=f"{what}: rounds skipped", value=sum(found.skipped.values()), limit=0),
     ]

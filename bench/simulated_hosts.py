@@ -13,6 +13,7 @@ a lost transport ends its session.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import platform
@@ -43,6 +44,11 @@ def address_of(number: int) -> str:
     return f"127.1.{number // 250}.{number % 250 + 1}"
 
 
+def _own_name(path: str) -> str:
+    """The name of a file of ours, by the one that it has on its host."""
+    return Path(path).name.partition("-")[2]
+
+
 class Round:
     """What hosts report of a round, and the files that they write in it."""
 
@@ -69,7 +75,7 @@ class Round:
     def report(self, verb: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """What an agent reports."""
         if verb in ("sample", "capture"):
-            role = Path(config["path"]).name.partition(".")[0]
+            role = _own_name(config["path"]).partition(".")[0]
             return self.reports[f"{role}.{'samples' if verb == 'sample' else verb}"]
         return self.reports.get(f"{verb} {config['role']}" if "role" in config else verb, {})
 
@@ -98,7 +104,7 @@ class Command:
         """Starts it."""
         self._host.send(self._number, Kind.STARTED, struct.pack("<i", self._number + 1000))
         if self._words[0] == "cat":
-            self._write(self._host.round.files[Path(self._words[1]).name], last=True)
+            self._write(self._host.round.files[_own_name(self._words[1])], last=True)
         elif self._words[0] in ("mkdir", "rm"):
             self._write(b"", last=True)
 
@@ -179,7 +185,8 @@ class Host:
         self._pending += frames.pack(channel, kind, content)
 
     def _flush(self) -> None:
-        self._write(bytes(self._pending))
+        with contextlib.suppress(OSError):  # nobody is connected any more
+            self._write(bytes(self._pending))
         self._pending.clear()
 
     def end(self, number: int) -> None:

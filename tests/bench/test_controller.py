@@ -57,7 +57,7 @@ def test_what_a_campaign_cost_is_held_against_the_limits() -> None:
         seconds=180.0,
         rounds=1500,
         complete=1400,
-        skipped=0,
+        skipped={},
         controller_seconds=60.0,
         judging_seconds=90.0,
         peak_bytes=500_000_000,

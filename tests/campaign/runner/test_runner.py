@@ -170,7 +170,8 @@ def test_the_next_session_continues_after_a_kill(tmp_path: Path) -> None:
 def test_a_host_that_is_down_costs_its_own_rounds_only(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a-b", "c-d", count=4, **FAST)
     events = Events()
-    directory = run(study, tmp_path / "out", PlayedHosts(study, down=("d",)), listener=events)
+    hosts = PlayedHosts(study, down=("d",))
+    directory = run(study, tmp_path / "out", hosts, listener=events, runner=Leaping)
     model = read_model(directory.path)
     one, other = model.pairs
     assert one.rounds.get("complete", 0) > 0

@@ -47,6 +47,11 @@ class ControlledHost(ABC):
     def remote_path(self, file: Path) -> str:
         """The name that a file of this machine, not made yet, gets there."""
 
+    @property
+    def existing(self) -> frozenset[str]:
+        """Directories there that need not be made."""
+        return frozenset()
+
     def start_command(self, words: Sequence[str], **options: Any) -> ControlledProcess:  # noqa: ANN401 - as ControlledProcess.start
         """Starts a command there, with the host's own environment and these additions.
 
@@ -83,9 +88,9 @@ class ControlledHost(ABC):
             TestbedError: The host is gone.
         """
         written = files.written(verb, config, self.remote_path)
-        if written:
-            directories = sorted({str(PurePosixPath(file.there).parent) for file in written})
-            self.run(["mkdir", "-p", *directories], seconds=COMMAND_SECONDS)
+        directories = {str(PurePosixPath(file.there).parent) for file in written}
+        if missing := sorted(directories - self.existing):
+            self.run(["mkdir", "-p", *missing], seconds=COMMAND_SECONDS)
         errors = nameless_file()
         try:
             process = self.start_command(

@@ -44,11 +44,10 @@ class HostLine(_Line, frozen=True, kw_only=True, tag="host"):
 
 
 class BeganLine(_Line, frozen=True, kw_only=True, tag="began"):
-    """A round begins that was due at a time before."""
+    """A round begins."""
 
     pair: str
     number: int
-    due_ns: int | None = None
 
 
 class EndedLine(_Line, frozen=True, kw_only=True, tag="ended"):

@@ -54,6 +54,10 @@ Rounds between the other hosts then begin without them.
 """
 _GIVE_UP_SECONDS = 0.5
 """The interval at which unreachable hosts are given up while a campaign ends."""
+_APART_SECONDS = 0.05
+"""How far apart rounds begin that are all due when a campaign begins or continues."""
+_CHECK_SECONDS = 0.2
+"""The least interval at which hosts are looked at: there may be a thousand."""
 _LONGEST_WAIT_SECONDS = 5.0
 """How late the loss of a host, or a step of the clock, may be noticed."""
 _LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
@@ -216,9 +220,12 @@ class Runner:
         for host in self._campaign.hosts:
             self._begin_connecting(host.name)
         self._await_hosts(time.monotonic() + FIRST_SECONDS)
+        check_at = 0.0
         while True:
-            with self._journal.together():
-                self._check_hosts()
+            if time.monotonic() >= check_at:
+                with self._journal.together():
+                    self._check_hosts()
+                check_at = time.monotonic() + _CHECK_SECONDS
             step = schedule.next(
                 time.time_ns(),
                 running=tuple(self._running),
@@ -232,8 +239,8 @@ class Runner:
                     self._listener.on_skipped(skip)
                 for one in step.begin:
                     self._announce(one)
-            for one in step.begin:
-                self._start(one, addresses[one.pair.name])
+            for before, one in enumerate(step.begin):
+                self._start(one, addresses[one.pair.name], before * _APART_SECONDS)
             if step.wake_ns is None and not self._running:
                 return
             self._wait(step.wake_ns)
@@ -387,23 +394,25 @@ class Runner:
             due_ns=one.due_ns,
         )
 
-    def _start(self, one: Round, address: Address) -> None:
+    def _start(self, one: Round, address: Address, delay: float) -> None:
         name = one.pair.name
         round_directory = self._directory.begin_round(name, one.number)
         sender, receiver = (self._hosts[host] for host in one.pair.hosts)
         carrier = self._carrier(self._campaign, one, sender, receiver, address, self._cancelled)
         running = _Running(one, round_directory)
         running.thread = threading.Thread(
-            target=self._carry_out, args=(running, carrier), name=f"round of {name}"
+            target=self._carry_out, args=(running, carrier, delay), name=f"round of {name}"
         )
         self._running[name] = running
         self._listener.on_round(one)
         running.thread.start()
 
-    def _carry_out(self, running: _Running, carrier: Any) -> None:  # noqa: ANN401 - a carrier
+    def _carry_out(self, running: _Running, carrier: Any, delay: float) -> None:  # noqa: ANN401
         name = running.round.pair.name
         try:
             try:
+                if delay and self._cancelled.wait(delay):
+                    raise CancelledRoundError
                 record = carrier.carry_out(running.directory.path)
             except CancelledRoundError:
                 raise

@@ -216,7 +216,12 @@ class RemoteHost(ControlledHost):
 
     def remote_path(self, file: Path) -> str:
         """A name of its own in the session's directory."""
-        return f"{self.directory}/{next(self._numbers)}/{file.name}"
+        return f"{self.directory}/{next(self._numbers)}-{file.name}"
+
+    @property
+    def existing(self) -> frozenset[str]:
+        """The session's directory."""
+        return frozenset({self.directory})
 
     def facts(self) -> Mapping[str, object]:
         """Its entry in a record, with its clock compared now.

@@ -113,10 +113,22 @@ class SshTransport:
         return self._loop.run(self._open(words))
 
     async def _open(self, words: Sequence[str]) -> SshStream:
-        process = await self._session(words)
         ours, its = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=its)
-        return SshStream(self._loop, process, ours, _Mover(process, reader, writer))
+        session = _Session()
+        local, _ = await asyncio.get_running_loop().create_connection(
+            lambda: _Local(session), sock=its
+        )
+        try:
+            await self._connections[-1].create_session(
+                lambda: session, shlex.join(words), encoding=None, request_pty=False
+            )
+        except BaseException as error:
+            local.abort()
+            ours.close()
+            if isinstance(error, OSError | asyncssh.Error):
+                raise self._lost(error) from None
+            raise
+        return SshStream(self._loop, ours, session)
 
     def close(self) -> None:
         """Ends the connection, and those that it went through."""
@@ -126,101 +138,118 @@ class SshTransport:
 class SshStream:
     """See :class:`~trustbed.testbed.remote.transport.Stream`."""
 
-    def __init__(
-        self,
-        loop: Loop,
-        process: asyncssh.SSHClientProcess[bytes],
-        link: socket.socket,
-        mover: _Mover,
-    ) -> None:
+    def __init__(self, loop: Loop, link: socket.socket, session: _Session) -> None:
         self.link = link
         self._loop = loop
-        self._process = process
-        self._mover = mover
-        self._moved: Future[None] = loop.start(mover.move())
+        self._session = session
 
     def wait(self, seconds: float) -> Ended | None:
         """How it ended, if it has within the time."""
         try:
-            self._moved.result(seconds)
+            self._session.ended.result(seconds)
         except (FutureTimeout, CancelledError):
             return None
-        return Ended(self._process.exit_status, b"", bytes(self._mover.errors))
+        return Ended(self._session.status, b"", bytes(self._session.errors))
 
     def why(self, otherwise: str) -> str:
         """Why it has ended."""
         ended = self.wait(_WHY_SECONDS)
         if ended is None:
             return otherwise
-        gone = self._process.exit_status is None and self._process.exit_signal is None
-        return refusals.lost(self._mover.lost) if gone else how(ended)
+        gone = ended.code is None and not self._session.killed
+        return refusals.lost(self._session.lost) if gone else how(ended)
 
     def end(self) -> None:
         """Closes the session if it has not ended by itself."""
-        if not self._moved.done():
-            self._loop.tidy(self._abort())
-
-    async def _abort(self) -> None:
-        self._process.close()
-        with contextlib.suppress(asyncssh.Error, OSError, TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._process.wait_closed()
+        if not self._session.ended.done():
+            self._loop.tidy(self._session.abort())
 
 
-class _Mover:
-    """Moves what passes between a socket of ours and a session, at the pace of the slower one."""
+class _Session(asyncssh.SSHClientSession[bytes]):
+    """A command there whose output goes to a socket of ours, at the pace of the slower one.
 
-    def __init__(
-        self,
-        process: asyncssh.SSHClientProcess[bytes],
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        self._process = process
-        self._reader = reader
-        self._writer = writer
+    Without the library's streams, which take a task for each direction of each host.
+    """
+
+    channel: asyncssh.SSHClientChannel[bytes]
+    local: asyncio.Transport
+
+    def __init__(self) -> None:
+        self.ended: Future[None] = Future()
         self.errors = bytearray()
+        self.status: int | None = None
+        self.is_open = False
+        self.killed = False
         self.lost: Exception | None = None
 
-    async def move(self) -> None:
-        """Until the session has ended."""
-        there = asyncio.create_task(self._there())
-        try:
-            await asyncio.gather(self._back(), self._complaints())
-            await self._process.wait_closed()
-        finally:
-            there.cancel()
-            self._writer.close()
-            with contextlib.suppress(OSError, asyncio.CancelledError):
-                await there
-                await self._writer.wait_closed()
+    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
+        self.channel, self.is_open = chan, True
 
-    async def _there(self) -> None:
-        with contextlib.suppress(
-            OSError, asyncssh.Error
-        ):  # it has ended; how, the other direction sees
-            while piece := await self._reader.read(_PIECE):
-                self._process.stdin.write(piece)
-                await self._process.stdin.drain()
-            self._process.stdin.write_eof()
+    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
+        if datatype == asyncssh.EXTENDED_DATA_STDERR:
+            self.errors += data
+            del self.errors[:-TAIL_BYTES]
+        elif not self.local.is_closing():  # without a reader it goes on, so that it can end
+            self.local.write(data)
 
-    async def _back(self) -> None:
-        try:
-            while piece := await self._process.stdout.read(_PIECE):
-                with contextlib.suppress(
-                    OSError
-                ):  # no reader is left; read on all the same, so that it can end
-                    self._writer.write(piece)
-                    await self._writer.drain()
-        except (OSError, asyncssh.Error) as error:
-            self.lost = error
-        self._writer.close()
+    def eof_received(self) -> bool:
+        self.local.close()
+        return True
 
-    async def _complaints(self) -> None:
-        with contextlib.suppress(OSError, asyncssh.Error):
-            while piece := await self._process.stderr.read(_PIECE):
-                self.errors += piece
-                del self.errors[:-TAIL_BYTES]
+    def pause_writing(self) -> None:
+        self.local.pause_reading()
+
+    def resume_writing(self) -> None:
+        self.local.resume_reading()
+
+    def exit_status_received(self, status: int) -> None:
+        self.status = status
+
+    def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:
+        self.killed = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = exc
+        self.local.close()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    async def abort(self) -> None:
+        """Closes it, and waits a moment for that."""
+        self.channel.close()
+        with contextlib.suppress(asyncssh.Error, OSError, TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self.channel.wait_closed()
+
+
+class _Local(asyncio.Protocol):
+    """Our end of the socket: what comes there goes to the session."""
+
+    def __init__(self, session: _Session) -> None:
+        self._session = session
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._session.local = transport
+
+    def data_received(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # it has ended; how, the session sees
+            self._session.channel.write(data)
+
+    def eof_received(self) -> bool:
+        with contextlib.suppress(OSError):
+            self._session.channel.write_eof()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._session.is_open:
+            self.eof_received()
+
+    def pause_writing(self) -> None:
+        self._session.channel.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._session.channel.resume_reading()
 
 
 async def _feed(process: asyncssh.SSHClientProcess[bytes], content: bytes) -> None:
