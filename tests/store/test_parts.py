@@ -119,7 +119,7 @@ packets = st.lists(
 FORMS = ("pcap", "pcapng", "gzip", "rotated", "damaged")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(packets, st.sampled_from(FORMS), st.integers(2, 66), st.integers(0, 2**32))
 def test_random_captures(
     tmp_path_factory: pytest.TempPathFactory,
