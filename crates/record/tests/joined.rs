@@ -137,7 +137,7 @@ fn what_is_no_part_is_refused() {
     let file = directory.path().join("0");
     let sequence = written(&[vec![(0, 5)]], 0, &file).bytes();
     let other = Table { name: "other", columns: table().columns.into_iter().take(1).collect() };
-    let (_, [runs, more, ..]) = merged(&[sequence.clone()]).expect("a sequence");
+    let (_, [runs, more, ..]) = merged(std::slice::from_ref(&sequence)).expect("a sequence");
     let refused = Joined::open(&[&file], other.schema(), runs, None);
     assert!(matches!(refused, Err(RecordError::Part { .. })));
     let many: Vec<_> = more.iter().cycle().take(2).copied().collect();

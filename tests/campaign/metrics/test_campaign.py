@@ -150,9 +150,13 @@ def test_the_metrics_of_hosts_and_other_sources_are_one_table(
         record.ended_ns - record.began_ns,
     )
 
-    # CloudWatch has whole minutes; the one in which the round ended is not over.
-    (open_one,) = [row for row in of_source(rows, "cloudwatch") if row["problem"] is not None]
-    assert open_one["problem"] == "cloudwatch had no data from here on at the last query"
+    # CloudWatch has whole minutes; the one in which the round ended is not over, unless it ended
+    # within the moment before the query.
+    missing = [
+        row["problem"] for row in of_source(rows, "cloudwatch") if row["problem"] is not None
+    ]
+    if missing or record.ended_ns % MINUTE < MINUTE - 20 * SECOND:
+        assert missing == ["cloudwatch had no data from here on at the last query"]
     assert {row["value"] for row in of_source(rows, "cloudwatch", "cpu_utilisation_share")} <= {0.3}
     assert (
         json.loads((round_directory.path / "resources.json").read_text())["sources"][-1]["times"]
