@@ -16,7 +16,7 @@ MIRI_CRATES ?=
 # Arguments for pytest: `make pytest ARGS="-k cli"`.
 ARGS ?=
 # How many processes share the tests that need no quiet machine: more than half of their time is waiting, for programs, packets and guests.
-JOBS ?= $(shell echo $$((5 * $$(nproc) / 2)))
+JOBS ?= $(shell echo $$((3 * $$(nproc))))
 
 BIN := .venv/bin
 READY := .venv/ready

@@ -65,7 +65,7 @@ def test_both_find_what_the_cross_traffic_leaves(three: tuple[Host, Host, Host])
     # As wide as what it may be off by, so that some fleets suffice.
     wide = {
         **PATHLOAD,
-        "resolution_bits_per_second": PATH.capacity / 20,
+        "resolution_bits_per_second": PATH.capacity / 10,
         "time_limit_ns": 60_000_000_000,
     }
     searched, chirped = estimate(*three, PATH, [wide, pathchirp(PATH, 4.0)])

@@ -31,7 +31,7 @@ host = "client"
 to = "server"
 object = "2kB"
 requests = 10
-duration = "500ms"
+duration = "400ms"
 [factors]
 link.delay = ["1ms", "20ms"]
 """
@@ -44,7 +44,7 @@ def explained(directory: Path) -> dict[str, Any]:
     ended = subprocess.run(
         [
             *(sys.executable, "-m", "trustbed", "compare", "study.toml", "--by", "link.delay"),
-            *("--explain", "--repetitions", "3", "--budget", "25s", "--json"),
+            *("--explain", "--repetitions", "3", "--budget", "18s", "--json"),
         ],
         cwd=directory,
         env={**os.environ, "TRUSTBED_RUNTIME": str(directory / "registry")},

@@ -56,7 +56,7 @@ def test_a_study_answers_its_questions_and_goes_on(tmp_path: Path) -> None:
     assert "the budget is" in short.stderr
     assert not (tmp_path / "pages.sensitivity").exists()
 
-    ended = studied(tmp_path, *asked, "--json", "--budget", "40s")
+    ended = studied(tmp_path, *asked, "--json", "--budget", "30s")
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     by_name = {one["name"]: one for one in found["treatments"]}
@@ -68,5 +68,5 @@ def test_a_study_answers_its_questions_and_goes_on(tmp_path: Path) -> None:
     page = (tmp_path / "pages.sensitivity" / "report.html").read_text(encoding="utf-8")
     assert found["matters"]["sentence"] in page.replace("\N{NO-BREAK SPACE}", " ")
 
-    again = studied(tmp_path, *asked, "--budget", "40s", "--quiet")
+    again = studied(tmp_path, *asked, "--budget", "30s", "--quiet")
     assert (again.returncode, again.stdout) == (0, "")
