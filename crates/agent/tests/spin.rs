@@ -255,7 +255,7 @@ fn a_monitor_stops_before_and_after_the_start() {
 
 #[test]
 fn a_full_disk_is_reported() {
-    let mut agent = Agent::begin("spin", &json!({"path": "/dev/full", "duration_ns": 20_000_000}));
+    let mut agent = Agent::begin("spin", &json!({"path": "/dev/full", "duration_ns": 500_000_000}));
     agent.start();
     let report = agent.report();
     assert_eq!(agent.exit_code(), 0);
