@@ -420,3 +420,24 @@ def test_memory_of_a_worker_bounds_the_engines(monkeypatch: pytest.MonkeyPatch) 
         worker = type("Worker", (), {"memory_manager": memory})
         monkeypatch.setattr(distributed, "get_worker", lambda w=worker: w)
         assert _budget() == (LEAST_MEMORY if limit == 9 else budget)
+
+
+class Asked:
+    """A client one of whose workers dies while it is asked, and one whose connection breaks."""
+
+    def run(self, _: object, *, workers: list[str], on_error: str) -> dict[str, object]:
+        assert on_error == "return"
+        (address,) = workers
+        if address == "dies":
+            raise OSError("Stream is closed")
+        return {address: OSError("timed out") if address == "breaks" else HOW.version}
+
+
+def test_a_worker_that_goes_while_it_is_asked_costs_no_other_and_is_asked_again() -> None:
+    reported: list[str] = []
+    driver = cluster._Driver(
+        Asked(), JOBS, "memory://", HOW, Cluster(where="local"), reported.append
+    )
+    driver._ask(["dies", "breaks", "stays"])
+    assert driver._versions == {"stays": HOW.version}, "the others are asked at the next look"
+    assert reported == []
