@@ -196,6 +196,8 @@ class Played:
         elif word == "killed":
             future.error = KilledWorker()
             future.end("error")
+        elif word == "cancelled":
+            future.end("cancelled")
         elif word == "dies":
             self.status = "closed"
         else:
@@ -260,6 +262,13 @@ def test_a_capture_that_kills_every_worker_fails_alone() -> None:
     assert {(one.state, one.problem) for one in found} == {("failed", "lost")}
     assert Counter(name for name, _ in played.begun) == {job.name: ATTEMPTS for job in JOBS}
     assert "--worker-memory" in found[0].hint
+
+
+def test_a_task_that_went_with_all_workers_is_begun_again() -> None:
+    played = Played(a="fit", b="fit")
+    played.fails["store_capture"] = ["cancelled", "cancelled"]
+    assert [one.state for one in carried_out(played)] == ["stored"] * 6
+    assert len(played.begun) == 8
 
 
 def test_a_slow_task_is_begun_on_a_second_worker_once_nothing_waits() -> None:

@@ -20,6 +20,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -410,8 +411,6 @@ class _Driver:
 
     def _taken(self, future: Any, task: _Task) -> Outcome | None:  # noqa: ANN401 - Dask
         """The outcome of a capture; None if it is not the last word."""
-        if future.status in ("cancelled", "lost"):
-            raise self._lost()
         capture = task.capture
         one = self._outcome(future, capture.job)
         del task.futures[future]
@@ -461,9 +460,22 @@ class _Driver:
             if task.capture is capture:
                 self._drop(future, task)
 
-    def _outcome(self, future: Any, job: Job) -> Outcome:  # noqa: ANN401 - Dask
+    def _result(self, future: Any) -> Outcome | None:  # noqa: ANN401 - Dask
+        """What a task that has ended returned; None if it failed, or went with all workers."""
         if future.status == "finished":
-            found: Outcome = future.result()
+            try:
+                found: Outcome = future.result()
+            except CancelledError:
+                pass
+            else:
+                return found
+        if future.status in ("cancelled", "lost"):
+            self._looked = -_TICK
+            self._look()  # unless it was the scheduler that went
+        return None
+
+    def _outcome(self, future: Any, job: Job) -> Outcome:  # noqa: ANN401 - Dask
+        if found := self._result(future):
             if found.problem in ("full", "version"):
                 for address in self._client.who_has([future]).get(future.key, ()):
                     if found.problem == "full":
@@ -472,8 +484,8 @@ class _Driver:
                         self._versions[address] = ""
                     self._report(f"{found.message}: it gets no more captures")
             return found
-        error = future.exception()
-        if type(error).__name__ == "KilledWorker":
+        error = None if future.status in ("cancelled", "lost") else future.exception()
+        if error is None or type(error).__name__ == "KilledWorker":
             message = f"every worker that read it was killed, {job.name}"
             hint = "it may need more memory: --worker-memory, or fewer workers per host"
         else:
