@@ -16,7 +16,7 @@ MIRI_CRATES ?=
 # Arguments for pytest: `make pytest ARGS="-k cli"`.
 ARGS ?=
 # How many processes share the tests that need no quiet machine: more than half of their time is waiting, for programs, packets and guests.
-JOBS ?= $(shell echo $$((3 * $$(nproc))))
+JOBS ?= $(shell echo $$((4 * $$(nproc))))
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -33,6 +33,8 @@ PURE_TESTS := tests/campaign tests/diagnose tests/report tests/scenario tests/te
 # One file is one worker's, since the tests of a file share what is expensive; in the order of collection, since the long files are not
 # those of many tests.
 PARALLEL := --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+# Reading the others would take longer than some of them. A quiet test in a file that does not say so is an error of the shared tests.
+QUIET = $(shell grep -rl quiet tests --include='test_*.py')
 # The module is built beside the Python sources; the package is installed once, in place. maturin's own installation would want the newest
 # pip and take the dependency groups with it.
 INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build-isolation --no-deps --editable .
@@ -139,7 +141,7 @@ pytest-shared: $(READY)/develop $(READY)/command
 	python -m pytest $(PARALLEL) -m "not quiet" $(ARGS) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
 
 pytest-quiet: $(READY)/develop $(READY)/command
-	python -m pytest -m quiet $(ARGS) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
+	python -m pytest -m quiet $(if $(ARGS),$(ARGS),$(QUIET)) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
 
 bench: $(READY)/develop $(READY)/command tools ## Speed and memory against tcpdump, tcptrace and tshark (BENCH=quick for a short one)
 	python -m bench $(BENCH)

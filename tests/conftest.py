@@ -7,6 +7,7 @@ examples every time.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -43,6 +44,22 @@ hypothesis.settings.load_profile("ci" if IN_CI or STRICT else "developer")
 # program that they start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests stay until the end: the garbage collector need not look at them again."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The quiet tests are looked for in the files that say the word."""
+    if item.get_closest_marker("quiet") and "quiet" not in item.path.read_text(encoding="utf-8"):
+        raise pytest.UsageError(f"{item.nodeid} is quiet, and its file does not say so")
 
 
 def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -68,7 +68,7 @@ def test_both_find_what_the_cross_traffic_leaves(three: tuple[Host, Host, Host])
         "resolution_bits_per_second": PATH.capacity / 10,
         "time_limit_ns": 60_000_000_000,
     }
-    searched, chirped = estimate(*three, PATH, [wide, pathchirp(PATH, 4.0)])
+    searched, chirped = estimate(*three, PATH, [wide, pathchirp(PATH, 2.5)])
     for reading in (searched, chirped):
         assert reading.report["departure_error"]["early_packets"] == 0
         assert reading.report["sent_packets"] > 0

@@ -21,7 +21,7 @@ LIVE_SECONDS = 900
 """Two guests boot before the first test that needs one, which takes long on a busy machine."""
 
 
-def live_transfers(test: Callable[..., None]) -> Callable[..., None]:
+def quiet_transfers(test: Callable[..., None]) -> Callable[..., None]:
     """Marks a test that carries out transfers and reads their timing."""
     return pytest.mark.quiet(pytest.mark.timeout(LIVE_SECONDS)(test))
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.demo.experiments import NOT_COMPARED, Carried, live_transfers, page_of
+from tests.demo.experiments import NOT_COMPARED, Carried, page_of, quiet_transfers
 from tools import demo, versus
 from tools.stories import NETWORK, NICS
 
 
-@live_transfers
+@quiet_transfers
 def test_guests_that_differ_in_their_nic_are_compared(compared: versus.Compared) -> None:
     found = compared.comparison
     assert (found.by, found.reference, found.interleaved) == (NICS.factor, "virtio-net", True)
@@ -26,7 +26,7 @@ def test_guests_that_differ_in_their_nic_are_compared(compared: versus.Compared)
         assert all(side is not None and side.count == 2 and side.mean > 0 for side in sides)
 
 
-@live_transfers
+@quiet_transfers
 def test_the_demo_prints_the_comparison_and_writes_its_page(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.demo.experiments import EACH, STARVED, Carried, live_transfers
+from tests.demo.experiments import EACH, STARVED, Carried, quiet_transfers
 from tools import telling
 from tools.stories import STUDIES, Study
 
@@ -24,7 +24,7 @@ What the packets then show is no longer what was asked for.
 """
 
 
-@live_transfers
+@quiet_transfers
 @EACH
 def test_every_live_transfer_has_a_capture_or_was_invalid(
     carried_out: Carried, study: Study
@@ -40,7 +40,7 @@ def test_every_live_transfer_has_a_capture_or_was_invalid(
         assert (one.capture is None) == bool(grave)
 
 
-@live_transfers
+@quiet_transfers
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name: str) -> None:
     made = carried_out(next(study for study in STUDIES if name in study.names))
@@ -67,7 +67,7 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
     assert EXPECTED[name][1] == one.story.meant
 
 
-@live_transfers
+@quiet_transfers
 @pytest.mark.parametrize("study", STARVED, ids=lambda study: study.name)
 def test_a_starved_sender_is_distinguished_from_the_network_by_its_twin(
     carried_out: Carried, study: Study

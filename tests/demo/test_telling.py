@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.demo.experiments import EACH, NOT_COMPARED, Carried, live_transfers, page_of
+from tests.demo.experiments import EACH, NOT_COMPARED, Carried, page_of, quiet_transfers
 from tools import demo, telling, versus
 from tools.stories import NETWORK, PROCESS, Study
 
 
-@live_transfers
+@quiet_transfers
 def test_the_demo_prints_every_verdict_and_writes_one_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], carried_out: Carried
 ) -> None:
@@ -47,7 +47,7 @@ def test_the_demo_prints_every_verdict_and_writes_one_page(
     assert max(len(line) for line in printed.splitlines()) <= 100
 
 
-@live_transfers
+@quiet_transfers
 @EACH
 def test_a_live_transfer_that_was_invalid_has_no_verdict(
     carried_out: Carried, study: Study
@@ -75,7 +75,7 @@ def test_a_live_transfer_that_was_invalid_has_no_verdict(
     assert sum(line.endswith("discard") for line in printed) == len(names)
 
 
-@live_transfers
+@quiet_transfers
 def test_a_sender_that_others_starved_says_so(carried_out: Carried) -> None:
     one = replace(
         carried_out(PROCESS).transfers[0], disturbed="others had its processor for 40 % of the time"
@@ -89,7 +89,7 @@ def test_a_sender_that_others_starved_says_so(carried_out: Carried) -> None:
     assert telling.unmeant(other).endswith(other.disturbed)
 
 
-@live_transfers
+@quiet_transfers
 def test_an_unexpected_verdict_is_reported(carried_out: Carried) -> None:
     made = carried_out(PROCESS)
     one, starved = made.transfers
@@ -105,7 +105,7 @@ def test_an_unexpected_verdict_is_reported(carried_out: Carried) -> None:
     assert wanted in " ".join(" ".join(telling.lines(found)).split())
 
 
-@live_transfers
+@quiet_transfers
 def test_a_process_instead_of_a_guest_is_explained(carried_out: Carried) -> None:
     found = replace(carried_out(PROCESS), instead="guests need QEMU, and it is not installed")
     assert "guests need QEMU, and it is not installed" in telling.chapter(found).introduction

@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 SCENARIO = """
-duration = "600ms"
+duration = "400ms"
 warm_up = "100ms"
 [hosts.client]
 [hosts.server]

@@ -310,7 +310,6 @@ print(json.dumps(as_json(read_model(directory / "out"))))
 """
 
 
-@pytest.mark.quiet
 def test_hosts_behind_a_translation_of_addresses_are_measured(
     machine: Machine, tmp_path: Path
 ) -> None:
