@@ -32,9 +32,9 @@ PURE_TESTS := tests/campaign tests/diagnose tests/report tests/scenario tests/te
 	$(addprefix tests/campaign/metrics/test_,campaign.py cloudwatch.py prometheus.py))
 # One file is one worker's, since the tests of a file share what is expensive; in the order of collection, since the long files are not
 # those of many tests.
-PARALLEL := --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
 # Reading the others would take longer than some of them. A quiet test in a file that does not say so is an error of the shared tests.
-QUIET = $(shell grep -rl quiet tests --include='test_*.py')
+QUIET = $(shell grep -rl quiet tests --include='test_*.py' | sort)
 # The module is built beside the Python sources; the package is installed once, in place. maturin's own installation would want the newest
 # pip and take the dependency groups with it.
 INSTALL := MATURIN_PEP517_ARGS=--locked python -m pip install --quiet --no-build-isolation --no-deps --editable .
@@ -98,7 +98,7 @@ check: $(READY)/develop $(READY)/command ## What an editor's loop needs: quick l
 	mypy
 	lint-imports
 	cargo test $(PURE_CRATES) --lib --locked --quiet
-	python -m pytest --quiet $(PARALLEL) -m "not quiet" $(PURE_TESTS)
+	python -m pytest --quiet $(PARALLEL) $(JOBS) --maxprocesses 8 -m "not quiet" $(PURE_TESTS)
 
 house: $(READY)/develop ## Sizes that the project keeps: bytes, widths, untyped records, lines of the first pages
 	python tools/house.py
@@ -133,15 +133,17 @@ test-arrow: $(READY)/command
 	MAKEFLAGS= PYO3_CONFIG_FILE="$$(echo $(CURDIR)/target/maturin/pyo3-config-*.txt)" \
 	cargo test --release $(ARROW_CRATES) --features pyo3/extension-module --locked --quiet
 
-# First what may share the machine, then, one by one, what measures time. ARGS may leave one of the two without a test (exit code 5).
+# First what may share the machine, then, two at a time, what measures time and waits for most of it, then what needs all of the machine.
+# ARGS may leave one of them without a test (exit code 5).
 pytest: pytest-shared
 	$(MAKE) --no-print-directory pytest-quiet
 
 pytest-shared: $(READY)/develop $(READY)/command
-	python -m pytest $(PARALLEL) -m "not quiet" $(ARGS) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
+	python -m pytest $(PARALLEL) $(JOBS) --maxprocesses 8 -m "not quiet" $(ARGS) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
 
 pytest-quiet: $(READY)/develop $(READY)/command
-	python -m pytest -m quiet $(if $(ARGS),$(ARGS),$(QUIET)) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
+	python -m pytest $(PARALLEL) 2 -m "quiet and not alone" $(if $(ARGS),$(ARGS),$(QUIET)) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
+	python -m pytest -m alone $(if $(ARGS),$(ARGS),$(QUIET)) || { code=$$?; test "$$code" = 5 && test -n "$(ARGS)"; }
 
 bench: $(READY)/develop $(READY)/command tools ## Speed and memory against tcpdump, tcptrace and tshark (BENCH=quick for a short one)
 	python -m bench $(BENCH)

@@ -37,8 +37,11 @@ link.delay = ["1ms", "20ms"]
 """
 
 
-def explained(directory: Path) -> dict[str, Any]:
-    """What a study that is carried out there says about the delay that was changed."""
+def explained(directory: Path) -> dict[str, Any] | None:
+    """What a study that is carried out there says about the delay that was changed.
+
+    None if no repetition of one of the two could be used.
+    """
     directory.mkdir()
     (directory / "study.toml").write_text(SCENARIO, encoding="utf-8")
     ended = subprocess.run(
@@ -54,9 +57,9 @@ def explained(directory: Path) -> dict[str, Any]:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    found: dict[str, Any]
-    (found,) = json.loads(ended.stdout)["explanation"]
-    return found
+    found: list[dict[str, Any]] = json.loads(ended.stdout)["explanation"]
+    assert len(found) <= 1
+    return found[0] if found else None
 
 
 def test_the_delay_that_was_changed_closes_the_gap(tmp_path: Path) -> None:
@@ -64,9 +67,10 @@ def test_the_delay_that_was_changed_closes_the_gap(tmp_path: Path) -> None:
     # study is made once more. What is named must be right each time.
     for attempt in range(3):
         found = explained(tmp_path / str(attempt))
-        assert found["candidate"] == "20ms"
-        if found["named"] is not None:
+        assert found is None or found["candidate"] == "20ms"
+        if found is not None and found["named"] is not None:
             break
+    assert found is not None
     assert found["rounds"] == 3
     assert found["named"] == "link.delay as in the reference"
     best = found["settings"][0]
