@@ -52,7 +52,7 @@ fn the_method_that_is_answered_is_used() {
 
 #[test]
 fn pings_that_leave_late_have_their_whole_time() {
-    let configuration = json!({"to": "127.0.0.1", "method": "tcp", "port": 1, "count": 30,
+    let configuration = json!({"to": "127.0.0.1", "count": 30,
         "interval_ns": 20_000_000, "timeout_ns": 10_000_000});
     let mut agent = Agent::begin("ping", &configuration);
     agent.start();
