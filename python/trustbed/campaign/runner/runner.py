@@ -179,10 +179,11 @@ class Runner:
         """
         addresses = {pair.name: _address(self._campaign, pair) for pair in self._campaign.pairs}
         with self._directory.locked():
-            schedule = self._begin()
+            began_ns = self._begin()
             with self._beside, self._judging():
                 try:
-                    self._loop(schedule, addresses)
+                    self._connect_all()
+                    self._loop(self._schedule(began_ns), addresses)
                     self._journal.append(time.time_ns(), "finished")
                 except BaseException:
                     self._cancelled.set()
@@ -192,15 +193,15 @@ class Runner:
             if self._failure is not None:
                 raise self._failure
 
-    def _begin(self) -> Schedule:
-        """Begins the campaign, or continues it."""
+    def _begin(self) -> int | None:
+        """Begins the campaign, or continues it; when its first period began, if it has."""
         now = time.time_ns()
         resumed = self._directory.exists
         if resumed:
-            began = self._directory.check(self._study)
+            created = self._directory.check(self._study)
         else:
-            began = now
-            self._directory.begin(self._study, began_ns=began, about=self._about)
+            created = now
+            self._directory.begin(self._study, began_ns=created, about=self._about)
         state = state_of(self._journal.lines())
         for name, number in list(state.interrupted):
             self._journal.append(now, "ended", pair=name, number=number, outcome="interrupted")
@@ -212,14 +213,20 @@ class Runner:
                 self._to_judge.put(round_directory)
         self._space.count()
         self._listener.on_begun(rounds=len(state.rounds), resumed=resumed)
-        return Schedule(self._campaign, began)
+        if state.scheduled_ns is None and state.rounds:
+            return created  # by an earlier version
+        return state.scheduled_ns
+
+    def _schedule(self, began_ns: int | None) -> Schedule:
+        """The schedule; its first period begins now, if none has begun."""
+        if began_ns is None:
+            began_ns = time.time_ns()
+            self._journal.append(began_ns, "scheduled")
+        return Schedule(self._campaign, began_ns)
 
     # The loop.
 
     def _loop(self, schedule: Schedule, addresses: Mapping[str, Address]) -> None:
-        for host in self._campaign.hosts:
-            self._begin_connecting(host.name)
-        self._await_hosts(time.monotonic() + FIRST_SECONDS)
         check_at = 0.0
         while True:
             if time.monotonic() >= check_at:
@@ -290,6 +297,11 @@ class Runner:
                 self._report_host(name)
             elif name not in self._connecting and now >= self._retry_at.get(name, 0.0):
                 self._begin_connecting(name)
+
+    def _connect_all(self) -> None:
+        for host in self._campaign.hosts:
+            self._begin_connecting(host.name)
+        self._await_hosts(time.monotonic() + FIRST_SECONDS)
 
     def _begin_connecting(self, name: str) -> None:
         self._connecting.add(name)
