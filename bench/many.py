@@ -36,8 +36,8 @@ from bench.templates import SNAP_LENGTH
 from trustbed.analysis.capture import analyze
 from trustbed.store import cluster, files
 from trustbed.store.captures import How, Job, jobs_of, store_capture
-from trustbed.store.entry import key_of
-from trustbed.store.store import About, open_store
+from trustbed.store.entry import About, key_of
+from trustbed.store.store import open_store
 from trustbed.store.tables import conformed, store_schemas
 
 RECORDING = ROOT / "recordings" / "bandwidth-limited.sender.pcap.gz"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from trustbed.store.captures import date_of
-from trustbed.store.entry import key_of
-from trustbed.store.store import About, Store, open_store
+from trustbed.store.entry import About, key_of
+from trustbed.store.store import Store, open_store
 from trustbed.store.tables import conformed, store_schemas
 
 SECOND = 10**9

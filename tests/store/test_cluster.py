@@ -18,11 +18,13 @@ import pyarrow as pa
 import pytest
 
 from tests.store.conftest import HOW, ROOT
-from trustbed.store import cluster, parts, sweep
-from trustbed.store.captures import Division, Job, Outcome, jobs_of
-from trustbed.store.cluster import ATTEMPTS, Cluster
+from trustbed.store import captures as captures_module
+from trustbed.store import cluster, parts, sweep, tasks, workers
+from trustbed.store.captures import READ_TOPIC, Division, How, Job, Outcome, Reading, jobs_of
+from trustbed.store.cluster import Cluster
 from trustbed.store.errors import StoreError
 from trustbed.store.store import open_store
+from trustbed.store.tasks import ATTEMPTS, Limits, Tasks
 
 JOBS = [Job((f"/captures/{number}.pcap",), 100) for number in range(6)]
 
@@ -61,7 +63,7 @@ def test_a_divided_capture_is_stored_like_another_though_a_worker_is_killed(
     alone, shared = (open_store(tmp_path / name, create=True).url for name in ("one", "two"))
     assert [one.state for one in sweep.carry_out([job], alone, HOW)] == ["stored"]
     measured: list[Outcome] = []
-    taken = cluster._Driver._go_on
+    taken = tasks.Tasks._go_on
 
     def go_on(self: Any, capture: Any, one: Outcome) -> None:  # noqa: ANN401
         taken(self, capture, one)
@@ -69,8 +71,9 @@ def test_a_divided_capture_is_stored_like_another_though_a_worker_is_killed(
             os.kill(int(one.worker.rpartition(":")[2]), signal.SIGKILL)
         measured.append(one)
 
-    monkeypatch.setattr(cluster._Driver, "_go_on", go_on)
-    where = Cluster(where="local", processes=2, memory=1 << 30, divided_bytes=1)
+    monkeypatch.setattr(tasks.Tasks, "_go_on", go_on)
+    limits = Limits(divided_bytes=1)
+    where = Cluster(where="local", processes=2, memory=1 << 30, limits=limits)
     (found,) = cluster.carry_out([job], shared, HOW, where)
     assert found.state == "stored"
     assert [one.state for one in measured] == ["begun", "measured", "measured"]
@@ -137,6 +140,10 @@ class Played:
         self.fails: dict[str, list[str]] = {}
         self.futures: dict[str, Future] = {}
         self.turn = 0
+
+    def subscribe_topic(self, topic: str, handler: Callable[[Any], object]) -> None:
+        assert topic == READ_TOPIC
+        self.tell = handler
 
     def scheduler_info(self, n_workers: int = 5) -> Any:  # noqa: ANN401
         if self.status != "running":
@@ -216,16 +223,27 @@ class Played:
 def carried_out(
     played: Played, reports: list[str] | None = None, jobs: list[Job] = JOBS, **options: float
 ) -> list[Outcome]:
+    return list(tasks_of(played, jobs, reports, **options).outcomes())
+
+
+def tasks_of(
+    played: Played,
+    jobs: list[Job],
+    reports: list[str] | None = None,
+    *,
+    how: How = HOW,
+    reading: Reading = lambda read: None,
+    **options: float,
+) -> Tasks:
     report = (reports if reports is not None else []).append
-    where = Cluster(where="played:1", **options)  # type: ignore[arg-type]
-    driver = cluster._Driver(played, jobs, "store", HOW, where, report)
-    return list(driver.outcomes())
+    there = workers.Workers(played, "played:1", how.version, report)
+    return Tasks(there, jobs, "store", how, Limits(**options), reading)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks at a played cluster all the time."""
-    monkeypatch.setattr(cluster, "_TICK", 0.001)
+    monkeypatch.setattr(workers, "TICK", 0.001)
 
 
 def test_every_capture_has_one_outcome() -> None:
@@ -291,13 +309,13 @@ def test_a_scheduler_that_dies_says_how_to_go_on() -> None:
 
 def test_tasks_of_workers_that_are_gone_are_begun_elsewhere() -> None:
     played = Played(a="slow", b="other")
-    driver = cluster._Driver(played, JOBS[:2], "store", HOW, Cluster(where="x:1"), print)
-    driver._look()
-    driver._hand_out()
+    there = tasks_of(played, JOBS[:2])
+    there._look()
+    there._hand_out()
     assert [worker for _, worker in played.begun] == ["a", "a"]
     played.workers = {"b": "other", "c": "fit"}
-    driver._looked = -1.0
-    assert [one.state for one in driver.outcomes()] == ["stored", "stored"]
+    there._workers._looked = -1.0
+    assert [one.state for one in there.outcomes()] == ["stored", "stored"]
     assert [worker for _, worker in played.begun[2:]] == ["c", "c"]
 
 
@@ -332,9 +350,8 @@ def test_others_are_one_task(jobs: list[Job], least: int) -> None:
 def test_all_parts_have_the_memory_of_the_smallest_worker_or_what_was_given() -> None:
     for given, memory in ((None, 2 << 27), (1 << 29, 1 << 29)):
         played = Played(a="fit", b="fit")
-        how, where = replace(HOW, memory=given), Cluster(where="x:1", divided_bytes=1)
-        driver = cluster._Driver(played, [HUGE], "store", how, where, print)
-        assert [one.state for one in driver.outcomes()] == ["stored"]
+        there = tasks_of(played, [HUGE], how=replace(HOW, memory=given), divided_bytes=1)
+        assert [one.state for one in there.outcomes()] == ["stored"]
         (division,) = {one.division for one in played.futures.values() if one.division is not None}
         assert (division.parts, division.memory) == (2, memory)
 
@@ -370,6 +387,48 @@ def test_a_part_that_fails_ends_the_others() -> None:
         "cancelled",
         "finished",
     ]
+
+
+def test_what_is_read_counts_before_a_capture_has_its_outcome() -> None:
+    played = Played(a="fit", b="fit")
+    played.fails = {"measure": ["fit", "slow"]}
+    seen: list[int] = []
+
+    def reading(read: int) -> None:
+        seen.append(read)
+        for slow in [one for one in played.futures.values() if one.status == "pending"]:
+            if 675 in seen:
+                played.act(slow, "fit")
+            else:
+                played.tell((0.0, [slow.key, 450]))
+
+    (found,) = tasks_of(played, [HUGE], reading=reading, divided_bytes=1).outcomes()
+    assert found.state == "stored"
+    # Half of 900 bytes is measured, and half of the other half; then all of it.
+    assert 675 in seen
+    assert 900 in seen
+    assert seen == sorted(seen)
+
+
+def test_a_worker_tells_now_and_then_how_much_it_has_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    told: list[tuple[str, object]] = []
+    names = {
+        "get_current_task": lambda _: "huge-1",
+        "log_event": lambda _, topic, said: told.append((topic, said)),
+    }
+    assert captures_module.progress_of() is None, "this is no worker"
+    monkeypatch.setattr(distributed, "get_worker", type("Worker", (), names))
+    tell = captures_module.progress_of()
+    assert tell is not None
+    tell(1, 9)
+    assert told == [], "nothing in the first moment"
+    monkeypatch.setattr(captures_module, "READ_SECONDS", 0.0)
+    tell = captures_module.progress_of()
+    assert tell is not None
+    tell(5, 9)
+    assert told == [(READ_TOPIC, ("huge-1", 5))]
 
 
 def test_hosts_of_an_inventory_are_reached_as_it_says(
@@ -414,6 +473,34 @@ def test_no_scheduler_is_an_error() -> None:
     assert "dask scheduler" in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("nonsense", "neither local, ssh:INVENTORY nor HOST:PORT, nonsense"),
+        ("10.0.0.1:99999", "neither local, ssh:INVENTORY nor HOST:PORT, "),
+        ("foo://10.0.0.1:1", "neither local, ssh:INVENTORY nor HOST:PORT, "),
+        ("tls://127.0.0.1:1", "Dask has no TLS keys, tls://127.0.0.1:1"),
+    ],
+)
+def test_what_is_no_cluster_is_refused_at_once(where: str, message: str) -> None:
+    with pytest.raises(StoreError, match=message) as refused:
+        list(cluster.carry_out(JOBS, "x", HOW, Cluster(where=where)))
+    assert refused.value.hint
+
+
+def test_hosts_that_ssh_does_not_reach_are_the_inventorys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    file = tmp_path / "hosts.toml"
+    file.write_text('[hosts.a]\nssh = "nowhere.invalid"\n', encoding="utf-8")
+    monkeypatch.setattr(distributed, "SSHCluster", refuses)
+    with pytest.raises(StoreError, match="no cluster, ssh:") as refused:
+        list(cluster.carry_out(JOBS, "x", HOW, Cluster(where=f"ssh:{file}")))
+    assert "every host of the inventory" in refused.value.hint
+
+
 def refuses(*_: object, **__: object) -> None:
     raise OSError("Timed out trying to connect")
 
@@ -444,9 +531,7 @@ class Asked:
 
 def test_a_worker_that_goes_while_it_is_asked_costs_no_other_and_is_asked_again() -> None:
     reported: list[str] = []
-    driver = cluster._Driver(
-        Asked(), JOBS, "memory://", HOW, Cluster(where="local"), reported.append
-    )
-    driver._ask(["dies", "breaks", "stays"])
-    assert driver._versions == {"stays": HOW.version}, "the others are asked at the next look"
+    there = workers.Workers(Asked(), "local", HOW.version, reported.append)
+    there._ask(["dies", "breaks", "stays"])
+    assert there._versions == {"stays": HOW.version}, "the others are asked at the next look"
     assert reported == []

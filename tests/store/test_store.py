@@ -283,6 +283,60 @@ def test_a_damaged_manifest_is_named(url: str) -> None:
         _ = open_store(url).entries
 
 
+def test_a_table_that_is_damaged_or_missing_is_named_with_what_to_do(url: str) -> None:
+    here = open_store(url)
+    store_transfers(here, "a.pcap", ONE)
+    key = store_transfers(here, "b.pcap", ONE)
+    found = open_store(url)
+    (name,) = (name for name in listed(url) if f"{key}/verdicts" in name)
+    half = here.files.read(name)
+    assert half is not None
+    here.files.replace(name, half[: len(half) // 2])
+    with pytest.raises(StoreError, match=rf"a table of b\.pcap is damaged, .*{name}") as refused:
+        found.verdicts.table()
+    assert f"manifests/{key}.json" in refused.value.hint
+    assert found.transfers.table().num_rows == 2, "the others are read"
+    here.files.remove(name)
+    with pytest.raises(StoreError, match=rf"a table of b\.pcap is missing, .*{name}"):
+        found.verdicts.table()
+    here.files.remove(f"manifests/{key}.json")
+    assert open_store(url).verdicts.table().num_rows == 1
+
+
+def test_a_file_is_no_store(tmp_path: Path) -> None:
+    file = tmp_path / "lab.store"
+    file.write_text("mine", encoding="utf-8")
+    for create in (False, True):
+        with pytest.raises(StoreError, match=r"is a file, not a store, .*lab\.store") as refused:
+            open_store(file, create=create)
+        assert refused.value.hint == "name a directory"
+    assert file.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (errno.EROFS, "read-only file system, "),
+        (errno.EACCES, "permission denied, "),
+    ],
+)
+def test_a_store_that_must_not_be_written_is_named(
+    disk: str,
+    captures: list[Job],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    message: str,
+) -> None:
+    def refuses(path: Path, *_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuses)
+    (one,) = stored(disk, captures[:1])
+    assert (one.state, one.problem) == ("failed", "store")
+    assert one.message.startswith(message)
+    assert disk in one.message + one.hint
+
+
 # Bad captures.
 
 

@@ -28,9 +28,12 @@ from tests.conftest import Refuses
 from tests.patience import PATIENCE, wait_until
 from trustbed.agent.client import AgentError, binary
 from trustbed.agent.control import Control, ControlledProcess, Peer, commands, files, frames
+from trustbed.agent.control.channel import Channel, Sink
 from trustbed.agent.control.commands import AgentProcess, ControlledAgent
 from trustbed.agent.control.control import SIGNS
 from trustbed.agent.control.frames import Kind
+from trustbed.agent.control.peer import Clock, Reading
+from trustbed.agent.control.streams import Streams
 from trustbed.testbed import TestbedError
 
 PEER = Peer(
@@ -203,6 +206,41 @@ def test_the_clock_is_read_with_its_error(control: Control) -> None:
     reading = control.read_clock(5)
     assert abs(reading.ahead_ns) <= reading.error_ns, "both ends have the same clock here"
     assert reading.error_ns > 0
+
+
+def test_a_clock_is_read_until_five_rounds_are_not_shorter_than_the_shortest() -> None:
+    clock = Clock(20)
+    for number, trip in enumerate((8, 4, 6, 2, 2, 3, 9, 2, 5)):
+        assert not clock.is_read
+        clock.ask(100 * number)
+        clock.take(100 * number + trip // 2 + 7, 100 * number + trip)
+    assert clock.is_read
+    assert clock.best == Reading(ahead_ns=7, error_ns=1, at_ns=302)
+    few = Clock(2)
+    for _ in range(2):
+        assert not few.is_read
+        few.take(0, 1)
+    assert few.is_read
+
+
+def test_room_is_given_back_before_the_window_is_used_up() -> None:
+    sent: list[tuple[int, Kind, bytes]] = []
+    streams = Streams(threading.Condition(), lambda *frame: sent.append(frame))
+    read, write = os.pipe()
+    channel = Channel(None, 1, ["x"])  # type: ignore[arg-type] # it has no host
+    channel.sinks[1] = Sink(write)
+    streams.add(channel)
+    taken = given = 0
+    while taken < 2 * frames.WINDOW_BYTES:
+        streams.receive(channel, Kind.OUTPUT, bytes(1000))
+        streams.write(channel, 1)
+        taken += len(os.read(read, 1000))
+        given += sum(frames.granted(content) for _, _, content in sent)
+        assert given <= taken <= given + frames.WINDOW_BYTES // 2
+        assert {kind for _, kind, _ in sent} <= {Kind.ROOM}
+        sent.clear()
+    streams.drop(channel)
+    os.close(read)
 
 
 def test_a_host_that_goes_away_is_noticed(control: Control) -> None:

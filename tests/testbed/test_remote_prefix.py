@@ -5,6 +5,7 @@ This machine, treated as another.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -236,25 +237,36 @@ def test_nothing_runs_and_nothing_lies_there_when_it_has_ended(tmp_path: Path, c
     assert sessions(cache) == []
 
 
-def test_a_killed_owner_leaves_nothing_running(tmp_path: Path, cache: Path) -> None:
-    about = described(tmp_path, prefix("web", THROUGH_SHELL), "[hosts.here]\nlocal = true\n")
-    owner = textwrap.dedent("""
+@contextlib.contextmanager
+def owner(
+    about: inventory.Inventory, seconds: str, *, keep: str = "None"
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has a command sleep so long on each of the hosts, to be killed."""
+    script = textwrap.dedent(f"""
         import sys, time
         from pathlib import Path
         from trustbed.scenario import inventory
-        from trustbed.testbed.remote import Hosts
-        with Hosts(inventory.load(Path(sys.argv[1]))) as hosts:
-            assert hosts.connect() == {}
-            for name in hosts:
-                hosts[name].start_command(["sleep", "619"])
-            print("ready", flush=True)
-            time.sleep(600)
+        from trustbed.testbed.remote import Hosts, Keep
+        hosts = Hosts(inventory.load(Path(sys.argv[1])), keep={keep})
+        assert hosts.connect() == {{}}
+        for name in hosts:
+            hosts[name].start_command(["sleep", "{seconds}"])
+        print("ready", flush=True)
+        time.sleep(600)
     """)
-    with subprocess.Popen(
-        [sys.executable, "-c", owner, str(about.file)], stdout=subprocess.PIPE
-    ) as killed:
-        assert killed.stdout is not None
-        assert killed.stdout.readline() == b"ready\n"
+    words = [sys.executable, "-c", script, str(about.file)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_killed_owner_leaves_nothing_running(tmp_path: Path, cache: Path) -> None:
+    about = described(tmp_path, prefix("web", THROUGH_SHELL), "[hosts.here]\nlocal = true\n")
+    with owner(about, "619") as killed:
         wait_until(lambda: len(processes_with("sleep\x00619")) == 2, "both commands")
         killed.send_signal(signal.SIGKILL)
     wait_until(lambda: not processes_with("sleep\x00619"), "the end of what ran there")
@@ -571,22 +583,7 @@ def test_a_campaign_that_continues_with_a_newer_agent_ends_the_old_one(
 ) -> None:
     """Its controller was killed, and its session goes on."""
     about = described(tmp_path, prefix("web", THROUGH_SHELL))
-    owner = textwrap.dedent("""
-        import sys, time
-        from pathlib import Path
-        from trustbed.scenario import inventory
-        from trustbed.testbed.remote import Hosts, Keep
-        hosts = Hosts(inventory.load(Path(sys.argv[1])), keep=Keep(seconds=600, owner="test"))
-        assert hosts.connect() == {}
-        hosts["web"].start_command(["sleep", "673"])
-        print("ready", flush=True)
-        time.sleep(600)
-    """)
-    with subprocess.Popen(
-        [sys.executable, "-c", owner, str(about.file)], stdout=subprocess.PIPE
-    ) as killed:
-        assert killed.stdout is not None
-        assert killed.stdout.readline() == b"ready\n"
+    with owner(about, "673", keep="Keep(seconds=600, owner='test')") as killed:
         killed.kill()
     new = newer()
     with Hosts(about, keep=Keep(seconds=600, owner="test")) as made:

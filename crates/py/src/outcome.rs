@@ -166,8 +166,8 @@ impl Collector {
     /// Rows of the counted tables so far: transfers that can be judged, short ones, phases,
     /// exchanges.
     fn counted(&self) -> [u64; COUNTED] {
-        let judged = self.part.as_ref().map_or(0, |part| part.judged.len());
-        [judged, self.short.len(), self.phases.len(), self.exchanges.len()]
+        let judged = self.part.as_ref().map_or(0, |part| part.judged.rows());
+        [judged, self.short.rows(), self.phases.rows(), self.exchanges.rows()]
     }
 
     /// Phases and exchanges, of which a row holds thousands, go to their tables at once.

@@ -13,7 +13,7 @@ use pyo3_arrow::PyRecordBatchReader;
 use trustbed_analyze::{At, Charts, Options, SHARDS, TransferRow};
 use trustbed_capture::{Input, OpenError};
 use trustbed_flow::Limits;
-use trustbed_record::{Joined, Reader, RecordError};
+use trustbed_record::{Readable, RecordError};
 use trustbed_units::Rate;
 use trustbed_wire::DecodeOptions;
 
@@ -21,60 +21,17 @@ use crate::outcome::{Collected, Collector, Drawn};
 use crate::run::{Ended, Passed, Plan, hash_secret, pass};
 use crate::{CaptureError, charts, facts};
 
-/// Where the rows of a table are.
-#[derive(Debug)]
-pub(crate) enum Source {
-    /// Where this process put them.
-    Spooled(Reader),
-    /// In the files of several processes.
-    Joined(Joined),
-}
-
-impl From<Reader> for Source {
-    fn from(reader: Reader) -> Self {
-        Self::Spooled(reader)
-    }
-}
-
-impl From<Joined> for Source {
-    fn from(joined: Joined) -> Self {
-        Self::Joined(joined)
-    }
-}
-
-impl Source {
-    fn schema(&self) -> SchemaRef {
-        match self {
-            Self::Spooled(reader) => reader.schema(),
-            Self::Joined(joined) => joined.schema(),
-        }
-    }
-
-    fn len(&self) -> u64 {
-        match self {
-            Self::Spooled(reader) => reader.len(),
-            Self::Joined(joined) => joined.len(),
-        }
-    }
-
-    fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError> {
-        match self {
-            Self::Spooled(reader) => reader.read(),
-            Self::Joined(joined) => joined.read(),
-        }
-    }
-}
-
 /// Rows in order. Every stream starts again at the first row.
 #[pyclass(frozen, module = "trustbed._core")]
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    parts: Vec<Arc<Source>>,
+    parts: Vec<Arc<dyn Readable>>,
 }
 
 impl Table {
-    pub(crate) fn new(sources: impl IntoIterator<Item = impl Into<Source>>) -> Self {
-        Self { parts: sources.into_iter().map(|source| Arc::new(source.into())).collect() }
+    pub(crate) fn new(sources: impl IntoIterator<Item = impl Readable + 'static>) -> Self {
+        let shared = |source| Arc::new(source) as Arc<dyn Readable>;
+        Self { parts: sources.into_iter().map(shared).collect() }
     }
 
     /// The rows of the first source.
@@ -108,7 +65,7 @@ impl Table {
     }
 
     fn __len__(&self) -> usize {
-        self.parts.iter().map(|p| usize::try_from(p.len()).unwrap_or(usize::MAX)).sum()
+        self.parts.iter().map(|p| usize::try_from(p.rows()).unwrap_or(usize::MAX)).sum()
     }
 }
 

@@ -17,7 +17,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 
 use crate::RecordError;
-use crate::spool::{BATCH, reopen};
+use crate::spool::{BATCH, Readable, reopen};
 
 /// Tables whose rows are counted by connection.
 pub const COUNTED: usize = 4;
@@ -136,31 +136,23 @@ impl Joined {
         Ok(joined)
     }
 
-    /// How many rows there are.
-    pub fn len(&self) -> u64 {
-        self.total
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.total == 0
-    }
-
-    /// The table's schema.
-    pub fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
     fn streams(&self) -> Result<Vec<StreamReader<BufReader<File>>>, RecordError> {
         let open = |file| Ok(StreamReader::try_new(BufReader::new(reopen(file)?), None)?);
         self.files.iter().map(open).collect()
     }
+}
 
-    /// All batches from the first on, cut where those of one process are.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError> {
+impl Readable for Joined {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn rows(&self) -> u64 {
+        self.total
+    }
+
+    /// Cut where those of one process are.
+    fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError> {
         let sources = self.streams()?.into_iter().map(Part::new).collect();
         Ok(Box::new(Joining {
             schema: self.schema.clone(),

@@ -25,7 +25,7 @@ pub use model::{
 };
 pub use phases::{ExchangeRow, PhaseRow, exchange_rows, exchanges, phase_rows, phases};
 pub use samples::{rtt, segments, spacing};
-pub use spool::{Reader, RecordError, Spool};
+pub use spool::{Readable, Reader, RecordError, Spool};
 pub use text::address;
 pub use trails::{trail_bytes, trails_of};
 pub use transfers::transfers;

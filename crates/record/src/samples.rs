@@ -25,8 +25,9 @@ pub fn rtt() -> Table<RttRow> {
         Column::integer(
             "rtt_ns",
             "nanoseconds",
-            "round-trip time (syn, ack: Karn's rule on bytes; timestamp: RFC 7323 echo in the \
-             receiver's pure ACK)",
+            "round-trip time; syn: of the handshake; ack: from the capture point to the receiver \
+             and back (Karn's rule on bytes); timestamp: from the capture point to the sender and \
+             back, from the receiver's pure ACK to data that echo its timestamp (RFC 7323)",
             |r| Some(r.rtt.0),
         ),
         Column::text("kind", "syn, ack or timestamp", |r| Some(r.kind.name().to_owned())),

@@ -84,13 +84,8 @@ impl<R> Spool<R> {
     }
 
     /// How many rows it holds.
-    pub fn len(&self) -> u64 {
+    pub fn rows(&self) -> u64 {
         self.total
-    }
-
-    /// Whether it holds none.
-    pub fn is_empty(&self) -> bool {
-        self.total == 0
     }
 
     /// Adds a row.
@@ -160,6 +155,21 @@ impl<R> Spool<R> {
     }
 }
 
+/// Rows of a table, to be read as often as needed.
+pub trait Readable: std::fmt::Debug + Send + Sync {
+    /// The table's schema.
+    fn schema(&self) -> SchemaRef;
+
+    /// How many rows there are.
+    fn rows(&self) -> u64;
+
+    /// All batches from the first on.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError>;
+}
+
 /// A finished spool.
 #[derive(Debug)]
 pub struct Reader {
@@ -174,27 +184,18 @@ impl Reader {
     pub fn empty(schema: SchemaRef) -> Self {
         Self { schema, batches: Vec::new(), file: None, total: 0 }
     }
+}
 
-    /// How many rows there are.
-    pub fn len(&self) -> u64 {
-        self.total
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.total == 0
-    }
-
-    /// The table's schema.
-    pub fn schema(&self) -> SchemaRef {
+impl Readable for Reader {
+    fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
 
-    /// All batches from the first on. One reading at a time: a file has one position.
-    ///
-    /// # Errors
-    /// When the temporary file cannot be read.
-    pub fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError> {
+    fn rows(&self) -> u64 {
+        self.total
+    }
+
+    fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError> {
         if let Some(file) = &self.file {
             let mut file = reopen(file)?;
             file.seek(SeekFrom::Start(0))?;

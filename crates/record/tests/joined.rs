@@ -11,8 +11,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use trustbed_analyze::{Pause, Silence, Trail, TransferId};
 use trustbed_record::{
-    COUNTED, Column, Joined, RecordError, Sequence, Spool, Table, Values, merged, trail_bytes,
-    trails_of,
+    COUNTED, Column, Joined, Readable, RecordError, Sequence, Spool, Table, Values, merged,
+    trail_bytes, trails_of,
 };
 use trustbed_units::{Ns, Span};
 
@@ -89,7 +89,7 @@ proptest! {
         for runs in counted {
             let joined =
                 Joined::open(&files, table().schema(), runs, None).expect("all parts are there");
-            prop_assert_eq!(joined.len(), rows);
+            prop_assert_eq!(joined.rows(), rows);
             for _ in 0..2 {
                 prop_assert_eq!(&batches(joined.read().expect("it can be read")), &alone);
             }

@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, reason = "a test may fail loudly")]
 
 use arrow::array::RecordBatch;
-use trustbed_record::{Column, Spool, Table, Values};
+use trustbed_record::{Column, Readable, Spool, Table, Values};
 
 /// Rows per batch.
 const BATCH: u64 = 4096;
@@ -32,9 +32,9 @@ fn spooled(rows: u64) -> Vec<RecordBatch> {
     for n in 0..rows {
         spool.push(n).expect("the temporary file can be written");
     }
-    assert_eq!((spool.len(), spool.is_empty()), (rows, rows == 0));
+    assert_eq!(spool.rows(), rows);
     let reader = spool.finish().expect("the temporary file can be written");
-    assert_eq!((reader.len(), reader.is_empty()), (rows, rows == 0));
+    assert_eq!(reader.rows(), rows);
     let batches: Vec<RecordBatch> =
         reader.read().expect("it can be read").map(|b| b.expect("a batch")).collect();
     let again: Vec<RecordBatch> =

@@ -39,7 +39,12 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.wipe()
+
+    def wipe(self) -> None:
+        """Makes room for a message, until the line is drawn again."""
         if self._drawn is not None:
+            self._drawn = None
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 

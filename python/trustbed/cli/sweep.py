@@ -14,8 +14,9 @@ from trustbed.report.records import Json
 from trustbed.report.transfer.overview import VERDICTS
 
 if TYPE_CHECKING:
-    from trustbed.store.captures import How, Job, Outcome
+    from trustbed.store.captures import How, Job, Outcome, Reading
     from trustbed.store.sweep import Sweep
+    from trustbed.store.workers import Reporter
 
 SHOWN = 20
 """So many captures that failed are listed again at the end."""
@@ -39,15 +40,24 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> int:
     sweep = Sweep.of(jobs)
     with (
         interrupt.signals_as_interrupts(),
-        progress.shown(f"0 of {sweep.captures}", quiet=options.quiet) as bar,
+        progress.shown("", quiet=options.quiet) as bar,
     ):
+
+        def reading(read: int) -> None:
+            if bar is not None:
+                bar.label = f"{sweep.done} of {sweep.captures} captures"
+                bar(sweep.done_bytes + read, sweep.size_bytes)
+
+        def report(line: str) -> None:
+            if bar is not None:
+                bar.wipe()
+            print(line, file=sys.stderr)
+
         try:
-            for one in _outcomes(jobs, url, how, options):
+            for one in _outcomes(jobs, url, how, options, report, reading):
                 sweep.add(one)
-                _report(one)
-                if bar is not None:
-                    bar.label = f"{sweep.done} of {sweep.captures} captures"
-                    bar(sweep.done_bytes, sweep.size_bytes)
+                if one.state == "failed":
+                    report(f"not stored: {one.message} ({one.hint})")
         except KeyboardInterrupt:
             print(
                 f"{words.counted(sweep.done, 'capture')} of {sweep.captures} are in {url}; the "
@@ -83,25 +93,23 @@ def _how(options: argparse.Namespace) -> How:
 
 
 def _outcomes(
-    jobs: Sequence[Job], url: str, how: How, options: argparse.Namespace
+    jobs: Sequence[Job],
+    url: str,
+    how: How,
+    options: argparse.Namespace,
+    report: Reporter,
+    reading: Reading,
 ) -> Iterator[Outcome]:
     if options.cluster is None:
         from trustbed.store import sweep
 
-        return sweep.carry_out(jobs, url, how)
+        return sweep.carry_out(jobs, url, how, reading=reading)
     from trustbed.store import cluster
 
     where = cluster.Cluster(
         where=options.cluster, processes=options.workers, memory=options.worker_memory
     )
-    return cluster.carry_out(
-        jobs, url, how, where, report=lambda line: print(line, file=sys.stderr)
-    )
-
-
-def _report(one: Outcome) -> None:
-    if one.state == "failed":
-        print(f"not stored: {one.message} ({one.hint})", file=sys.stderr)
+    return cluster.carry_out(jobs, url, how, where, report=report, reading=reading)
 
 
 def _summary(sweep: Sweep, url: str) -> Iterator[str]:

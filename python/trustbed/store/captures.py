@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
 from trustbed.analysis.options import LEAST_MEMORY, CapturePoint, Workload, name_of
 from trustbed.errors import TrustbedError, reason
-from trustbed.store.entry import UNDATED, Entry, key_of
+from trustbed.store.entry import UNDATED, About, Entry, key_of
 from trustbed.store.errors import FULL, StoreError, StoreFull
 
 if TYPE_CHECKING:
@@ -43,8 +43,13 @@ _TCPDUMP = re.compile(r"^(?P<stem>.+\.(?:pcap|pcapng|cap))(?P<number>\d+)(?P<end
 DEFAULT_MEMORY = 1 << 30
 """The engine's default budget of connection state in bytes."""
 STORED_TABLES = ("transfers", "phases", "findings")
+READ_TOPIC = "trustbed-read"
+"""The events of a worker that reads a capture: the key of its task, and the bytes read so far."""
+READ_SECONDS = 0.5
+"""Time between two of them."""
 
 State: TypeAlias = Literal["stored", "present", "failed", "begun", "measured"]
+Reading: TypeAlias = Callable[[int], object]
 Problem: TypeAlias = Literal["", "capture", "store", "full", "memory", "version", "lost"]
 
 
@@ -199,9 +204,13 @@ class Done:
     division: Division | None = None
 
 
-def store_capture(job: Job, url: str, how: How) -> Outcome:
-    """Analyses a capture into the store at a URL, unless it is there."""
-    return attempted(job, how, lambda: _stored(job, url, how))
+def store_capture(job: Job, url: str, how: How, reading: Reading | None = None) -> Outcome:
+    """Analyses a capture into the store at a URL, unless it is there.
+
+    ``reading`` is called with the bytes read so far; on a worker of a cluster the scheduler is told
+    instead.
+    """
+    return attempted(job, how, lambda: _stored(job, url, how, reading))
 
 
 def attempted(job: Job, how: How, work: Callable[[], Done]) -> Outcome:
@@ -260,7 +269,7 @@ def attempted(job: Job, how: How, work: Callable[[], Done]) -> Outcome:
     )
 
 
-def _stored(job: Job, url: str, how: How) -> Done:
+def _stored(job: Job, url: str, how: How, reading: Reading | None) -> Done:
     from trustbed.store.store import open_store
 
     store = open_store(url)
@@ -271,7 +280,7 @@ def _stored(job: Job, url: str, how: How) -> Done:
         return there
     if signatures(job.files) != before:
         raise Changed
-    capture = _analysed(job, how)
+    capture = _analysed(job, how, reading)
     if signatures(job.files) != before:
         raise Changed
     return publish(store, capture, job, how, subject=subject, key=key)
@@ -298,12 +307,40 @@ def content_of(files: Sequence[str | os.PathLike[str]]) -> str:
     return (digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digests)).digest()).hex()
 
 
-def _analysed(job: Job, how: How) -> Capture:
+def _analysed(job: Job, how: How, reading: Reading | None) -> Capture:
     from trustbed.analysis.capture import analyze
 
     options = asdict(how)
     del options["version"], options["testbed"]
-    return analyze(job.files, **{**options, "memory": how.memory or _budget()})
+    options["memory"] = how.memory or _budget()
+    return analyze(job.files, **options, progress=progress_of(reading))
+
+
+def progress_of(reading: Reading | None = None) -> Callable[[int, int | None], object] | None:
+    """What an analysis calls with the bytes that it has read: ``reading``, or the scheduler."""
+    if reading is not None:
+        return lambda read, total: reading(read)
+    worker = _worker()
+    if worker is None:
+        return None
+    key, due = worker.get_current_task(), time.monotonic() + READ_SECONDS
+
+    def tell(read: int, total: int | None) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + READ_SECONDS
+            worker.log_event(READ_TOPIC, (key, read))
+
+    return tell
+
+
+def _worker() -> Any:  # noqa: ANN401 - of Dask
+    """The worker of a cluster that this thread works for, if it does."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return None if distributed is None else distributed.get_worker()
+    except ValueError:
+        return None  # Dask is there, and this is none of its workers
 
 
 def _budget() -> int | None:
@@ -311,13 +348,8 @@ def _budget() -> int | None:
 
     What does not fit is evicted, counted and reported as in any analysis.
     """
-    distributed = sys.modules.get("distributed")
-    try:
-        limit = (
-            None if distributed is None else distributed.get_worker().memory_manager.memory_limit
-        )
-    except ValueError:
-        return None  # Dask is there, and this is none of its workers
+    worker = _worker()
+    limit = None if worker is None else worker.memory_manager.memory_limit
     return None if not limit else budget(limit)
 
 
@@ -328,7 +360,6 @@ def budget(limit: int, parts: int = 1) -> int:
 
 def publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str) -> Done:
     """Puts an analysed capture into the store."""
-    from trustbed.store.store import About
     from trustbed.store.tables import verdicts_of, with_source
 
     first, last = capture.facts.get("first_ns"), capture.facts.get("last_ns")

@@ -26,8 +26,8 @@ from trustbed.run.directory import TABLES
 from trustbed.run.owned_directory import RunDirectoryError, kind_of
 from trustbed.run.results import Run, open_run
 from trustbed.store.captures import date_of
-from trustbed.store.entry import Kind, key_of, label
-from trustbed.store.store import About, Store
+from trustbed.store.entry import About, Kind, key_of, label
+from trustbed.store.store import Store
 from trustbed.store.tables import CAMPAIGNS, RUNS, SOURCE, VERDICTS, conformed, store_schemas
 
 

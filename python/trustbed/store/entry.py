@@ -25,6 +25,8 @@ UPGRADE = "install the trustbed that wrote it, or a later one: pip install --upg
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A label becomes a part of paths and of Hive partitions."""
 UNDATED = "undated"
+MANIFESTS, ENDING = "manifests", ".json"
+"""Below a store: the directory of manifests, and how their names end."""
 
 Kind: TypeAlias = Literal["capture", "run", "campaign"]
 KINDS: tuple[Kind, ...] = ("capture", "run", "campaign")
@@ -37,12 +39,10 @@ class TableFile(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A capture, run or campaign in a store.
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an entry before its tables are written.
 
     Attributes:
-        state: ``removing`` while it is being removed; it no longer counts then.
-        schema_version: The version that its tables were written with.
         key: Names it: its subject and its analysis.
         subject: What was analysed: of captures the SHA-256 of their bytes.
         version: The version of trustbed that analysed it.
@@ -52,17 +52,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         date: Of its first packet or its beginning (UTC), or ``undated``.
         files: The names of its files.
         size_bytes: Of its files.
-        directory: Of its tables, below the store.
-        tables: By name.
         verdicts: Transfers, repetitions or rounds by verdict.
         damage: What could not be read, one line each.
-        stored_ns: When it was stored, since the epoch.
-        stored_by: Host and process.
     """
 
-    state: Literal["stored", "removing"] = "stored"
     kind: Kind
-    schema_version: int
     key: str
     subject: str
     name: str
@@ -75,10 +69,26 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     last_ns: int | None = None
     files: tuple[str, ...] = ()
     size_bytes: int = 0
-    directory: str
-    tables: dict[str, TableFile]
     verdicts: dict[str, int]
     damage: tuple[str, ...] = ()
+
+
+class Entry(About, frozen=True, kw_only=True):
+    """A capture, run or campaign in a store.
+
+    Attributes:
+        state: ``removing`` while it is being removed; it no longer counts then.
+        schema_version: The version that its tables were written with.
+        directory: Of its tables, below the store.
+        tables: By name.
+        stored_ns: When it was stored, since the epoch.
+        stored_by: Host and process.
+    """
+
+    state: Literal["stored", "removing"] = "stored"
+    schema_version: int
+    directory: str
+    tables: dict[str, TableFile]
     stored_ns: int
     stored_by: str
 
@@ -116,6 +126,11 @@ def label(text: str, what: str) -> str:
             "use letters, digits, full stops, hyphens and underscores, 64 at most",
         )
     return text
+
+
+def manifest_of(key: str) -> str:
+    """The name of an entry's manifest, below the store."""
+    return f"{MANIFESTS}/{key}{ENDING}"
 
 
 def encoded(entry: Entry) -> bytes:

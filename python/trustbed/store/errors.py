@@ -32,7 +32,14 @@ def explained(url: str) -> Iterator[None]:
         yield
     except (StoreError, FileExistsError):
         raise
+    except NotADirectoryError as error:
+        raise StoreError(f"is a file, not a store, {url}", "name a directory") from error
     except PermissionError as error:
+        if error.filename is not None:  # of this machine's disk
+            raise StoreError(
+                f"{reason(error)}, {error.filename}",
+                f"a store has to be readable for whoever asks, and writable for who adds: {url}",
+            ) from error
         raise StoreError(
             f"access denied, {url}: {error}",
             "renew the credentials (they may have expired) or the permissions, and repeat the "
@@ -41,6 +48,10 @@ def explained(url: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in FULL:
             raise full(url) from error
+        if error.errno == errno.EROFS:
+            raise StoreError(
+                f"{reason(error)}, {url}", "mount it writable, or give --store another directory"
+            ) from error
         raise StoreError(
             f"cannot be reached or written, {url}: {reason(error)}",
             "check the URL and the connection, and repeat the command: what is stored stays",

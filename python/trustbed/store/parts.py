@@ -35,6 +35,7 @@ from trustbed.store.captures import (
     attempted,
     content_of,
     present,
+    progress_of,
     publish,
     signatures,
 )
@@ -176,6 +177,7 @@ def analyse(options: Options, part: tuple[int, int], directory: Path) -> None:
         capacity=options.capacity,
         memory=options.memory,
         part=part,
+        progress=progress_of(),
     )
     for name in _TABLES:
         _write(directory / f"{name}.arrow", getattr(found, name))

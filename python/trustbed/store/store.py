@@ -14,11 +14,14 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from trustbed.report.tables_directory import write_table
 from trustbed.store.entry import (
+    ENDING,
+    MANIFESTS,
     SCHEMA_VERSION,
+    About,
     Entry,
     Kind,
     TableFile,
@@ -26,16 +29,16 @@ from trustbed.store.entry import (
     decoded,
     directory_of,
     encoded,
+    manifest_of,
 )
 from trustbed.store.errors import FULL, StoreError, full
 from trustbed.store.files import PARTIAL, Files, Listed, LocalFiles, files_of
 from trustbed.store.tables import ABOUT, bare
 from trustbed.store.view import View
 
-MARKER, MANIFESTS, TABLES = "trustbed-store.json", "manifests", "tables"
+MARKER, TABLES = "trustbed-store.json", "tables"
 PARTS = "parts"
 """Below a store: what the parts of a divided capture leave until it is complete."""
-_ENDING = ".json"
 GRACE_SECONDS = 86_400
 """How old something must be before it is removed: a writer or reader may still be at work."""
 
@@ -71,27 +74,6 @@ def _others(path: Path) -> bool:
     return path.exists() and (not path.is_dir() or any(p.name not in ours for p in path.iterdir()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What is known of an entry before its tables are written; see :class:`Entry`."""
-
-    kind: Kind
-    key: str
-    subject: str
-    name: str
-    version: str
-    options: dict[str, str]
-    testbed: str
-    paper: str | None = None
-    date: str
-    first_ns: int | None = None
-    last_ns: int | None = None
-    files: tuple[str, ...] = ()
-    size_bytes: int = 0
-    verdicts: dict[str, int]
-    damage: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Removed:
     """What ``gc`` removed, or would remove: a directory or file, why, and its bytes."""
@@ -115,8 +97,10 @@ class Store:
     @cached_property
     def manifests(self) -> Mapping[str, Entry]:
         """Every manifest by its key, also of entries that another analysis replaced."""
-        found = self.files.read_all(MANIFESTS, _ENDING)
-        return {key: decoded(data, self.files.path(_manifest(key))) for key, data in found.items()}
+        found = self.files.read_all(MANIFESTS, ENDING)
+        return {
+            key: decoded(data, self.files.path(manifest_of(key))) for key, data in found.items()
+        }
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
@@ -175,10 +159,10 @@ class Store:
         Raises:
             StoreError: It is being removed.
         """
-        data = self.files.read(_manifest(key))
+        data = self.files.read(manifest_of(key))
         if data is None:
             return None
-        entry = decoded(data, self.files.path(_manifest(key)))
+        entry = decoded(data, self.files.path(manifest_of(key)))
         if entry.state == "removing":
             raise StoreError(
                 f"is being removed at this moment, {self.files.path(entry.directory)}",
@@ -200,7 +184,7 @@ class Store:
         directory = f"{TABLES}/{directory_of(about.testbed, about.date, about.key)}"
         with self._staged(tables) as (staged, written):
             entry = Entry(
-                **{name: getattr(about, name) for name in About.__dataclass_fields__},
+                **asdict(about),
                 schema_version=SCHEMA_VERSION,
                 directory=directory,
                 tables=written,
@@ -208,7 +192,7 @@ class Store:
                 stored_by=f"{socket.gethostname()}:{os.getpid()}",
             )
             self.files.place(staged, directory)
-        if self.files.create(_manifest(entry.key), encoded(entry)):
+        if self.files.create(manifest_of(entry.key), encoded(entry)):
             return entry
         other = self.entry(entry.key)
         if other is not None and other.directory != directory:
@@ -274,17 +258,17 @@ class Store:
                 yield entry, f"replaced by {by.key}"
 
     def _remove(self, entry: Entry) -> bool:
-        self.files.replace(_manifest(entry.key), encoded(replace(entry, state="removing")))
+        self.files.replace(manifest_of(entry.key), encoded(replace(entry, state="removing")))
         self.files.remove(entry.directory)
-        self.files.remove(_manifest(entry.key))
+        self.files.remove(manifest_of(entry.key))
         return True
 
     def _remove_orphan(self, directory: str) -> bool:
         """Removes tables without a manifest, unless they get one in this moment."""
         key = directory.rpartition("capture=")[2]
-        data = self.files.read(_manifest(key))
+        data = self.files.read(manifest_of(key))
         if data is not None:
-            entry = decoded(data, self.files.path(_manifest(key)))
+            entry = decoded(data, self.files.path(manifest_of(key)))
             if entry.directory != directory:
                 self.files.remove(directory)  # its writer was second, and nobody publishes it
             return entry.directory != directory
@@ -305,10 +289,10 @@ class Store:
             stored_ns=time.time_ns(),
             stored_by=f"{socket.gethostname()}:{os.getpid()}",
         )
-        if not self.files.create(_manifest(key), encoded(claim)):
+        if not self.files.create(manifest_of(key), encoded(claim)):
             return False
         self.files.remove(directory)
-        self.files.remove(_manifest(key))
+        self.files.remove(manifest_of(key))
         return True
 
     def _unfinished(self, before: float, *, dry_run: bool) -> Iterator[Removed]:
@@ -333,7 +317,3 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<Store {self.url}: {len(self.entries)} entries>"
-
-
-def _manifest(key: str) -> str:
-    return f"{MANIFESTS}/{key}{_ENDING}"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from trustbed.store.captures import How, Job, Outcome, store_capture
+from trustbed.store.captures import How, Job, Outcome, Reading, store_capture
 from trustbed.store.errors import StoreError
-
-Listener = Callable[[Outcome], object]
 
 
 @dataclass(slots=True)
@@ -45,14 +43,18 @@ class Sweep:
             self.damaged.append(one)
 
 
-def carry_out(jobs: Iterable[Job], url: str, how: How) -> Iterator[Outcome]:
-    """Stores captures in this process.
+def carry_out(
+    jobs: Iterable[Job], url: str, how: How, *, reading: Reading | None = None
+) -> Iterator[Outcome]:
+    """Stores captures in this process; ``reading`` is called with the bytes read of one.
 
     Raises:
         StoreError: The store cannot be written; every further capture would fail as well.
     """
     for job in jobs:
-        one = store_capture(job, url, how)
+        one = store_capture(job, url, how, reading)
         if one.problem in ("store", "full"):
             raise StoreError(one.message, one.hint)
         yield one
+        if reading is not None:
+            reading(0)

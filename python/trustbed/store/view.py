@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 
-from trustbed.store.entry import Entry, renamed
+from trustbed.store.entry import Entry, manifest_of, renamed
 from trustbed.store.errors import StoreError, explained
 from trustbed.store.files import Files
 from trustbed.store.tables import PARTITIONS, store_schemas
@@ -53,17 +54,46 @@ class View:
     def table(
         self, columns: Sequence[str] | None = None, *, where: pads.Expression | None = None
     ) -> pa.Table:
-        """Its rows as a pyarrow Table: these columns, of rows for which ``where`` holds."""
+        """Its rows as a pyarrow Table: these columns, of rows for which ``where`` holds.
+
+        Raises:
+            StoreError: The storage cannot be reached, or a file of it is missing or damaged.
+        """
         names = self.schema.names if columns is None else list(columns)
         with explained(self._files.url):
-            parts = [
-                dataset.to_table(columns=names, filter=where)
-                if not former
-                else _filtered(dataset, self.schema.names, former, where).select(names)
-                for dataset, former in self._datasets()
-            ]
+            try:
+                parts = [
+                    dataset.to_table(columns=names, filter=where)
+                    if not former
+                    else _filtered(dataset, self.schema.names, former, where).select(names)
+                    for dataset, former in self._datasets()
+                ]
+            except (FileNotFoundError, pa.ArrowInvalid):
+                self._check_files()
+                raise
         schema = pa.schema([self.schema.field(name) for name in names])
         return pa.concat_tables([part.cast(schema) for part in parts] or [schema.empty_table()])
+
+    def _check_files(self) -> None:
+        """Names the first file that is missing or damaged.
+
+        Raises:
+            StoreError: There is one.
+        """
+        for entry in self.entries:
+            try:
+                pq.read_metadata(self._path(entry), filesystem=self._files.arrow)
+            except FileNotFoundError:
+                what = "missing"
+            except pa.ArrowInvalid:
+                what = "damaged"
+            else:
+                continue
+            raise StoreError(
+                f"a table of {entry.name} is {what}, {self._path(entry)}",
+                f"remove {self._files.path(manifest_of(entry.key))} and repeat the command that "
+                "stored it",
+            )
 
     def lazy(self) -> polars.LazyFrame:
         """Its rows as a polars frame that reads what a query needs.

@@ -18,14 +18,15 @@ from typing import TypedDict
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
+from msgspec.structs import asdict
 
 from trustbed.errors import TrustbedError
 from trustbed.run.directory import SCENARIO, RunDirectory
 from trustbed.run.owned_directory import kind_of
 from trustbed.store.directories import read as read_directory
-from trustbed.store.entry import SCHEMA_VERSION, Entry, TableFile
+from trustbed.store.entry import MANIFESTS, SCHEMA_VERSION, Entry, TableFile
 from trustbed.store.files import LocalFiles
-from trustbed.store.store import MANIFESTS, MARKER, TABLES, Store, open_store
+from trustbed.store.store import MARKER, TABLES, Store, open_store
 from trustbed.store.tables import PARTITIONS, VERDICTS, store_schemas
 from trustbed.store.view import View
 
@@ -260,7 +261,7 @@ class _OfDirectory:
             return True
         about = found.about
         entry = Entry(
-            **{name: getattr(about, name) for name in type(about).__dataclass_fields__},
+            **asdict(about),
             schema_version=SCHEMA_VERSION,
             directory="",
             tables={

@@ -63,7 +63,8 @@ def _campaign(directory: CampaignDirectory) -> Progress | None:
     for pair in pairs:
         for name, count in pair.outcomes.items():
             outcomes[name] = outcomes.get(name, 0) + count
-    left = (manifest.began_ns + campaign.lasts_ns - time.time_ns()) / 1e9
+    scheduled_ns = state.scheduled_ns or manifest.began_ns
+    left = (scheduled_ns + campaign.lasts_ns - time.time_ns()) / 1e9
     running = [
         f"{one.pair} round {state.of(one.pair).running}"
         for one in campaign.pairs

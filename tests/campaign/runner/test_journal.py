@@ -23,6 +23,7 @@ def test_nothing_has_happened_before_the_first_line(journal: Journal) -> None:
 
 def test_rounds_are_counted_by_outcome(journal: Journal) -> None:
     journal.append(1, "session")
+    journal.append(2, "scheduled")
     journal.append(2, "began", pair="a-b", number=0, index="1")
     journal.append(3, "ended", pair="a-b", number=0, outcome="complete")
     journal.append(4, "skipped", pair="a-b", first=1, count=3, reason="missed")
@@ -35,6 +36,7 @@ def test_rounds_are_counted_by_outcome(journal: Journal) -> None:
     assert list(state.interrupted) == [("c-d", 0)]
     assert state.hosts["c"].why == "gone"
     assert not state.ended
+    assert state.scheduled_ns == 2
     assert state.rounds == [
         Recorded(pair="a-b", number=0, began_ns=2),
         Recorded(pair="a-b", number=3, began_ns=None),

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from trustbed.campaign.runner.journal import (
     EndedLine,
     FinishedLine,
     HostLine,
+    state_of,
 )
 from trustbed.campaign.runner.round import CancelledRoundError
 from trustbed.campaign.runner.space import CampaignError
@@ -278,6 +280,35 @@ def test_a_host_whose_transport_is_lost_is_down_until_it_is_back(
         if isinstance(line, HostLine) and not line.up
     )
     assert line.why == "the transport to the host a is lost"
+
+
+def test_the_first_period_counts_from_when_hosts_are_connected(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a-b", count=100_000, **FAST)
+    connected: list[int] = []
+    due: list[int] = []
+
+    class Slow(PlayedHosts):
+        def connect_one(self, name: str) -> None:
+            if name == "b":
+                threading.Event().wait(0.15)  # more than a period
+            super().connect_one(name)
+            connected.append(time.time_ns())
+
+    class Notes(RoundListener):
+        def on_round(self, one: Round) -> None:
+            due.append(one.due_ns)
+
+        def on_ended(self, one: Round, record: RoundRecord) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", Slow(study), listener=Notes())
+    assert due[0] >= max(connected)
+    before = state_of(CampaignDirectory(tmp_path / "out").journal.lines())
+    assert before.scheduled_ns == due[0], "round 0 was not missed"
+    with pytest.raises(KeyboardInterrupt):
+        run(study, tmp_path / "out", Slow(study), listener=Notes())
+    assert (due[1] - due[0]) % 100_000_000 == 0, "a campaign that continues keeps its periods"
 
 
 def test_an_interrupt_does_not_wait_for_a_lost_host(tmp_path: Path) -> None:

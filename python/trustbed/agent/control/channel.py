@@ -52,7 +52,10 @@ class Session(Protocol):
 
 
 class Sink:
-    """The sink of a command's stream: a descriptor of ours, and the bytes not yet written to it."""
+    """The sink of a command's stream: a descriptor of ours, and the bytes not yet written to it.
+
+    ``taken`` are those written since room was last given back.
+    """
 
     def __init__(self, descriptor: int, most_bytes: int | None = None) -> None:
         """For a descriptor, or -1; one of a file takes at most ``most_bytes``."""
@@ -62,6 +65,7 @@ class Sink:
         self.piece = frames.WINDOW_BYTES if is_file else _SHARED_PIECE
         self.left = most_bytes if is_file else None
         self.waiting = bytearray()
+        self.taken = 0
         self.ended = False
 
     def close(self) -> None:

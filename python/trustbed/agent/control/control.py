@@ -31,7 +31,7 @@ from trustbed.agent.control import frames
 from trustbed.agent.control.channel import Channel, Sink
 from trustbed.agent.control.frames import Kind
 from trustbed.agent.control.link import Link, Loss
-from trustbed.agent.control.peer import Peer, Reading
+from trustbed.agent.control.peer import Clock, Peer, Reading
 from trustbed.agent.control.streams import Streams
 from trustbed.agent.messages import Event
 from trustbed.errors import HostLostError, TestbedError
@@ -41,10 +41,12 @@ SIGNS = 4
 
 The controller requests them evenly over the time that it may be silent.
 """
-_NOT_SHORTER = 5
-"""A clock is read until so many rounds in a row were not shorter than the shortest."""
-_TIME = struct.Struct("<q8xQ")
-"""A host's answer: its time, the question's mark, when that was asked."""
+_MARK = struct.Struct("<Q")
+_TIME = struct.Struct("<q16x")
+"""A host's answer: its time, then the question's mark and when that was asked."""
+
+_UNAWAITED = frozenset({Kind.TIME, Kind.ROOM, Kind.OUTPUT, Kind.ERRORS})
+"""Frames that nobody waits for: most of them."""
 
 
 class Control:
@@ -87,8 +89,8 @@ class Control:
         self._next = 1
         self._opening: dict[int, Channel] = {}
         self._orders: deque[Callable[[], None]] = deque()
-        self._clock_requests: set[bytes] = set()
-        self._times: dict[bytes, tuple[int, bytes]] = {}
+        self._clocks: dict[bytes, Clock] = {}
+        self._marks = 0
         self._gone: str | None = None
         self._closing = False
         self._thread = threading.Thread(
@@ -259,42 +261,24 @@ class Control:
     def read_clock(self, rounds: int = 20, seconds: float = 30.0) -> Reading:
         """Compares its real-time clock with ours: the round that took the shortest time counts.
 
-        It ends before so many rounds when the last few of them were not shorter.
+        It ends before so many rounds when the last few of them were not shorter, or after the time.
 
         Raises:
             TestbedError: It does not answer.
         """
-        best: Reading | None = None
-        shortest = 0
-        for number in range(rounds):
-            reading = self._ask_time(struct.pack("<Q", time.monotonic_ns() + number), seconds)
-            if best is None or reading.error_ns < best.error_ns:
-                best, shortest = reading, number
-            elif number - shortest == _NOT_SHORTER:
-                break
-        assert best is not None, "there was a round"
-        return best
-
-    def _ask_time(self, mark: bytes, seconds: float) -> Reading:
-        with self._changed:
-            self._clock_requests.add(mark)
+        clock = Clock(rounds)
+        self._order(lambda: self._ask_time(clock))
         try:
-            self._order(
-                lambda: self._queue(0, Kind.CLOCK, mark + struct.pack("<Q", time.time_ns()))
-            )
-            if not self.wait(lambda: mark in self._times, seconds):
-                raise TestbedError(
-                    f"{self.peer.title} does not answer with its time",
-                    "the machine may be overloaded; try again",
-                )
-            came, content = self._times[mark]
+            self.wait(lambda: clock.is_read, seconds)
         finally:
             with self._changed:
-                self._clock_requests.discard(mark)
-                self._times.pop(mark, None)
-        its, sent = _TIME.unpack(content)
-        trip = came - sent
-        return Reading(ahead_ns=its - (sent + trip // 2), error_ns=trip // 2, at_ns=came)
+                self._clocks = {mark: one for mark, one in self._clocks.items() if one is not clock}
+        if clock.best is None:
+            raise TestbedError(
+                f"{self.peer.title} does not answer with its time",
+                "the machine may be overloaded; try again",
+            )
+        return clock.best
 
     def shift_clock(self, nanoseconds: int) -> None:
         """Moves its real-time clock."""
@@ -320,6 +304,14 @@ class Control:
         with self._changed, contextlib.suppress(OSError):
             if self._wake >= 0:
                 os.eventfd_write(self._wake, 1)
+
+    def _ask_time(self, clock: Clock) -> None:
+        self._marks += 1
+        mark = _MARK.pack(self._marks)
+        self._clocks[mark] = clock
+        now = time.time_ns()
+        clock.ask(now)
+        self._queue(0, Kind.CLOCK, mark + _MARK.pack(now))
 
     def _queue(self, channel: int, kind: Kind, content: bytes = b"") -> None:
         self._link.send(channel, kind, content)
@@ -441,21 +433,24 @@ class Control:
         if not self._link.receive():
             return False
         came = time.time_ns()
+        awaited = self._owed > 1
         self._owed = 0
         with self._changed:
             for frame in self._link.frames():
                 try:
-                    self._handle(frame, came)
+                    awaited |= self._handle(frame, came)
                 except (ValueError, KeyError, struct.error, RecursionError) as error:
                     raise frames.Malformed(
                         f"malformed frame ({frame.kind.name}: {error})"
                     ) from None
-            if self._link.is_synchronized:
-                self._trying = False
-            self._changed.notify_all()
+            if self._trying and self._link.is_synchronized:
+                self._trying, awaited = False, True
+            if awaited:
+                self._changed.notify_all()
         return True
 
-    def _handle(self, frame: frames.Frame, came: int) -> None:
+    def _handle(self, frame: frames.Frame, came: int) -> bool:
+        """Takes a frame; whether somebody may have waited for it."""
         number, kind, content = frame
         if kind is Kind.HELLO:
             hello = json.loads(content)
@@ -464,12 +459,15 @@ class Control:
             self.hello = hello
         elif kind is Kind.TIME:
             # Any other was a sign of life, or came too late.
-            if content[8:16] in self._clock_requests:
-                if len(content) != _TIME.size:
-                    raise ValueError("no time")
-                self._times[content[8:16]] = (came, content)
+            if (clock := self._clocks.pop(content[8:16], None)) is not None:
+                (its,) = _TIME.unpack(content)
+                clock.take(its, came)
+                if not clock.is_read:
+                    self._ask_time(clock)  # here, so that nobody has to be woken in between
+                return clock.is_read
         elif (channel := self._streams[number]) is not None:
             self._streams.receive(channel, kind, content)
+        return kind not in _UNAWAITED
 
     def _drop(self, channel: Channel) -> None:
         self._streams.drop(channel)

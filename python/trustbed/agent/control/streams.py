@@ -18,6 +18,9 @@ from trustbed.agent.control.channel import Channel
 from trustbed.agent.control.frames import Kind
 
 _PIECE = 16 << 10
+_GRANT = frames.WINDOW_BYTES // 4
+"""Bytes that are taken before their room is given back; few commands write so many, and each frame
+is a packet to a host."""
 _STREAMS = {Kind.OUTPUT: 1, Kind.ERRORS: 2}
 _ENDS = {Kind.OUTPUT_END: 1, Kind.ERRORS_END: 2}
 
@@ -133,7 +136,10 @@ class Streams:
     def _taken(self, channel: Channel, number: int, count: int) -> None:
         sink = channel.sinks[number]
         del sink.waiting[:count]
-        self._send(channel.number, Kind.ROOM, frames.room(number, count))
+        sink.taken += count
+        if sink.taken >= _GRANT:
+            self._send(channel.number, Kind.ROOM, frames.room(number, sink.taken))
+            sink.taken = 0
         self._close_if_ended(channel, number)
 
     def _close_if_ended(self, channel: Channel, number: int) -> None:

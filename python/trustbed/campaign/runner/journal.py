@@ -35,6 +35,10 @@ class SessionLine(_Line, frozen=True, kw_only=True, tag="session"):
     """A session begins or continues the campaign."""
 
 
+class ScheduledLine(_Line, frozen=True, kw_only=True, tag="scheduled"):
+    """The first period of the campaign begins: its hosts are connected, or have failed."""
+
+
 class HostLine(_Line, frozen=True, kw_only=True, tag="host"):
     """A host was connected, or is unreachable for a reason."""
 
@@ -84,6 +88,7 @@ class FinishedLine(_Line, frozen=True, kw_only=True, tag="finished"):
 
 Line: TypeAlias = (
     SessionLine
+    | ScheduledLine
     | HostLine
     | BeganLine
     | EndedLine
@@ -180,6 +185,8 @@ class State:
     rounds: list[Recorded] = field(default_factory=list)
     hosts: dict[str, HostLine] = field(default_factory=dict)
     """The last line of each host."""
+    scheduled_ns: int | None = None
+    """When the first period began; earlier versions have no line for it."""
     sessions: int = 0
     removed_captures: int = 0
     ended: bool = False
@@ -205,6 +212,8 @@ def state_of(lines: Iterator[Line]) -> State:
             case SessionLine():
                 state.sessions += 1
                 state.ended = False
+            case ScheduledLine():
+                state.scheduled_ns = line.at_ns
             case HostLine():
                 state.hosts[line.host] = line
             case BeganLine():

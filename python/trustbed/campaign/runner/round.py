@@ -52,7 +52,8 @@ It costs less than a hundredth of a core.
 """
 _MARGIN_SECONDS = 60.0
 """How long agents may take beyond the requested time until they are given up."""
-_LOOK_SECONDS = 0.5
+_LOOK_SECONDS = 1.0
+"""How late it may be noticed that a campaign ends."""
 _ANSWER_NS = 10_000_000_000
 """How long beyond its time limit a sender waits for the receiver's result."""
 

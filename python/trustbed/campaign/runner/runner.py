@@ -56,8 +56,8 @@ _GIVE_UP_SECONDS = 0.5
 """The interval at which unreachable hosts are given up while a campaign ends."""
 _APART_SECONDS = 0.05
 """How far apart rounds begin that are all due when a campaign begins or continues."""
-_CHECK_SECONDS = 0.2
-"""The least interval at which hosts are looked at: there may be a thousand."""
+_CHECK_SECONDS = 0.001
+"""The least interval at which hosts are looked at, for each of them: there may be a thousand."""
 _LONGEST_WAIT_SECONDS = 5.0
 """How late the loss of a host, or a step of the clock, may be noticed."""
 _LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
@@ -146,6 +146,7 @@ class Runner:
         """
         self._study = study
         self._campaign = study.campaign
+        self._names = [host.name for host in study.campaign.hosts]
         self._directory = directory
         self._hosts = hosts
         self._judge = judge
@@ -179,10 +180,11 @@ class Runner:
         """
         addresses = {pair.name: _address(self._campaign, pair) for pair in self._campaign.pairs}
         with self._directory.locked():
-            schedule = self._begin()
+            began_ns = self._begin()
             with self._beside, self._judging():
                 try:
-                    self._loop(schedule, addresses)
+                    self._connect_all()
+                    self._loop(self._schedule(began_ns), addresses)
                     self._journal.append(time.time_ns(), "finished")
                 except BaseException:
                     self._cancelled.set()
@@ -192,15 +194,15 @@ class Runner:
             if self._failure is not None:
                 raise self._failure
 
-    def _begin(self) -> Schedule:
-        """Begins the campaign, or continues it."""
+    def _begin(self) -> int | None:
+        """Begins the campaign, or continues it; when its first period began, if it has."""
         now = time.time_ns()
         resumed = self._directory.exists
         if resumed:
-            began = self._directory.check(self._study)
+            created = self._directory.check(self._study)
         else:
-            began = now
-            self._directory.begin(self._study, began_ns=began, about=self._about)
+            created = now
+            self._directory.begin(self._study, began_ns=created, about=self._about)
         state = state_of(self._journal.lines())
         for name, number in list(state.interrupted):
             self._journal.append(now, "ended", pair=name, number=number, outcome="interrupted")
@@ -212,20 +214,26 @@ class Runner:
                 self._to_judge.put(round_directory)
         self._space.count()
         self._listener.on_begun(rounds=len(state.rounds), resumed=resumed)
-        return Schedule(self._campaign, began)
+        if state.scheduled_ns is None and state.rounds:
+            return created  # by an earlier version
+        return state.scheduled_ns
+
+    def _schedule(self, began_ns: int | None) -> Schedule:
+        """The schedule; its first period begins now, if none has begun."""
+        if began_ns is None:
+            began_ns = time.time_ns()
+            self._journal.append(began_ns, "scheduled")
+        return Schedule(self._campaign, began_ns)
 
     # The loop.
 
     def _loop(self, schedule: Schedule, addresses: Mapping[str, Address]) -> None:
-        for host in self._campaign.hosts:
-            self._begin_connecting(host.name)
-        self._await_hosts(time.monotonic() + FIRST_SECONDS)
         check_at = 0.0
         while True:
             if time.monotonic() >= check_at:
                 with self._journal.together():
                     self._check_hosts()
-                check_at = time.monotonic() + _CHECK_SECONDS
+                check_at = time.monotonic() + _CHECK_SECONDS * len(self._names)
             step = schedule.next(
                 time.time_ns(),
                 running=tuple(self._running),
@@ -270,11 +278,7 @@ class Runner:
 
     def _check_hosts(self) -> None:
         """Notices lost hosts and starts a thread that reconnects them, so that no round waits."""
-        gone = [
-            host.name
-            for host in self._campaign.hosts
-            if host.name not in self._down and not self._is_there(host.name)
-        ]
+        gone = [name for name in self._names if name not in self._down and not self._is_there(name)]
         for name in gone:
             what = (
                 "the transport to the host {} is lost"
@@ -291,6 +295,11 @@ class Runner:
             elif name not in self._connecting and now >= self._retry_at.get(name, 0.0):
                 self._begin_connecting(name)
 
+    def _connect_all(self) -> None:
+        for name in self._names:
+            self._begin_connecting(name)
+        self._await_hosts(time.monotonic() + FIRST_SECONDS)
+
     def _begin_connecting(self, name: str) -> None:
         self._connecting.add(name)
         # As a daemon: one that hangs does not prevent the program from exiting.
@@ -303,7 +312,7 @@ class Runner:
 
         It does not wait longer for a host that hangs.
         """
-        waiting = {host.name for host in self._campaign.hosts}
+        waiting = set(self._names)
         while waiting - self._reported.keys() and time.monotonic() < until:
             with contextlib.suppress(queue.Empty):
                 self._on_event(self._events.get(timeout=max(0.0, until - time.monotonic())))
@@ -471,8 +480,8 @@ class Runner:
 
     def _give_up_waiting(self) -> None:
         """Gives up unreachable hosts, so that cancelled rounds do not wait for their return."""
-        for host in self._campaign.hosts:
-            found = self._hosts.get(host.name)
+        for name in self._names:
+            found = self._hosts.get(name)
             if found is not None and found.is_away:
                 found.give_up()
 

@@ -150,6 +150,7 @@ class Schedule:
         self.began_ns = began_ns
         self.slot_count, self.offsets_ns = _offsets(campaign)
         self._indices = indices(campaign.rounds)
+        self._pairs = {pair.name: pair for pair in campaign.pairs}
         self._positions = {pair.name: position for position, pair in enumerate(campaign.pairs)}
 
     @property
@@ -197,12 +198,10 @@ class Schedule:
         """
         running = frozenset(running)
         self._check(running, known)
-        after = {pair.name: known.get(pair.name, _FIRST) for pair in self.campaign.pairs}
+        after = {name: known.get(name, _FIRST) for name in self._pairs}
         skipped: list[Skip] = []
         waiting: list[Round] = []
-        for pair in self.campaign.pairs:
-            if self.due_ns(pair.name, after[pair.name].next) > now_ns:
-                continue
+        for pair in self._due(now_ns, after):
             skips, due = self._account(
                 pair, now_ns, running=pair.name in running, down=down, progress=after[pair.name]
             )
@@ -217,15 +216,22 @@ class Schedule:
             begin=begun, skip=tuple(skipped), known=after, wake_ns=self._wake(now_ns, after)
         )
 
-    def _check(self, running: Collection[str], known: Mapping[str, Progress]) -> None:
-        for name in (*running, *known):
-            if name not in self._positions:
-                raise ValueError(
-                    f"{name} is no pair of this campaign; the records belong to another one"
-                )
-        busy = Counter(
-            host for pair in self.campaign.pairs if pair.name in running for host in pair.hosts
-        )
+    def _due(self, now_ns: int, after: Mapping[str, Progress]) -> list[HostPair]:
+        """The pairs whose next round is due, in the order of the file."""
+        passed, period = now_ns - self.began_ns, self.campaign.rounds.period_ns
+        offsets = self.offsets_ns
+        return [
+            self._pairs[name]
+            for name, progress in after.items()
+            if offsets[name] + progress.next * period <= passed
+        ]
+
+    def _check(self, running: frozenset[str], known: Mapping[str, Progress]) -> None:
+        for name in (*(running - self._pairs.keys()), *(known.keys() - self._pairs.keys())):
+            raise ValueError(
+                f"{name} is no pair of this campaign; the records belong to another one"
+            )
+        busy = Counter(host for name in running for host in self._pairs[name].hosts)
         for host, rounds in busy.items():
             if rounds > 1:
                 raise ValueError(
@@ -285,12 +291,7 @@ class Schedule:
         That may delay a neighbour; without it two pairs that take turns could block a third for
         ever.
         """
-        holders = {
-            host: pair.name
-            for pair in self.campaign.pairs
-            if pair.name in running
-            for host in pair.hosts
-        }
+        holders = {host: name for name in running for host in self._pairs[name].hosts}
         begun = []
         for one in sorted(due, key=lambda one: self._turn(one, after[one.pair.name])):
             name = one.pair.name
@@ -312,12 +313,15 @@ class Schedule:
 
     def _wake(self, now_ns: int, after: Mapping[str, Progress]) -> int | None:
         """The next moment at which a round is due, or at which a waiting one is skipped."""
-        moments = []
-        for name, progress in after.items():
-            if progress.next < self.campaign.rounds.count:
-                due = self.due_ns(name, progress.next)
-                moments.append(due if due > now_ns else due + self.campaign.rounds.period_ns)
-        return min(moments, default=None)
+        passed, rounds = now_ns - self.began_ns, self.campaign.rounds
+        period, offsets = rounds.period_ns, self.offsets_ns
+        dues = (
+            offsets[name] + progress.next * period
+            for name, progress in after.items()
+            if progress.next < rounds.count
+        )
+        first = min((due if due > passed else due + period for due in dues), default=None)
+        return None if first is None else self.began_ns + first
 
 
 def _offsets(campaign: Campaign) -> tuple[int, dict[str, int]]:

@@ -1,0 +1,323 @@
+"""What there is to do for many captures, and what the outcome of a task means.
+
+A capture is a task. One that is more than a worker's share of all of them is several: one that
+begins, its parts, one that finishes (:mod:`trustbed.store.parts`). A task that is lost with its
+worker is done again; one that takes far longer than its size explains runs on a second worker as
+well, and the first to end counts.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any
+
+from trustbed.store import parts, workers
+from trustbed.store.captures import (
+    READ_TOPIC,
+    Division,
+    How,
+    Job,
+    Outcome,
+    Reading,
+    budget,
+    store_capture,
+)
+from trustbed.store.errors import StoreError
+from trustbed.store.workers import Workers
+
+ATTEMPTS = 3
+"""How often a task is begun that was lost with its worker; Dask repeats each of them thrice."""
+SLOW_SECONDS = 60.0
+SLOW_TIMES = 8.0
+"""A task is slow after both: seconds, and times the median pace of the others."""
+DIVIDED_BYTES = 64 << 20
+"""A smaller capture is not divided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a task is slow, and the least size of a capture that several workers share."""
+
+    slow_seconds: float = SLOW_SECONDS
+    slow_times: float = SLOW_TIMES
+    divided_bytes: int = DIVIDED_BYTES
+
+
+@dataclass(slots=True, eq=False)
+class _Capture:
+    """A capture that has no outcome yet.
+
+    Attributes:
+        division: Of one that several workers share.
+        left: Its parts that have not been measured, or 1 if it is not divided.
+        count: How often it was begun.
+    """
+
+    job: Job
+    division: Division | None = None
+    left: int = 1
+    count: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """Something that a worker does for a capture.
+
+    Attributes:
+        work: Takes the capture, the store, how, and the arguments.
+        futures: Those that do it, each with the workers that it was restricted to (none: it was
+            not).
+        started: When the first of them was handed out.
+        count: How many there have been.
+        avoided: Workers on which it was too slow.
+    """
+
+    capture: _Capture
+    work: Callable[..., Outcome]
+    arguments: tuple[object, ...] = ()
+    futures: dict[Any, frozenset[str]] = field(default_factory=dict)
+    started: float = 0.0
+    count: int = 0
+    avoided: set[str] = field(default_factory=set)
+
+
+class Tasks:
+    """Hands out tasks and takes outcomes, until every capture has one."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        jobs: Sequence[Job],
+        url: str,
+        how: How,
+        limits: Limits,
+        reading: Reading,
+    ) -> None:
+        """Begins nothing yet."""
+        self._workers, self._client = workers, workers.client
+        self._url, self._how, self._limits, self._reading = url, how, limits, reading
+        self._waiting = deque(_Capture(job) for job in jobs)
+        self._pending: deque[_Task] = deque()
+        self._running: dict[Any, _Task] = {}
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._read: dict[str, int] = {}
+        self._paces: dict[Callable[..., Outcome], list[float]] = {}
+        self._done, self._whole = 0, len(jobs)
+        self._size = sum(job.size_bytes for job in jobs)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """One per capture."""
+        self._client.subscribe_topic(READ_TOPIC, lambda event: self._read.update([event[1]]))
+        while self._waiting or self._pending or self._running:
+            self._reading(self._being_read())
+            self._look()
+            self._hand_out()
+            try:
+                future = self._ended.get(timeout=workers.TICK)
+            except queue.Empty:
+                self._repeat_slow()
+                continue
+            task = self._running.pop(future, None)
+            if task is None:
+                continue  # it was taken back, or the other of two was first
+            one = self._taken(future, task)
+            if one is not None:
+                self._done += 1
+                yield one
+
+    def _look(self, *, at_once: bool = False) -> None:
+        """Looks which workers there are, and takes back what waits for those that are gone."""
+        try:
+            if not self._workers.look(at_once=at_once):
+                return
+        except (OSError, TimeoutError, RuntimeError) as error:
+            raise self._lost() from error
+        for future, task in list(self._running.items()):
+            restricted = task.futures[future]
+            if restricted and not any(address in self._workers for address in restricted):
+                self._drop(future, task)
+                if not task.futures:
+                    self._pending.append(task)
+
+    def _lost(self) -> StoreError:
+        return StoreError(
+            f"the scheduler went away after {self._done} of {self._whole} captures, "
+            f"{self._workers.where}",
+            "start it again and repeat the command: what is stored is not done twice",
+        )
+
+    def _being_read(self) -> int:
+        """Bytes that were read of captures that have no outcome yet, each counted once."""
+        found: dict[_Capture, int] = {}
+        for task in {*self._pending, *self._running.values()}:
+            capture, size = task.capture, task.capture.job.size_bytes
+            shared_by = 1 if capture.division is None else capture.division.parts
+            if capture not in found:
+                found[capture] = size * (shared_by - capture.left) // shared_by
+            read = max((self._read.get(future.key, 0) for future in task.futures), default=0)
+            found[capture] += min(read, size) // shared_by
+        return sum(found.values())
+
+    # Handing out.
+
+    def _hand_out(self) -> None:
+        fit = self._workers.fit()
+        room = 2 * self._workers.threads(fit) - len(self._running)
+        while (self._pending or self._waiting) and room > 0:
+            if not self._pending:
+                self._pending.append(self._first(self._waiting.popleft(), fit))
+            self._submit(self._pending.popleft(), fit)
+            room -= 1
+
+    def _first(self, capture: _Capture, fit: Sequence[str]) -> _Task:
+        """The first task of a capture, which is divided if it is more than a worker's share."""
+        capture.count += 1
+        size, threads = capture.job.size_bytes, self._workers.threads(fit)
+        count = min(threads, parts.MOST_PARTS, round(size * threads / max(self._size, 1)))
+        if count < 2 or size < self._limits.divided_bytes:
+            return _Task(capture, store_capture)
+        memory = self._how.memory or budget(self._workers.least_memory(fit), count)
+        return _Task(capture, parts.begin, (Division(parts=count, memory=memory),))
+
+    def _submit(self, task: _Task, fit: Sequence[str]) -> None:
+        chosen = [address for address in fit if address not in task.avoided] or fit
+        # Where every worker will do, one that replaces a killed one will, too.
+        restricted = frozenset(chosen if len(chosen) < len(self._workers) else ())
+        task.count += 1
+        task.started = task.started or time.monotonic()
+        future = self._client.submit(
+            task.work,
+            task.capture.job,
+            self._url,
+            self._how,
+            *task.arguments,
+            key=f"{task.capture.job.name}-{uuid.uuid4().hex}",
+            pure=False,
+            workers=sorted(restricted) or None,
+        )
+        task.futures[future] = restricted
+        self._running[future] = task
+        future.add_done_callback(self._ended.put)
+
+    def _drop(self, future: Any, task: _Task) -> None:  # noqa: ANN401 - Dask
+        self._running.pop(future, None)
+        del task.futures[future]
+        future.cancel()
+
+    def _repeat_slow(self) -> None:
+        """Begins slow tasks a second time, on another worker, once nothing else waits."""
+        if self._pending or self._waiting:
+            return
+        now, known = time.monotonic(), self._limits
+        slow = [
+            task
+            for task in {id(one): one for one in self._running.values()}.values()
+            if len(task.futures) == 1
+            and task.count < ATTEMPTS
+            and (paces := self._paces.get(task.work))
+            and now - task.started
+            > max(
+                known.slow_seconds,
+                known.slow_times * median(paces) * task.capture.job.size_bytes,
+            )
+        ]
+        processing = self._client.processing() if slow else {}
+        for task in slow:
+            keys = {future.key for future in task.futures}
+            task.avoided |= {one for one, tasks in processing.items() if keys & set(tasks)}
+            fit = [address for address in self._workers.fit() if address not in task.avoided]
+            if fit:
+                self._workers.report(f"slow, and begun on a second worker: {task.capture.job.name}")
+                self._submit(task, fit)
+
+    # Taking.
+
+    def _taken(self, future: Any, task: _Task) -> Outcome | None:  # noqa: ANN401 - Dask
+        """The outcome of a capture; None if it is not the last word."""
+        capture = task.capture
+        one = self._outcome(future, capture.job)
+        del task.futures[future]
+        if one.state == "failed" and task.futures:
+            return None  # a second worker is at it
+        if one.problem not in ("", "capture") and self._again(task):
+            return None
+        if one.problem in ("store", "full"):
+            raise StoreError(one.message, one.hint)
+        for other in list(task.futures):
+            self._drop(other, task)
+        if one.state != "failed" and one.state != "present" and one.size_bytes:
+            self._paces.setdefault(task.work, []).append(one.seconds / one.size_bytes)
+        if one.state in ("begun", "measured"):
+            self._go_on(capture, one)
+            return None
+        self._take_back(capture)
+        return one
+
+    def _again(self, task: _Task) -> bool:
+        """Puts off a task that was lost, unless that was tried often enough."""
+        if task.work is parts.finish:  # what it needs may be lost as well
+            if task.capture.count >= ATTEMPTS:
+                return False
+            self._waiting.append(replace(task.capture, division=None, left=1))
+            return True
+        if task.count < ATTEMPTS:
+            self._pending.append(task)
+        return task.count < ATTEMPTS
+
+    def _go_on(self, capture: _Capture, one: Outcome) -> None:
+        """Hands out the parts of a capture that has begun, and its end after the last of them."""
+        if one.division is not None:
+            capture.division, capture.left = one.division, one.division.parts
+            self._workers.report(f"divided among {capture.left} workers: {capture.job.name}")
+            for part in range(capture.left):
+                self._pending.append(_Task(capture, parts.measure, (one.division, part)))
+            return
+        capture.left -= 1
+        if not capture.left:
+            self._pending.append(_Task(capture, parts.finish, (capture.division,)))
+
+    def _take_back(self, capture: _Capture) -> None:
+        """Nothing more is done for a capture that has its outcome."""
+        self._pending = deque(task for task in self._pending if task.capture is not capture)
+        for future, task in list(self._running.items()):
+            if task.capture is capture:
+                self._drop(future, task)
+
+    def _result(self, future: Any) -> Outcome | None:  # noqa: ANN401 - Dask
+        """What a task that has ended returned; None if it failed, or went with all workers."""
+        if future.status == "finished":
+            try:
+                found: Outcome = future.result()
+            except CancelledError:
+                pass
+            else:
+                return found
+        if future.status in ("cancelled", "lost"):
+            self._look(at_once=True)  # unless it was the scheduler that went
+        return None
+
+    def _outcome(self, future: Any, job: Job) -> Outcome:  # noqa: ANN401 - Dask
+        if found := self._result(future):
+            self._workers.note(future, found)
+            return found
+        error = None if future.status in ("cancelled", "lost") else future.exception()
+        if error is None or type(error).__name__ == "KilledWorker":
+            message = f"every worker that read it was killed, {job.name}"
+            hint = "it may need more memory: --worker-memory, or fewer workers per host"
+        else:
+            message, hint = f"worker failed, {job.name}: {error!r}", "see the worker's log"
+        return Outcome(
+            name=job.name,
+            state="failed",
+            size_bytes=job.size_bytes,
+            problem="lost",
+            message=message,
+            hint=hint,
+        )
