@@ -30,6 +30,11 @@ pub enum State {
 }
 
 impl State {
+    /// Reset, or both FINs seen.
+    pub(crate) const fn is_over(self) -> bool {
+        matches!(self, Self::Closed | Self::Reset)
+    }
+
     /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {
@@ -119,12 +124,16 @@ pub struct Connection<T> {
     pub initiator: u8,
     /// Addresses are IPv6.
     pub ipv6: bool,
+    /// Packets that waited were measured.
+    caught_up: bool,
     /// Index of its first packet: its name.
     pub first_index: u64,
     /// Time of its last packet.
     pub last: Ns,
     /// Packets that came and were not measured yet.
     waiting: Vec<Waiting>,
+    /// The options of those of them that carry any.
+    options: Vec<Options>,
     /// What was measured of each direction's data.
     pub transfers: [Option<Box<T>>; 2],
     /// Bytes that it held when they were counted last.
@@ -188,6 +197,7 @@ impl<T> Connection<T> {
             handshake: Handshake::default(),
             streams: [Stream::default(), Stream::default()],
             waiting: Vec::new(),
+            options: Vec::new(),
             transfers: [None, None],
             packets_after_close: 0,
             hash: packet.flow_hash,
@@ -196,6 +206,7 @@ impl<T> Connection<T> {
             state: State::Datagrams,
             initiator: u8::from(direction == 1),
             ipv6: packet.bits.any(Bits::IPV6),
+            caught_up: false,
             flags: Flags::default(),
         };
         if key.protocol == 6 && !packet.flags.any(TcpFlags::SYN) {
@@ -217,17 +228,47 @@ impl<T> Connection<T> {
     }
 
     /// Whether a packet can wait: it changes neither the state, by which connections are searched
-    /// and given up, nor what a clock step is asked for.
+    /// and given up, unless as [`Connection::state_after`] says, nor what a clock step is asked for.
     #[inline]
     pub(crate) fn may_wait(&self, packet: &Packet, epoch: u32) -> bool {
-        let open = matches!(self.state, State::Established | State::Midstream | State::Reset);
-        open && self.epoch == epoch && Waiting::suits(packet)
+        let settled = match self.state {
+            State::Established | State::Midstream | State::Reset => true,
+            State::HalfClosed | State::Closed => {
+                self.handshake.ack.is_some() || self.handshake.syn_ack.is_none()
+            }
+            State::Syn | State::SynAck | State::Datagrams => false,
+        };
+        settled && self.epoch == epoch && Waiting::suits(packet)
     }
 
-    /// Whether all that wait are to be measured with the next packet.
+    /// The state after a packet that can wait; `None` where only measuring tells.
     #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.waiting.len() + 1 >= MOST
+    pub(crate) fn state_after(&self, packet: &Packet, direction: usize) -> Option<State> {
+        let closes = packet.flags.any(TcpFlags::FIN) && self.state != State::Reset;
+        if closes { self.closed_by(packet, direction) } else { Some(self.state) }
+    }
+
+    /// The state after a FIN whose number is near all others of its direction, so that it counts.
+    fn closed_by(&self, packet: &Packet, direction: usize) -> Option<State> {
+        let near =
+            |number: u32| number.wrapping_sub(packet.seq).cast_signed().unsigned_abs() < NEAR;
+        let (own, other) = (&self.streams[direction], &self.streams[1 - direction]);
+        let mut both = other.has_fin();
+        let known = own.highest().is_none_or(near)
+            && self.waiting.iter().all(|waiting| {
+                let is_own = waiting.direction() == direction;
+                both |= !is_own && waiting.flags.any(TcpFlags::FIN);
+                near(if is_own { waiting.seq } else { waiting.ack })
+            });
+        known.then_some(if both { State::Closed } else { State::HalfClosed })
+    }
+
+    /// Whether all that wait are to be measured with the next packet. What is measured takes more
+    /// room than a thousand packets: the first wait longer, so that most connections end before.
+    #[inline]
+    pub(crate) fn is_full(&self, most_at_first: usize) -> bool {
+        let measured = self.caught_up || self.transfers.iter().any(Option::is_some);
+        self.waiting.len() + 1 >= if measured { MOST } else { most_at_first }
     }
 
     /// Something of where the next packet waits.
@@ -236,10 +277,16 @@ impl<T> Connection<T> {
         self.hash ^ self.last.0.unsigned_abs() ^ self.waiting.last().map_or(0, Waiting::touch)
     }
 
-    /// Lets a packet wait. Returns the bytes that this takes.
+    /// Lets a packet wait that leaves `state` behind. Returns the bytes that this takes.
     #[inline]
-    pub(crate) fn wait(&mut self, packet: &Packet, direction: usize) -> u32 {
-        self.last = packet.ts;
+    pub(crate) fn wait(
+        &mut self,
+        packet: &Packet,
+        options: Option<&Options>,
+        direction: usize,
+        state: State,
+    ) -> u32 {
+        (self.last, self.state) = (packet.ts, state);
         let before = self.waiting_bytes();
         let waiting = self.waiting.len();
         if waiting == self.waiting.capacity() {
@@ -247,14 +294,16 @@ impl<T> Connection<T> {
             self.waiting.reserve_exact(FIRST + waiting / 4);
         }
         self.waiting.push(Waiting::of(packet, direction));
+        self.options.extend(options);
         let more = self.waiting_bytes() - before;
         self.weight += more;
         more
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "less than a thousand")]
+    #[expect(clippy::cast_possible_truncation, reason = "less than a megabyte")]
     fn waiting_bytes(&self) -> u32 {
-        (self.waiting.capacity() * size_of::<Waiting>()) as u32
+        (self.waiting.capacity() * size_of::<Waiting>()
+            + self.options.capacity() * size_of::<Options>()) as u32
     }
 
     /// Payload bytes of all that is still to be measured, where nothing was measured yet.
@@ -275,12 +324,15 @@ impl<T> Connection<T> {
     fn measure_waiting<O: Observer<Transfer = T>>(&mut self, observer: &mut O) -> (u32, bool) {
         let free = self.waiting_bytes();
         let mut weigh = false;
+        let mut options = std::mem::take(&mut self.options).into_iter();
         for waiting in std::mem::take(&mut self.waiting) {
             let packet = waiting.packet(&self.key, self.hash);
-            self.on_segment(&packet, None, waiting.direction(), observer);
+            let options = if packet.bits.any(Bits::OPTIONS) { options.next() } else { None };
+            self.on_segment(&packet, options.as_ref(), waiting.direction(), observer);
             weigh |= self.is_to_be_weighed();
         }
         self.weight -= free;
+        self.caught_up = true;
         (free, weigh)
     }
 
@@ -311,9 +363,9 @@ impl<T> Connection<T> {
         usize::from(self.initiator)
     }
 
-    /// Whether the connection is over: reset, or both FINs seen.
+    /// Whether the connection is over.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Closed | State::Reset)
+        self.state.is_over()
     }
 
     /// Whether a SYN (or a SYN-ACK after the end) on this key starts a new instance.
@@ -562,6 +614,8 @@ impl<T> Connection<T> {
     }
 }
 
+/// Sequence numbers less than this apart are of one order.
+const NEAR: u32 = 1 << 28;
 /// Packets of a connection after which its bytes are counted again.
 const WEIGHED_AGAIN: u64 = 64;
 

@@ -171,6 +171,12 @@ impl Stream {
             ^ u64::from(self.fingerprints[0].0)
     }
 
+    /// The sequence number of the highest end seen.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "modulo 2³²")]
+    pub(crate) fn highest(&self) -> Option<u32> {
+        self.seen.sequence.then(|| self.base.wrapping_add(self.snd_max as u32))
+    }
+
     /// Bytes sent and not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> i64 {

@@ -88,6 +88,9 @@ pub struct Limits {
     /// Bytes of connection state at most. They are counted now and then, so a table may exceed this
     /// by what its connections took since; a connection alone in its table is never given up.
     pub bytes: u64,
+    /// Packets of a connection that wait at most before the first are measured. No result depends
+    /// on it.
+    pub waiting: usize,
     /// What only this run knows: it chooses where a table keeps a connection, so that nobody can
     /// make a capture whose connections are all kept in one spot. No result depends on it.
     pub hash_secret: u64,
@@ -102,6 +105,7 @@ impl Default for Limits {
             lingering: 128,
             connections: 1 << 13,
             bytes: 1 << 24,
+            waiting: 1024,
             hash_secret: 0,
         }
     }
@@ -209,7 +213,10 @@ impl<O: Observer> Table<O> {
         // The first whose tag fits, unseen: nearly always it is the one.
         let Some(&slot) = self.by_key.find(hash, |_| true) else { return };
         if let Some(connection) = self.get(slot) {
-            if observer.has_time() && connection.may_wait(packet, epoch) && !connection.is_full() {
+            if observer.has_time()
+                && connection.may_wait(packet, epoch)
+                && !connection.is_full(self.limits.waiting)
+            {
                 black_box(connection.touch_waiting());
                 return;
             }
@@ -264,11 +271,17 @@ impl<O: Observer> Table<O> {
         if crowded
             && observer.has_time()
             && connection.may_wait(packet, epoch)
-            && !connection.is_full()
+            && !connection.is_full(self.limits.waiting)
+            && let Some(state) = connection.state_after(packet, direction)
         {
             let by_responder = direction != connection.initiator_direction();
-            self.bytes += u64::from(connection.wait(packet, direction));
+            let ends = !connection.is_over() && state.is_over();
+            let first_index = connection.first_index;
+            self.bytes += u64::from(connection.wait(packet, options, direction, state));
             self.evict_excess(packet.index, slot, observer);
+            if ends {
+                self.linger(slot, first_index, packet, observer);
+            }
             return by_responder;
         }
         let (free, mut weigh) = connection.catch_up(observer);
@@ -278,7 +291,9 @@ impl<O: Observer> Table<O> {
         }
         if key.protocol != 6 {
             connection.on_datagram(packet, direction);
-            return direction != connection.initiator_direction();
+            let by_responder = direction != connection.initiator_direction();
+            self.evict_excess(packet.index, slot, observer);
+            return by_responder;
         }
         let over = connection.is_over();
         connection.on_segment(packet, options, direction, observer);
@@ -375,13 +390,11 @@ impl<O: Observer> Table<O> {
         epoch: u32,
         observer: &mut O,
     ) -> u32 {
-        let weight = u64::from(bare_weight::<O::Transfer>());
         if self.by_key.len() >= self.limits.connections {
             self.evict(packet.index, None, observer);
         }
-        while self.bytes + weight > self.limits.bytes && self.evict(packet.index, None, observer) {}
         let connection = Connection::new(packet, *key, direction, epoch);
-        self.bytes += weight;
+        self.bytes += u64::from(bare_weight::<O::Transfer>());
         let slot = self.free.pop().unwrap_or_else(|| self.grow());
         self.chunks[slot as usize / CHUNK][slot as usize % CHUNK] = Some(connection);
         let (chunks, secret) = (&self.chunks, self.limits.hash_secret);

@@ -2,8 +2,8 @@
 //! holds, measuring a packet begins with some twenty lines of memory that the processor waits for;
 //! measuring several packets of a connection in a row, it waits once.
 //!
-//! Only packets wait that change neither whether nor when their connection ends, and that carry no
-//! options but timestamps. What is measured of them is the same, later.
+//! Only packets wait of which it is known before whether their connection ends with them. What is
+//! measured of them is the same, later.
 
 use trustbed_units::Ns;
 use trustbed_wire::{Bits, Packet, TcpFlags};
@@ -20,8 +20,8 @@ pub(crate) const FIRST: usize = 4;
 pub(crate) struct Waiting {
     ts: Ns,
     index: u64,
-    seq: u32,
-    ack: u32,
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
     tsval: u32,
     tsecr: u32,
     pub(crate) payload: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Waiting {
     checksum: u16,
     header_length: u16,
     bits: Bits,
-    flags: TcpFlags,
+    pub(crate) flags: TcpFlags,
     direction: u8,
 }
 
@@ -38,8 +38,9 @@ impl Waiting {
     /// Whether a packet of an open connection is one that can wait.
     #[inline]
     pub(crate) fn suits(packet: &Packet) -> bool {
-        !packet.flags.any(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
-            && !packet.bits.any(Bits::OPTIONS)
+        const FRAGMENT: u16 = Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER;
+        let closes = packet.flags.any(TcpFlags::FIN);
+        !packet.flags.any(TcpFlags::SYN | TcpFlags::RST) && !(closes && packet.bits.any(FRAGMENT))
     }
 
     #[inline]

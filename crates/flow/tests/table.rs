@@ -329,6 +329,20 @@ fn a_table_keeps_its_budget_and_counts_what_it_gives_up() {
 }
 
 #[test]
+fn flows_of_datagrams_keep_the_budget_too() {
+    let flows = 1..300_u16;
+    let made: Vec<Made> =
+        flows.map(|n| Ends::with_port(n).datagram(Side::Client, i64::from(n) * MS, 10)).collect();
+    let limits = Limits { bytes: 100_000, ..Limits::default() };
+    let (mut table, mut recorder) = (recorder::table(limits), Recorder::default());
+    for packet in &batch(&made).packets {
+        recorder::feed(&mut table, packet, None, 0, &mut recorder);
+        assert!(table.held_bytes() <= 100_000, "{} bytes", table.held_bytes());
+    }
+    assert!(table.facts().evicted > 100, "{} of 299", table.facts().evicted);
+}
+
+#[test]
 fn a_connection_that_needs_more_than_the_budget_is_alone() {
     let mut packets = vec![Ends::with_port(1).client(0).data(100)];
     packets.extend(growing(1, 1000));

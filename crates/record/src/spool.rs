@@ -43,7 +43,7 @@ pub(crate) const BATCH: usize = 4096;
 /// Rows that are written to the columns together: with some kilobytes each, they stay in the cache
 /// from the first column to the last.
 const TOGETHER: usize = 32;
-/// Batches kept in memory; more go to the file.
+/// Batches kept in memory; with more, all go to the file.
 const IN_MEMORY: usize = 4;
 
 /// Rows of one table, in the order in which they came.
@@ -118,7 +118,7 @@ impl<R> Spool<R> {
         let batch = filling.finish(self.schema.clone())?;
         self.filled = 0;
         self.batches.push(batch);
-        if self.batches.len() > IN_MEMORY {
+        if self.file.is_some() || self.batches.len() > IN_MEMORY {
             let writer = match &mut self.file {
                 Some(writer) => writer,
                 None => self.file.insert(StreamWriter::try_new(

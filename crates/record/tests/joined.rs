@@ -1,6 +1,8 @@
 //! Rows dealt to parts come out in the order of one process, and trails as they went in.
 #![allow(clippy::expect_used, reason = "a test may fail loudly")]
 
+mod rows;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,23 +13,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use trustbed_analyze::{Pause, Silence, Trail, TransferId};
 use trustbed_record::{
-    COUNTED, Column, Joined, Readable, RecordError, Sequence, Spool, Table, Values, merged,
-    trail_bytes, trails_of,
+    COUNTED, Joined, Readable, RecordError, Sequence, Spool, Table, merged, trail_bytes, trails_of,
 };
 use trustbed_units::{Ns, Span};
 
-fn table() -> Table<u64> {
-    let columns = vec![
-        Column { name: "n", unit: "1", meaning: "a number", values: Values::Count(|n| Some(*n)) },
-        Column {
-            name: "name",
-            unit: "",
-            meaning: "its name",
-            values: Values::Text(|n| (n % 3 > 0).then(|| format!("row {n}"))),
-        },
-    ];
-    Table { name: "test", columns }
-}
+use crate::rows::table;
 
 /// A connection's rows, and the part that measures it.
 type Dealt = (usize, u64);

@@ -2,30 +2,15 @@
 //! through a file.
 #![allow(clippy::expect_used, reason = "a test may fail loudly")]
 
+mod rows;
+
 use arrow::array::RecordBatch;
-use trustbed_record::{Column, Readable, Spool, Table, Values};
+use trustbed_record::{Readable, Spool};
+
+use crate::rows::table;
 
 /// Rows per batch.
 const BATCH: u64 = 4096;
-
-fn table() -> Table<u64> {
-    let columns = vec![
-        Column { name: "n", unit: "1", meaning: "a number", values: Values::Count(|n| Some(*n)) },
-        Column {
-            name: "name",
-            unit: "",
-            meaning: "its name",
-            values: Values::Text(|n| (n % 3 > 0).then(|| format!("row {n}"))),
-        },
-        Column {
-            name: "more",
-            unit: "",
-            meaning: "words",
-            values: Values::Words(|n| vec!["x".to_owned(); usize::try_from(n % 4).unwrap_or(0)]),
-        },
-    ];
-    Table { name: "test", columns }
-}
 
 fn spooled(rows: u64) -> Vec<RecordBatch> {
     let mut spool = Spool::new(table());
