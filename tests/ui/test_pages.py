@@ -20,6 +20,7 @@ from tests.report.campaign_directories import Story, make_campaign
 from tests.store.stores import BEGAN, Sent, store_transfers
 from tests.ui.conftest import RECORDINGS, first
 from tests.ui.serving import Client, serving
+from trustbed.report.transfer import comparison
 from trustbed.store.captures import How, jobs_of, store_capture
 from trustbed.store.store import open_store
 
@@ -107,6 +108,15 @@ def test_two_transfers_are_compared(client: Client, transfer: str) -> None:
         assert page.count(term) == 1, term
     assert "points" in page
     assert client.ask(f"/compare?a={transfer}").status == 404
+
+
+def test_a_round_trip_from_another_capture_point_is_not_compared() -> None:
+    there = {"at": "sender", "rtt_p99_seconds": 0.02, "throughput_bytes_per_second": 3e6}
+    for point, shown in (("sender", "−50 %"), ("receiver", "different capture points")):
+        here = {**there, "at": point, "rtt_p99_seconds": 0.01, "throughput_bytes_per_second": 6e6}
+        found = {one.term: one.difference for one in comparison.differences(here, there)}
+        assert found["99th percentile of the RTT"] == shown
+        assert found["Throughput"] == "+100 %"
 
 
 def test_reports_are_served_as_they_are_written(client: Client, place: Path) -> None:

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatchIterator, RecordBatchReader};
-use arrow::datatypes::SchemaRef;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -13,7 +12,7 @@ use pyo3_arrow::PyRecordBatchReader;
 use trustbed_analyze::{At, Charts, Options, SHARDS, TransferRow};
 use trustbed_capture::{Input, OpenError};
 use trustbed_flow::Limits;
-use trustbed_record::{Readable, RecordError};
+use trustbed_record::{Readable, Reader, RecordError};
 use trustbed_units::Rate;
 use trustbed_wire::DecodeOptions;
 

@@ -76,7 +76,7 @@ def hosts(found: HostsAnswer, url: str, about: Row) -> str:
                 Cell.of(words.count, one.rounds),
                 Cell.of(words.count, one.discarded),
                 Cell.of(words.percent, one.share, between(one.share_low, one.share_high)),
-                Cell("avoid" if one.avoid else "–", float(one.avoid)),
+                Cell("avoid" if one.avoid else "", float(one.avoid)),
             ],
         )
         for one in parts[:SHOWN]
@@ -85,7 +85,7 @@ def hosts(found: HostsAnswer, url: str, about: Row) -> str:
         ("Measurements", "measurement"),
         ("To be discarded", "measurement"),
         ("Share", "avoid"),
-        ("", "avoid"),
+        ("Advice", "avoid"),
     ]
     discarded = found.discarded / found.transfers if found.transfers else None
     return _page(

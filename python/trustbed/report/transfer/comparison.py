@@ -64,15 +64,22 @@ _COMPARED: Sequence[tuple[str, str, str, Shape, Change]] = (
 )
 
 
+_FROM_CAPTURE_POINT = "rtt_p99_seconds"
+"""From the capture point to the receiver and back; other quantities are of the whole path."""
+
+
 def differences(here: Row, control: Row) -> list[Difference]:
     """Throughput, RTT, loss and silences of a transfer and of its control."""
+    same_point = here.get("at") == control.get("at")
     return [
         Difference(
             term=term,
             definition=definition,
             here=shape(here.get(column)),
             control=shape(control.get(column)),
-            difference=change(here.get(column), control.get(column)),
+            difference=change(here.get(column), control.get(column))
+            if same_point or column != _FROM_CAPTURE_POINT
+            else "different capture points",
         )
         for term, definition, column, shape, change in _COMPARED
     ]
