@@ -174,6 +174,21 @@ def test_a_narrow_screen_shows_everything(page: Page, transfer: str) -> None:
         page.viewer.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_the_list_is_as_wide_as_its_window(page: Page) -> None:
+    page.viewer.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    try:
+        for path in ("/", "/?verdict=not_judged", "/captures"):
+            page.open(path)
+            width = page.run("return document.documentElement.scrollWidth")
+            assert isinstance(width, int)
+            assert width <= 1280, path
+    finally:
+        page.viewer.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_a_campaign_at_work_is_followed(viewer: Viewer, tmp_path: Path) -> None:
     place = make_campaign(tmp_path / "paths", Story(rounds=20))
     journal = place / "journal.jsonl"
