@@ -151,6 +151,10 @@ def record_command(command: Sequence[str], target: Path | None) -> Recorded:
         tracer.close()
 
 
+_HELD_SECONDS = 0.001
+"""Between two looks whether a process waits."""
+
+
 @dataclass(slots=True)
 class _Held:
     """A process that waits until it is released, and then becomes the command."""
@@ -170,6 +174,10 @@ class _Held:
                 os.execv(program, list(command))
             os._exit(127)
         os.close(waits)
+        # What it calls before it waits is not the command's, and must be over when tracing begins.
+        stat = Path(f"/proc/{pid}/stat")
+        while stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "SZ":
+            time.sleep(_HELD_SECONDS)
         return cls(pid, gate)
 
     def release(self) -> None:
