@@ -38,9 +38,9 @@ impl Waiting {
     /// Whether a packet of an open connection is one that can wait.
     #[inline]
     pub(crate) fn suits(packet: &Packet) -> bool {
-        const FRAGMENT: u16 = Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER;
-        let closes = packet.flags.any(TcpFlags::FIN);
-        !packet.flags.any(TcpFlags::SYN | TcpFlags::RST) && !(closes && packet.bits.any(FRAGMENT))
+        let is_part = packet.bits.any(Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER);
+        let closing = if is_part { TcpFlags::FIN } else { 0 };
+        !packet.flags.any(TcpFlags::SYN | TcpFlags::RST | closing)
     }
 
     #[inline]
