@@ -105,7 +105,7 @@ impl Default for Limits {
             lingering: 128,
             connections: 1 << 13,
             bytes: 1 << 24,
-            waiting: 1024,
+            waiting: 2048,
             hash_secret: 0,
         }
     }
