@@ -270,7 +270,10 @@ def test_a_campaign_measures_the_throughput_of_an_emulated_link(
         assert round_directory.record().ping.whole["method"] == "icmp"
         assert round_directory.judged().clocks.frames > 0
         for row in round_directory.judged().connections:
-            assert (row.lost_between, row.needless) == (0, 0), "both ends were captured"
+            # Where the machine stood still for longer than the retransmission timer, the sender
+            # repeated what had arrived.
+            assert row.lost_between == 0, "both ends were captured"
+            assert (row.needless > 0) == (row.retransmitted > 0)
             assert row.path_p50_seconds >= 0.02, "there and back"
 
 
