@@ -7,7 +7,6 @@ which calls returned.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from trustbed.calls.errors import CallsError
+from trustbed.disk import flush
 
 ARCHITECTURE = b"architecture"
 """The key of the table's metadata that names what the calls were numbered by."""
@@ -77,9 +77,9 @@ def write(calls: Iterable[Call], target: Path, *, architecture: str | None) -> i
             while block := list(itertools.islice(remaining, _BLOCK_ROWS)):
                 writer.write_batch(_batch(block, schema))
                 rows += len(block)
-        _flush(partial)
+        flush(partial)
         partial.replace(target)
-        _flush(target.absolute().parent)
+        flush(target.absolute().parent)
     finally:
         partial.unlink(missing_ok=True)
     return rows
@@ -104,12 +104,3 @@ def _batch(block: Sequence[Call], schema: pa.Schema) -> pa.RecordBatch:
             "the trace is damaged: record again",
         ) from error
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _flush(path: Path) -> None:
-    """Flushes a file, or the names in a directory, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -109,8 +109,8 @@ def write_ledger(raw: Path, target: Path) -> int:
 
     How many there are.
     """
+    from trustbed.disk import flush
     from trustbed.run import rows
-    from trustbed.run.owned_directory import flush
 
     words = rows.lists(raw)
     names = {

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from trustbed.disk import flush, flush_tree
 from trustbed.errors import TrustbedError
-from trustbed.run.owned_directory import flush, flush_tree
 
 #: A directory that holds this file is one of ours. It is written last.
 MANIFEST = "trustbed.json"

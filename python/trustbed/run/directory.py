@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from trustbed.disk import flush, flush_tree
 from trustbed.run import former
 from trustbed.run.owned_directory import (
     MANIFEST,
@@ -26,8 +27,6 @@ from trustbed.run.owned_directory import (
     OwnedDirectory,
     RunDirectoryError,
     as_text,
-    flush,
-    flush_tree,
     write_whole,
 )
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
+from trustbed.disk import flush
 from trustbed.errors import TrustbedError
 from trustbed.run import former
 
@@ -159,23 +160,6 @@ def write_whole(path: Path, text: str) -> None:
         os.fsync(stream.fileno())
     partial.replace(path)
     flush(path.absolute().parent)
-
-
-def flush_tree(path: Path) -> None:
-    """Flushes everything in a directory to the disk."""
-    for inside, _, names in os.walk(path):
-        for name in names:
-            flush(Path(inside) / name)
-        flush(Path(inside))
-
-
-def flush(path: Path) -> None:
-    """Flushes a file, or the names in a directory, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def as_text(content: Mapping[str, Any]) -> str:

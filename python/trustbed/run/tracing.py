@@ -19,8 +19,8 @@ from pathlib import Path
 from trustbed.agent.client import END_SECONDS, Agent
 from trustbed.agent.messages import Event
 from trustbed.calls.errors import CallsError
+from trustbed.disk import flush
 from trustbed.run import calls
-from trustbed.run.owned_directory import flush
 
 _POLL_SECONDS = 0.05
 

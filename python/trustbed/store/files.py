@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow.fs
 
-from trustbed.run.owned_directory import flush, flush_tree
+from trustbed.disk import flush, flush_tree
 from trustbed.store.errors import StoreError, explained
 
 PARTIAL = ".partial"

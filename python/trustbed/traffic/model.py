@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trustbed.disk import flush
 from trustbed.errors import TrustbedError
 from trustbed.traffic import profile as link_profile
 from trustbed.traffic.profile import Profile
@@ -143,21 +144,12 @@ class Model:
                     archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
                 if profiles:
                     archive.writestr(zipfile.ZipInfo(f"{_PROFILES}.json", _EPOCH), profiles)
-            _flush(partial)
+            flush(partial)
             partial.replace(path)
-            _flush(partial.parent)
+            flush(partial.parent)
         finally:
             partial.unlink(missing_ok=True)
         return path
-
-
-def _flush(path: Path) -> None:
-    """Flushes a file, or the names in a directory, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 from trustbed import _core
 from trustbed.analysis.capture import Capture, analyze
-from trustbed.cached import cache
+from trustbed.disk import cache
 from trustbed.errors import TrustbedError, reason_and_file
 from trustbed.store.captures import DEFAULT_MEMORY, How, content_of
 from trustbed.store.files import LocalFiles

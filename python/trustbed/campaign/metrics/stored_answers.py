@@ -22,7 +22,8 @@ import pyarrow.parquet
 from trustbed.campaign.metrics.answer import Answer
 from trustbed.campaign.metrics.table import Origin, Span, nothing, table_of
 from trustbed.campaign.runner.directory import RESOURCE_TABLE, RESOURCES, RoundDirectory
-from trustbed.run.owned_directory import as_text, flush, write_whole
+from trustbed.disk import flush
+from trustbed.run.owned_directory import as_text, write_whole
 from trustbed.scenario.metric_sources import SourceName
 
 

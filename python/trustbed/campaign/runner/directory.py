@@ -26,12 +26,11 @@ import msgspec
 
 from trustbed.campaign.records import JudgedRound, RecordT, RoundRecord, read, text
 from trustbed.campaign.runner.journal import Journal
+from trustbed.disk import flush, flush_tree
 from trustbed.run.owned_directory import (
     OwnedDirectory,
     RunDirectoryError,
     as_text,
-    flush,
-    flush_tree,
     write_whole,
 )
 from trustbed.scenario.campaign import CampaignFile

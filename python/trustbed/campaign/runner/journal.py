@@ -22,7 +22,7 @@ import msgspec
 
 from trustbed.campaign import Recorded, Skip
 from trustbed.campaign.schedule.outcomes import NOT_MEASURED
-from trustbed.run.owned_directory import flush
+from trustbed.disk import flush
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):

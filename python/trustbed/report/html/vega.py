@@ -15,7 +15,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from trustbed.cached import cache
+from trustbed.disk import cache
 
 BUNDLE = "window.vegaEmbed = vegaEmbed;"
 """All that the page's script needs of the bundle."""

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from trustbed import cached
+from trustbed import disk
 from trustbed.errors import TestbedError, reason
 from trustbed.testbed.qemu import modules, package
 
@@ -79,7 +79,7 @@ class Kernel:
 
 def cache() -> Path:
     """The directory of the guests' files."""
-    return cached.cache() / "guests"
+    return disk.cache() / "guests"
 
 
 def ready(report: Callable[[str], object] | None = None) -> Kernel:

@@ -1,0 +1,44 @@
+"""Files on the disk: where those are kept that can be made again, and flushing to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+_AT_ONCE = 8
+
+
+def cache() -> Path:
+    """The user's directory for what can be made again (XDG Base Directory Specification).
+
+    It need not exist.
+    """
+    named = os.environ.get("XDG_CACHE_HOME")
+    return (Path(named) if named else Path.home() / ".cache") / "trustbed"
+
+
+def flush(path: Path) -> None:
+    """Flushes a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def flush_tree(path: Path) -> None:
+    """Flushes everything in a directory to the disk.
+
+    Several at once: a journal takes what comes together in one commit.
+    """
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(flush, _everything(path)):
+            pass
+
+
+def _everything(path: Path) -> Iterator[Path]:
+    for inside, _, names in os.walk(path):
+        yield from (Path(inside) / name for name in names)
+        yield Path(inside)
