@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from trustbed.report import columns, moments
-from trustbed.report.tables_directory import for_csv, regrouped
+from trustbed.report.tables_directory import SMALL_ROWS, for_csv, regrouped, write_table
 
 BATCH = pa.RecordBatch.from_arrays(
     [
@@ -125,3 +128,22 @@ def test_row_groups_do_not_depend_on_the_batches(sizes: list[int]) -> None:
     assert [group.num_rows for group in groups] == [4] * (start // 4) + [start % 4] * (
         start % 4 > 0
     )
+
+
+@pytest.mark.parametrize(
+    ("rows", "compression"),
+    [(0, None), (SMALL_ROWS - 1, "UNCOMPRESSED"), (SMALL_ROWS, "ZSTD"), (70_000, "ZSTD")],
+)
+def test_an_excerpt_holds_the_same_rows_and_short_tables_are_plain(
+    rows: int, compression: str | None, tmp_path: Path
+) -> None:
+    table = pa.table({"n": pa.array(range(rows), pa.int64()), "word": ["same"] * rows})
+    excerpts = {"words": ["word"]}
+    assert write_table(tmp_path, "whole", table.to_reader(), excerpts=excerpts) == rows
+    assert pq.read_table(tmp_path / "whole.parquet").to_pydict() == table.to_pydict()
+    excerpt = pq.read_table(tmp_path / "words.parquet")
+    assert excerpt.to_pydict() == table.select(["word"]).to_pydict()
+    about = pq.ParquetFile(tmp_path / "whole.parquet").metadata
+    assert about.num_row_groups == -(-rows // 65_536)
+    if compression:
+        assert about.row_group(0).column(1).compression == compression

@@ -59,7 +59,7 @@ def store_transfers(
         "cause": [one.cause for one in sent],
         "verdict": [CAUSES.get(one.cause, "not_judged") for one in sent],
     }
-    names = ["transfers", "verdicts"] if wide else ["verdicts"]
+    names = ["transfers"] if wide else ["verdicts"]
     tables = {name: conformed(pa.table(columns), store_schemas()[name]) for name in names}
     first = min((one.at_ns for one in sent), default=None)
     subject = subject or hashlib.sha256(name.encode()).hexdigest()

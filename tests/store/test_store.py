@@ -255,7 +255,7 @@ def publish_renamed(here: Store, name: str, column: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Store, "publish", renamed)
-        assert store_transfers(here, name, TWO) is not None
+        assert store_transfers(here, name, TWO, wide=False) is not None
 
 
 def test_a_column_that_did_not_exist_is_null(disk: str) -> None:
@@ -455,7 +455,7 @@ def spending(function: Callable[..., Any], spend: Callable[[], None]) -> Callabl
 def test_a_full_disk_is_the_stores_problem_and_not_the_captures(
     disk: str, captures: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> int:
+    def full(*_: object, **__: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(store, "write_table", full)

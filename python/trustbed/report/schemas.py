@@ -118,16 +118,22 @@ ABOUT: Mapping[str, str] = {
 }
 
 
+_ORDERED: dict[tuple[str, ...], pa.Schema] = {}
+"""Schemas with their metadata in order, by their columns' names: there are as many as tables."""
+
+
 def ordered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """The same rows, each field's metadata in one order.
 
     It arrives in any, and would make equal tables different files.
     """
-    fields = [
-        field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True)))
-        for field in reader.schema
-    ]
-    schema = pa.schema(fields)
+    names = tuple(reader.schema.names)
+    schema = _ORDERED.get(names)
+    if schema is None or not schema.equals(reader.schema, check_metadata=True):
+        schema = _ORDERED[names] = pa.schema(
+            field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True)))
+            for field in reader.schema
+        )
     return pa.RecordBatchReader.from_batches(
         schema, (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
     )

@@ -8,9 +8,11 @@ in ``trustbed.json``. Tables are streamed, so that the samples of a long capture
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +25,10 @@ from trustbed.report.records import Row
 #: Rows per Parquet row group: fixed, because batches arrive cut differently for different numbers
 #: of threads.
 ROW_GROUP = 65_536
+
+#: A shorter table is neither compressed nor encoded by dictionaries: both would take room and time
+#: that they cannot save.
+SMALL_ROWS = 16
 
 Readers = Mapping[str, pa.RecordBatchReader]
 
@@ -47,28 +53,50 @@ def write(
 
 
 def write_table(
-    directory: Path, name: str, reader: pa.RecordBatchReader, *, csv: bool = False
+    directory: Path,
+    name: str,
+    reader: pa.RecordBatchReader,
+    *,
+    csv: bool = False,
+    excerpts: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> int:
-    """Writes a table; returns the number of its rows."""
+    """Writes a table, and some of its columns as tables of their own; the number of its rows."""
     rows = 0
+    groups = regrouped(reader, reader.schema, ROW_GROUP)
+    first = next(groups, reader.schema.empty_table())
+    wanted = {name: reader.schema.names} | dict(excerpts)
     with ExitStack() as stack:
-        parquet = stack.enter_context(
-            pa.parquet.ParquetWriter(
-                directory / f"{name}.parquet", reader.schema, compression="zstd", version="2.6"
+        files = {
+            table: stack.enter_context(
+                _parquet_writer(directory / f"{table}.parquet", first.select(names))
             )
-        )
+            for table, names in wanted.items()
+        }
         sheet = (
             stack.enter_context(_csv_writer(directory / f"{name}.csv", reader.schema))
             if csv
             else None
         )
-        for group in regrouped(reader, reader.schema, ROW_GROUP):
-            parquet.write_table(group, row_group_size=ROW_GROUP)
+        for group in chain([first] if first.num_rows else [], groups):
+            for table, names in wanted.items():
+                files[table].write_table(group.select(names), row_group_size=ROW_GROUP)
             rows += group.num_rows
             if sheet is not None:
                 for batch in group.to_batches():
                     sheet.write_batch(for_csv(batch))
     return rows
+
+
+def _parquet_writer(path: Path, first: pa.Table) -> pa.parquet.ParquetWriter:
+    """Writes a table that begins like this one, which is all of it if it has few rows."""
+    is_small = first.num_rows < SMALL_ROWS
+    return pa.parquet.ParquetWriter(
+        path,
+        first.schema,
+        version="2.6",
+        compression="none" if is_small else "zstd",
+        use_dictionary=not is_small,
+    )
 
 
 def regrouped(

@@ -360,7 +360,7 @@ def budget(limit: int, parts: int = 1) -> int:
 
 def publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str) -> Done:
     """Puts an analysed capture into the store."""
-    from trustbed.store.tables import verdicts_of, with_source
+    from trustbed.store.tables import with_source
 
     first, last = capture.facts.get("first_ns"), capture.facts.get("last_ns")
     about = About(
@@ -383,9 +383,7 @@ def publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str,
     def read(table: str) -> pa.RecordBatchReader:
         return with_source(capture.stream(table), job.name)
 
-    readers = {table: read(table) for table in STORED_TABLES}
-    readers["verdicts"] = verdicts_of(read("transfers"))
-    is_new = store.publish(about, readers) is not None
+    is_new = store.publish(about, {table: read(table) for table in STORED_TABLES}) is not None
     return Done("stored" if is_new else "present", key, capture.verdicts, capture.damage)
 
 

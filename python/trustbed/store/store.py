@@ -33,7 +33,7 @@ from trustbed.store.entry import (
 )
 from trustbed.store.errors import FULL, StoreError, full
 from trustbed.store.files import PARTIAL, Files, Listed, LocalFiles, files_of
-from trustbed.store.tables import ABOUT, bare
+from trustbed.store.tables import ABOUT, VERDICTS, bare
 from trustbed.store.view import View
 
 MARKER, TABLES = "trustbed-store.json", "tables"
@@ -174,7 +174,8 @@ class Store:
     def publish(self, about: About, tables: Mapping[str, pa.RecordBatchReader]) -> Entry | None:
         """Writes an entry: its tables, and then its manifest.
 
-        None if its key is there already.
+        None if its key is there already. Verdicts that are not among the tables are those of the
+        transfers.
 
         Raises:
             StoreError: It cannot be written. What was begun does not count, and ``gc`` removes it.
@@ -207,9 +208,12 @@ class Store:
             written = {}
             try:
                 for name, reader in tables.items():
-                    rows = write_table(directory, name, bare(reader))
-                    size = (directory / f"{name}.parquet").stat().st_size
-                    written[name] = TableFile(rows=rows, size_bytes=size)
+                    has_verdicts = name != "transfers" or "verdicts" in tables
+                    excerpts = {} if has_verdicts else {"verdicts": VERDICTS}
+                    rows = write_table(directory, name, bare(reader), excerpts=excerpts)
+                    for one in (name, *excerpts):
+                        size = (directory / f"{one}.parquet").stat().st_size
+                        written[one] = TableFile(rows=rows, size_bytes=size)
             except OSError as error:
                 if error.errno in FULL:
                     raise full(str(directory)) from error

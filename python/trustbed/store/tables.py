@@ -107,22 +107,15 @@ def store_schemas() -> Mapping[str, pa.Schema]:
 
 
 def with_source(reader: pa.RecordBatchReader, name: str) -> pa.RecordBatchReader:
-    """The same rows behind a column with their source."""
+    """The same rows behind a column with their source, bare."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in reader:
             source = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
             yield pa.RecordBatch.from_arrays([source, *batch.columns], schema=schema)
 
-    schema = pa.schema([SOURCE, *reader.schema])
+    schema = _bare(pa.schema([SOURCE, *reader.schema]))
     return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def verdicts_of(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The table of verdicts of a table of transfers."""
-    schema = pa.schema([reader.schema.field(name) for name in VERDICTS])
-    names = list(VERDICTS)
-    return pa.RecordBatchReader.from_batches(schema, (batch.select(names) for batch in reader))
 
 
 def bare(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
@@ -130,10 +123,16 @@ def bare(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
     A view has them again.
     """
-    schema = pa.schema([field.remove_metadata() for field in reader.schema])
+    schema = _bare(reader.schema)
+    if reader.schema.equals(schema, check_metadata=True):
+        return reader
     return pa.RecordBatchReader.from_batches(
         schema, (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
     )
+
+
+def _bare(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.remove_metadata() for field in schema])
 
 
 def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
