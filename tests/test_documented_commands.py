@@ -1,4 +1,4 @@
-"""Every command that the pages show does what the page says of it: it is carried out here.
+"""Every command that pages and examples show does what is said of it: it is carried out here.
 
 Files have the names that the pages give them, and hold recordings, made runs and a made campaign.
 An experiment is planned and not run. What needs a live interface, a kernel's tracer or another host
@@ -27,9 +27,11 @@ from trustbed.cli import arguments, main
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     {*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")}
-    - {ROOT / "docs" / "tutorial.md", ROOT / "CHANGELOG.md"}
+    | {*ROOT.glob("examples/**/*.toml")} - {ROOT / "docs" / "tutorial.md", ROOT / "CHANGELOG.md"}
 )
-SHOWN = re.compile(r"^(?: {4}|\$ )(?:sudo )?(trustbed \S.*?)(?: {2,}\S.*| +# .*)?$", re.MULTILINE)
+SHOWN = re.compile(
+    r"^(?:#? {4,5}|\$ )(?:sudo )?(trustbed \S.*?)(?: {2,}\S.*| +# .*)?$", re.MULTILINE
+)
 STRACE = """\
 1 10:00:00.000001 read(3, "", 5) = 0 <0.000010>
 1 10:00:00.000020 write(1, "x", 1) = 1 <0.000010>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import struct
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from trustbed import _core
+from trustbed.cli import main
 from trustbed.run.error import RunError
 from trustbed.run.execution import ceiling
 from trustbed.scenario import load
@@ -173,6 +175,18 @@ def test_what_cannot_be_studied_is_said(
     with pytest.raises(SensitivityError, match=said) as caught:
         planned(path, options)
     assert caught.value.hint
+
+
+def test_a_plan_beyond_its_budget_is_shown_and_refused(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sensitivity", str(file), "--dry-run", "--no-color"]
+    assert main([*words, "--budget", "5min"]) == 1
+    shown = capsys.readouterr()
+    assert "heavy-tailed 60 % reverse" in shown.out
+    found = re.search(r"give --budget (\d+min)", shown.err)
+    assert found is not None
+    assert main([*words, "--budget", found[1]]) == 0
 
 
 def test_composed_text_keeps_every_value(file: Path) -> None:

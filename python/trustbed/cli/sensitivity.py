@@ -104,6 +104,7 @@ def run(words: Sequence[str]) -> int:
     from trustbed.testbed import prepare
 
     prepare()  # possible only as long as there is one thread: what is imported below starts some
+    from trustbed.sensitivity.api import check_budget
     from trustbed.sensitivity.design import Options, planned
 
     asked = Options(
@@ -116,7 +117,9 @@ def run(words: Sequence[str]) -> int:
         surrogates=not options.no_surrogates,
     )
     if options.dry_run:
-        printable.write("\n".join(_plan(planned(options.scenario[0], asked), asked)) + "\n")
+        plan = planned(options.scenario[0], asked)
+        printable.write("\n".join(_plan(plan, asked)) + "\n")
+        check_budget(plan, asked)
         return FINE
     return _carry_out(options, asked, words)
 
@@ -186,8 +189,6 @@ def _plan(plan: Planned, asked: Options) -> Iterator[str]:
         f"{LEAST_ROUNDS} rounds, the least, take about {words.duration(plan.least_seconds)}, of a "
         f"budget of {words.duration(asked.budget_seconds)}"
     )
-    if plan.least_seconds > asked.budget_seconds:
-        yield "the budget is too small: give more, or fewer backgrounds, loads or seconds"
 
 
 def _loads(text: str) -> tuple[float, ...]:

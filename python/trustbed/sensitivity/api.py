@@ -11,11 +11,27 @@ from trustbed.report import words
 from trustbed.run.execution.listener import Listener
 from trustbed.run.session_about import session_about
 from trustbed.sensitivity import kept
-from trustbed.sensitivity.design import Options, planned
+from trustbed.sensitivity.design import Options, Planned, planned
 from trustbed.sensitivity.judge.effects import LEAST_ROUNDS
 from trustbed.sensitivity.model import Sensitivity
 from trustbed.sensitivity.plan import SensitivityError
 from trustbed.sensitivity.study import Study
+
+
+def check_budget(plan: Planned, options: Options) -> None:
+    """Checks that the least that says anything fits into the budget.
+
+    Raises:
+        SensitivityError: It does not.
+    """
+    if plan.least_seconds > options.budget_seconds:
+        raise SensitivityError(
+            f"{LEAST_ROUNDS} rounds of everything take about "
+            f"{words.duration(plan.least_seconds)}, and the budget is "
+            f"{words.duration(options.budget_seconds)}",
+            f"give --budget {math.ceil(plan.least_seconds / 60)}min, fewer --backgrounds or "
+            "--loads, or a shorter duration",
+        )
 
 
 def sensitivity(
@@ -38,12 +54,5 @@ def sensitivity(
     chosen = options or Options()
     earlier = kept.read(Path(out))
     plan = planned(scenario, chosen, earlier.ceiling)
-    if plan.least_seconds > chosen.budget_seconds:
-        raise SensitivityError(
-            f"{LEAST_ROUNDS} rounds of everything take about "
-            f"{words.duration(plan.least_seconds)}, and the budget is "
-            f"{words.duration(chosen.budget_seconds)}",
-            f"give --budget {math.ceil(plan.least_seconds)}s, fewer --backgrounds or --loads, or a "
-            "shorter duration",
-        )
+    check_budget(plan, chosen)
     return Study(plan, Path(out), earlier, chosen, listener, about or session_about()).carry_out()
