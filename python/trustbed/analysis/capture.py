@@ -1,10 +1,7 @@
 """The library's face: a capture, analysed and judged, as Arrow tables.
 
 Reading and measuring are the engine's, judging is ``trustbed.diagnose``'s, showing is
-``trustbed.report``'s; this module joins the three. The tables of transfers and connections stay
-where the engine keeps them until they are read: judging goes through them batch by batch and
-keeps an outcome of each, of which all transfers that are too short share one. Words are made again
-for the transfers that are shown.
+``trustbed.report``'s; this module joins the three.
 """
 
 from __future__ import annotations
@@ -13,14 +10,14 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from trustbed import _core
+from trustbed.analysis.judged_transfers import JudgedTransfers
 from trustbed.analysis.options import (
     LEAST_MEMORY,
     CapturePoint,
@@ -30,29 +27,11 @@ from trustbed.analysis.options import (
     files_of,
 )
 from trustbed.analysis.transfer import Transfer
-from trustbed.analysis.transfer_columns import TransferColumns
-from trustbed.diagnose.diagnosis import TOO_SHORT, Diagnosis, Outcome
 from trustbed.diagnose.facts import CaptureFacts
-from trustbed.diagnose.judge import (
-    HostOf,
-    Judgement,
-    Known,
-    diagnoses,
-    judge,
-    judge_columns,
-    judge_row,
-    tally,
-    verdict_columns,
-)
-from trustbed.diagnose.quality import (
-    CAPTURE_POINT_COLUMNS,
-    CaptureQuality,
-    is_capture_point_contradicted,
-)
+from trustbed.diagnose.judge import HostOf, Judgement
 from trustbed.report import columns, json_lines, moments, schemas
-from trustbed.report.printable import json_text
 from trustbed.report.records import Json, Row
-from trustbed.report.transfer import phases, rows
+from trustbed.report.transfer import phases
 from trustbed.report.transfer.overview import VERDICTS, Overview
 
 if TYPE_CHECKING:
@@ -69,7 +48,6 @@ CHARTS_KEPT = 32
 
 _TABLES = ("connections", "transfers", "phases", "exchanges", "findings", "skips")
 _SAMPLES = ("rtt", "spacing", "segments")
-_TOO_SHORT_ROW = {"too_short": True}
 _DAMAGED = frozenset(
     {"truncated", "bad_header", "fragment_without_first", "unsupported_link", "empty"}
 )
@@ -189,7 +167,7 @@ class Capture:
 
     options: Options
     _analysis: _core.Analysis
-    _host_of: HostOf | None
+    _judged: JudgedTransfers
     _has_series: bool
 
     def __init__(
@@ -200,7 +178,8 @@ class Capture:
         series: bool = False,
         host_of: HostOf | None = None,
     ) -> None:
-        vars(self).update(options=options, _analysis=analysis, _host_of=host_of, _has_series=series)
+        judged = JudgedTransfers(analysis, options, host_of)
+        vars(self).update(options=options, _analysis=analysis, _judged=judged, _has_series=series)
 
     # What the engine found.
 
@@ -210,12 +189,7 @@ class Capture:
 
         Files, interfaces, clock, damage; times as integer nanoseconds.
         """
-        everything = {
-            **self._analysis.capture,
-            "problems": self._analysis.problems,
-            "skips": self._analysis.skips,
-        }
-        return cast("CaptureFacts", everything)
+        return self._judged.facts
 
     @cached_property
     def connections(self) -> pa.Table:
@@ -286,105 +260,16 @@ class Capture:
             raise ValueError(f"no table {table!r}: analyze(..., samples=True) keeps it")
         if table not in self.tables:
             raise ValueError(f"no table {table!r}: {', '.join(self.tables)}")
-        reader = schemas.ordered(pa.RecordBatchReader.from_stream(getattr(self._analysis, table)))
-        return self._judged(reader) if table == "transfers" else reader
-
-    def _judged(self, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-        schema = pa.schema([*reader.schema, *schemas.VERDICT_FIELDS])
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            start = 0
-            for batch in reader:
-                end = start + batch.num_rows
-                yield self._with_verdicts(batch, self.judgement.outcomes[start:end])
-                start = end
-
-        return pa.RecordBatchReader.from_batches(schema, batches())
-
-    def _with_verdicts(self, batch: pa.RecordBatch, outcomes: Sequence[Outcome]) -> pa.RecordBatch:
-        verdicts = verdict_columns(outcomes)
-        added = [pa.array(verdicts[field.name], field.type) for field in schemas.VERDICT_FIELDS]
-        schema = pa.schema([*batch.schema, *schemas.VERDICT_FIELDS])
-        return pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+        if table == "transfers":
+            return self._judged.stream()
+        return schemas.ordered(pa.RecordBatchReader.from_stream(getattr(self._analysis, table)))
 
     # What it means.
 
-    @cached_property
+    @property
     def judgement(self) -> Judgement:
         """What became of every transfer, in their order, and every finding."""
-        if self._host_of is None:
-            return judge_columns(
-                self._parts(), self.facts, self._known, too_short=self._too_short_count
-            )
-        return judge(
-            self._rows_to_judge(self._host_of),
-            self.facts,
-            workload=self._known.workload,
-            capacity=self._known.capacity,
-            host_of=self._host_of,
-        )
-
-    @cached_property
-    def _known(self) -> Known:
-        return Known(
-            quality=CaptureQuality.of(self.facts),
-            workload=self.options.workload or "unknown",
-            capacity=self.options.capacity,
-        )
-
-    @property
-    def _too_short_count(self) -> int:
-        """Transfers that are too short to judge: they come after the others."""
-        return len(self._analysis.transfers) - len(self._analysis.judged)
-
-    def _parts(self) -> Iterator[TransferColumns]:
-        for batch in pa.RecordBatchReader.from_stream(self._analysis.judged):
-            yield TransferColumns(batch, self._misplaced)
-
-    def _rows_to_judge(self, host_of: HostOf) -> Iterator[Json]:
-        for part in self._parts():
-            for row in columns.plain_rows(part.judged):
-                yield self._with_capture_point(row)
-        yield from repeat(_TOO_SHORT_ROW, self._too_short_count)
-
-    def _diagnoses(self, batch: pa.RecordBatch) -> Iterator[Diagnosis]:
-        """The diagnoses of those transfers of a batch that can be judged, in words."""
-        part, host_of = TransferColumns(batch, self._misplaced), self._host_of
-        if host_of is None:
-            yield from diagnoses(part, self._known)
-            return
-        for plain in columns.plain_rows(part.judged):
-            row = self._with_capture_point(plain)
-            yield judge_row(
-                row,
-                self._known.quality,
-                workload=self._known.workload,
-                capacity=self._known.capacity,
-                host=host_of(row),
-            )
-
-    def _with_capture_point(self, row: Json) -> Json:
-        return (
-            {**row, "capture_point_contradicted": True}
-            if row["connection"] in self._misplaced
-            else row
-        )
-
-    @cached_property
-    def _misplaced(self) -> frozenset[int]:
-        """Connections that were captured elsewhere than given."""
-        if self.options.at is None:
-            return frozenset()
-        batches = (
-            batch.select(["connection", *CAPTURE_POINT_COLUMNS])
-            for batch in pa.RecordBatchReader.from_stream(self._analysis.connections)
-        )
-        return frozenset(
-            row["connection"]
-            for batch in batches
-            for row in columns.plain_rows(batch)
-            if is_capture_point_contradicted(row)
-        )
+        return self._judged.judgement
 
     @cached_property
     def summary(self) -> Json:
@@ -397,7 +282,7 @@ class Capture:
             "judged": len(outcomes) - not_judged,
             "not_judged": not_judged,
             "verdicts": {verdict: verdicts.get(verdict, 0) for verdict in VERDICTS},
-            "causes": self._tally["causes"],
+            "causes": self._judged.tally["causes"],
             "worst_verdict": next(
                 (verdict for verdict in VERDICTS[:-1] if verdicts.get(verdict)), None
             ),
@@ -406,11 +291,7 @@ class Capture:
     @property
     def verdicts(self) -> Mapping[str, int]:
         """How many transfers have each verdict; without those that did not occur."""
-        return self._tally["verdicts"]
-
-    @cached_property
-    def _tally(self) -> dict[str, dict[str, int]]:
-        return tally(self.judgement.outcomes)
+        return self._judged.tally["verdicts"]
 
     @cached_property
     def overview(self) -> Overview:
@@ -420,7 +301,7 @@ class Capture:
             facts=self._facts_shown,
             findings=self._findings_shown,
             skips=self._analysis.skips,
-            transfers=list(self._most_severe(SHOWN)),
+            transfers=list(self._judged.most_severe(SHOWN)),
             verdicts=self.verdicts,
             connections=len(self._analysis.connections),
         )
@@ -434,85 +315,17 @@ class Capture:
     def _findings_shown(self) -> list[Json]:
         return [asdict(finding) for finding in self.judgement.findings]
 
-    def _most_severe(self, limit: int) -> Iterator[Json]:
-        ranks = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
-        outcomes = self.judgement.outcomes
-        judged: list[tuple[int, int, int]] = []
-        start = 0
-        for batch in pa.RecordBatchReader.from_stream(self._analysis.judged):
-            for index, size in enumerate(columns.values(batch.column("unique_bytes")), start):
-                verdict = outcomes[index].verdict
-                if verdict != "not_judged":
-                    judged.append((ranks[verdict], -(size or 0), index))
-            start += batch.num_rows
-        order = [index for _, _, index in sorted(judged)[:limit]]
-        found = self._rows_at(set(order))
-        for index in order:
-            yield found[index]
-
-    def _rows_at(self, indices: set[int]) -> dict[int, Json]:
-        found: dict[int, Json] = {}
-        start = 0
-        for batch in schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.transfers)):
-            here = sorted(
-                index - start for index in indices if start <= index < start + batch.num_rows
-            )
-            if here:
-                taken = pa.Table.from_batches([batch]).take(here).combine_chunks().to_batches()[0]
-                at = [start + index for index in here]
-                found |= zip(at, self._rows_in_words(taken, at), strict=True)
-            start += batch.num_rows
-            if len(found) == len(indices):
-                break
-        return found
-
     def rows(self, *, judged_only: bool = False) -> Iterator[Json]:
         """Transfers as JSON carries them, in the order of the capture."""
-        start = 0
-        for batch in schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.transfers)):
-            at: Sequence[int] = range(start, start + batch.num_rows)
-            start += batch.num_rows
-            if judged_only:
-                judged = [self.judgement.outcomes[index].verdict != "not_judged" for index in at]
-                batch = batch.filter(pa.array(judged, pa.bool_()))
-                at = [index for index, is_judged in zip(at, judged, strict=True) if is_judged]
-            yield from self._rows_in_words(batch, at)
-
-    def _rows_in_words(self, batch: pa.RecordBatch, at: Sequence[int]) -> Iterator[Json]:
-        """The rows of the engine's table that have these places in it, with verdicts and words."""
-        in_words = self._diagnoses(batch)
-        too_short = columns.values(batch.column("too_short"))
-        whole = self._with_verdicts(batch, [self.judgement.outcomes[index] for index in at])
-        for row, is_short in zip(columns.text_rows(whole), too_short, strict=True):
-            yield rows.with_words(row, TOO_SHORT if is_short else next(in_words))
-
-    def _lines(self) -> Iterator[str]:
-        """The transfers that can be judged, as JSON."""
-        start = 0
-        for batch in schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.judged)):
-            outcomes = self.judgement.outcomes[start : start + batch.num_rows]
-            start += batch.num_rows
-            lines = json_lines.objects(self._with_verdicts(batch, outcomes))
-            rates = columns.values(batch.column("throughput_bytes_per_second"))
-            for line, said, rate in zip(lines, self._diagnoses(batch), rates, strict=True):
-                yield json_lines.with_members(
-                    line, json_text(rows.words_of(said, said.shares, rate))
-                )
+        return self._judged.rows(judged_only=judged_only)
 
     def transfer(self, name: str) -> Transfer:
         """One transfer by its name, for example ``"1.0"``."""
-        start = 0
-        for batch in pa.RecordBatchReader.from_stream(self._analysis.transfers):
-            index = pc.index(batch.column("transfer"), name).as_py()
-            if index >= 0:
-                row = self._rows_at({start + index})[start + index]
-                one = batch.slice(index, 1)
-                measured = self._with_capture_point(next(columns.plain_rows(one)))
-                host = None if self._host_of is None else self._host_of(measured)
-                diagnosis = next(self._diagnoses(one), TOO_SHORT)
-                return Transfer(row, measured, diagnosis, host, self)
-            start += batch.num_rows
-        raise KeyError(f"no transfer {name!r} in {self.options.name}")
+        found = self._judged.find(name)
+        if found is None:
+            raise KeyError(f"no transfer {name!r} in {self.options.name}")
+        row, measured, host, diagnosis = found
+        return Transfer(row, measured, diagnosis, host, self)
 
     def burstiness(self, **options: Any) -> Burstiness:  # noqa: ANN401 - any option of trustbed.burst
         """How bursty the traffic is.
@@ -663,7 +476,7 @@ class Capture:
             connections=(
                 line for batch in self.stream("connections") for line in json_lines.objects(batch)
             ),
-            transfers=self._lines(),
+            transfers=self._judged.lines(),
             too_short=self._too_short(),
             summary=self.summary,
             burstiness=self.bursts.model if burst else None,
