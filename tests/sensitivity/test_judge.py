@@ -12,6 +12,7 @@ from bench.sensitivity import tried
 from trustbed.sensitivity.cascade import Band
 from trustbed.sensitivity.judge import advice, answers, effects, scales
 from trustbed.sensitivity.judge.effects import Seen
+from trustbed.sensitivity.model import Said
 from trustbed.sensitivity.plan import Treatment
 
 LINK = 10e6
@@ -127,6 +128,24 @@ def test_the_bracket_is_the_least_that_shows_the_largest_slowdown() -> None:
     assert labels[0] == "quiet"
     assert labels[1] in ("bulk 30 %", "bulk 60 %")
     assert len(labels) == 2
+
+
+def test_what_may_lie_beyond_the_bracket_is_named() -> None:
+    found = suite(lambda name, load: 1.5 if name == "web" else 1 + load / 10)
+    assert advice.outside(found, advice.bracket(found)) == ()
+    wide = next(one for one in found if one.treatment.label == "bulk 60 %")
+    wide.logs = {round_: math.log(0.02 * slow) for round_, slow in enumerate((1.1, 9, 1.2, 4))}
+    chosen = advice.bracket(found)
+    assert "web" in {one.name for one in chosen}
+    (named,) = advice.outside(found, chosen)
+    assert named.startswith("bulk 60 %, 2.6")
+    said = {
+        name: Said(answer="unknown", sentence="")
+        for name in ("matters", "kind", "scales", "direction", "way")
+    }
+    words = " ".join(advice.advice(said, chosen, [named]))
+    assert "all the others lie between them" in words
+    assert "slower still beside bulk 60 %" in words
 
 
 def test_buckets_are_told_the_band_of_their_depth() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trustbed.sensitivity.judge.effects import Seen, quiet_of, slowdowns, surely
+from trustbed.sensitivity.judge.wording import interval
 from trustbed.sensitivity.model import Said
 from trustbed.sensitivity.plan import QUIET, Treatment
 
@@ -36,8 +37,32 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
     return tuple(chosen)
 
 
-def advice(answers: Mapping[str, Said], chosen: Sequence[Treatment]) -> tuple[str, ...]:
-    """What to do, from the answers."""
+def outside(seen: Sequence[Seen], chosen: Sequence[Treatment]) -> tuple[str, ...]:
+    """The backgrounds beside which it was slower than it can be beside those of a bracket.
+
+    Their intervals are so wide that nobody knows whether it is.
+    """
+    found = [
+        (one.treatment, slowdown)
+        for one, slowdown in zip(seen, slowdowns(seen), strict=True)
+        if slowdown is not None
+    ]
+    ends = [
+        slowdown.value if slowdown.high is None else slowdown.high
+        for treatment, slowdown in found
+        if treatment in chosen
+    ]
+    return tuple(
+        f"{treatment.label}, {interval(slowdown)} as slow"
+        for treatment, slowdown in found
+        if ends and slowdown.value > max(ends)
+    )
+
+
+def advice(
+    answers: Mapping[str, Said], chosen: Sequence[Treatment], beyond: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """What to do, from the answers; ``beyond`` may be backgrounds outside of the chosen ones."""
     found = []
     if answers["matters"].answer == "no":
         found.append(
@@ -61,9 +86,15 @@ def advice(answers: Mapping[str, Said], chosen: Sequence[Treatment]) -> tuple[st
     if answers["direction"].answer == "both":
         found.append("Put background on the reverse path as well, where acknowledgements queue.")
     if len(chosen) > 1:
+        others = "all the others" if beyond else "everything that was tried"
         found.append(
-            f"Report it beside {' and '.join(one.label for one in chosen)}: everything that was "
-            "tried lies between them, within the uncertainty."
+            f"Report it beside {' and '.join(one.label for one in chosen)}: {others} "
+            + ("lie" if beyond else "lies")
+            + " between them, within the uncertainty."
+        )
+    if beyond:
+        found.append(
+            f"More rounds would tell whether it is slower still beside {'; '.join(beyond)}."
         )
     if any(one.answer == "unknown" for one in answers.values()):
         found.append("Where an answer is unknown, give more time (--budget) or longer repetitions.")
