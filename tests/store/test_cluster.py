@@ -95,12 +95,12 @@ class Future:
     """A task that has an outcome, an error, or nothing yet."""
 
     key: str
-    job: Job
+    jobs: list[Job]
     worker: str
     status: str = "pending"
     division: Division | None = None
     measured: bool = False
-    found: Outcome | None = None
+    found: Outcome | list[Outcome] | None = None
     error: Exception | None = None
     ended: list[Callable[[Any], object]] = field(default_factory=list)
 
@@ -109,7 +109,7 @@ class Future:
         if self.status != "pending":
             call(self)
 
-    def result(self) -> Outcome:
+    def result(self) -> Outcome | list[Outcome]:
         assert self.found is not None
         return self.found
 
@@ -158,7 +158,7 @@ class Played:
     def submit(
         self,
         function: Callable[..., Outcome],
-        job: Job,
+        what: Job | list[Job],
         url: str,
         how: object,
         *arguments: Any,  # noqa: ANN401
@@ -169,10 +169,11 @@ class Played:
         chosen = workers or list(self.workers)
         self.turn += 1
         worker = chosen[self.turn % len(chosen)]
-        future = Future(key, job, worker)
+        jobs = what if isinstance(what, list) else [what]
+        future = Future(key, jobs, worker)
         self.futures[key] = future
-        self.begun.append((job.name, worker))
-        self.tasks.append((job.name, function.__name__, *arguments[1:]))
+        self.begun += [(job.name, worker) for job in jobs]
+        self.tasks += [(job.name, function.__name__, *arguments[1:]) for job in jobs]
         if function is parts.begin:
             future.division = arguments[0]
         elif function is parts.measure:
@@ -182,24 +183,30 @@ class Played:
         return future
 
     def act(self, future: Future, word: str) -> None:
-        outcome = Outcome(
-            name=future.job.name,
-            state="begun" if future.division else "measured" if future.measured else "stored",
-            size_bytes=future.job.size_bytes,
-            seconds=1e-6,
-            division=future.division,
-        )
+        outcomes = [
+            Outcome(
+                name=job.name,
+                state="begun" if future.division else "measured" if future.measured else "stored",
+                size_bytes=job.size_bytes,
+                seconds=1e-6,
+                division=future.division,
+            )
+            for job in future.jobs
+        ]
+
+        def finished(**more: Any) -> None:  # noqa: ANN401
+            found = [replace(one, **more) for one in outcomes]
+            future.found = found if len(found) > 1 else found[0]
+            future.end("finished")
+
         if word in ("lost", "changed"):
             problem: Any = "lost" if word == "lost" else "capture"
-            future.found = replace(outcome, state="failed", problem=problem, message=word)
-            future.end("finished")
+            finished(state="failed", problem=problem, message=word)
         elif word in ("fit", "other", "without"):
-            future.found = outcome
-            future.end("finished")
+            finished()
         elif word == "full":
             message = f"no space left on worker {future.worker}"
-            future.found = replace(outcome, state="failed", problem="full", message=message)
-            future.end("finished")
+            finished(state="failed", problem="full", message=message)
         elif word == "killed":
             future.error = KilledWorker()
             future.end("error")
@@ -287,6 +294,51 @@ def test_a_task_that_went_with_all_workers_is_begun_again() -> None:
     played.fails["store_capture"] = ["cancelled", "cancelled"]
     assert [one.state for one in carried_out(played)] == ["stored"] * 6
     assert len(played.begun) == 8
+
+
+MANY = [Job((f"/captures/{number:03}.pcap",), 100) for number in range(200)]
+
+
+def handfuls(played: Played) -> list[int]:
+    """How many captures each task had."""
+    return [len(future.jobs) for future in played.futures.values()]
+
+
+def test_small_captures_are_handed_out_by_the_handful() -> None:
+    played = Played(a="fit", b="fit")
+    found = carried_out(played, None, MANY)
+    assert sorted(one.name for one in found) == [job.name for job in MANY]
+    # So many that every worker has several, and one by one at the end.
+    assert handfuls(played)[:4] == [tasks.HANDFUL] * 4
+    assert handfuls(played)[-1] == 1
+    assert len(played.futures) < 40
+    large = [replace(job, size_bytes=tasks.HANDFUL_BYTES) for job in MANY]
+    played = Played(a="fit", b="fit")
+    carried_out(played, None, large)
+    assert handfuls(played) == [1] * len(MANY)
+
+
+@pytest.mark.parametrize("word", ["cancelled", "killed", "lost"])
+def test_what_was_lost_together_is_begun_again_by_itself(word: str) -> None:
+    played = Played(a="fit", b="fit")
+    played.fails["store_captures"] = [word]
+    found = carried_out(played, None, MANY)
+    assert Counter(one.state for one in found) == {"stored": len(MANY)}
+    begun = Counter(name for name, _ in played.begun)
+    again = {name for name, count in begun.items() if count == 2}
+    assert len(again) == tasks.HANDFUL
+    assert {task[1] for task in played.tasks[tasks.HANDFUL :] if task[0] in again} == {
+        "store_capture"
+    }
+    assert set(begun.values()) == {1, 2}
+
+
+def test_a_worker_that_is_full_is_said_once() -> None:
+    reports: list[str] = []
+    played = Played(a="full", b="fit")
+    found = carried_out(played, reports, MANY)
+    assert Counter(one.state for one in found) == {"stored": len(MANY)}
+    assert len(reports) == 1
 
 
 def test_a_slow_task_is_begun_on_a_second_worker_once_nothing_waits() -> None:

@@ -213,6 +213,11 @@ def store_capture(job: Job, url: str, how: How, reading: Reading | None = None) 
     return attempted(job, how, lambda: _stored(job, url, how, reading))
 
 
+def store_captures(jobs: Sequence[Job], url: str, how: How) -> list[Outcome]:
+    """The same for several, one after the other."""
+    return [store_capture(job, url, how) for job in jobs]
+
+
 def attempted(job: Job, how: How, work: Callable[[], Done]) -> Outcome:
     """The outcome of some work on a capture, whatever goes wrong."""
     started, worker = time.monotonic(), f"{socket.gethostname()}:{os.getpid()}"

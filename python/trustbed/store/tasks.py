@@ -1,13 +1,15 @@
 """What there is to do for many captures, and what the outcome of a task means.
 
 A capture is a task. One that is more than a worker's share of all of them is several: one that
-begins, its parts, one that finishes (:mod:`trustbed.store.parts`). A task that is lost with its
-worker is done again; one that takes far longer than its size explains runs on a second worker as
-well, and the first to end counts.
+begins, its parts, one that finishes (:mod:`trustbed.store.parts`). Small ones are handed out by the
+handful, as Dask needs longer to hand one out than it takes to analyse. A task that is lost with its
+worker is done again, by itself; one that takes far longer than its size explains runs on a second
+worker as well, and the first to end counts.
 """
 
 from __future__ import annotations
 
+import itertools
 import queue
 import time
 import uuid
@@ -28,6 +30,7 @@ from trustbed.store.captures import (
     Reading,
     budget,
     store_capture,
+    store_captures,
 )
 from trustbed.store.errors import StoreError
 from trustbed.store.workers import Workers
@@ -39,6 +42,8 @@ SLOW_TIMES = 8.0
 """A task is slow after both: seconds, and times the median pace of the others."""
 DIVIDED_BYTES = 64 << 20
 """A smaller capture is not divided."""
+HANDFUL, HANDFUL_BYTES = 16, 4 << 20
+"""Captures that are handed out together at most, and their bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +110,7 @@ class Tasks:
         self._url, self._how, self._limits, self._reading = url, how, limits, reading
         self._waiting = deque(_Capture(job) for job in jobs)
         self._pending: deque[_Task] = deque()
-        self._running: dict[Any, _Task] = {}
+        self._running: dict[Any, list[_Task]] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._read: dict[str, int] = {}
         self._paces: dict[Callable[..., Outcome], list[float]] = {}
@@ -124,13 +129,11 @@ class Tasks:
             except queue.Empty:
                 self._repeat_slow()
                 continue
-            task = self._running.pop(future, None)
-            if task is None:
-                continue  # it was taken back, or the other of two was first
-            one = self._taken(future, task)
-            if one is not None:
-                self._done += 1
-                yield one
+            # None if it was taken back, or the other of two was first.
+            if tasks := self._running.pop(future, None):
+                for one in self._taken(future, tasks):
+                    self._done += 1
+                    yield one
 
     def _look(self, *, at_once: bool = False) -> None:
         """Looks which workers there are, and takes back what waits for those that are gone."""
@@ -139,12 +142,13 @@ class Tasks:
                 return
         except (OSError, TimeoutError, RuntimeError) as error:
             raise self._lost() from error
-        for future, task in list(self._running.items()):
-            restricted = task.futures[future]
+        for future, tasks in list(self._running.items()):
+            restricted = tasks[0].futures[future]
             if restricted and not any(address in self._workers for address in restricted):
-                self._drop(future, task)
-                if not task.futures:
-                    self._pending.append(task)
+                for task in list(tasks):
+                    self._drop(future, task)
+                    if not task.futures:
+                        self._pending.append(task)
 
     def _lost(self) -> StoreError:
         return StoreError(
@@ -156,7 +160,7 @@ class Tasks:
     def _being_read(self) -> int:
         """Bytes that were read of captures that have no outcome yet, each counted once."""
         found: dict[_Capture, int] = {}
-        for task in {*self._pending, *self._running.values()}:
+        for task in {*self._pending, *itertools.chain(*self._running.values())}:
             capture, size = task.capture, task.capture.job.size_bytes
             shared_by = 1 if capture.division is None else capture.division.parts
             if capture not in found:
@@ -171,10 +175,23 @@ class Tasks:
         fit = self._workers.fit()
         room = 2 * self._workers.threads(fit) - len(self._running)
         while (self._pending or self._waiting) and room > 0:
-            if not self._pending:
-                self._pending.append(self._first(self._waiting.popleft(), fit))
-            self._submit(self._pending.popleft(), fit)
+            self._submit([self._pending.popleft()] if self._pending else self._handful(fit), fit)
             room -= 1
+
+    def _handful(self, fit: Sequence[str]) -> list[_Task]:
+        """What is handed out next: a task, or several small ones that nobody has begun before."""
+        found = [self._first(self._waiting.popleft(), fit)]
+        most = min(HANDFUL, len(self._waiting) // (4 * self._workers.threads(fit)))
+        most_bytes = min(HANDFUL_BYTES, self._limits.divided_bytes)
+        size = found[0].capture.job.size_bytes
+        while (
+            len(found) < most
+            and found[0].capture.count == 1
+            and not self._waiting[0].count
+            and (size := size + self._waiting[0].job.size_bytes) <= most_bytes
+        ):
+            found.append(self._first(self._waiting.popleft(), fit))
+        return found
 
     def _first(self, capture: _Capture, fit: Sequence[str]) -> _Task:
         """The first task of a capture, which is divided if it is more than a worker's share."""
@@ -186,30 +203,37 @@ class Tasks:
         memory = self._how.memory or budget(self._workers.least_memory(fit), count)
         return _Task(capture, parts.begin, (Division(parts=count, memory=memory),))
 
-    def _submit(self, task: _Task, fit: Sequence[str]) -> None:
-        chosen = [address for address in fit if address not in task.avoided] or fit
+    def _submit(self, tasks: list[_Task], fit: Sequence[str]) -> None:
+        first = tasks[0]
+        chosen = [address for address in fit if address not in first.avoided] or fit
         # Where every worker will do, one that replaces a killed one will, too.
         restricted = frozenset(chosen if len(chosen) < len(self._workers) else ())
-        task.count += 1
-        task.started = task.started or time.monotonic()
+        jobs = [task.capture.job for task in tasks]
         future = self._client.submit(
-            task.work,
-            task.capture.job,
+            *((store_captures, jobs) if len(jobs) > 1 else (first.work, jobs[0])),
             self._url,
             self._how,
-            *task.arguments,
-            key=f"{task.capture.job.name}-{uuid.uuid4().hex}",
+            *first.arguments,
+            key=f"{first.capture.job.name}-{uuid.uuid4().hex}",
             pure=False,
             workers=sorted(restricted) or None,
         )
-        task.futures[future] = restricted
-        self._running[future] = task
+        for task in tasks:
+            task.count += 1
+            task.started = task.started or time.monotonic()
+            task.futures[future] = restricted
+        self._running[future] = tasks
         future.add_done_callback(self._ended.put)
 
     def _drop(self, future: Any, task: _Task) -> None:  # noqa: ANN401 - Dask
-        self._running.pop(future, None)
+        """Nobody waits for this of what a future does; it ends if nobody waits for any of it."""
         del task.futures[future]
-        future.cancel()
+        others = self._running.get(future, [])
+        if task in others:
+            others.remove(task)
+        if not others:
+            self._running.pop(future, None)
+            future.cancel()
 
     def _repeat_slow(self) -> None:
         """Begins slow tasks a second time, on another worker, once nothing else waits."""
@@ -218,7 +242,7 @@ class Tasks:
         now, known = time.monotonic(), self._limits
         slow = [
             task
-            for task in {id(one): one for one in self._running.values()}.values()
+            for task in set(itertools.chain(*self._running.values()))
             if len(task.futures) == 1
             and task.count < ATTEMPTS
             and (paces := self._paces.get(task.work))
@@ -235,15 +259,23 @@ class Tasks:
             fit = [address for address in self._workers.fit() if address not in task.avoided]
             if fit:
                 self._workers.report(f"slow, and begun on a second worker: {task.capture.job.name}")
-                self._submit(task, fit)
+                self._submit([task], fit)
 
     # Taking.
 
-    def _taken(self, future: Any, task: _Task) -> Outcome | None:  # noqa: ANN401 - Dask
-        """The outcome of a capture; None if it is not the last word."""
+    def _taken(self, future: Any, tasks: Sequence[_Task]) -> Iterator[Outcome]:  # noqa: ANN401
+        """The outcomes of captures, where they are the last word."""
+        found = self._result(future) or [self._failed(future, task) for task in tasks]
+        for task in tasks:
+            del task.futures[future]
+        for task, one in zip(tasks, found, strict=True):
+            self._workers.note(future, one)
+            if (last := self._last_word(task, one)) is not None:
+                yield last
+
+    def _last_word(self, task: _Task, one: Outcome) -> Outcome | None:
+        """What came of a task, unless there is more to do for its capture."""
         capture = task.capture
-        one = self._outcome(future, capture.job)
-        del task.futures[future]
         if one.state == "failed" and task.futures:
             return None  # a second worker is at it
         if one.problem not in ("", "capture") and self._again(task):
@@ -286,27 +318,25 @@ class Tasks:
     def _take_back(self, capture: _Capture) -> None:
         """Nothing more is done for a capture that has its outcome."""
         self._pending = deque(task for task in self._pending if task.capture is not capture)
-        for future, task in list(self._running.items()):
-            if task.capture is capture:
+        for future, tasks in list(self._running.items()):
+            for task in [task for task in tasks if task.capture is capture]:
                 self._drop(future, task)
 
-    def _result(self, future: Any) -> Outcome | None:  # noqa: ANN401 - Dask
-        """What a task that has ended returned; None if it failed, or went with all workers."""
+    def _result(self, future: Any) -> list[Outcome] | None:  # noqa: ANN401 - Dask
+        """What tasks that have ended returned; None if they failed, or went with all workers."""
         if future.status == "finished":
             try:
-                found: Outcome = future.result()
+                found: Outcome | list[Outcome] = future.result()
             except CancelledError:
                 pass
             else:
-                return found
+                return found if isinstance(found, list) else [found]
         if future.status in ("cancelled", "lost"):
             self._look(at_once=True)  # unless it was the scheduler that went
         return None
 
-    def _outcome(self, future: Any, job: Job) -> Outcome:  # noqa: ANN401 - Dask
-        if found := self._result(future):
-            self._workers.note(future, found)
-            return found
+    def _failed(self, future: Any, task: _Task) -> Outcome:  # noqa: ANN401 - Dask
+        job = task.capture.job
         error = None if future.status in ("cancelled", "lost") else future.exception()
         if error is None or type(error).__name__ == "KilledWorker":
             message = f"every worker that read it was killed, {job.name}"

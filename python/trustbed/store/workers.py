@@ -124,6 +124,8 @@ class Workers:
         if found.problem not in ("full", "version"):
             return
         for address in self.client.who_has([future]).get(future.key, ()):
+            if address in self._full or not self._versions.get(address, self._version):
+                continue  # it was said
             if found.problem == "full":
                 self._full[address] = found.message
             else:
