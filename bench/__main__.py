@@ -399,7 +399,7 @@ class Bench:
             print("tracing: left out, it needs root")
             return
         heading("compare: tracing system calls (nginx, objects of 500 B, in turns)")
-        found = tracing.measure(self._scale.rounds)
+        found = tracing.measure(2 * self._scale.rounds + 1)
         for line in tracing.lines(found):
             print(f"  {line}")
         self._facts["tracing"] = asdict(found)
