@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from trustbed.traffic import Model, ModelError
 from trustbed.traffic.model import ClassRule, checked, load
+from trustbed.traffic.offer import offer
+from trustbed.traffic.summary import summarise
 
 
 def test_what_was_saved_comes_back_and_the_same_model_is_the_same_file(
@@ -85,3 +88,13 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(small: Model, tmp_p
     with pytest.raises(OSError, match="absent"):
         small.save(tmp_path / "absent" / "one.model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_that_lacks_what_it_must_have_is_named(small: Model) -> None:
+    starts = pa.nulls(small.connections.num_rows, pa.int64())
+    at = small.connections.column_names.index("start_ns")
+    broken = replace(small, connections=small.connections.set_column(at, "start_ns", starts))
+    with pytest.raises(ModelError, match=r"the table connections: .*start_ns"):
+        offer(broken)
+    with pytest.raises(ModelError, match=r"the table connections: .*start_ns"):
+        summarise(broken)

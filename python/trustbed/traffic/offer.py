@@ -9,13 +9,15 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from trustbed.traffic import rows
 from trustbed.traffic.extraction import OTHER_PORTS, UDP
 from trustbed.traffic.model import SECOND, ClassRule, Model, ModelError
 from trustbed.traffic.recipe import Variant, variant
+from trustbed.traffic.rows import ConnectionRow, HostRow, Member, Side, UnitRow
 
 MOST_HOSTS = 1000
 """Hosts of one side that are emulated unless more are asked for; of more, a sample."""
@@ -23,13 +25,15 @@ FULL, HEADERS = 1500, 52
 """Bytes of a full packet, and of its headers (IPv4, TCP with timestamps)."""
 _OPENING = 4 * HEADERS
 """Bytes of each side's packets without data that open and close a connection."""
-_PARTS = ("client", "server")
+_PARTS: tuple[Side, Side] = ("client", "server")
 
 Draw: TypeAlias = Literal["independent", "connections", "sessions", "replay"]
 """What is drawn as a whole.
 
 ``replay``: sessions in the order and at the distances of the capture, once around.
 """
+Document: TypeAlias = dict[str, Any]
+"""What the agent reads of a class, or of a part of one (crates/agent, ``traffic``)."""
 DRAWS: tuple[Draw, ...] = ("independent", "connections", "sessions", "replay")
 
 
@@ -48,11 +52,11 @@ class HostPath:
 class Offer:
     """Classes for the generator, and the hosts of both sides in the order of their numbers."""
 
-    classes: Sequence[Mapping[str, Any]]
+    classes: Sequence[Document]
     clients: Sequence[HostPath]
     servers: Sequence[HostPath]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Document:
         """What the agent reads."""
         return {"classes": list(self.classes)}
 
@@ -130,20 +134,12 @@ def offer(
     """
     change = variant(model)
     hosts = _Hosts(model, change, most_hosts, random.Random(seed))
-    rows = model.connections.to_pylist()
-    units: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for unit in model.units.to_pylist():
-        units[unit["connection"]].append(unit)
-    by_class: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        by_class[row["class"]].append(row)
-    found = []
-    for rule in model.header.classes:
-        members = by_class.get(rule.name, [])
-        if members:
-            scale = change.sessions * sessions
-            one = _Class(rule, members, units, change, hosts, model.header.duration_ns)
-            found.append(one.document(scale=scale, draw=draw))
+    found = [
+        _Class(rule, members, change, hosts, model.header.duration_ns).document(
+            scale=change.sessions * sessions, draw=draw
+        )
+        for rule, members in rows.members(model).items()
+    ]
     if not found:
         raise ModelError(f"{model.name}: no class has a connection", "extract the model again")
     return Offer(classes=found, clients=hosts.clients, servers=hosts.servers)
@@ -154,14 +150,14 @@ class _Hosts:
 
     def __init__(self, model: Model, change: Variant, most: int, draw: random.Random) -> None:
         self._number: dict[int, int] = {}
-        sides: dict[str, list[HostPath]] = {}
+        sides: dict[Side, list[HostPath]] = {}
         for side in _PARTS:
-            rows = [row for row in model.hosts.to_pylist() if row["side"] == side]
-            kept = rows if len(rows) <= most else draw.sample(rows, most)
-            place = {row["host"]: number for number, row in enumerate(kept)}
-            for row in rows:
-                self._number[row["host"]] = place.get(row["host"], row["host"] % len(kept))
-            sides[side] = [_path(row, rows, change, draw) for row in kept]
+            found = rows.hosts(model, side)
+            kept = found if len(found) <= most else draw.sample(found, most)
+            place = {row.host: number for number, row in enumerate(kept)}
+            for row in found:
+                self._number[row.host] = place.get(row.host, row.host % len(kept))
+            sides[side] = [_path(row, found, change, draw) for row in kept]
         self.clients, self.servers = sides["client"], sides["server"]
 
     def number(self, host: int) -> int:
@@ -170,24 +166,27 @@ class _Hosts:
 
 
 def _path(
-    row: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
+    row: HostRow,
+    others: Sequence[HostRow],
     change: Variant,
     draw: random.Random,
 ) -> HostPath:
-    def known(key: str) -> Any:  # noqa: ANN401 a number or None
-        if row[key] is not None:
-            return row[key]
-        others = [other[key] for other in rows if other[key] is not None]
-        return draw.choice(others) if others else None
+    def known(value: Callable[[HostRow], float | None]) -> float | None:
+        if (own := value(row)) is not None:
+            return own
+        found = [found for other in others if (found := value(other)) is not None]
+        return draw.choice(found) if found else None
 
-    latency = known("latency_ns") or 0
+    latency = known(lambda host: host.latency_ns) or 0
     if change.rtt_ms is not None:
         # Half of the round trip on each side, and half of that each way.
         latency = round(change.rtt_ms * 1e6 / 4)
     else:
         latency = round(latency * change.rtt)
-    rates = [known("toward_bits_per_second"), known("from_bits_per_second")]
+    rates = [
+        known(lambda host: host.toward_bits_per_second),
+        known(lambda host: host.from_bits_per_second),
+    ]
     if change.access_rate is not None:
         rates = [change.access_rate] * 2
     toward, back = (None if rate is None else max(1, round(rate)) for rate in rates)
@@ -195,8 +194,8 @@ def _path(
         latency_ns=latency,
         toward_rate=toward,
         from_rate=back,
-        toward_loss=row["toward_loss"] or 0.0,
-        from_loss=row["from_loss"] or 0.0,
+        toward_loss=row.toward_loss or 0.0,
+        from_loss=row.from_loss or 0.0,
     )
 
 
@@ -206,52 +205,50 @@ class _Class:
     def __init__(
         self,
         rule: ClassRule,
-        members: Sequence[Mapping[str, Any]],
-        units: Mapping[int, Sequence[Mapping[str, Any]]],
+        members: Sequence[Member],
         change: Variant,
         hosts: _Hosts,
         duration_ns: int,
     ) -> None:
         self._rule = rule
         self._members = members
-        self._units = units
+        self._rows = [member.row for member in members]
         self._change = change
         self._hosts = hosts
         self._duration_ns = duration_ns
 
-    def document(self, *, scale: float, draw: Draw) -> dict[str, Any]:
+    def document(self, *, scale: float, draw: Draw) -> Document:
         """The class as the agent takes it."""
         if draw in ("sessions", "replay"):
             return self._whole_sessions(scale, in_order=draw == "replay")
         whole, pairs = [], []
-        for row in self._members:
-            units = self._units.get(row["connection"], ())
-            if row["kind"] == "pairs" and draw == "independent":
-                pairs.append(units)
+        for member in self._members:
+            if member.row.kind == "pairs" and draw == "independent":
+                pairs.append(member.units)
             else:
-                whole.append(self._whole(row, units))
+                whole.append(self._whole(member))
         flat = [unit for units in pairs for unit in units]
         think = self._change.think
         return {
             **self._head(),
             **self._sessions(scale),
-            "servers": [self._hosts.number(row["server"]) for row in self._members],
-            "packet_bytes": [_packets(row) for row in self._members],
+            "servers": [self._hosts.number(row.server) for row in self._rows],
+            "packet_bytes": [_packets(row) for row in self._rows],
             "pairs": [len(units) for units in pairs],
             "request_bytes": [self._request(unit) for unit in flat],
             "response_bytes": [self._response(unit) for unit in flat],
             "user_think_ns": [
-                round(unit["client_wait_ns"] * think)
+                round(unit.client_wait_ns * think)
                 for unit in flat
-                if unit["client_wait_ns"] is not None
+                if unit.client_wait_ns is not None
             ],
             "server_think_ns": [
-                unit["server_wait_ns"] for unit in flat if unit["server_wait_ns"] is not None
+                unit.server_wait_ns for unit in flat if unit.server_wait_ns is not None
             ],
             "whole": whole,
         }
 
-    def _head(self) -> dict[str, Any]:
+    def _head(self) -> Document:
         port = self._rule.ports[0] if self._rule.ports else OTHER_PORTS[self._rule.protocol]
         return {
             "name": self._rule.name,
@@ -259,26 +256,27 @@ class _Class:
             "datagrams": self._rule.protocol == UDP,
         }
 
-    def _whole_sessions(self, scale: float, *, in_order: bool) -> dict[str, Any]:
+    def _whole_sessions(self, scale: float, *, in_order: bool) -> Document:
         """The class as sessions that are drawn whole."""
         think = self._change.think
-        found: dict[int, dict[str, Any]] = {}
+        found: dict[int, Document] = {}
         starts: dict[int, int] = {}
-        for row in self._members:  # by session, exchange and start
+        for member in self._members:  # by session, exchange and start
+            row = member.row
             session = found.setdefault(
-                row["session"], {"client": self._hosts.number(row["client"]), "exchanges": []}
+                row.session, {"client": self._hosts.number(row.client), "exchanges": []}
             )
-            starts.setdefault(row["session"], row["start_ns"])
+            starts.setdefault(row.session, row.start_ns)
             exchanges = session["exchanges"]
-            if row["start_gap_ns"] is None:
-                gap = round((row["exchange_gap_ns"] or 0) * think)
+            if row.start_gap_ns is None:
+                gap = round((row.exchange_gap_ns or 0) * think)
                 exchanges.append({"gap_ns": gap, "connections": []})
             exchanges[-1]["connections"].append(
                 {
-                    "gap_ns": row["start_gap_ns"] or 0,
-                    "server": self._hosts.number(row["server"]),
+                    "gap_ns": row.start_gap_ns or 0,
+                    "server": self._hosts.number(row.server),
                     "packet_bytes": _packets(row),
-                    "content": self._whole(row, self._units.get(row["connection"], ())),
+                    "content": self._whole(member),
                 }
             )
         order = sorted(starts, key=lambda session: starts[session])
@@ -289,7 +287,7 @@ class _Class:
             "exchanges": [],
             "connections": [],
             "clients": [],
-            "servers": sorted({self._hosts.number(row["server"]) for row in self._members}),
+            "servers": sorted({self._hosts.number(row.server) for row in self._rows}),
             "sessions": [found[session] for session in order],
             "in_order": in_order,
             "first_session_ns": round(starts[order[0]] / scale) if in_order else 0,
@@ -303,16 +301,15 @@ class _Class:
         gaps = [later - earlier for earlier, later in itertools.pairwise(order)]
         return [*gaps, self._duration_ns - (order[-1] - order[0])]
 
-    def _sessions(self, scale: float) -> dict[str, Any]:
+    def _sessions(self, scale: float) -> Document:
         """Sessions, their exchanges, and the connections of these."""
         starts: dict[int, int] = {}
         clients: dict[int, int] = {}
         exchanges: dict[tuple[int, int], int] = defaultdict(int)
-        for row in self._members:
-            session = row["session"]
-            starts[session] = min(starts.get(session, row["start_ns"]), row["start_ns"])
-            clients[session] = self._hosts.number(row["client"])
-            exchanges[session, row["exchange"]] += 1
+        for row in self._rows:
+            starts[row.session] = min(starts.get(row.session, row.start_ns), row.start_ns)
+            clients[row.session] = self._hosts.number(row.client)
+            exchanges[row.session, row.exchange] += 1
         gaps = self._gaps(sorted(starts.values()))
         of_session: dict[int, int] = defaultdict(int)
         for session, _ in exchanges:
@@ -322,70 +319,66 @@ class _Class:
             "session_gap_ns": [max(1, round(gap / scale)) for gap in gaps],
             "exchanges": list(of_session.values()),
             "exchange_gap_ns": [
-                round(row["exchange_gap_ns"] * think)
-                for row in self._members
-                if row["exchange_gap_ns"] is not None
+                round(row.exchange_gap_ns * think)
+                for row in self._rows
+                if row.exchange_gap_ns is not None
             ],
             "connections": list(exchanges.values()),
             "connection_gap_ns": [
-                row["start_gap_ns"] for row in self._members if row["start_gap_ns"] is not None
+                row.start_gap_ns for row in self._rows if row.start_gap_ns is not None
             ],
             "clients": list(clients.values()),
         }
 
-    def _request(self, unit: Mapping[str, Any]) -> int:
-        return _scaled(unit["client_bytes"], self._change.requests)
+    def _request(self, unit: UnitRow) -> int:
+        return _scaled(unit.client_bytes, self._change.requests)
 
-    def _response(self, unit: Mapping[str, Any]) -> int:
-        return _scaled(unit["server_bytes"], self._change.responses)
+    def _response(self, unit: UnitRow) -> int:
+        return _scaled(unit.server_bytes, self._change.responses)
 
-    def _whole(self, row: Mapping[str, Any], units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _whole(self, member: Member) -> Document:
         """A connection that is drawn whole."""
         think = self._change.think
-        if row["kind"] == "pairs":
+        if member.row.kind == "pairs":
             return {
                 "pairs": [
                     [
                         self._request(unit),
                         self._response(unit),
-                        round((unit["client_wait_ns"] or 0) * think),
-                        unit["server_wait_ns"] or 0,
+                        round((unit.client_wait_ns or 0) * think),
+                        unit.server_wait_ns or 0,
                     ]
-                    for unit in units
+                    for unit in member.units
                 ]
             }
-        sides: dict[str, list[Mapping[str, Any]]] = {side: [] for side in _PARTS}
-        for unit in units:
-            sides[unit["side"]].append(unit)
-        size = {"client": self._request, "server": self._response}
-        if row["kind"] == "streams":
-            waits = {"client": think, "server": 1.0}
+        client = [unit for unit in member.units if unit.side == "client"]
+        server = [unit for unit in member.units if unit.side == "server"]
+        if member.row.kind == "streams":
             return {
                 "streams": {
-                    side: [
-                        [round((unit[f"{side}_wait_ns"] or 0) * waits[side]), size[side](unit)]
-                        for unit in sides[side]
-                    ]
-                    for side in _PARTS
+                    "client": [
+                        [round((unit.client_wait_ns or 0) * think), self._request(unit)]
+                        for unit in client
+                    ],
+                    "server": [[unit.server_wait_ns or 0, self._response(unit)] for unit in server],
                 }
             }
         return {
             "datagrams": {
-                side: [
-                    sides[side][0]["packets"],
-                    size[side](sides[side][0]),
-                    sides[side][0]["gap_ns"],
-                ]
-                if sides[side]
-                else [0, 0, 0]
-                for side in _PARTS
+                "client": _datagrams(client, self._request),
+                "server": _datagrams(server, self._response),
             }
         }
 
 
-def _packets(row: Mapping[str, Any]) -> list[int]:
+def _datagrams(units: Sequence[UnitRow], size: Callable[[UnitRow], int]) -> list[int]:
+    """A side's datagrams: how many, their bytes together, and the time between two."""
+    return [units[0].packets or 0, size(units[0]), units[0].gap_ns or 0] if units else [0, 0, 0]
+
+
+def _packets(row: ConnectionRow) -> list[int]:
     """The largest IP packets of a connection's two sides; 0 where there was none."""
-    return [row["client_packet_bytes"] or 0, row["server_packet_bytes"] or 0]
+    return [row.client_packet_bytes or 0, row.server_packet_bytes or 0]
 
 
 def _scaled(count: int | None, factor: float) -> int:

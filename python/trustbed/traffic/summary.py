@@ -6,10 +6,11 @@ import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from trustbed.traffic import rows
 from trustbed.traffic.model import SECOND, Model
 from trustbed.traffic.offer import Load, load_of
+from trustbed.traffic.rows import HostRow, Member, Side
 
 THIN = 30
 """Fewer values are too few for a distribution's shape."""
@@ -83,42 +84,30 @@ class Summary:
 
 def summarise(model: Model) -> Summary:
     """Everything that ``trustbed model show`` prints: the model as learned, without its recipe."""
-    hosts = model.hosts.to_pylist()
-    units: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for unit in model.units.to_pylist():
-        units[unit["connection"]].append(unit)
-    by_class: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in model.connections.to_pylist():
-        by_class[row["class"]].append(row)
-    classes = [
-        _class(rule.name, by_class[rule.name], units)
-        for rule in model.header.classes
-        if rule.name in by_class
-    ]
+    classes = [_class(rule.name, found) for rule, found in rows.members(model).items()]
+    clients, servers = rows.hosts(model, "client"), rows.hosts(model, "server")
     return Summary(
         seconds=model.header.duration_ns / SECOND,
         load=load_of(model),
         classes=sorted(classes, key=lambda one: -(one.client_bytes + one.server_bytes)),
-        hosts=_hosts(hosts),
-        clients=sum(row["side"] == "client" for row in hosts),
-        servers=sum(row["side"] == "server" for row in hosts),
+        hosts=[*_hosts("client", clients), *_hosts("server", servers)],
+        clients=len(clients),
+        servers=len(servers),
     )
 
 
-def _class(
-    name: str, members: Sequence[dict[str, Any]], units: dict[int, list[dict[str, Any]]]
-) -> ClassSummary:
+def _class(name: str, members: Sequence[Member]) -> ClassSummary:
     starts: dict[int, int] = {}
     exchanges: dict[int, set[int]] = defaultdict(set)
     connections: dict[tuple[int, int], int] = defaultdict(int)
-    for row in members:
-        session = row["session"]
-        starts[session] = min(starts.get(session, row["start_ns"]), row["start_ns"])
-        exchanges[session].add(row["exchange"])
-        connections[session, row["exchange"]] += 1
+    connected = [member.row for member in members]
+    for row in connected:
+        starts[row.session] = min(starts.get(row.session, row.start_ns), row.start_ns)
+        exchanges[row.session].add(row.exchange)
+        connections[row.session, row.exchange] += 1
     order = sorted(starts.values())
-    pairs = [unit for row in members if row["kind"] == "pairs" for unit in units[row["connection"]]]
-    sequential = [row for row in members if row["kind"] == "pairs"]
+    sequential = [member for member in members if member.row.kind == "pairs"]
+    pairs = [unit for member in sequential for unit in member.units]
 
     def seconds(values: Sequence[int | None]) -> list[float]:
         return sorted(value / SECOND for value in values if value is not None)
@@ -140,7 +129,7 @@ def _class(
             "exchange gap",
             "s",
             "from the end of an exchange to the next",
-            seconds([row["exchange_gap_ns"] for row in members]),
+            seconds([row.exchange_gap_ns for row in connected]),
         ),
         (
             "connections",
@@ -152,37 +141,37 @@ def _class(
             "connection gap",
             "s",
             "between the starts of an exchange's connections",
-            seconds([row["start_gap_ns"] for row in members]),
+            seconds([row.start_gap_ns for row in connected]),
         ),
         (
             "pairs",
             "",
             "pairs of a connection",
-            sorted(float(len(units[row["connection"]])) for row in sequential),
+            sorted(float(len(member.units)) for member in sequential),
         ),
         (
             "request",
             "B",
             "bytes of a request",
-            sorted(float(unit["client_bytes"] or 0) for unit in pairs),
+            sorted(float(unit.client_bytes or 0) for unit in pairs),
         ),
         (
             "response",
             "B",
             "bytes of a response",
-            sorted(float(unit["server_bytes"] or 0) for unit in pairs),
+            sorted(float(unit.server_bytes or 0) for unit in pairs),
         ),
         (
             "user think",
             "s",
             "from a response to the next request",
-            seconds([unit["client_wait_ns"] for unit in pairs]),
+            seconds([unit.client_wait_ns for unit in pairs]),
         ),
         (
             "server think",
             "s",
             "from a request to its response",
-            seconds([unit["server_wait_ns"] for unit in pairs]),
+            seconds([unit.server_wait_ns for unit in pairs]),
         ),
     ]
     return ClassSummary(
@@ -190,10 +179,10 @@ def _class(
         sessions=len(starts),
         connections=len(members),
         pairs=len(pairs),
-        concurrent=sum(row["kind"] == "streams" for row in members),
-        datagrams=sum(row["kind"] == "datagrams" for row in members),
-        client_bytes=sum(row["client_bytes"] for row in members),
-        server_bytes=sum(row["server_bytes"] for row in members),
+        concurrent=sum(row.kind == "streams" for row in connected),
+        datagrams=sum(row.kind == "datagrams" for row in connected),
+        client_bytes=sum(row.client_bytes for row in connected),
+        server_bytes=sum(row.server_bytes for row in connected),
         distributions=[
             Distribution(name=variable, unit=unit, meaning=meaning, values=values)
             for variable, unit, meaning, values in found
@@ -201,19 +190,19 @@ def _class(
     )
 
 
-def _hosts(rows: Sequence[dict[str, Any]]) -> list[Distribution]:
+def _hosts(side: Side, hosts: Sequence[HostRow]) -> list[Distribution]:
     found = []
-    for side in ("client", "server"):
-        own = [row for row in rows if row["side"] == side]
-        for key, unit, scale, meaning in (
-            ("latency_ns", "s", 1 / SECOND, "one way between link and host"),
-            ("toward_bits_per_second", "bit/s", 1.0, "capacity from the host to the link"),
-            ("from_bits_per_second", "bit/s", 1.0, "capacity from the link to the host"),
-            ("toward_loss", "", 1.0, "loss before the link"),
-            ("from_loss", "", 1.0, "loss behind the link"),
-        ):
-            values = sorted(row[key] * scale for row in own if row[key] is not None)
-            short = key.removesuffix("_ns").removesuffix("_bits_per_second").replace("_", " ")
-            name = f"{side} {short}"
-            found.append(Distribution(name=name, unit=unit, meaning=meaning, values=values))
+    for name, unit, scale, meaning in (
+        ("latency_ns", "s", 1 / SECOND, "one way between link and host"),
+        ("toward_bits_per_second", "bit/s", 1.0, "capacity from the host to the link"),
+        ("from_bits_per_second", "bit/s", 1.0, "capacity from the link to the host"),
+        ("toward_loss", "", 1.0, "loss before the link"),
+        ("from_loss", "", 1.0, "loss behind the link"),
+    ):
+        known: list[float | None] = [getattr(host, name) for host in hosts]
+        values = sorted(value * scale for value in known if value is not None)
+        short = name.removesuffix("_ns").removesuffix("_bits_per_second").replace("_", " ")
+        found.append(
+            Distribution(name=f"{side} {short}", unit=unit, meaning=meaning, values=values)
+        )
     return found

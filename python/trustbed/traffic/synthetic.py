@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from trustbed.traffic.extraction import TCP
-from trustbed.traffic.model import SECOND, ClassRule, Header, Model, checked, schemas
+from trustbed.traffic.model import SECOND, ClassRule, Header, Model, checked
+from trustbed.traffic.rows import ConnectionRow, HostRow, Side, UnitRow, table
 
 Draw = Callable[[random.Random], float]
 """A value of a distribution."""
@@ -83,8 +84,8 @@ def build(
 ) -> Model:
     """A model of sessions that begin within ``seconds``, drawn from the plans."""
     chance = random.Random(seed)
-    connections: list[dict[str, object]] = []
-    units: list[dict[str, object]] = []
+    connections: list[ConnectionRow] = []
+    units: list[UnitRow] = []
     session = 0
     for plan in classes:
         number = max(1, round(plan.sessions_per_second * seconds))
@@ -106,22 +107,15 @@ def build(
         classes=tuple(ClassRule(plan.name, TCP, (plan.port,)) for plan in classes),
         assumed=("it was written down, not learned",),
     )
-    tables = schemas()
     hosts = _hosts("client", clients, 0, chance) + _hosts("server", servers, clients.number, chance)
     return checked(
         Model(
             header=header,
-            connections=_table(connections, tables["connections"]),
-            units=_table(units, tables["units"]),
-            hosts=_table(hosts, tables["hosts"]),
+            connections=table(connections, ConnectionRow),
+            units=table(units, UnitRow),
+            hosts=table(hosts, HostRow),
         )
     )
-
-
-def _table(rows: Sequence[dict[str, object]], schema: object):  # type: ignore[no-untyped-def] # noqa: ANN202 a table
-    import pyarrow as pa
-
-    return pa.Table.from_pylist(list(rows), schema=schema)
 
 
 def _session(
@@ -130,8 +124,8 @@ def _session(
     start: float,
     hosts: tuple[int, int],
     chance: random.Random,
-    connections: list[dict[str, object]],
-    units: list[dict[str, object]],
+    connections: list[ConnectionRow],
+    units: list[UnitRow],
 ) -> None:
     client = session % hosts[0]
     at = start
@@ -141,60 +135,56 @@ def _session(
         for number in range(max(1, round(plan.connections(chance)))):
             later = plan.connection_gap(chance) if number else None
             at += later or 0.0
-            row: dict[str, object] = {
-                "connection": len(connections),
-                "class": plan.name,
-                "session": session,
-                "exchange": exchange,
-                "exchange_gap_ns": None if gap is None or number else round(gap * SECOND),
-                "start_gap_ns": None if later is None else round(later * SECOND),
-                "start_ns": round(at * SECOND),
-                "duration_ns": 0,
-                "client": client,
-                "server": hosts[0] + chance.randrange(hosts[1]),
-                "kind": "pairs",
-                "client_packet_bytes": 1500,
-                "server_packet_bytes": 1500,
-                "partial": False,
-                "incomplete": False,
-            }
-            sums = [0, 0]
-            for pair in range(max(1, round(plan.pairs(chance)))):
-                request = max(1, round(plan.request(chance)))
-                response = max(0, round(plan.response(chance)))
-                units.append(
-                    {
-                        "connection": row["connection"],
-                        "side": "both",
-                        "client_bytes": request,
-                        "server_bytes": response,
-                        "client_wait_ns": round(plan.user_think(chance) * SECOND) if pair else None,
-                        "server_wait_ns": round(plan.server_think(chance) * SECOND)
-                        if response
-                        else None,
-                    }
+            server = hosts[0] + chance.randrange(hosts[1])
+            said = [
+                _pair(plan, len(connections), chance, is_first=not pair)
+                for pair in range(max(1, round(plan.pairs(chance))))
+            ]
+            units += said
+            connections.append(
+                ConnectionRow(
+                    connection=len(connections),
+                    class_name=plan.name,
+                    session=session,
+                    exchange=exchange,
+                    exchange_gap_ns=None if gap is None or number else round(gap * SECOND),
+                    start_gap_ns=None if later is None else round(later * SECOND),
+                    start_ns=round(at * SECOND),
+                    client=client,
+                    server=server,
+                    kind="pairs",
+                    client_bytes=sum(unit.client_bytes or 0 for unit in said),
+                    server_bytes=sum(unit.server_bytes or 0 for unit in said),
+                    client_packet_bytes=1500,
+                    server_packet_bytes=1500,
                 )
-                sums = [sums[0] + request, sums[1] + response]
-            row |= {"client_bytes": sums[0], "server_bytes": sums[1]}
-            connections.append(row)
+            )
 
 
-def _hosts(side: str, plan: HostPlan, first: int, chance: random.Random) -> list[dict[str, object]]:
+def _pair(plan: ClassPlan, connection: int, chance: random.Random, *, is_first: bool) -> UnitRow:
+    request = max(1, round(plan.request(chance)))
+    response = max(0, round(plan.response(chance)))
+    return UnitRow(
+        connection=connection,
+        side="both",
+        client_bytes=request,
+        server_bytes=response,
+        client_wait_ns=None if is_first else round(plan.user_think(chance) * SECOND),
+        server_wait_ns=round(plan.server_think(chance) * SECOND) if response else None,
+    )
+
+
+def _hosts(side: Side, plan: HostPlan, first: int, chance: random.Random) -> list[HostRow]:
     return [
-        {
-            "host": first + number,
-            "side": side,
-            "connections": 1,
-            "latency_ns": round(plan.latency(chance) * SECOND),
-            "toward_bits_per_second": None
-            if plan.toward_rate is None
-            else plan.toward_rate(chance),
-            "from_bits_per_second": None if plan.from_rate is None else plan.from_rate(chance),
-            "toward_loss": 0.0,
-            "from_loss": 0.0,
-            "round_trips": 0,
-            "toward_pairs": 0,
-            "from_pairs": 0,
-        }
+        HostRow(
+            host=first + number,
+            side=side,
+            connections=1,
+            latency_ns=round(plan.latency(chance) * SECOND),
+            toward_bits_per_second=None if plan.toward_rate is None else plan.toward_rate(chance),
+            from_bits_per_second=None if plan.from_rate is None else plan.from_rate(chance),
+            toward_loss=0.0,
+            from_loss=0.0,
+        )
         for number in range(plan.number)
     ]
