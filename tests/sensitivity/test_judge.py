@@ -50,8 +50,12 @@ def test_load_is_told_from_burstiness() -> None:
     load = suite(lambda _name, load: 1 + load, noise=0.004)
     assert answers.matters(load).answer == "yes"
     assert answers.kind(load).answer == "load"
-    bursts = suite(lambda name, load: 1 + load * (name == "web"))
+    bursts = suite(lambda name, load: 1 + load * (name == "web"), noise=0.004)
     assert answers.kind(bursts).answer == "burstiness"
+    for one in bursts:
+        if one.treatment.name == "steady":
+            one.logs = {round_: log + (round_ - 1) / 9 for round_, log in one.logs.items()}
+    assert answers.kind(bursts).answer == "burstiness, perhaps load"
     both = suite(lambda name, load: 1 + load + load * (name == "web"))
     assert answers.kind(both).answer == "both"
     assert "web 60 %" in answers.kind(both).sentence

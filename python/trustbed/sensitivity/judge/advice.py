@@ -72,7 +72,7 @@ def advice(
         return tuple(found)
     if answers["kind"].answer == "load":
         found.append("Constant traffic at the right mean rate is enough as background.")
-    elif answers["kind"].answer in ("both", "burstiness"):
+    elif answers["kind"].answer in ("both", "burstiness", "burstiness, perhaps load"):
         found.append(
             "Constant or Poisson traffic is not enough: use backgrounds with the burstiness that "
             "its users will meet, at the same mean rate."

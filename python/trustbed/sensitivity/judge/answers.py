@@ -100,8 +100,14 @@ def kind(seen: Sequence[Seen], word: str = SLOW) -> Said:
     if bursts and load:
         bigger = "burstiness" if abs(by.value) > abs(heavy.value) else "load"
         return Said(answer="both", sentence=f"Both, {bigger} more: {told}.")
-    if bursts:
+    if bursts and all(found.within(NEGLIGIBLE) for found in steady):
         return Said(answer="burstiness", sentence=f"Burstiness, not the mean load: {told}.")
+    if bursts:
+        return Said(
+            answer="burstiness, perhaps load",
+            sentence="Burstiness matters; whether the mean load does as well is within the "
+            f"uncertainty: {told}.",
+        )
     close = all(found.within(NEGLIGIBLE) for _, found in more)
     if load and close:
         return Said(
