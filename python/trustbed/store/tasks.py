@@ -165,7 +165,9 @@ class Tasks:
             shared_by = 1 if capture.division is None else capture.division.parts
             if capture not in found:
                 found[capture] = size * (shared_by - capture.left) // shared_by
-            read = max((self._read.get(future.key, 0) for future in task.futures), default=0)
+            # What is read for a handful may be of any of them, and is little.
+            own = [one for one in task.futures if len(self._running.get(one, ())) < 2]
+            read = max((self._read.get(future.key, 0) for future in own), default=0)
             found[capture] += min(read, size) // shared_by
         return sum(found.values())
 
