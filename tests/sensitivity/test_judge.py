@@ -149,7 +149,9 @@ def test_what_may_lie_beyond_the_bracket_is_named() -> None:
     }
     words = " ".join(advice.advice(said, chosen, [named]))
     assert "all the others lie between them" in words
-    assert "slower still beside bulk 60 %" in words
+    assert "lie beyond them: bulk 60 %" in words
+    (jittery,) = advice.outside(found, chosen, "as jittery")
+    assert jittery.endswith(" as jittery")
 
 
 def test_buckets_are_told_the_band_of_their_depth() -> None:

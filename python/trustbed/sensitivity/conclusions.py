@@ -75,7 +75,7 @@ def concluded(plan: Planned, carried: Carried) -> Sensitivity:
         base=carried.base,
         bracket=tuple(one.label for one in chosen),
         paste=pasted(chosen, where, keys_of(plan.study)) if len(chosen) > 1 else "",
-        advice=advice.advice(said, chosen, advice.outside(found, chosen)),
+        advice=advice.advice(said, chosen, advice.outside(found, chosen, value.word)),
         caveats=tuple(_caveats(plan, carried, rounds, unseen)),
         rounds=rounds,
         surrogate_rounds=max((len(one.logs) for one in carried.surrogates), default=0),

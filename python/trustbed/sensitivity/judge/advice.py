@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trustbed.sensitivity.judge.effects import Seen, quiet_of, slowdowns, surely
-from trustbed.sensitivity.judge.wording import interval
+from trustbed.sensitivity.judge.wording import SLOW, interval
 from trustbed.sensitivity.model import Said
 from trustbed.sensitivity.plan import QUIET, Treatment
 
@@ -37,7 +37,7 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
     return tuple(chosen)
 
 
-def outside(seen: Sequence[Seen], chosen: Sequence[Treatment]) -> tuple[str, ...]:
+def outside(seen: Sequence[Seen], chosen: Sequence[Treatment], word: str = SLOW) -> tuple[str, ...]:
     """The backgrounds beside which it was slower than it can be beside those of a bracket.
 
     Their intervals are so wide that nobody knows whether it is.
@@ -53,7 +53,7 @@ def outside(seen: Sequence[Seen], chosen: Sequence[Treatment]) -> tuple[str, ...
         if treatment in chosen
     ]
     return tuple(
-        f"{treatment.label}, {interval(slowdown)} as slow"
+        f"{treatment.label}, {interval(slowdown)} {word}"
         for treatment, slowdown in found
         if ends and slowdown.value > max(ends)
     )
@@ -93,9 +93,7 @@ def advice(
             + " between them, within the uncertainty."
         )
     if beyond:
-        found.append(
-            f"More rounds would tell whether it is slower still beside {'; '.join(beyond)}."
-        )
+        found.append(f"More rounds would tell whether these lie beyond them: {'; '.join(beyond)}.")
     if any(one.answer == "unknown" for one in answers.values()):
         found.append("Where an answer is unknown, give more time (--budget) or longer repetitions.")
     return tuple(found)
