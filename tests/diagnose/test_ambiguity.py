@@ -253,3 +253,26 @@ def test_an_outage_as_long_as_a_watchdog_may_be_a_hung_queue(timed: Evidence) ->
     for changes in ({"unanswered_seconds": 0.99 * long}, {"pauses_estimated": True}):
         (other,) = others(replace(silent, unanswered_seconds=long), **changes)
         assert other.cause == "host_stall"
+
+
+def test_packets_that_favour_neither_reading_leave_a_set(timed: Evidence) -> None:
+    silent = replace(timed, throughput_bytes_per_second=1.0e6, window=0.13, idle_sender=0.8)
+    found = diagnose(silent)
+    assert found.rule == "sender_was_silent_with_data"
+    assert found.causes == ("host_scheduling", "sender_application_limited")
+    assert found.verdict == "review"
+    known = diagnose(replace(silent, workload="bulk"))
+    assert known.causes == ("host_scheduling",), "a declared workload excludes the application"
+
+
+def test_another_reading_that_is_less_likely_makes_no_set(healthy: Evidence) -> None:
+    full = replace(
+        healthy,
+        capacity_bytes_per_second=2.5e6,
+        capacity_source="delivery_rate",
+        throughput_bytes_per_second=2.4e6,
+        rtt_seconds=0.06,
+    )
+    found = diagnose(full)
+    assert [other.cause for other in found.alternatives] == ["network_congestion"]
+    assert found.causes == ("bandwidth_limited",)

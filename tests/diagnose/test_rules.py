@@ -702,6 +702,29 @@ def test_a_silence_costs_nothing_while_a_queue_keeps_the_path_full(healthy: Evid
     assert rule_of(replace(missing, path=0.29)) == "processor_was_taken"
 
 
+def test_a_queue_that_delivered_all_along_makes_any_silence_free(healthy: Evidence) -> None:
+    """A sender of bursts on a short path: silent for half of its time, and the path never empty."""
+    bursty = replace(
+        healthy,
+        **TIME
+        | {
+            "idle_sender": 0.53,
+            "path": 0.38,
+            "path_rate_samples": 3000,
+            "path_rate_bytes_per_second": 3.1e6,
+        },
+    )
+    assert first_match(Case.of(bursty, THRESHOLDS)).name == "path_was_full_of_it"
+    for changes in (
+        {"path_rate_samples": THRESHOLDS.rate_change_samples - 1},
+        {"path_rate_bytes_per_second": 3.1e6 / 0.89},
+        {"idle_sender": 0.2, "idle_application": 0.33, "path": 0.3},
+        {"pauses_estimated": True, "answer_least_seconds": 0.001},
+    ):
+        found = first_match(Case.of(replace(bursty, **changes), THRESHOLDS))
+        assert found.cause in ("host_scheduling", "sender_application_limited"), changes
+
+
 def test_an_application_that_pauses_now_and_then_is_told_beside_it(healthy: Evidence) -> None:
     changes, _, _ = CASES["sender_had_nothing_now_and_then"]
     pausing = replace(healthy, **changes)

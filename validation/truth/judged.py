@@ -95,7 +95,7 @@ def _answer(diagnosis: Diagnosis, evidence: Evidence, quality: Quality) -> Answe
     stalled = diagnosis.verdict == "discard" and diagnosis.cause in STALLS
     return Answer(
         cause=diagnosis.cause,
-        causes=tuple(getattr(diagnosis, "causes", ())) or (diagnosis.cause,),
+        causes=diagnosis.causes,
         verdict=diagnosis.verdict,
         score=diagnosis.score,
         confidence=diagnosis.confidence,

@@ -289,8 +289,11 @@ _KINDS: tuple[Kind, ...] = (
             "while they retransmit"
         ),
         ("driver_stall",),
-        (DISCARD,),
-        "the pattern of a hung transmit queue and its watchdog: the testbed was measured",
+        (REVIEW, DISCARD),
+        (
+            "the pattern of a hung transmit queue and its watchdog; without the kernel's log a "
+            "path that is dead for as long leaves the same packets"
+        ),
         costs="most",
         away=Wanted(causes=("driver_stall", "outage", "host_stall"), verdicts=(REVIEW, DISCARD)),
     ),

@@ -2,7 +2,8 @@
 
 A bulk sender that is stopped and an application that pauses cannot be distinguished by their
 packets alone. The rule names one of them; this module names the other one where it remains
-possible. It never changes cause, confidence or verdict.
+possible. It never changes cause, confidence or verdict. Where the packets favour neither, both
+names make the set of causes (phases.md, sections 3 and 4).
 
 Bias: rather names an alternative too many than hides one.
 """
@@ -23,11 +24,15 @@ from trustbed.findings.words import percent_words
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another cause that would leave these packets."""
+    """Another cause that would leave these packets.
+
+    ``undecided``: nothing in the packets favours the cause that was named.
+    """
 
     cause: Cause
     hint: str
     settled_by: str
+    undecided: bool = False
 
 
 _SETTLES_PAUSES = (
@@ -87,6 +92,7 @@ _QUEUE_HUNG = Alternative(
     "a hung transmit queue of the sender's NIC, reset by its watchdog, leaves the same packets",
     "the sender's kernel log, or a capture outside the sender: retransmissions that it does not "
     "see never left",
+    undecided=True,
 )
 
 _RULES: Mapping[str, Alternative] = MappingProxyType(
@@ -95,6 +101,7 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "sender_application_limited",
             "an application that writes whole segments and pauses leaves the same packets",
             _SETTLES_PAUSES,
+            undecided=True,
         ),
         "machine_released_bursts": Alternative(
             "sender_rate_limited",
@@ -105,11 +112,13 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "sender_application_limited",
             "an application that writes late leaves the same packets",
             _SETTLES_PAUSES,
+            undecided=True,
         ),
         "long_pauses_remain": Alternative(
             "sender_application_limited",
             "an application that pauses leaves the same packets",
             _SETTLES_PAUSES,
+            undecided=True,
         ),
         "processor_was_taken_between_losses": Alternative(
             "network_congestion",
@@ -125,6 +134,7 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "host_scheduling",
             "a host that seldom runs sends as little as an application that writes little",
             _SETTLES_PAUSES,
+            undecided=True,
         ),
         "sender_had_nothing_to_send": Alternative(
             "host_scheduling",
@@ -136,6 +146,7 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "a capture inside a host that does not always run sees its own pauses as silences of "
             "the other",
             "a capture outside both hosts, or the CPU share of both",
+            undecided=True,
         ),
         "acknowledgements_came_late": Alternative(
             "network_congestion",
@@ -146,11 +157,13 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "rate_changed",
             "a path whose rate fell leaves the same packets as a token bucket that ran empty",
             "a repetition after idle time: a token bucket passes the same burst again",
+            undecided=True,
         ),
         "rate_fell_late": Alternative(
             "shaped",
             "a large token bucket that ran empty leaves the same packets as a path whose rate fell",
             "a repetition after idle time: a token bucket passes the same burst again",
+            undecided=True,
         ),
         "path_was_full_of_it": Alternative(
             "network_congestion",
@@ -186,10 +199,10 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
         return _if_the_application_paused(case)
     if cause == "sender_application_limited":
         return _if_the_machine_stopped(case)
-    if cause == "outage" and _was_lossy(case):
-        return (_LOSSES_OR_OUTAGE,)
     if cause == "outage" and _may_have_been_reset(case):
         return (_QUEUE_HUNG,)
+    if cause == "outage" and _was_lossy(case):
+        return (_LOSSES_OR_OUTAGE,)
     if cause in _SHAPES and not (cause == "send_buffer_limited" and BUFFER_LIMITED.holds(case)):
         return (_SHAPES[cause],)
     if cause == "bandwidth_limited" and "self_queueing" in flags:

@@ -52,17 +52,24 @@ def _is_saturated(case: Case) -> bool:
 
     Where the capturing machine held packets, the rate seen is the machine's. A sender that had its
     processor, is known to have had data, and kept the path full of them was late for nothing.
+    What a queue delivered all along is no rate of a machine either.
     """
-    shares, least = case.budget, case.thresholds.path_saturated
-    if case.evidence.pauses_estimated or _is_held_both_ways(case):
+    shares, thresholds, evidence = case.budget, case.thresholds, case.evidence
+    least = thresholds.path_saturated
+    if evidence.pauses_estimated or _is_held_both_ways(case):
         return False
     if (
-        case.evidence.workload == "bulk"
+        evidence.workload == "bulk"
         and _is_machine_cleared(case)
-        and at_least(case.evidence.pipe_full, least)
+        and at_least(evidence.pipe_full, least)
     ):
         return True
-    return shares.path >= shares.sender and at_least(budget.use_of_path(case.evidence), least)
+    all_along = shares.application + shares.think < thresholds.wait_cost and at_least(
+        evidence.path_rate_samples, thresholds.rate_change_samples
+    )
+    return (all_along or shares.path >= shares.sender) and at_least(
+        budget.use_of_path(evidence), least
+    )
 
 
 def _is_sender_waited_for(case: Case) -> bool:
@@ -317,11 +324,12 @@ PEER_WAITED_FOR = Condition(
 )
 SENDER_WAITED_FOR = Condition(
     "silences of the sending host, which could have sent, cost most, and {wait_cost:.0%} or more, "
-    "and beside it the path was not full for longer while {path_saturated:.0%} of its rate passed, "
-    "or packets were held in both directions; not where a bulk sender that had its processor kept "
-    "the path full for {path_saturated:.0%} of the time; not on that host itself (no reaction "
-    "within {at_home_seconds:g} s), those with data outstanding cost {wait_over_path:.0%} or more "
-    "of what the path and its losses cost",
+    "and beside it the path was not full for longer (nor, unless the application waited for "
+    "{wait_cost:.0%}, seen in {rate_change_samples:g} rates) while {path_saturated:.0%} of its "
+    "rate passed, or packets were held in both directions; not where a bulk sender that had its "
+    "processor kept the path full for {path_saturated:.0%} of the time; not on that host itself "
+    "(no reaction within {at_home_seconds:g} s), those with data outstanding cost "
+    "{wait_over_path:.0%} or more of what the path and its losses cost",
     _is_sender_waited_for,
     _waits,
 )
@@ -349,8 +357,9 @@ DATA_WAITED = Condition(
 )
 SENDER_PAUSED = Condition(
     "silences of the sending host cost {host_felt:.0%} or more, and beside it the path was not "
-    "full for longer while {path_saturated:.0%} of its rate passed, or packets were held in both "
-    "directions",
+    "full for longer (nor, unless the application waited for {wait_cost:.0%}, seen in "
+    "{rate_change_samples:g} rates) while {path_saturated:.0%} of its rate passed, or packets were "
+    "held in both directions",
     lambda c: c.budget.sender >= c.thresholds.host_felt and not _is_saturated(c),
     _waits,
 )

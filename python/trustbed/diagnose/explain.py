@@ -76,8 +76,7 @@ def explain(
     diagnosis = diagnose(evidence, quality=quality, flags=flags, thresholds=thresholds)
     lines = [
         f"{diagnosis.headline}",
-        f"cause {diagnosis.cause} ({CAUSES[diagnosis.cause].meaning}), confidence "
-        f"{diagnosis.confidence:.2f}, "
+        f"cause {_causes(diagnosis)}, confidence {diagnosis.confidence:.2f}, "
         f"verdict {diagnosis.verdict} ({VERDICTS[diagnosis.verdict]})",
         *(f"  {reason}" for reason in diagnosis.reasons),
     ]
@@ -98,6 +97,10 @@ def explain(
         if body:
             lines += ["", title, *body]
     return lines
+
+
+def _causes(diagnosis: Diagnosis) -> str:
+    return " or ".join(f"{cause} ({CAUSES[cause].meaning})" for cause in diagnosis.causes)
 
 
 def _spent(evidence: Evidence, diagnosis: Diagnosis, shares: Shares | None) -> Iterator[str]:
@@ -292,7 +295,10 @@ def _limits(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _alternatives(diagnosis: Diagnosis) -> Iterator[str]:
     for alternative in diagnosis.alternatives:
-        yield f"{alternative.cause}: {alternative.hint}; settled by {alternative.settled_by}"
+        neither = " (the packets favour neither)" if alternative.undecided else ""
+        yield (
+            f"{alternative.cause}: {alternative.hint}{neither}; settled by {alternative.settled_by}"
+        )
 
 
 def _without_stalls(evidence: Evidence, diagnosis: Diagnosis) -> Iterator[str]:

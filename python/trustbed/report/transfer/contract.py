@@ -64,6 +64,7 @@ PROMISED = (
     "headline",
     "verdict_words",
     "reasons",
+    "causes",
     "alternatives",
     "next_step",
 )
@@ -180,7 +181,15 @@ def _table(name: str, row: Json) -> Json:
 def _words() -> Json:
     kinds: dict[str, Json] = {
         "reasons": TEXTS,
-        "alternatives": list_of(object_of(dict.fromkeys(("cause", "hint", "settled_by"), TEXT))),
+        "causes": {"type": "array", "items": TEXT, "minItems": 1},
+        "alternatives": list_of(
+            object_of(
+                {
+                    **dict.fromkeys(("cause", "hint", "settled_by"), TEXT),
+                    "undecided": {"type": "boolean"},
+                }
+            )
+        ),
         **dict.fromkeys(("expected_bytes_per_second", "expected_ratio"), NUMBER),
         "loss": NUMBER,
         "shares": object_of(

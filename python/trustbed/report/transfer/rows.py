@@ -18,9 +18,10 @@ WORDS: Mapping[str, str] = {
     "headline": "the verdict in at most 60 characters",
     "verdict_words": "what the verdict means",
     "reasons": "the deciding numbers as sentences, the most telling first",
+    "causes": "the cause, and beside it the one that the packets leave just as possible",
     "alternatives": (
         "other causes that leave the same packets: cause, hint (which of the two the packets "
-        "favour), settled_by"
+        "favour), settled_by, undecided (they favour neither: it is among the causes)"
     ),
     "next_step": "what to do now",
     "expected_bytes_per_second": "what window, RTT, loss and capacity allow; null if unbounded",
@@ -48,6 +49,7 @@ def words_of(diagnosis: Diagnosis, shares: Shares | None, throughput: float | No
         "headline": diagnosis.headline,
         "verdict_words": VERDICTS[diagnosis.verdict],
         "reasons": list(diagnosis.reasons),
+        "causes": list(diagnosis.causes),
         "alternatives": [asdict(other) for other in diagnosis.alternatives],
         "next_step": diagnosis.next_step,
         "expected_bytes_per_second": None if numbers is None else numbers.expected_bytes_per_second,

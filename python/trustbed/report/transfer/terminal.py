@@ -167,7 +167,7 @@ def _amounts(row: Row) -> str:
 def _why(row: Row, width: int, paint: Paint, *, in_full: bool, uniform: bool) -> Iterator[str]:
     margin = " " * INDENT
     headline = row["headline"][:1].upper() + row["headline"][1:]
-    cause = f"{row['cause']}, confidence {row['confidence']:.2f}" + (
+    cause = f"{' or '.join(row['causes'])}, confidence {row['confidence']:.2f}" + (
         "" if uniform else f"; {_capture_point(row)}"
     )
     lines = wrapped(f"{headline} ({cause})", width, first=margin, rest=margin)

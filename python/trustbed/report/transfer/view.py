@@ -135,7 +135,8 @@ def _alternatives(transfer: Row) -> list[tuple[str, str, str]]:
     return [
         (
             words.sentence(CAUSES[other["cause"]].meaning),
-            words.sentence(other["hint"]),
+            words.sentence(other["hint"])
+            + (" The packets favour neither." if other["undecided"] else ""),
             words.sentence(other["settled_by"]),
         )
         for other in transfer.get("alternatives") or ()
