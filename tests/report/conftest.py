@@ -195,6 +195,7 @@ def make_transfer(name: str = "1.0", **given: object) -> dict[str, Any]:
         "verdict_flags": [],
         "headline": "limited by its window",
         "reasons": ["the window allows no more"],
+        "causes": ["window_limited"],
         "alternatives": [],
         "next_step": "use the number",
     }

@@ -205,9 +205,12 @@ def test_ambiguity_and_what_would_settle_it_are_named(
         "cause": "sender_application_limited",
         "hint": "it ran out of data",
         "settled_by": "the CPU share",
+        "indeterminate": False,
     }
     ambiguous = html.render(page(capture(transfer(alternatives=[other]))))
     assert lines_that_differ(ambiguous, html.render(page())) == snapshot
+    neither = html.render(page(capture(transfer(alternatives=[{**other, "indeterminate": True}]))))
+    assert "It ran out of data. The packets favour neither." in neither
 
 
 def test_an_estimate_is_called_one_and_replaces_nothing(

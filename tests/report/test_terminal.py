@@ -37,6 +37,7 @@ def transfer(number: int, verdict: str = "trust", **columns: Any) -> Row:  # noq
         "throughput_bytes_per_second": 2_275_000.0,
         "verdict": verdict,
         "cause": "host_scheduling",
+        "causes": ["host_scheduling"],
         "confidence": 0.9,
         "headline": "the sending host stalled — do not use",
         "reasons": [
@@ -209,6 +210,14 @@ def test_many_transfers_are_counted(snapshot: SnapshotAssertion) -> None:
     # The last transfer in full and the first in short, then what follows the last.
     assert text[text.index(":40006") : text.index(":40008")] == snapshot
     assert text[text.index(":40020") :] == snapshot
+
+
+def test_a_set_names_both_causes() -> None:
+    both = ["host_scheduling", "sender_application_limited"]
+    text = render(overview([transfer(1, "review", causes=both, confidence=0.75)]))
+    assert "(host_scheduling or sender_application_limited, confidence 0.75)" in " ".join(
+        text.split()
+    )
 
 
 def test_what_would_settle_an_open_question_is_said_once_for_all() -> None:

@@ -26,13 +26,13 @@ from trustbed.findings.words import percent_words
 class Alternative:
     """Another cause that would leave these packets.
 
-    ``undecided``: nothing in the packets favours the cause that was named.
+    ``indeterminate``: nothing in the packets favours the cause that was named.
     """
 
     cause: Cause
     hint: str
     settled_by: str
-    undecided: bool = False
+    indeterminate: bool = False
 
 
 _SETTLES_PAUSES = (
@@ -92,7 +92,7 @@ _QUEUE_HUNG = Alternative(
     "a hung transmit queue of the sender's NIC, reset by its watchdog, leaves the same packets",
     "the sender's kernel log, or a capture outside the sender: retransmissions that it does not "
     "see never left",
-    undecided=True,
+    indeterminate=True,
 )
 
 _RULES: Mapping[str, Alternative] = MappingProxyType(
@@ -101,7 +101,7 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "sender_application_limited",
             "an application that writes whole segments and pauses leaves the same packets",
             _SETTLES_PAUSES,
-            undecided=True,
+            indeterminate=True,
         ),
         "machine_released_bursts": Alternative(
             "sender_rate_limited",
@@ -112,13 +112,13 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "sender_application_limited",
             "an application that writes late leaves the same packets",
             _SETTLES_PAUSES,
-            undecided=True,
+            indeterminate=True,
         ),
         "long_pauses_remain": Alternative(
             "sender_application_limited",
             "an application that pauses leaves the same packets",
             _SETTLES_PAUSES,
-            undecided=True,
+            indeterminate=True,
         ),
         "processor_was_taken_between_losses": Alternative(
             "network_congestion",
@@ -134,7 +134,7 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "host_scheduling",
             "a host that seldom runs sends as little as an application that writes little",
             _SETTLES_PAUSES,
-            undecided=True,
+            indeterminate=True,
         ),
         "sender_had_nothing_to_send": Alternative(
             "host_scheduling",
@@ -146,7 +146,7 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "a capture inside a host that does not always run sees its own pauses as silences of "
             "the other",
             "a capture outside both hosts, or the CPU share of both",
-            undecided=True,
+            indeterminate=True,
         ),
         "acknowledgements_came_late": Alternative(
             "network_congestion",
@@ -157,13 +157,13 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "rate_changed",
             "a path whose rate fell leaves the same packets as a token bucket that ran empty",
             "a repetition after idle time: a token bucket passes the same burst again",
-            undecided=True,
+            indeterminate=True,
         ),
         "rate_fell_late": Alternative(
             "shaped",
             "a large token bucket that ran empty leaves the same packets as a path whose rate fell",
             "a repetition after idle time: a token bucket passes the same burst again",
-            undecided=True,
+            indeterminate=True,
         ),
         "path_was_full_of_it": Alternative(
             "network_congestion",

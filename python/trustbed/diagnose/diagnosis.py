@@ -116,7 +116,7 @@ class Diagnosis:
         """
         if self.verdict != "review":
             return (self.cause,)
-        return (self.cause, *(other.cause for other in self.alternatives if other.undecided))
+        return (self.cause, *(other.cause for other in self.alternatives if other.indeterminate))
 
 
 class Outcome(NamedTuple):

@@ -295,7 +295,7 @@ def _limits(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _alternatives(diagnosis: Diagnosis) -> Iterator[str]:
     for alternative in diagnosis.alternatives:
-        neither = " (the packets favour neither)" if alternative.undecided else ""
+        neither = " (the packets favour neither)" if alternative.indeterminate else ""
         yield (
             f"{alternative.cause}: {alternative.hint}{neither}; settled by {alternative.settled_by}"
         )

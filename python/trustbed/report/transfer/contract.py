@@ -186,7 +186,7 @@ def _words() -> Json:
             object_of(
                 {
                     **dict.fromkeys(("cause", "hint", "settled_by"), TEXT),
-                    "undecided": {"type": "boolean"},
+                    "indeterminate": {"type": "boolean"},
                 }
             )
         ),

@@ -21,7 +21,7 @@ WORDS: Mapping[str, str] = {
     "causes": "the cause, and beside it the one that the packets leave just as possible",
     "alternatives": (
         "other causes that leave the same packets: cause, hint (which of the two the packets "
-        "favour), settled_by, undecided (they favour neither: it is among the causes)"
+        "favour), settled_by, indeterminate (they favour neither: it is among the causes)"
     ),
     "next_step": "what to do now",
     "expected_bytes_per_second": "what window, RTT, loss and capacity allow; null if unbounded",

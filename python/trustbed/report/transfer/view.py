@@ -136,7 +136,7 @@ def _alternatives(transfer: Row) -> list[tuple[str, str, str]]:
         (
             words.sentence(CAUSES[other["cause"]].meaning),
             words.sentence(other["hint"])
-            + (" The packets favour neither." if other["undecided"] else ""),
+            + (" The packets favour neither." if other["indeterminate"] else ""),
             words.sentence(other["settled_by"]),
         )
         for other in transfer.get("alternatives") or ()
