@@ -180,5 +180,8 @@ class FakeTestbed:
         self.processes.append(process)
         return process
 
+    def machine_facts(self) -> Mapping[str, Mapping[str, object]]:
+        return {}
+
     def listens(self, host: str, port: int) -> bool:
         return self.listening(host, port)

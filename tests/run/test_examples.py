@@ -64,6 +64,13 @@ def test_the_study_of_testbeds_compares_a_namespace_with_two_nics(name: str) -> 
     assert all(cell.scenario.traces for cell in study.cells)
 
 
+def test_the_physical_side_differs_from_the_quick_study_in_its_hosts_alone() -> None:
+    real, made = (load(TESTBEDS / name).first for name in ("physical.toml", "quick.toml"))
+    assert [host.machine is not None for host in real.hosts] == [True, True]
+    for what in ("workloads", "traces", "duration_ns", "warm_up_ns", "repetitions", "seed"):
+        assert getattr(real, what) == getattr(made, what)
+
+
 @pytest.mark.parametrize("path", sorted(REALITY.glob("*.toml")), ids=lambda path: path.stem)
 def test_a_comparison_of_today_says_its_command_and_has_its_page(path: Path) -> None:
     study = load(path)

@@ -124,6 +124,8 @@ class Agent:
         self._read = bytearray()
         self._unread: list[Event] = []
         self._complaint: AgentError | None = None
+        self.ahead_ns = 0
+        """How far the clock of its host is ahead of ours: moments are told in its time."""
 
     @classmethod
     def start(
@@ -205,7 +207,7 @@ class Agent:
         """Starts it, at once or at a moment of the real-time clock, and waits for it."""
         order: Event = {"do": "start"}
         if at_ns is not None:
-            order["at_ns"] = at_ns
+            order["at_ns"] = at_ns + self.ahead_ns
         deadline = time.monotonic() + seconds
         self._send(order, deadline)
         return self._expect("started", deadline - time.monotonic())

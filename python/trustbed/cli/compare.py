@@ -15,6 +15,7 @@ from trustbed.cli import DISCARD, FINE, REVIEW, arguments, terminal
 from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.report import printable
+from trustbed.scenario import load
 
 if TYPE_CHECKING:
     from trustbed.compare.api import Options
@@ -117,7 +118,7 @@ def run(words: Sequence[str]) -> int:
     options = arguments.parse(parser(), words)
     _check(options)
     scenario = _scenario(options)
-    if scenario is not None or options.explain:
+    if options.explain or (scenario is not None and not load(scenario).first.machines):
         from trustbed.testbed import prepare
 
         prepare()  # possible only as long as there is one thread: imports below start some
@@ -164,7 +165,6 @@ def _carried_out(scenario: Path, options: argparse.Namespace, about: Mapping[str
     from trustbed.cli.run_progress import Parts
     from trustbed.run.api import default_directory, session_of
     from trustbed.run.directory import RunDirectory
-    from trustbed.scenario import load
 
     study = load(scenario)
     directory = RunDirectory(default_directory(study))

@@ -23,6 +23,7 @@ from trustbed.report.run import link_words
 from trustbed.run.directory import REPORT, RunDirectory, open_directory
 from trustbed.run.execution.rehearsal import Rehearsal, rehearse
 from trustbed.scenario import Direction, ScenarioFile, load
+from trustbed.scenario.inventory import transport_of
 
 _MOST_REPETITIONS = 100_000
 _WIDEST = 100
@@ -88,9 +89,10 @@ def run(words: Sequence[str]) -> int:
     if options.dry_run:
         _show_plan(study, options)
         return FINE
-    from trustbed.testbed import prepare
+    if not study.first.machines:
+        from trustbed.testbed import prepare
 
-    prepare()  # possible only as long as there is one thread: what is imported below starts some
+        prepare()  # possible only while there is one thread: what is imported below starts some
     from trustbed.run.api import default_directory
 
     path = options.out or default_directory(study)
@@ -211,6 +213,8 @@ def _network(study: ScenarioFile) -> Iterator[str]:
         inside = f", a guest ({host.guest})" if host.guest is not None else ""
         if host.container is not None:
             inside = f", a container ({host.container})"
+        if host.machine is not None:
+            inside = f", a machine ({transport_of(host.machine)})"
         yield f"  host {host.name:<12} {shown}{behind}{inside}"
         if host.egress is not None:
             yield f"  egress {host.name:<10} {link_words.egress(host.egress)}"

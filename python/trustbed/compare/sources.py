@@ -187,7 +187,13 @@ def _dropped(scenario: Scenario | None) -> str:
 
 
 def _facts(reading: Reading) -> Mapping[str, str]:
-    found = {
+    """Of the machine that the run was carried out on, or of those that its hosts are."""
+    machines = {
+        f"{host} ({one.get('way')})": f"{one.get('kernel')}, {one.get('machine')}"
+        for each in reading.repetitions
+        for host, one in (each.record.get("machines") or {}).items()
+    }
+    found = machines or {
         name: str(reading.host[key])
         for key, name in FACTS.items()
         if reading.host.get(key) is not None

@@ -57,13 +57,15 @@ def host_of(record: Mapping[str, Any], repetition: Path, scenario: Scenario) -> 
 def process_owners(record: Mapping[str, Any]) -> dict[int, str]:
     """The host of every process that this machine sampled.
 
-    Of a guest that is the process of its virtual machine; those within have numbers of their own.
+    Of a guest that is the process of its virtual machine; those within, and those of machines, have
+    numbers of their own.
     """
     guests = record.get("guests") or {}
+    elsewhere = guests.keys() | (record.get("machines") or {}).keys()
     owners = {
         one["process"]: one["host"]
         for one in record.get("processes") or ()
-        if one["host"] not in guests
+        if one["host"] not in elsewhere
     }
     return owners | {facts["pid"]: name for name, facts in guests.items() if facts.get("pid")}
 
@@ -72,6 +74,7 @@ def _processors(
     record: Mapping[str, Any], repetition: Path
 ) -> Callable[[str | None], HostEvidence]:
     """The CPU evidence of each host, computed once per host from samples that are read once."""
+    machines = record.get("machines") or {}
     owners = process_owners(record)
     cgroups = _samples(repetition, "cgroups")
     by_host: dict[str | None, list[Row]] = {}
@@ -80,6 +83,9 @@ def _processors(
 
     @cache
     def of(host: str | None) -> HostEvidence:
+        if host in machines:
+            own = (_samples(repetition, f"{host}.{kind}") for kind in ("processes", "cgroups"))
+            return processor_of(*own)
         return processor_of(by_host.get(host, ()), cgroups)
 
     return of

@@ -158,6 +158,7 @@ class RepetitionRecord(InfrastructureRecord, kw_only=True):
     processes: list[ProcessRecord]
     guests: dict[str, Mapping[str, object]]
     containers: dict[str, Mapping[str, object]] = msgspec.field(default_factory=dict)
+    machines: dict[str, Mapping[str, object]] = msgspec.field(default_factory=dict)
     ledger: LedgerRecord | msgspec.UnsetType = msgspec.UNSET
     machine: Mapping[str, object] | msgspec.UnsetType = msgspec.UNSET
     malformed_samples: dict[str, int] | msgspec.UnsetType = msgspec.UNSET

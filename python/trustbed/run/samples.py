@@ -239,11 +239,17 @@ class Converted:
     malformed: Mapping[str, int]
 
 
-def convert(directory: Path, hosts: Sequence[str], guests: Collection[str] = ()) -> Converted:
+def convert(
+    directory: Path,
+    hosts: Sequence[str],
+    guests: Collection[str] = (),
+    machines: Collection[str] = (),
+) -> Converted:
     """Converts every ``HOST.jsonl`` to tables beside it, and removes it.
 
     A guest samples its virtual machine, in ``HOST.machine``; the process of the virtual machine is
-    sampled with those of this machine.
+    sampled with those of this machine. Machines sample themselves and their processes, in
+    ``HOST.machine``, ``HOST.cgroups`` and ``HOST.processes``; the busiest stands for all.
     """
     machine: Row = {}
     malformed: dict[str, int] = {}
@@ -256,17 +262,12 @@ def convert(directory: Path, hosts: Sequence[str], guests: Collection[str] = ())
         lines = [line for line in read.rows if line.keys() - _OF_SOCKETS]
         if read.malformed:
             malformed[source.name] = read.malformed
-        if index == 0:
-            _write(directory / "machine.parquet", MACHINE, (_machine(line) for line in lines))
-            _write(
-                directory / "cgroups.parquet", CGROUPS, below(lines, "cgroups", ("interval_ns",))
-            )
+        if host in machines:
+            _write_machine(directory, f"{host}.", lines)
+            machine = max(machine, summary(lines), key=lambda one: one.get("busy_share") or 0.0)
+        elif index == 0:
+            _write_machine(directory, "", lines)
             machine = summary(lines)
-            _write(
-                directory / "processes.parquet",
-                PROCESSES,
-                below(lines, "processes", ("interval_ns",)),
-            )
         if host in guests:
             _write(
                 directory / f"{host}.machine.parquet", MACHINE, (_machine(line) for line in lines)
@@ -303,6 +304,14 @@ def read_lines(source: Path, line: Shape = LINE) -> SampleLines:
             is_header = number == 0 and isinstance(found, dict) and "at_ns" not in found
             malformed += not is_header
     return SampleLines(rows, malformed)
+
+
+def _write_machine(directory: Path, prefix: str, lines: Sequence[Row]) -> None:
+    """A machine, its quotas, and the processes that were sampled on it."""
+    _write(directory / f"{prefix}machine.parquet", MACHINE, (_machine(line) for line in lines))
+    for name, schema in (("cgroups", CGROUPS), ("processes", PROCESSES)):
+        rows = below(lines, name, ("interval_ns",))
+        _write(directory / f"{prefix}{name}.parquet", schema, rows)
 
 
 def _machine(line: Row) -> Row:

@@ -79,6 +79,8 @@ def _inputs(scenario: Scenario) -> Iterator[Path]:
             yield direction.delay_trace.delays.file
         if direction.loss is not None and direction.loss.lost is not None:
             yield direction.loss.lost.file
+    if scenario.inventory is not None:
+        yield scenario.inventory.file
     for background in scenario.backgrounds:
         if background.file is not None:
             yield background.file

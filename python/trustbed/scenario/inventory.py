@@ -126,6 +126,21 @@ class InventoryHost:
         return tuple(one for one in (self.prometheus, self.cloudwatch) if one is not None)
 
 
+def transport_of(described: InventoryHost) -> str:
+    """How trustbed reaches it, in a line."""
+    match described.transport:
+        case Ssh(address=address, user=user, port=port, jumps=jumps):
+            through = "".join(f" through {jump}" for jump in jumps or ())
+            login = address if user is None else f"{user}@{address}"
+            return f"ssh {login}{'' if port is None else f' port {port}'}{through}"
+        case Prefix(words=words):
+            return " ".join(words)
+        case Namespace(file=file):
+            return f"namespace {file}"
+        case Local():
+            return "local"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
     """An entry of a file that trustbed does not use."""

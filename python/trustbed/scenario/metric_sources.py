@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from trustbed.scenario.model import SECOND
 from trustbed.scenario.table import Table
 
 SourceName = Literal["prometheus", "cloudwatch"]
 SOURCES: tuple[SourceName, ...] = ("prometheus", "cloudwatch")
-PERIODS = (60 * SECOND, 300 * SECOND)
+PERIODS = (60_000_000_000, 300_000_000_000)
 """Periods of CloudWatch's data in nanoseconds: with detailed monitoring, and without."""
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}")

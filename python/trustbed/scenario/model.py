@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from trustbed.scenario.containers import Container
 from trustbed.scenario.egress import Egress
 from trustbed.scenario.guests import INSIDE, Guest
+from trustbed.scenario.inventory import Inventory, InventoryHost
 from trustbed.scenario.players import Media, Video
 from trustbed.traffic.offer import Draw
 
@@ -286,7 +287,8 @@ class Host:
 
     ``guest`` describes the virtual machine if the host is one, ``container`` the container,
     ``egress`` what limits the host at its own interface, ``pin`` the processors on which its
-    processes may run (none: all).
+    processes may run (none: all). ``machine`` is the host of an inventory that it is, if it is not
+    made for the run.
     """
 
     name: str
@@ -298,6 +300,7 @@ class Host:
     container: Container | None = None
     egress: Egress | None = None
     pin: tuple[int, ...] = ()
+    machine: InventoryHost | None = None
     paths: tuple[tuple[Direction, Direction], ...] = ()
     """The access link of each address, up and down, where they differ."""
 
@@ -551,6 +554,7 @@ class Scenario:
     traces: tuple[Trace, ...] = ()
     probes: tuple[Probe, ...] = ()
     emulator: Emulator = field(default_factory=Emulator)
+    inventory: Inventory | None = None
 
     def host(self, name: str) -> Host:
         """A host by its name; it exists, or reading would have failed."""
@@ -565,6 +569,11 @@ class Scenario:
     def containers(self) -> tuple[Host, ...]:
         """The hosts that are containers."""
         return tuple(host for host in self.hosts if host.container is not None)
+
+    @property
+    def machines(self) -> tuple[Host, ...]:
+        """The hosts that exist elsewhere: all, or none."""
+        return tuple(host for host in self.hosts if host.machine is not None)
 
     def beside(self, point: str) -> str:
         """The host or router of a capture point.

@@ -15,6 +15,7 @@ from trustbed.scenario.description import BACKGROUND_PORT
 from trustbed.scenario.error import nearest
 from trustbed.scenario.faults import read_faults
 from trustbed.scenario.guests import INSIDE
+from trustbed.scenario.machines import check_machines
 from trustbed.scenario.model import (
     ESTIMATORS,
     SECOND,
@@ -76,6 +77,7 @@ def read(values: Keys, source: Source) -> Scenario:
         traces=read_traces(root, hosts, workloads, services),
         probes=read_probes(root, hosts),
         emulator=_emulator(root),
+        inventory=network.inventory,
     )
     root.raw("factors")  # the caller has read them: it made this cell
     root.close()
@@ -83,8 +85,10 @@ def read(values: Keys, source: Source) -> Scenario:
     _check_ports(root, scenario)
     _check_faults(root, scenario)
     _check_guests(root, scenario)
+    check_machines(root, scenario)
     _check_processors(root, scenario)
-    _check_paths(root, network, scenario)
+    if not scenario.machines:
+        _check_paths(root, network, scenario)
     return scenario
 
 

@@ -16,7 +16,14 @@ from trustbed.scenario.containers import read_container
 from trustbed.scenario.egress import read_egress
 from trustbed.scenario.error import nearest
 from trustbed.scenario.guests import read_guest
+from trustbed.scenario.inventory import Inventory, InventoryHost
 from trustbed.scenario.links import both_directions
+from trustbed.scenario.machines import (
+    address_of_machine,
+    check_network,
+    read_inventory,
+    read_machine,
+)
 from trustbed.scenario.model import Direction, Host, Link
 from trustbed.scenario.table import Table
 
@@ -41,11 +48,15 @@ Hosts, or the routers that hosts with links of their own are behind.
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Hosts, routers and links, each with its ends."""
+    """Hosts, routers and links, each with its ends.
+
+    ``inventory`` says how to reach hosts that are machines; these have neither routers nor links.
+    """
 
     hosts: tuple[Host, ...]
     routers: tuple[str, ...]
     links: tuple[Link, ...]
+    inventory: Inventory | None = None
 
 
 def check_name(table: Table, key: str | None, name: str) -> None:
@@ -62,11 +73,18 @@ def read(root: Table, joined: Collection[str] = ()) -> Network:
     """The network of a scenario; ``joined``: hosts that others join behind the same router."""
     root.must("hosts", "[hosts.client] and [hosts.server]")
     tables = root.tables("hosts")
+    inventory = read_inventory(root)
+    found = _hosts(root, tables, inventory)
+    if machines := [host.name for host in found if host.machine is not None]:
+        check_network(root, machines, [host.name for host in found if host.machine is None])
+        for table in tables.values():
+            table.close()
+        return Network(found, (), (), inventory)
     hosts = tuple(
         replace(host, access_up=Direction(), access_down=Direction())
         if host.name in joined and host.access_up is None
         else host
-        for host in _hosts(root, tables)
+        for host in found
     )
     plans = _links(root)
     shape = root.table("topology")
@@ -100,18 +118,25 @@ def read(root: Table, joined: Collection[str] = ()) -> Network:
 # Hosts.
 
 
-def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
+def _hosts(
+    root: Table, tables: Mapping[str, Table], inventory: Inventory | None
+) -> tuple[Host, ...]:
     outer = root.table("hosts")
     assert outer is not None, "read() has checked that it exists"
     taken: dict[str, str] = {}
     given: dict[str, tuple[str, ...]] = {}
     counts: dict[str, int] = {}
+    machines: dict[str, InventoryHost] = {}
     for name, table in tables.items():
         check_name(outer, name, name)
         if name == _RESERVED:
             raise outer.error(
                 name, f"{name} is the name of the switch namespace", "give the host another name"
             )
+        if (machine := read_machine(table, inventory)) is not None:
+            machines[name] = machine
+            counts[name], given[name] = 1, (address_of_machine(table, machine),)
+            continue
         counts[name] = table.whole("count", 1, least=1, most=_MOST_HOSTS)
         given[name] = _given_addresses(table, name, counts[name], taken)
     free = (
@@ -143,6 +168,7 @@ def _hosts(root: Table, tables: Mapping[str, Table]) -> tuple[Host, ...]:
                 container=read_container(table),
                 egress=read_egress(table),
                 pin=_pin(table),
+                machine=machines.get(name),
             )
         )
     return tuple(hosts)

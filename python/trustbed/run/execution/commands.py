@@ -115,10 +115,11 @@ def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
 def programs(scenario: Scenario) -> dict[str, str]:
     """The external programs that this machine must have, each with the key that needs it.
 
-    Guests and containers have their own programs.
+    Guests, containers and machines have their own programs.
     """
     needed: dict[str, str] = {}
-    elsewhere = {host.name for host in (*scenario.guests, *scenario.containers)}
+    others = (*scenario.guests, *scenario.containers, *scenario.machines)
+    elsewhere = {host.name for host in others}
     for service in scenario.services:
         if service.host in elsewhere:
             continue

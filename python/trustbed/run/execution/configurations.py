@@ -108,9 +108,16 @@ def generate(
     }
 
 
-def sink(flow: Flow) -> Configuration:
+def sink(flow: Flow, scenario: Scenario) -> Configuration:
     """The receiver of a flow, which listens on all addresses of its host."""
-    return {"listen": [{"transport": flow.background.transport, "address": f"0.0.0.0:{flow.port}"}]}
+    address = _listening(scenario, flow.to, flow.port)
+    return {"listen": [{"transport": flow.background.transport, "address": address}]}
+
+
+def _listening(scenario: Scenario, host: str, port: int) -> str:
+    """All addresses of a host; of a machine the one that is measured: others are its owner's."""
+    is_machine = scenario.host(host).machine is not None
+    return f"{address_of(scenario, host) if is_machine else '0.0.0.0'}:{port}"
 
 
 def send(flow: Flow, scenario: Scenario, repetition: Repetition) -> Configuration:
@@ -197,11 +204,12 @@ def listener(workload: Workload, scenario: Scenario) -> AgentSpec | None:
     assert workload.to is not None or workload.kind == "command", (
         "validated when the scenario was read"
     )
-    address = f"0.0.0.0:{workload.port}"
     if workload.kind == "bulk":
+        receiver = _receiver(workload)
+        address = _listening(scenario, receiver, workload.port)
         return AgentSpec(
             verb="bulk",
-            where=_receiver(workload),
+            where=receiver,
             configuration=_receiver_configuration(workload, address),
         )
     if workload.estimator is not None and workload.to is not None:
@@ -213,11 +221,13 @@ def listener(workload: Workload, scenario: Scenario) -> AgentSpec | None:
         }
         return AgentSpec(verb="estimate", where=workload.to, configuration=configuration)
     if workload.media is not None and workload.to is not None:
+        address = _listening(scenario, workload.to, workload.port)
         return AgentSpec(
             verb="media", where=workload.to, configuration=players.server(workload, address)
         )
     serves = workload.object_bytes is not None or workload.video is not None
     if serves and workload.service is None and workload.to is not None:
+        address = _listening(scenario, workload.to, workload.port)
         return AgentSpec(verb="serve", where=workload.to, configuration={"listen": [address]})
     return None
 
@@ -356,13 +366,23 @@ def capture(scenario: Scenario, point: str, directory: Path) -> AgentSpec:
     """The capture at a host.
 
     At a guest, the switch's end of its veth link is captured, unless the point is inside the guest.
+    At a machine, what it exchanges with the others is captured, at the interface of its address.
     """
     host = scenario.beside(point)
+    path = str(directory / f"{point}.pcapng")
+    if scenario.host(host).machine is not None:
+        others = [address_of(scenario, one.name) for one in scenario.machines if one.name != host]
+        configuration: dict[str, object] = {
+            "path": path,
+            "snap_length": scenario.capture.snap_bytes,
+            **_set(filter=" or ".join(f"host {address}" for address in others) or None),
+        }
+        return AgentSpec(verb="capture", where=host, configuration=configuration)
     is_outside = point == host and scenario.host(host).guest is not None
     number = next(number for number, one in enumerate(scenario.hosts) if one.name == host)
-    configuration: dict[str, object] = {
+    configuration = {
         "interface": port_of(number) if is_outside else INTERFACE,
-        "path": str(directory / f"{point}.pcapng"),
+        "path": path,
         "snap_length": scenario.capture.snap_bytes,
     }
     return AgentSpec(

@@ -63,7 +63,7 @@ class Execution:
         *,
         directory: Path,
         clock: Clock,
-        emulator: Mapping[str, Any],
+        emulator: Mapping[str, Any] | None,
         on_phase: Callable[[str], object] = lambda name: None,
     ) -> None:
         self._testbed = testbed
@@ -88,11 +88,17 @@ class Execution:
     def carry_out(self) -> RepetitionRecord:
         """Carries out all phases; returns the record of the repetition."""
         with self._stack:
-            emulator = self._phase(
-                "network", lambda: self._infrastructure.start_emulator(self._emulator)
+            configuration = self._emulator
+            emulator = (
+                None
+                if configuration is None  # between machines nothing is emulated
+                else self._phase(
+                    "network", lambda: self._infrastructure.start_emulator(configuration)
+                )
             )
             try:
-                self._faults.prepare(emulator)
+                if emulator is not None:
+                    self._faults.prepare(emulator)
                 self._phase("servers", self._infrastructure.start_servers)
                 self._phase("captures", self._infrastructure.start_captures)
                 self._phase("background", self._start_background)
@@ -112,15 +118,16 @@ class Execution:
                 host.name: self._testbed.container(host.name).facts()
                 for host in self._scenario.containers
             }
-        return self._record(guests, containers)
+            machines = dict(self._testbed.machine_facts())
+        return self._record(guests, containers, machines)
 
     def not_begun(self, host: str, message: str) -> RepetitionRecord:
         """The record of a repetition without measurements, since a host did not start."""
         self._infrastructure.add_missing_host(host, message)
         self._workloads.invalidate("failed", message)
-        return self._record({}, {})
+        return self._record({}, {}, {})
 
-    def _record(self, guests: Facts, containers: Facts) -> RepetitionRecord:
+    def _record(self, guests: Facts, containers: Facts, machines: Facts) -> RepetitionRecord:
         started = datetime.datetime.fromtimestamp(self._started_ns / 1e9, datetime.UTC).isoformat(
             timespec="milliseconds"
         )
@@ -140,6 +147,7 @@ class Execution:
             processes=[ProcessRecord(host=host, process=pid) for host, pid in self._processes()],
             guests=guests,
             containers=containers,
+            machines=machines,
             **asdict(self._infrastructure.record()),
         )
 

@@ -139,7 +139,9 @@ class Infrastructure:
                 )
                 self.running[workload.name, workload.to] = self.servers[-1][1].pid
         for flow in configurations.flows(self._scenario):
-            self._sinks[flow] = self._start("sink", flow.to, configurations.sink(flow))
+            self._sinks[flow] = self._start(
+                "sink", flow.to, configurations.sink(flow, self._scenario)
+            )
 
     def _serve(
         self,
@@ -229,7 +231,7 @@ class Infrastructure:
             tracer.agent.begin()
 
     def _first_process(self, host: str) -> int:
-        """The process below which all programs of a host start that is no guest."""
+        """The process below which all programs of a host start that is no guest or machine."""
         is_container = self._scenario.host(host).container is not None
         return self._hosts.testbed.container(host).pid if is_container else os.getpid()
 
@@ -237,13 +239,17 @@ class Infrastructure:
         """Starts the samplers of this machine, of hosts, and of ``processes``, each with its host.
 
         Instead of the processes within a guest, the process of its virtual machine is sampled.
+        Machines sample their own.
         """
+        machines = {host.name for host in self._scenario.machines}
         guests = {host.name for host in self._scenario.guests}
         pids = [self._hosts.testbed.guest(host.name).pid for host in self._scenario.guests]
         pids += [pid for host, pid in processes if host not in guests]
         for number, host in enumerate(configurations.sampled(self._scenario)):
+            own = [pid for where, pid in processes if where == host]
+            theirs = own if host in machines else pids if number == 0 else ()
             configuration = configurations.sample(
-                self._scenario, host, self._directory / "samples", pids if number == 0 else ()
+                self._scenario, host, self._directory / "samples", theirs
             )
             self._start("sample", host, configuration).agent.begin()
 

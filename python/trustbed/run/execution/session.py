@@ -13,7 +13,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
@@ -37,6 +37,9 @@ from trustbed.scenario import Scenario, ScenarioError, ScenarioFile
 from trustbed.scenario.description import topology
 from trustbed.scenario.error import nearest
 from trustbed.testbed import Host, Plan, Testbed, container, plan, prepare, qemu
+
+if TYPE_CHECKING:
+    from trustbed.testbed.remote import Machines
 
 SECOND = 1_000_000_000
 LEAST_FREE_BYTES = 64 << 20
@@ -85,7 +88,8 @@ class Session:
         """Checks programs, the agent, names and rights before anything is measured."""
         check_programs(self.study)
         agent.binary()
-        plan_of(self.study.first)
+        if not self.study.first.machines:
+            plan_of(self.study.first)
         self._earlier()
 
     def _earlier(self) -> manifest.Manifest | None:
@@ -113,7 +117,8 @@ class Session:
         Raises:
             RunError: The run cannot continue, or is done but for what could not be judged.
         """
-        prepare()
+        if not self.study.first.machines:
+            prepare()
         self.check()
         # The directory is locked from here on. Another call may have written to it meanwhile, so it
         # is read again; the ceiling, whose measurement loads the whole machine, is measured while
@@ -123,6 +128,7 @@ class Session:
             if earlier is not None:
                 self._extend_order(earlier)
             guests, containers = self._guests(), self._containers()
+            machines = self._machines()
             most = (
                 ceiling.refuse_too_much(
                     [cell.scenario for cell in self.study.cells], self._known_ceiling
@@ -131,7 +137,8 @@ class Session:
                 else None
             )
             facts = {**host.facts(), **ceiling.facts(most)}
-            self._begin(earlier, {**facts, "guests": guests, "containers": containers})
+            others = {"guests": guests, "containers": containers, "machines": machines}
+            self._begin(earlier, {**facts, **others})
             forecast = self.forecast
             self._listener.on_begun(forecast)
             for repetition in self.order:
@@ -161,6 +168,14 @@ class Session:
             if host.container is not None
         }
         return container.survey(descriptions) if descriptions else None
+
+    def _machines(self) -> Mapping[str, object] | None:
+        """The machines, each reached once; None where every host is made here."""
+        if not self.study.first.machines:
+            return None
+        from trustbed.testbed.remote import survey  # loads what speaks SSH
+
+        return survey([cell.scenario for cell in self.study.cells])
 
     def _extend_order(self, earlier: manifest.Manifest) -> None:
         """Extends the order to all complete rounds, if fewer repetitions are requested now."""
@@ -233,22 +248,7 @@ class Session:
         path = self.directory.begin_repetition(repetition.directory)
         # After the remains of an earlier attempt were removed, which may be what fills the disk.
         self._check_space()
-        planned = plan_of(scenario)
-        ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
-        own = scenario.emulator
-        emulator = {
-            **planned.emulator(
-                topology(scenario),
-                seed=repetition.seed_of("emulator"),
-                ledger=ledger,
-                priority=own.priority,
-                idle=own.idle,
-            ),
-            **emulator_options(scenario, path / "captures"),
-        }
-        testbed = Testbed(
-            planned, purpose=f"{scenario.name}, {repetition.directory}", consoles=path / "logs"
-        )
+        testbed, emulator = self._made(repetition, scenario, path)
         execution = Execution(
             testbed,
             scenario,
@@ -270,13 +270,40 @@ class Session:
             self._largest, sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
         )
 
+    def _made(
+        self, repetition: Repetition, scenario: Scenario, path: Path
+    ) -> tuple[Testbed | Machines, Mapping[str, Any] | None]:
+        """The testbed of a repetition, and the configuration of its emulator, if it has one."""
+        if scenario.machines:
+            from trustbed.testbed.remote import Machines  # loads what speaks SSH
+
+            return Machines(scenario, logs=path / "logs"), None
+        planned = plan_of(scenario)
+        ledger = {"path": str(path / "ledger" / _RAW_LEDGER), "detail": scenario.emulator.ledger}
+        own = scenario.emulator
+        emulator = {
+            **planned.emulator(
+                topology(scenario),
+                seed=repetition.seed_of("emulator"),
+                ledger=ledger,
+                priority=own.priority,
+                idle=own.idle,
+            ),
+            **emulator_options(scenario, path / "captures"),
+        }
+        testbed = Testbed(
+            planned, purpose=f"{scenario.name}, {repetition.directory}", consoles=path / "logs"
+        )
+        return testbed, emulator
+
     def _collect(self, path: Path, scenario: Scenario, record: RepetitionRecord) -> None:
         """Converts the raw ledger and samples to Parquet."""
         ledger_error = ((record.emulator or {}).get("ledger") or {}).get("error")
-        guests = {host.name for host in scenario.guests}  # whose disks are not ours
+        # Their disks are not ours.
+        elsewhere = {host.name for host in (*scenario.guests, *scenario.machines)}
         messages = [
-            *(one.message for one in record.failures if one.where not in guests),
-            *(one.reason for one in record.workloads if one.host not in guests),
+            *(one.message for one in record.failures if one.where not in elsewhere),
+            *(one.reason for one in record.workloads if one.host not in elsewhere),
             ledger_error,
         ]
         if any("no space left" in text.lower() for text in messages if text is not None):
@@ -303,7 +330,10 @@ class Session:
                     raw.unlink()
         malformed = indicators.convert(path / "samples", scenario.watch)
         converted = samples.convert(
-            path / "samples", sampled(scenario), [host.name for host in scenario.guests]
+            path / "samples",
+            sampled(scenario),
+            guests=[host.name for host in scenario.guests],
+            machines=[host.name for host in scenario.machines],
         )
         record.machine = converted.machine
         record.malformed_samples = {**malformed, **converted.malformed}

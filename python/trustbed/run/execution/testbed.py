@@ -80,6 +80,9 @@ class RunTestbed(Protocol):
     def container(self, host: str) -> Container:
         """The container that is this host."""
 
+    def machine_facts(self) -> Mapping[str, Mapping[str, object]]:
+        """Facts about the hosts that are machines."""
+
 
 class Hosts:
     """Starts agents and programs on the hosts of one repetition, and ends them with it.

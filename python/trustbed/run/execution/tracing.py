@@ -32,7 +32,7 @@ def configuration(
         commands: The command lines of workloads that are programs, which start later: those are
             recognised by the name of the program.
         first: The process below which the programs of the host start: the runner's, or the first of
-            a container. Of a guest it is not used.
+            a container. Of a guest or machine it is not used.
     """
     select = _select(trace, scenario, running=running, commands=commands, first=first)
     path = {} if trace.mode == "count" else {"path": str(directory / f"{trace.name}{ROWS}")}
@@ -53,11 +53,12 @@ def _select(
     if process is not None:
         return {"processes": [process]}
     command = commands[trace.of]
-    is_guest = scenario.host(trace.host).guest is not None
+    host = scenario.host(trace.host)
+    is_elsewhere = host.guest is not None or host.machine is not None
     return {
         "command": {
             "name": PurePath(command[0]).name,
-            "below": None if is_guest else first,
+            "below": None if is_elsewhere else first,
         }
     }
 

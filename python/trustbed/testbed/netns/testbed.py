@@ -189,6 +189,10 @@ class Testbed:
             raise TestbedError(f"{host} is no container", "its processes are started here")
         return found
 
+    def machine_facts(self) -> Mapping[str, Mapping[str, object]]:
+        """No host is a machine: all are made."""
+        return {}
+
     def start_agent(
         self,
         verb: str,

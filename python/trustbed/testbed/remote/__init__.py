@@ -9,8 +9,10 @@ ports. The connection is the control channel, and nothing else is opened.
 
 from __future__ import annotations
 
-from trustbed.testbed.remote.host import RemoteHost, title_of, transport_of
+from trustbed.scenario.inventory import transport_of
+from trustbed.testbed.remote.host import RemoteHost, title_of
 from trustbed.testbed.remote.hosts import Hosts
+from trustbed.testbed.remote.machines import Machines, survey
 from trustbed.testbed.remote.program import Keep
 
-__all__ = ["Hosts", "Keep", "RemoteHost", "title_of", "transport_of"]
+__all__ = ["Hosts", "Keep", "Machines", "RemoteHost", "survey", "title_of", "transport_of"]

@@ -21,7 +21,14 @@ from pathlib import Path
 from trustbed.agent import client as agent
 from trustbed.agent.control import Control, ControlledHost, Loss, Peer
 from trustbed.errors import TestbedError
-from trustbed.scenario.inventory import InventoryHost, Local, Namespace, Prefix, Ssh
+from trustbed.scenario.inventory import (
+    InventoryHost,
+    Local,
+    Namespace,
+    Prefix,
+    Ssh,
+    transport_of,
+)
 from trustbed.testbed.remote import program as programs
 from trustbed.testbed.remote.loop import Loop
 from trustbed.testbed.remote.prefix import PrefixTransport
@@ -276,21 +283,6 @@ class RemoteHost(ControlledHost):
 def title_of(described: InventoryHost) -> str:
     """The name of a host in messages."""
     return f"the host {described.name}"
-
-
-def transport_of(described: InventoryHost) -> str:
-    """How trustbed reaches it, in a line."""
-    match described.transport:
-        case Ssh(address=address, user=user, port=port, jumps=jumps):
-            through = "".join(f" through {jump}" for jump in jumps or ())
-            login = address if user is None else f"{user}@{address}"
-            return f"ssh {login}{'' if port is None else f' port {port}'}{through}"
-        case Prefix(words=words):
-            return " ".join(words)
-        case Namespace(file=file):
-            return f"namespace {file}"
-        case Local():
-            return "local"
 
 
 def _connect(access: Access, described: InventoryHost, title: str) -> Transport:
