@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 
+from tests.patience import wait_until
 from tests.run.here import Trustbed, trustbed  # noqa: F401 - a fixture
+from tests.testbed.sshd import Server
 from tests.testbed.test_remote_ssh import Serves, home, serves  # noqa: F401 - fixtures
 from trustbed.agent.control.peer import Reading
 from trustbed.cli import main
@@ -71,11 +75,12 @@ host = "server"
 
 
 @pytest.fixture
-def inventory(tmp_path: Path, serves: Serves) -> Path:  # noqa: F811 - a fixture
-    """The inventory of two machines, both this one, under two addresses."""
-    file = tmp_path / "hosts.toml"
-    file.write_text(INVENTORY.format(port=serves().port), encoding="utf-8")
-    return file
+def inventory(tmp_path: Path, serves: Serves) -> Server:  # noqa: F811 - a fixture
+    """The server of an inventory of two machines, both this one, under two addresses."""
+    server = serves()
+    text = INVENTORY.format(port=server.port)
+    (tmp_path / "hosts.toml").write_text(text, encoding="utf-8")
+    return server
 
 
 def read(file: Path) -> dict[str, Any]:
@@ -152,6 +157,27 @@ def test_a_machine_that_cannot_be_reached_ends_the_run_before_it_begins(
     assert done.returncode == 1
     assert "the host client" in done.stderr
     assert not (tmp_path / "run" / "rep-000").exists()
+
+
+def test_a_machine_that_is_lost_spoils_its_repetition_and_not_the_run(
+    trustbed: Trustbed,  # noqa: F811 - a fixture
+    tmp_path: Path,
+    inventory: Server,
+) -> None:
+    def lose() -> None:
+        logs = tmp_path / "run" / "rep-000" / "logs"
+        wait_until(lambda: logs.is_dir() and len(inventory.sessions()) >= 2, "connected machines")
+        time.sleep(0.5)
+        inventory.kill_sessions()
+
+    losing = threading.Thread(target=lose)
+    losing.start()
+    slow = UPLOAD.replace("2MB", "20MB")
+    done = trustbed(MACHINES + STUDY + slow)
+    losing.join()
+    assert done.returncode in (0, 2, 3, 4), done.stderr
+    outcomes = [read(tmp_path / "run" / f"rep-00{at}" / "repetition.json") for at in (0, 1)]
+    assert [one["outcome"] for one in outcomes] == ["failed", "complete"]
 
 
 @pytest.mark.usefixtures("inventory")
