@@ -52,6 +52,7 @@ TIME: dict[str, Any] = {
 """A transfer whose time was cut into states; its window bound what else there is to bind."""
 REPAIRING: dict[str, Any] = {**TIME, "recovery": 0.5, "loss": 0.001, "loss_events": 4}
 FULL_PATH: dict[str, Any] = {**TIME, "path": 0.6}
+TIMED_OUT: dict[str, Any] = {**TIME, "timeout": 0.15, "loss": 0.0, "spurious_retransmissions": 3}
 RATE_FELL: dict[str, Any] = {
     **TIME,
     "path": 0.4,
@@ -131,6 +132,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "receiver_fell_silent": (
         {**TIME, "ack_silences": 3, "ack_silences_seconds": 1.5},
         {"ack_silences": 2},
+        "window_bound",
+    ),
+    "timers_expired_and_acknowledgements_were_held": (
+        {**TIMED_OUT, "acks_held": 3},
+        {"acks_held": 2},
+        "timers_expired_in_vain",
+    ),
+    "timers_expired_in_vain": (
+        {**TIMED_OUT, "window": 0.5},
+        {"loss": 0.001},
         "window_bound",
     ),
     "queue_stood_at_home": (

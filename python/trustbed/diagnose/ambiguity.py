@@ -148,6 +148,20 @@ _RULES: Mapping[str, Alternative] = MappingProxyType(
             "a capture outside both hosts, or the CPU share of both",
             indeterminate=True,
         ),
+        "timers_expired_in_vain": Alternative(
+            "outage",
+            "a path that held packets for longer than a timeout, and then delivered them, leaves "
+            "the same packets",
+            "other connections of the receiver at those moments: if they went on, it was the host",
+            indeterminate=True,
+        ),
+        "timers_expired_and_acknowledgements_were_held": Alternative(
+            "outage",
+            "a path that held packets for longer than a timeout, and then delivered them, leaves "
+            "the same packets",
+            "the CPU share of the host where it was captured, or a capture outside it",
+            indeterminate=True,
+        ),
         "acknowledgements_came_late": Alternative(
             "network_congestion",
             "traffic of others that comes and goes delays some acknowledgements, too",

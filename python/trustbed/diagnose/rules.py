@@ -113,6 +113,15 @@ STAGES: tuple[Stage, ...] = (
                 (time.RECEIVER_TIMED,),
             ),
             Rule("receiver_fell_silent", "receiver_stalled", (time.RECEIVER_SILENT,), most=75),
+            Rule(
+                "timers_expired_and_acknowledgements_were_held",
+                "host_scheduling",
+                (window.TIMED_OUT_IN_VAIN, window.ACKNOWLEDGEMENTS_HELD),
+                most=75,
+            ),
+            Rule(
+                "timers_expired_in_vain", "receiver_stalled", (window.TIMED_OUT_IN_VAIN,), most=75
+            ),
             Rule("queue_stood_at_home", "sender_rate_limited", (time.LIMITED_AT_HOME,)),
             Rule(
                 "machine_released_bursts",

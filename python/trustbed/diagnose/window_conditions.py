@@ -1,4 +1,4 @@
-"""Conditions about the round trips of a window that was full: whether it was the only limit.
+"""Conditions about round trips: whether a full window was the only limit, what came late.
 
 Bias: as for all conditions, an unknown number fulfils none of them.
 """
@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from trustbed.diagnose.conditions import Case, Condition, at_least
 from trustbed.diagnose.shown import limits_shown
-from trustbed.findings.words import bytes_words, number_words, rate_words, seconds_words
+from trustbed.findings.words import (
+    bytes_words,
+    number_words,
+    percent_words,
+    rate_words,
+    seconds_words,
+    whole,
+)
 
 
 def _has_segments(case: Case) -> bool:
@@ -113,4 +120,23 @@ MET_AFTER_ALL = Condition(
         f"{rate_words(c.evidence.throughput_bytes_per_second)}, X₁ = "
         f"{rate_words(c.numbers.x1_bytes_per_second)}"
     ),
+)
+TIMED_OUT_IN_VAIN = Condition(
+    "retransmission timeouts cost {wait_cost:.0%} or more, and nothing was lost: what they waited "
+    "for came late",
+    lambda c: (
+        at_least(c.evidence.timeout, c.thresholds.wait_cost)
+        and c.evidence.loss == 0.0
+        and bool(c.evidence.spurious_retransmissions)
+    ),
+    lambda c: (
+        f"timeouts {percent_words(c.evidence.timeout)} of the time, "
+        f"{whole(c.evidence.spurious_retransmissions)} needless retransmissions"
+    ),
+)
+ACKNOWLEDGEMENTS_HELD = Condition(
+    "acknowledgements that the receiver sent apart by its own clock came together {held_least:g} "
+    "times or more",
+    lambda c: at_least(c.evidence.acks_held, c.thresholds.held_least),
+    lambda c: f"{whole(c.evidence.acks_held)} times",
 )
