@@ -168,12 +168,13 @@ PAUSING = SENSIBLE.map(
 )
 
 # The same where its time was cut into states: its silences cost most, for no queue was seen to
-# deliver all along.
+# deliver all along, and the path stayed one.
 SILENT = SENSIBLE.map(
     lambda evidence: replace(
         evidence,
         stall_gaps_seconds=(),
         queued_before_loss=None,
+        floor_left=None,
         path=0.1,
         path_rate_samples=None,
         pipe_full=None,
