@@ -205,6 +205,8 @@ def test_a_rate_while_sending_is_told_where_it_differs(healthy: Evidence) -> Non
     waiting = replace(healthy, path=0.0, peer=0.5, sending_rate_bytes_per_second=1.05 * 3.1e6 + 1)
     assert "while sending" in reasons(waiting)[0]
     assert "while sending" not in reasons(waiting, sending_rate_bytes_per_second=3.2e6)[0]
+    bursts = reasons(waiting, path_rate_high_bytes_per_second=3.2e6)
+    assert "while sending" not in bursts[0], "a queue passes bursts on at its own rate"
 
 
 def test_every_transfer_too_short_shares_one_diagnosis() -> None:

@@ -43,6 +43,9 @@ def _rates(case: Case) -> str:
         return "throughput unknown"
     if sending is None or sending < rate * 1.05:
         return rate_words(rate)
+    best = evidence.path_rate_high_bytes_per_second
+    if best and rate <= best < sending:
+        return rate_words(rate)  # bursts into a queue: nothing passed faster than the path gives
     return f"{rate_words(rate)} over its life, {rate_words(sending)} while sending"
 
 
