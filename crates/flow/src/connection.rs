@@ -228,7 +228,7 @@ impl<T> Connection<T> {
     }
 
     /// Whether a packet can wait: it changes neither the state, by which connections are searched
-    /// and given up, unless as [`Connection::state_after`] says, nor what a clock step is asked for.
+    /// and given up, unless as [`Connection::state_after`] says, nor what reveals a clock step.
     #[inline]
     pub(crate) fn may_wait(&self, packet: &Packet, epoch: u32) -> bool {
         let settled = match self.state {

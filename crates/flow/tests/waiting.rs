@@ -113,7 +113,8 @@ proptest! {
         step_at in 0_usize..2000,
     ) {
         let packets = batch(&made);
-        let limits = Limits { connections, waiting, idle: Span::from_secs(200), ..Limits::default() };
+        let idle = Span::from_secs(200);
+        let limits = Limits { connections, waiting, idle, ..Limits::default() };
         let at_once = record(&packets, limits, step_at, false);
         let later = record(&packets, limits, step_at, true);
         prop_assert_eq!(gone(&at_once), gone(&later));

@@ -342,7 +342,7 @@ def _when(line: Row) -> Row:
     return {"at_ns": line["at_ns"], "after_ns": line.get("after_ns")}
 
 
-def summary(lines: Sequence[Row]) -> dict[str, Any]:
+def summary(lines: Sequence[Row]) -> Row:
     """Shares of CPU time over all samples; null where the kernel does not report them."""
 
     def mean(key: str) -> float | None:

@@ -236,7 +236,7 @@ def client(workload: Workload, scenario: Scenario, logs: Path) -> AgentSpec | No
     """The agent that carries out a workload; None where an external program does."""
     if workload.kind == "bulk":
         sender, receiver = workload.data_from or workload.host, _receiver(workload)
-        configuration: dict[str, object] = {
+        configuration: Configuration = {
             "role": "send",
             "to": f"{address_of(scenario, receiver)}:{workload.port}",
             "from": address_of(scenario, sender),
@@ -245,12 +245,12 @@ def client(workload: Workload, scenario: Scenario, logs: Path) -> AgentSpec | No
             # With a slow reader or an outage, the confirmation may take up to the time limit.
             "confirm_timeout_ns": max(_LEAST_CONFIRM_NS, workload.limit_ns - workload.duration_ns),
             **_set(write=_pace(workload.write)),
+            **(
+                {"duration_ns": workload.duration_ns}
+                if workload.bytes is None
+                else {"bytes": workload.bytes}
+            ),
         }
-        configuration |= (
-            {"duration_ns": workload.duration_ns}
-            if workload.bytes is None
-            else {"bytes": workload.bytes}
-        )
         return AgentSpec(verb="bulk", where=sender, configuration=configuration)
     if workload.kind == "http":
         assert workload.to is not None, "validated when the scenario was read"
@@ -299,24 +299,24 @@ def _estimate(workload: Workload, scenario: Scenario) -> Configuration:
 
 def _fetch(workload: Workload, scenario: Scenario, logs: Path) -> Configuration:
     assert workload.to is not None, "validated when the scenario was read"
-    configuration: dict[str, object] = {
+    return {
         "to": f"{address_of(scenario, workload.to)}:{workload.port}",
         "from": list(scenario.host(workload.host).addresses[: workload.connections]),
         "connections": workload.connections,
         "reuse": workload.reuse,
         **({"pause_ns": workload.think_ns} if workload.think_ns else {}),
         "rows": str(logs / f"{workload.name}.requests.rows"),
+        **(
+            {"object_bytes": workload.object_bytes}
+            if workload.path is None
+            else {"path": workload.path}
+        ),
+        **(
+            {"duration_ns": workload.duration_ns}
+            if workload.requests is None
+            else {"count": workload.requests}
+        ),
     }
-    configuration |= (
-        {"object_bytes": workload.object_bytes}
-        if workload.path is None
-        else {"path": workload.path}
-    )
-    return configuration | (
-        {"duration_ns": workload.duration_ns}
-        if workload.requests is None
-        else {"count": workload.requests}
-    )
 
 
 def _receiver(workload: Workload) -> str:
@@ -329,11 +329,16 @@ def injection(
     fault: Fault, processes: Sequence[int], *, group: Group | None, processor: int | None
 ) -> Configuration:
     """A fault that is injected into processes and all their descendants."""
-    parameters: dict[str, object] = {"kind": fault.kind}
+    parameters: Configuration
     if fault.kind == "freeze":
-        parameters |= {"stopped_ns": fault.stopped_ns, "every_ns": fault.every_ns}
+        parameters = {
+            "kind": fault.kind,
+            "stopped_ns": fault.stopped_ns,
+            "every_ns": fault.every_ns,
+        }
     elif fault.kind == "spinner":
-        parameters |= {
+        parameters = {
+            "kind": fault.kind,
             "processor": processor,
             "busy_ns": fault.busy_ns,
             "every_ns": fault.every_ns,
@@ -372,7 +377,7 @@ def capture(scenario: Scenario, point: str, directory: Path) -> AgentSpec:
     path = str(directory / f"{point}.pcapng")
     if scenario.host(host).machine is not None:
         others = [address_of(scenario, one.name) for one in scenario.machines if one.name != host]
-        configuration: dict[str, object] = {
+        configuration: Configuration = {
             "path": path,
             "snap_length": scenario.capture.snap_bytes,
             **_set(filter=" or ".join(f"host {address}" for address in others) or None),

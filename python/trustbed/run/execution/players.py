@@ -12,7 +12,7 @@ PACKETS, CHUNKS = "packets.rows", "chunks.rows"
 """What the rows of a media stream and of a video are called, behind the workload's name."""
 
 
-def _stream(workload: Workload) -> dict[str, object]:
+def _stream(workload: Workload) -> Configuration:
     media = workload.media
     assert media is not None, "a stream is served and played by workloads of its kind"
     return {
@@ -33,7 +33,7 @@ def server(workload: Workload, address: str) -> Configuration:
 def client(workload: Workload, scenario: Scenario, logs: Path) -> Configuration:
     """The player of a media stream, or of a video."""
     assert workload.to is not None, "validated when the scenario was read"
-    ends: dict[str, object] = {
+    ends: Configuration = {
         "to": f"{address_of(scenario, workload.to)}:{workload.port}",
         "from": address_of(scenario, workload.host),
     }

@@ -181,12 +181,11 @@ def survey(scenarios: Sequence[Scenario]) -> Mapping[str, object] | None:
     Raises:
         TestbedError: One cannot be reached, or its clock is too far from ours.
     """
-    found: dict[str, object] = {}
+    found: Mapping[str, Mapping[str, object]] = {}
     for scenario in scenarios:
-        missing = {host.name for host in scenario.machines} - found.keys()
-        if missing:
+        if {host.name for host in scenario.machines} - found.keys():
             with Machines(scenario) as machines:
-                found |= machines.machine_facts()
+                found = {**found, **machines.machine_facts()}
     return found or None
 
 
