@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 
+from trustbed.diagnose.ambiguity import BY_RULE
 from trustbed.diagnose.calibration import LEAST_FOR_DISCARD, UNCOUNTED
 from trustbed.diagnose.catalogue import CATALOGUE as DIAGNOSIS_CATALOGUE
 from trustbed.diagnose.causes import CAUSES, VERDICT_RULES, VERDICTS
@@ -63,6 +64,11 @@ settle it. A stopped bulk sender fills the window whenever it runs: `rwnd_limite
 application that pauses does not: `app_limited_fraction` is high. The CPU share of the sending host
 settles it, or `--workload bulk`, which sets the application's share to 0: a bulk generator never
 idles by choice."""
+_SETS = """\
+Where nothing in the packets favours the cause that a rule names over another one, the answer is the
+set of both, for review: `causes` in JSON and Python, and their confidence is that of either. An
+outage as long as a hung NIC's watchdog needs, seen on the sending host, is one of them as well:
+`outage` or `driver_stall`, settled by the sender's kernel log."""
 
 
 _STATED = """\
@@ -145,6 +151,8 @@ def diagnosis_page() -> str:
         *_stages(),
         "## Two readings of the same packets",
         _AMBIGUITY,
+        _SETS,
+        _table(("rule", "set", "settled by"), _sets()),
         "## Confidence",
         f"A score is counted: a base per cause and additions, in hundredths, clamped to "
         f"{LOWEST}…{HIGHEST}. The unknown adds nothing "
@@ -319,6 +327,13 @@ def _causes() -> Iterator[str]:
             f"{filled(VERDICT_RULES[entry.verdict], THRESHOLDS)}. **Next step:** "
             f"{entry.next_step}."
         )
+
+
+def _sets() -> Iterator[tuple[str, ...]]:
+    causes = {rule.name: rule.cause for stage in STAGES for rule in stage.rules}
+    for rule, other in BY_RULE.items():
+        if other.indeterminate:
+            yield f"`{rule}`", f"`{causes[rule]}` or `{other.cause}`", other.settled_by
 
 
 def _sentence(words: str) -> str:

@@ -95,7 +95,7 @@ _QUEUE_HUNG = Alternative(
     indeterminate=True,
 )
 
-_RULES: Mapping[str, Alternative] = MappingProxyType(
+BY_RULE: Mapping[str, Alternative] = MappingProxyType(
     {
         "sender_was_silent_with_data": Alternative(
             "sender_application_limited",
@@ -205,8 +205,8 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
     Empty where the packets leave none.
     """
     cause = rule.cause
-    if rule.name in _RULES:
-        return (_RULES[rule.name],)
+    if rule.name in BY_RULE:
+        return (BY_RULE[rule.name],)
     if rule.name in SURE:
         return ()
     if cause == "host_scheduling":
