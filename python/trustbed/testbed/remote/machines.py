@@ -197,9 +197,10 @@ def _ahead_ns(host: RemoteHost) -> int:
     """
     reading = host.read_clock()
     if abs(reading.ahead_ns) > MOST_AHEAD_SECONDS * 1e9:
+        where = "ahead of" if reading.ahead_ns > 0 else "behind"
         raise HostNotStartedError(
             host.name,
-            f"its clock is {reading.ahead_ns / 1e9:+.1f} s ahead of this machine's",
+            f"its clock is {abs(reading.ahead_ns) / 1e9:.1f} s {where} this machine's",
             "synchronise both, for example with chrony: times of a run are those of one clock",
         )
     return reading.ahead_ns
