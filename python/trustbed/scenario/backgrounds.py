@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from trustbed import _core
+from trustbed.scenario.error import nearest
 from trustbed.scenario.model import (
     BACKGROUND_MODELS,
     HEADINGS,
@@ -18,6 +19,7 @@ from trustbed.scenario.populations import is_model, read_users
 from trustbed.scenario.table import Table
 from trustbed.scenario.topology import check_name
 from trustbed.scenario.workloads import host_of
+from trustbed.traffic import suite
 
 _RELEASES = ("paced", "timer-100", "timer-250", "timer-1000", "unpaced")
 _TIMER = re.compile(r"timer-([1-9][0-9]{0,5})")
@@ -63,6 +65,14 @@ def _background(name: str, table: Table, hosts: Sequence[str]) -> Background:
         )
     if is_model(table.raw("model")):
         return read_users(name, table, (source, to))
+    asked = table.raw("model")
+    if isinstance(asked, str) and asked not in BACKGROUND_MODELS:
+        known = (*BACKGROUND_MODELS, *sorted(suite.NAMES))
+        raise table.error(
+            "model",
+            f"{asked!r} is none of {', '.join(known)}, and no file of a model",
+            nearest(asked, known, 'trustbed model list shows those; a file ends in ".model"'),
+        )
     model: BackgroundModel = table.choice("model", BACKGROUND_MODELS, "none")
     if model in ("cbr", "poisson"):
         table.must("rate", 'rate = "3.3Mbit/s"')
