@@ -224,18 +224,6 @@ def test_few_validated_answers_carry_no_discard(timed: Evidence) -> None:
     assert diagnose(starved, model=few).verdict == "discard", "a published case is no capture"
 
 
-def test_an_answer_that_is_rather_wrong_than_right_carries_no_trust(timed: Evidence) -> None:
-    beside = Quality(at="sender")
-    doubtful = replace(MADE, intercept=-9.0)
-    assert diagnose(timed, quality=beside, model=MADE).verdict == "trust"
-    held = diagnose(timed, quality=beside, model=doubtful)
-    assert held.cause == "window_limited"
-    assert held.verdict == "review"
-    assert held.confidence < 0.5
-    assert "seldom_right" in held.flags
-    assert diagnose(timed, model=doubtful).verdict == "trust", "no capture point: no such answers"
-
-
 def test_published_cases_state_their_score(published_cases: list[dict[str, Any]]) -> None:
     for case in published_cases:
         found = diagnose(Evidence.from_published(case["evidence"]))

@@ -57,8 +57,6 @@ UNCOUNTED = 85
 
 LEAST_FOR_DISCARD = 20
 """Validated answers of a cause from a capture point, below which none of them carries a discard."""
-LEAST_FOR_TRUST = 50
-"""Hundredths of confidence below which an answer carries no trust: rather wrong than right."""
 
 _NORMAL_95 = 1.959964
 """Standard deviations that hold 95 % of a normal distribution."""
@@ -147,11 +145,6 @@ class Stated:
     def carries_a_discard(self) -> bool:
         """Whether enough answers were validated."""
         return self.counted.of >= LEAST_FOR_DISCARD
-
-    @property
-    def carries_a_trust(self) -> bool:
-        """Whether such answers were right rather than wrong, as far as that is known."""
-        return self.hundredths is None or self.hundredths >= LEAST_FOR_TRUST
 
 
 def capture_point_of(at: str | None, evidence: Evidence) -> CapturePoint | None:

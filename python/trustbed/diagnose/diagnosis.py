@@ -60,9 +60,6 @@ FLAGS: dict[str, str] = {
         f"fewer than {LEAST_FOR_DISCARD} validated answers of this cause from this capture point: "
         "discard becomes review"
     ),
-    "seldom_right": (
-        "of the validated answers like this one fewer than half were right: trust becomes review"
-    ),
     "self_queueing": "the transfer filled the link and inflated its own RTT",
     "kernel_rwnd_limited": (
         "by the sender's kernel the receive window limited it for half of its busy time or more"
@@ -224,8 +221,6 @@ def decide(
     raised = (*flags, *_flags(case, rule))
     if verdict == "discard" and known is not None and not known.carries_a_discard:
         verdict, raised = "review", (*raised, "little_validated")
-    if verdict == "trust" and known is not None and not known.carries_a_trust:
-        verdict, raised = "review", (*raised, "seldom_right")
     doubted = verdict == "trust" and not DOUBTFUL.isdisjoint(raised)
     if doubted or SENT_AT_OTHER_END in raised:
         verdict = "review"
