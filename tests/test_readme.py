@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import runpy
 import subprocess
@@ -133,14 +134,15 @@ def test_every_make_target_with_help_every_study_and_part_of_validation_is_in_co
     ] == []
 
 
-def test_how_often_it_is_right_is_what_the_validation_says() -> None:
-    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
-    for words in ("sender's capture alone", "sender's capture and host samples"):
-        line = re.search(rf"^\| {words} \| (\d+) \|(.*)$", page, re.MULTILINE)
-        assert line is not None
-        right, _, alarms, missed, trusted = re.findall(r"([\d.]+)% of", line[2])
-        assert f"on {line[1]} emulated transfers" in TEXT
-        assert [each for each in (right, alarms, missed, trusted) if f"{each} %" not in TEXT] == []
+def test_how_often_it_is_right_is_what_the_first_look_said() -> None:
+    """Later ones, in docs/validation.md, had rules that were mended after it."""
+    looks = (ROOT / "validation" / "truth" / "looks.jsonl").read_text(encoding="utf-8")
+    for name in ("sender", "sender-known"):
+        first = json.loads(looks.splitlines()[0])["views"][name]
+        assert f"on {first['cases']} emulated transfers" in TEXT
+        for share in ("right", "false_alarms", "missed_discards", "doomed_trusted"):
+            hits, of = first[share]
+            assert f"{100 * hits / of:.1f} %" in TEXT, (name, share)
 
 
 def test_no_pin_is_given_twice() -> None:
