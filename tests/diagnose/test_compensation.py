@@ -162,9 +162,7 @@ def test_only_discarded_transfers_have_estimates() -> None:
 def test_an_estimate_that_is_not_good_enough_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compensation, "IS_SHOWN", False)
     found = compensated(case(), "host_scheduling", "discard", BESIDE)
-    assert found == Compensation(
-        why_not="of validated transfers fewer than 90 % came within 10 % by it"
-    )
+    assert found == Compensation(why_not="too few validated transfers show how near it comes")
     monkeypatch.setattr(compensation, "IS_SHOWN", True)
     assert compensated(case(), "host_scheduling", "discard", BESIDE) == estimate()
 

@@ -383,6 +383,8 @@ def _shown(result: Result, views: Sequence[View]) -> str:
     bounds = [
         found for view in views if (found := result.compensation(view, OTHER).central) is not None
     ]
+    if enough and not bounds:
+        return "Reports show no estimate: the development half has too few for an interval."
     if not bounds:
         return words
     low, high = min(each[0] for each in bounds), max(each[1] for each in bounds)
