@@ -8,7 +8,7 @@ import pytest
 
 from tests.scenario.conftest import Read
 from trustbed.run.execution import configurations
-from trustbed.run.execution.commands import programs
+from trustbed.run.execution.commands import iperf3_server, programs
 from trustbed.scenario import ScenarioError
 
 INVENTORY = """
@@ -71,6 +71,11 @@ def test_data_ports_are_opened_at_the_measured_address_only(read: Read) -> None:
     spec = configurations.listener(study.workloads[0], study)
     assert spec is not None
     assert spec.configuration["listen"] == ["10.1.0.2:5001"]
+
+
+def test_the_server_of_iperf3_listens_there_too(read: Read) -> None:
+    study = read(MACHINES + TRANSFER.replace('"bulk"', '"iperf3"')).first
+    assert iperf3_server(study.workloads[0], study)[-2:] == ("-B", "10.1.0.2")
 
 
 def test_a_capture_holds_what_the_machines_exchange(read: Read) -> None:

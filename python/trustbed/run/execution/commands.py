@@ -112,6 +112,14 @@ def command_of(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
     raise AssertionError(f"{workload.kind} is no external program")
 
 
+def iperf3_server(workload: Workload, scenario: Scenario) -> tuple[str, ...]:
+    """The server of an iperf3 workload; on a machine it listens at the measured address only."""
+    assert workload.to is not None, "reading saw to it"
+    is_machine = scenario.host(workload.to).machine is not None
+    only = ("-B", address_of(scenario, workload.to)) if is_machine else ()
+    return ("iperf3", "-s", "-p", str(workload.port), *only)
+
+
 def programs(scenario: Scenario) -> dict[str, str]:
     """The external programs that this machine must have, each with the key that needs it.
 

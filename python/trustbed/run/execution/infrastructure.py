@@ -22,7 +22,7 @@ from trustbed.agent.messages import Event
 from trustbed.run.error import RunError
 from trustbed.run.execution import configurations, tracing
 from trustbed.run.execution.clock import Clock
-from trustbed.run.execution.commands import filled
+from trustbed.run.execution.commands import filled, iperf3_server
 from trustbed.run.execution.configurations import Flow
 from trustbed.run.execution.testbed import Hosts, Process, exit_words, unwritten_words
 from trustbed.run.matrix import Repetition
@@ -133,7 +133,7 @@ class Infrastructure:
                 self.servers.append((spec.where, listener))
                 self.running[workload.name, spec.where] = listener.pid
             if workload.kind == "iperf3" and workload.to is not None:
-                command = ("iperf3", "-s", "-p", str(workload.port))
+                command = iperf3_server(workload, self._scenario)
                 self._serve(
                     f"{workload.name}.server", workload.to, command, {}, workload.port, _LISTEN_NS
                 )
