@@ -383,10 +383,9 @@ def _shown(result: Result, views: Sequence[View]) -> str:
     bounds = [
         found for view in views if (found := result.compensation(view, OTHER).central) is not None
     ]
-    if enough and not bounds:
-        return "Reports show no estimate: the development half has too few for an interval."
     if not bounds:
-        return words
+        few = "Reports show no estimate: the development half has too few for an interval."
+        return few if enough else words
     low, high = min(each[0] for each in bounds), max(each[1] for each in bounds)
     return (
         f"{words} Its interval is {LOW:.2f} to {HIGH:.2f} times the estimate; 95 % of the "
