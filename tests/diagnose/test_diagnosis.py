@@ -207,6 +207,10 @@ def test_a_rate_while_sending_is_told_where_it_differs(healthy: Evidence) -> Non
     assert "while sending" not in reasons(waiting, sending_rate_bytes_per_second=3.2e6)[0]
     bursts = reasons(waiting, path_rate_high_bytes_per_second=3.2e6)
     assert "while sending" not in bursts[0], "a queue passes bursts on at its own rate"
+    burst = reasons(
+        waiting, path_rate_high_bytes_per_second=None, sending_rate_bytes_per_second=1e9
+    )
+    assert "while sending" not in burst[0], "more than a window each round trip is no rate"
 
 
 def test_every_transfer_too_short_shares_one_diagnosis() -> None:

@@ -30,8 +30,7 @@ def test_shares_are_of_the_time_that_they_divide() -> None:
     row = {f"share_{state}": 0.0 for state in STATES} | {"share_outage": 0.9, "share_path": 0.1}
     shares = Shares.from_transfer({**row, "accounted_seconds": 41.5})
     assert shares is not None
-    (sentence,) = shares.sentences(3.99)
-    assert sentence == "of 41.5 s: unanswered retransmissions 90 %, path 10 %"
+    assert shares.spent(3.99) == "of 41.5 s: unanswered retransmissions 90 %, path 10 %"
     older = Shares.from_transfer(row)
     assert older is not None
     assert older.whole_seconds(3.99) == 3.99

@@ -38,29 +38,18 @@ COMPARED = (
 
 
 def shares(**known: float) -> Shares:
-    return Shares(
-        by_state={state: known.get(state, 0.0) for state in STATES},
-        sending_bytes_per_second=18.9e6 / 8,
-        throughput_bytes_per_second=11.7e6 / 8,
-    )
+    return Shares(by_state={state: known.get(state, 0.0) for state in STATES})
 
 
 def test_the_largest_shares_come_first_and_small_ones_are_left_out() -> None:
     spent = shares(path=0.58, peer=0.205, idle_sender=0.14, recovery=0.07, handshake=0.005)
-    told, rates = spent.sentences(12.4 * 0.995)
-    assert told == (
+    assert spent.spent(12.4 * 0.995) == (
         "of 12.4 s: path 58 %, waiting for the peer 20 %, sender idle 14 %, loss recovery 7 %"
     )
-    assert rates == "while sending: 18.9 Mbit/s; over its life: 11.7 Mbit/s"
 
 
-def test_one_rate_is_enough_where_nobody_waited() -> None:
-    assert len(list(shares(path=0.86, idle_sender=0.1, peer=0.04).sentences(3.0))) == 1
-
-
-def test_rates_that_a_reason_has_stated_are_not_stated_again() -> None:
-    waited = shares(path=0.5, peer=0.5)
-    assert list(waited.rates(["11.7 Mbit/s over its life, 18.9 Mbit/s while sending"])) == []
+def test_a_time_that_is_unknown_is_not_divided() -> None:
+    assert shares(path=1.0).spent(None) is None
 
 
 def test_a_budget_with_an_unknown_share_is_none(transfer: Make) -> None:
@@ -186,18 +175,16 @@ def test_terminal_page_json_and_explanation_state_the_same_shares(name: str) -> 
     assert transfer.shares == row["shares"] == {s: row[f"share_{s}"] for s in STATES}
     budget = Shares.from_transfer(row)
     assert budget is not None
-    sentences = list(budget.sentences(row["duration_seconds"], row["reasons"]))
+    spent = budget.spent(row["duration_seconds"])
+    assert spent is not None
     printed = " ".join(terminal.render(capture.overview, repeated="x").split())
     explained = " ".join(transfer.explain().split())
-    for sentence in sentences:
-        assert sentence in printed
-        assert sentence in explained
+    assert spent in printed
+    assert spent in explained
     page = text_of(page_of(name))
     for state, share in row["shares"].items():
         if share >= 0.0005:
             assert f"{STATES[state]} {words.percent(share)}" in page
-    for sentence in budget.rates(row["reasons"]):
-        assert words.sentence(sentence) in page
 
 
 @pytest.mark.parametrize("name", COMPARED)

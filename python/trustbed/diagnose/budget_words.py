@@ -46,6 +46,9 @@ def _rates(case: Case) -> str:
     best = evidence.path_rate_high_bytes_per_second
     if best and rate <= best < sending:
         return rate_words(rate)  # bursts into a queue: nothing passed faster than the path gives
+    bound = case.numbers.x0_bytes_per_second
+    if bound and rate <= bound < sending / 2:
+        return rate_words(rate)  # bursts shorter than half a round trip: no rate of a path
     return f"{rate_words(rate)} over its life, {rate_words(sending)} while sending"
 
 

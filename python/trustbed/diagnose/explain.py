@@ -81,7 +81,7 @@ def explain(
         *(f"  {reason}" for reason in diagnosis.reasons),
     ]
     for title, part in (
-        ("Where the time went", _spent(evidence, diagnosis, shares)),
+        ("Where the time went", _spent(evidence, shares)),
         ("Rule that fired", _fired(case)),
         ("Evidence", (*_evidence(case), *_missing(evidence, diagnosis, thresholds, quality))),
         ("Confidence", _confidence(case, diagnosis)),
@@ -103,9 +103,9 @@ def _causes(diagnosis: Diagnosis) -> str:
     return " or ".join(f"{cause} ({CAUSES[cause].meaning})" for cause in diagnosis.causes)
 
 
-def _spent(evidence: Evidence, diagnosis: Diagnosis, shares: Shares | None) -> Iterator[str]:
-    if shares is not None:
-        yield from shares.sentences(evidence.duration_seconds, diagnosis.reasons)
+def _spent(evidence: Evidence, shares: Shares | None) -> Iterator[str]:
+    if shares is not None and (spent := shares.spent(evidence.duration_seconds)):
+        yield spent
 
 
 def _evidence(case: Case) -> Iterator[str]:

@@ -109,10 +109,12 @@ def _one(one: Explained, width: int, paint: Paint) -> Iterator[str]:
     yield from wrapped(
         f"{title} ({_stated(row)}; captured at {row['capture']})", width, first=margin, rest=margin
     )
+    for rates in (row.get("reasons") or ())[:1]:
+        if rates != words.rate(row.get("throughput_bytes_per_second")):
+            yield from wrapped(rates, width, first=margin, rest=f"{margin}  ")
     shares = Shares.from_transfer(row)
-    if shares is not None:
-        for sentence in shares.sentences(row.get("duration_seconds")):
-            yield from wrapped(sentence, width, first=margin, rest=f"{margin}  ")
+    if shares is not None and (spent := shares.spent(row.get("duration_seconds"))):
+        yield from wrapped(spent, width, first=margin, rest=f"{margin}  ")
     yield from _beside(one, width, margin)
 
 

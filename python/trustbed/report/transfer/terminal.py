@@ -173,9 +173,8 @@ def _why(row: Row, width: int, paint: Paint, *, in_full: bool, uniform: bool) ->
     lines = wrapped(f"{headline} ({cause})", width, first=margin, rest=margin)
     yield from "\n".join(lines).replace(headline, paint("strong", headline), 1).split("\n")
     shares = Shares.from_transfer(row)
-    if shares is not None:
-        for sentence in shares.sentences(row.get("duration_seconds"), row["reasons"]):
-            yield from wrapped(sentence, width, first=margin, rest=f"{margin}  ")
+    if shares is not None and (spent := shares.spent(row.get("duration_seconds"))):
+        yield from wrapped(spent, width, first=margin, rest=f"{margin}  ")
     shown = row["reasons"] if in_full else row["reasons"][:1]
     left = len(row["reasons"]) - len(shown)
     for number, reason in enumerate(shown, start=1):

@@ -162,17 +162,14 @@ _ANSWERED = 1.01
 
 
 def _budget(transfer: Row, shares: Shares | None) -> list[str]:
-    """What the bar is of, and the rate while sending where it differs."""
+    """What the bar is of."""
     duration = transfer.get("duration_seconds")
     if shares is None or not duration:
         return []
     seconds = shares.whole_seconds(duration)
     answered = seconds * (1 - shares.by_state["handshake"]) <= duration * _ANSWERED
     end = "last acknowledgement" if answered else "last retransmission, which nobody answered"
-    return [
-        f"The {words.duration(seconds)} from the handshake to the {end}, by what set the pace.",
-        *(words.sentence(sentence) for sentence in shares.rates(transfer.get("reasons") or ())),
-    ]
+    return [f"The {words.duration(seconds)} from the handshake to the {end}, by what set the pace."]
 
 
 def facts_of(transfer: Row) -> str:
