@@ -77,13 +77,13 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def traced(verb: Verb, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs a verb there under the tracer of system calls."""
+    """Runs a verb there under the tracer of system calls; no bytecode is written meanwhile."""
     calls = ",".join(CALLS)
     tracer = ["strace", "-f", "-qq", "-o", "log", "-e", f"trace={calls}"]
     if not any("signal=" in one for one in options):  # strace 6.1 sends none from its filter
         tracer.append("--seccomp-bpf")
     return subprocess.run(
-        [*tracer, *options, sys.executable, "-m", "trustbed", *verb.words, "--quiet"],
+        [*tracer, *options, sys.executable, "-B", "-m", "trustbed", *verb.words, "--quiet"],
         cwd=directory,
         capture_output=True,
         text=True,
