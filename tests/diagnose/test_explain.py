@@ -241,6 +241,7 @@ def test_nothing_is_unknown_where_nothing_is_missing(timed: Evidence) -> None:
         "idle_open_window_at_rate_fraction": 0.0,
         "empty_fraction": 0.0,
         "send_buffer_limited": 0.0,
+        "spurious_retransmissions": 0.0,
     }
     complete = replace(timed, **known, ack_silences=0.0, ack_silences_seconds=0.0)
     assert part(explain(complete), "Evidence")[-1].startswith("pauses longer than the RTT")

@@ -144,6 +144,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"loss": 0.001},
         "window_bound",
     ),
+    "repeated_in_vain": (
+        {**TIMED_OUT, "timeout": 0.0, "window": 0.5},
+        {"spurious_retransmissions": 2},
+        "window_bound",
+    ),
     "queue_stood_at_home": (
         {
             **FULL_PATH,

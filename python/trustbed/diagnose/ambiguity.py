@@ -162,6 +162,12 @@ BY_RULE: Mapping[str, Alternative] = MappingProxyType(
             "the CPU share of the host where it was captured, or a capture outside it",
             indeterminate=True,
         ),
+        "repeated_in_vain": Alternative(
+            "network_congestion",
+            "a path that held packets for longer than a timer, and then delivered them, leaves the "
+            "same packets",
+            "other connections of the receiver at those moments: if they went on, it was the host",
+        ),
         "acknowledgements_came_late": Alternative(
             "network_congestion",
             "traffic of others that comes and goes delays some acknowledgements, too",

@@ -16,6 +16,7 @@ from trustbed.diagnose.budget_conditions import (
 )
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case
+from trustbed.diagnose.evidence import Evidence
 from trustbed.findings.words import (
     bytes_words,
     count_words,
@@ -131,11 +132,24 @@ def _route(case: Case) -> str:
 
 def _receiver_silent(case: Case) -> str:
     evidence = case.evidence
+    if not evidence.ack_silences:
+        return _acknowledged_late(evidence)
     return (
         f"the receiver was silent {count_words(whole(evidence.ack_silences), 'time')}, "
         f"{percent_words(budget.ack_silence_share(evidence))} of the time in all, and then "
         f"acknowledged everything at once"
     )
+
+
+def _acknowledged_late(evidence: Evidence) -> str:
+    if evidence.loss == 0.0 and evidence.spurious_retransmissions:
+        needless = count_words(whole(evidence.spurious_retransmissions), "retransmission")
+        return f"nothing was lost, and {needless} repeated what was acknowledged late"
+    if evidence.acknowledged_late_seconds is not None:
+        late = seconds_words(evidence.acknowledged_late_seconds)
+        return f"one acknowledgement in ten took {late} longer than the median, or more"
+    late = seconds_words(evidence.rtt_high_seconds)
+    return f"one round trip in a hundred took {late} or more"
 
 
 def _at_home(case: Case) -> str:

@@ -122,6 +122,7 @@ STAGES: tuple[Stage, ...] = (
             Rule(
                 "timers_expired_in_vain", "receiver_stalled", (window.TIMED_OUT_IN_VAIN,), most=75
             ),
+            Rule("repeated_in_vain", "receiver_stalled", (window.REPEATED_IN_VAIN,), most=75),
             Rule("queue_stood_at_home", "sender_rate_limited", (time.LIMITED_AT_HOME,)),
             Rule(
                 "machine_released_bursts",

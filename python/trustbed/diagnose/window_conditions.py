@@ -134,6 +134,19 @@ TIMED_OUT_IN_VAIN = Condition(
         f"{whole(c.evidence.spurious_retransmissions)} needless retransmissions"
     ),
 )
+REPEATED_IN_VAIN = Condition(
+    "the window was full for half of the time or more, nothing was lost, and {held_least:g} "
+    "retransmissions or more were needless: what they waited for came late",
+    lambda c: (
+        at_least(c.evidence.window, 0.5)
+        and c.evidence.loss == 0.0
+        and at_least(c.evidence.spurious_retransmissions, c.thresholds.held_least)
+    ),
+    lambda c: (
+        f"window {percent_words(c.evidence.window)}, "
+        f"{whole(c.evidence.spurious_retransmissions)} needless retransmissions"
+    ),
+)
 ACKNOWLEDGEMENTS_HELD = Condition(
     "acknowledgements that the receiver sent apart by its own clock came together {held_least:g} "
     "times or more",
