@@ -163,10 +163,10 @@ BY_RULE: Mapping[str, Alternative] = MappingProxyType(
             indeterminate=True,
         ),
         "repeated_in_vain": Alternative(
-            "network_congestion",
-            "a path that held packets for longer than a timer, and then delivered them, leaves the "
-            "same packets",
-            "other connections of the receiver at those moments: if they went on, it was the host",
+            "host_scheduling",
+            "a sender that did not run when acknowledgements reached it repeats what they cover",
+            "the CPU shares of both hosts, or a capture beside each",
+            indeterminate=True,
         ),
         "acknowledgements_came_late": Alternative(
             "network_congestion",
