@@ -213,6 +213,21 @@ def test_a_rate_while_sending_is_told_where_it_differs(healthy: Evidence) -> Non
     assert "while sending" not in burst[0], "more than a window each round trip is no rate"
 
 
+def test_a_receiver_that_answered_late_but_was_never_silent_is_told_so(healthy: Evidence) -> None:
+    stalled = replace(healthy, window=0.5, path=0.0, loss=0.0, spurious_retransmissions=3)
+    assert diagnose(stalled).cause == "receiver_stalled"
+    assert reasons(stalled)[1] == (
+        "nothing was lost, and 3 retransmissions repeated what was acknowledged late"
+    )
+    assert [
+        budget_words.reasons("receiver_stalled", Case.of(replace(healthy, **late), THRESHOLDS))[1]
+        for late in ({"acknowledged_late_seconds": 0.03}, {"rtt_high_seconds": 0.11})
+    ] == [
+        "one acknowledgement in ten took 30.0 ms longer than the median, or more",
+        "one round trip in a hundred took 110 ms or more",
+    ]
+
+
 def test_every_transfer_too_short_shares_one_diagnosis() -> None:
     assert (TOO_SHORT.cause, TOO_SHORT.verdict, TOO_SHORT.headline) == (
         "insufficient",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,10 @@ def test_what_is_to_be_discarded_stands_first() -> None:
     assert lines[2] == "To be discarded: 1 of 1"
     assert lines[3] == f"  repetition 3, 1.0: {one.headline}"
     assert any("server: trust" in line and "(another reading)" in line for line in lines)
+    slow = {**row, "throughput_bytes_per_second": 1e6, "sending_rate_bytes_per_second": 4e6}
+    one = replace(one, verdict=explanation.View(row=slow))
+    told = " ".join(text.render("x.run", [one]).split())
+    assert "8.00 Mbit/s over its life, 32.0 Mbit/s while sending" in told
     below = text.other_views(one, {**row, "verdict": "review"})
     assert "hold another verdict, discard" in below
     assert "hold another verdict" not in text.other_views(one, row)

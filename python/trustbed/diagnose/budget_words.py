@@ -31,13 +31,14 @@ def reasons(cause: Cause, case: Case) -> tuple[str, ...]:
     """Rate, what decided, loss and delay; shares are beside them: :mod:`.time_budget`."""
     decided = _DECIDED.get(cause)
     return (
-        _rates(case),
+        rates(case),
         *(() if decided is None else (decided(case),)),
         _losses_and_delay(case),
     )
 
 
-def _rates(case: Case) -> str:
+def rates(case: Case) -> str:
+    """The rate over the transfer's life, and the one while it sent where that is another."""
     evidence = case.evidence
     rate, sending = evidence.throughput_bytes_per_second, evidence.sending_rate_bytes_per_second
     if not rate:

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from trustbed.diagnose import budget_words
+from trustbed.diagnose.conditions import Case
+from trustbed.diagnose.evidence import Evidence
+from trustbed.diagnose.thresholds import THRESHOLDS
 from trustbed.diagnose.time_budget import Shares
 from trustbed.report import words
 from trustbed.report.paint import Paint
@@ -92,7 +96,7 @@ def _one(one: Explained, width: int, paint: Paint) -> Iterator[str]:
         (
             words.size(row.get("unique_bytes")),
             words.duration(row.get("duration_seconds")),
-            words.rate(row.get("throughput_bytes_per_second")),
+            budget_words.rates(Case.of(Evidence.from_transfer(row), THRESHOLDS)),
         )
     )
     head = f"{row['verdict']:<{INDENT}}"
@@ -109,9 +113,6 @@ def _one(one: Explained, width: int, paint: Paint) -> Iterator[str]:
     yield from wrapped(
         f"{title} ({_stated(row)}; captured at {row['capture']})", width, first=margin, rest=margin
     )
-    for rates in (row.get("reasons") or ())[:1]:
-        if rates != words.rate(row.get("throughput_bytes_per_second")):
-            yield from wrapped(rates, width, first=margin, rest=f"{margin}  ")
     shares = Shares.from_transfer(row)
     if shares is not None and (spent := shares.spent(row.get("duration_seconds"))):
         yield from wrapped(spent, width, first=margin, rest=f"{margin}  ")

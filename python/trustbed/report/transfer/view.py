@@ -104,7 +104,7 @@ class Section:
     flags: Sequence[str]
     evidence: Sequence[Measured]
     shares: Sequence[Share]
-    budget: Sequence[str]
+    budget: str | None
     exchanges: Sequence[phases.Exchange]
     more_exchanges: int
     findings: Sequence[Row]
@@ -161,15 +161,15 @@ _ANSWERED = 1.01
 """Time divided over time to the last acknowledgement: beyond it, something went unanswered."""
 
 
-def _budget(transfer: Row, shares: Shares | None) -> list[str]:
+def _budget(transfer: Row, shares: Shares | None) -> str | None:
     """What the bar is of."""
     duration = transfer.get("duration_seconds")
     if shares is None or not duration:
-        return []
+        return None
     seconds = shares.whole_seconds(duration)
     answered = seconds * (1 - shares.by_state["handshake"]) <= duration * _ANSWERED
     end = "last acknowledgement" if answered else "last retransmission, which nobody answered"
-    return [f"The {words.duration(seconds)} from the handshake to the {end}, by what set the pace."]
+    return f"The {words.duration(seconds)} from the handshake to the {end}, by what set the pace."
 
 
 def facts_of(transfer: Row) -> str:
