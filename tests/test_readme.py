@@ -145,6 +145,26 @@ def test_how_often_it_is_right_is_what_the_first_look_said() -> None:
             assert f"{100 * hits / of:.1f} %" in TEXT, (name, share)
 
 
+def test_how_often_it_is_right_elsewhere_is_what_its_section_says() -> None:
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    sentence = " ".join(TEXT.split())
+    for row, said in (
+        ("capture of the sender", "{} % captured at the sender"),
+        ("capture midway", "{} % midway"),
+        ("capture of the receiver", "{} % at the receiver"),
+    ):
+        share = re.search(rf"^\| {row} \| (\d+)% of", page, re.MULTILINE)
+        assert share is not None, row
+        assert said.format(share[1]) in sentence, row
+    for row, said in (
+        ("policed, alone in the policer", "{} % of the connections that are alone in it"),
+        ("policed, sharing it with another client or other traffic", "{} % of those that share it"),
+    ):
+        share = re.search(rf"^\| {row} \| [^|]*\| (\d+)% of", page, re.MULTILINE)
+        assert share is not None, row
+        assert said.format(share[1]) in sentence, row
+
+
 def test_no_pin_is_given_twice() -> None:
     assert not pins("requirements.txt").keys() & pins("requirements-dev.txt").keys()
 

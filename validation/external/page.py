@@ -84,6 +84,12 @@ def _said(one: Connection) -> str:
     return f"{' or '.join(answer.names)} → {answer.verdict}" if answer else "not found"
 
 
+def _stalls(named: Mapping[str, int], connections: int) -> str:
+    """For how many connections each stall of a host is among the causes named."""
+    each = ", ".join(f"`{name}` for {number}" for name, number in sorted(named.items()))
+    return f"Stalls among the causes named for these {connections} connections: {each or 'none'}."
+
+
 def _policing(found: Sequence[Connection]) -> str:
     head = "### A carrier's policer and shaper\n"
     if not found:
@@ -99,8 +105,11 @@ def _policing(found: Sequence[Connection]) -> str:
                 WANTED_POLICED.get(group, ""),
             )
         )
-    stalls = sum(
-        one.answer is not None and not STALLS.isdisjoint(one.answer.names) for one in found
+    stalls = Counter(
+        name
+        for one in found
+        if one.answer is not None
+        for name in STALLS.intersection(one.answer.names)
     )
     by_object = [one for one in found if one.group in ("alone", "sharing")]
     return (
@@ -116,9 +125,8 @@ def _policing(found: Sequence[Connection]) -> str:
             f"\nOf {sum(one.objects for one in by_object)} objects of policed connections the "
             f"detector finds {sum(one.objects_policed for one in by_object)}; trustbed finds an "
             f"empty bucket in {_total(by_object, 'exchanges_bucket_empty')} of "
-            f"{_total(by_object, 'exchanges_lossy')} exchanges that lost packets. A host's "
-            f"stall is among the causes named for {stalls} of {len(found)} connections: the server "
-            "waits for the next request.\n\n"
+            f"{_total(by_object, 'exchanges_lossy')} exchanges that lost packets. "
+            f"{_stalls(stalls, len(found))}\n\n"
         )
         + _table(
             ("connections", "said instead of policed, or policed instead of the truth"),
