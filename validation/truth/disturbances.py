@@ -27,7 +27,9 @@ from validation.truth.writers import Parameters, Write
 class Disturbance:
     """A kind, its doses, its networks, and how many transfers of it a whole run has.
 
-    ``transfers`` is even: half of them are made on each half of the families.
+    ``transfers`` is even: half of them are made on each half of the families. ``further`` ones, of
+    ``further_doses``, make up for those that cost too little to count. They were planned once that
+    was known and change nothing of the others.
     """
 
     kind: str
@@ -35,6 +37,8 @@ class Disturbance:
     limits: tuple[Limit, ...]
     doses: tuple[Parameters, ...]
     write: Write
+    further: int = 0
+    further_doses: tuple[Parameters, ...] = ()
     guest: Literal["sender", "receiver"] | None = None
     """Which host is to be a guest."""
     least_rate_megabits: float = 0.0
@@ -124,6 +128,8 @@ _PATHS = (
         _LINK,
         _doses(probability=(0.003, 0.01, 0.03)),
         writers.ecn_marks,
+        further=36,
+        further_doses=_doses(probability=(0.01, 0.03)),
         most_trip_ms=100,
     ),
     _row(
@@ -160,6 +166,8 @@ _PATHS = (
             {"share": 0.95, "burst_share": 0.3},
         ),
         writers.shaper,
+        further=8,
+        further_doses=_doses(share=(0.2,), burst_share=(0.15, 0.3)),
     ),
     _row("shaper", 16, _LINK, _doses(share=(0.3, 0.6, 0.8, 0.97)), writers.shaper),
     _row(
@@ -168,6 +176,8 @@ _PATHS = (
         _BOTH,
         _doses(share=("1%", "5%", "20%"), trips=(0.1, 0.5, 1.2)),
         writers.reordering,
+        further=40,
+        further_doses=_doses(share=("5%", "20%"), trips=(1.2,)),
     ),
     _row(
         "route-change",
@@ -175,6 +185,8 @@ _PATHS = (
         _WINDOW,
         _doses(trips=(1.05, 1.5, 2.5, 4.0)),
         writers.route_change,
+        further=6,
+        further_doses=_doses(trips=(2.5, 4.0)),
         least_trip_ms=5,
         most_trip_ms=100,
     ),
@@ -236,7 +248,15 @@ _PATHS = (
 )
 
 _APPLICATIONS = (
-    _row("slow-reader", 30, _WINDOW, _doses(share=(0.1, 0.4, 0.7, 0.9, 1.3)), writers.slow_reader),
+    _row(
+        "slow-reader",
+        30,
+        _WINDOW,
+        _doses(share=(0.1, 0.4, 0.7, 0.9, 1.3)),
+        writers.slow_reader,
+        further=14,
+        further_doses=_doses(share=(0.1, 0.4, 0.7)),
+    ),
     _row(
         "bursty-writer",
         36,
@@ -287,6 +307,8 @@ _APPLICATIONS = (
         _BOTH,
         _doses(paths=(0.15, 0.4, 0.8, 2.0)),
         writers.send_buffer,
+        further=18,
+        further_doses=_doses(paths=(0.15, 0.4)),
         least_trip_ms=10,
     ),
     _row(

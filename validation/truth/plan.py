@@ -25,6 +25,7 @@ from validation.truth.families import HALVES, Half
 from validation.truth.networks import Network
 from validation.truth.pools import Pools
 from validation.truth.scenario import FILES, Values, rate_trace, toml, undisturbed
+from validation.truth.writers import Parameters
 
 NUMBER = 3
 """Of the plan: it changes when what a seed makes does."""
@@ -120,17 +121,22 @@ class Plan:
     @cached_property
     def transfers(self) -> tuple[Planned, ...]:
         """Every transfer, by kind; see :meth:`order`."""
+        further = [one for disturbance in DISTURBANCES for one in self._further(disturbance)]
+        return (*self._first, *further)
+
+    @cached_property
+    def _first(self) -> tuple[Planned, ...]:
         disturbed = [one for disturbance in DISTURBANCES for one in self._disturbed(disturbance)]
         return (*self._twins(), *disturbed)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Differs when any scenario differs.
+        """Differs when any scenario differs, but for further ones: a plan may grow at its end.
 
         Transfers of another plan do not belong to this one.
         """
         digest = hashlib.sha256()
-        for one in self.transfers:
+        for one in self._first:
             values = one.values(middle=True)
             files = sorted(values.get(FILES, {}).items())
             digest.update(f"{one.name}\n{toml(values)}\n{files}\n".encode())
@@ -171,20 +177,34 @@ class Plan:
 
     def _disturbed(self, disturbance: Disturbance) -> Iterator[Planned]:
         for pair in range(disturbance.transfers // len(HALVES)):
+            dose = disturbance.doses[pair % len(disturbance.doses)]
             position = self._position(disturbance.kind, pair, disturbance.transfers)
-            dose = tuple(disturbance.doses[pair % len(disturbance.doses)].items())
-            for half in HALVES:
-                pool = self._pools.fit_for(disturbance, half, int(position * ROUNDS))
-                name = f"{disturbance.kind}.{half}.{pair}"
-                seed = self._seed(name)
-                yield Planned(
-                    name=name,
-                    seed=seed,
-                    network=Random(f"network {seed}").choice(pool),
-                    disturbance=disturbance,
-                    dose=dose,
-                    position=position,
-                )
+            yield from self._pair(disturbance, pair, dose, position)
+
+    def _further(self, disturbance: Disturbance) -> Iterator[Planned]:
+        """Those that were planned later: their numbers go on after the others'."""
+        for pair in range(disturbance.further // len(HALVES)):
+            dose = disturbance.further_doses[pair % len(disturbance.further_doses)]
+            position = self._position(f"further {disturbance.kind}", pair, disturbance.further)
+            number = disturbance.transfers // len(HALVES) + pair
+            yield from self._pair(disturbance, number, dose, position)
+
+    def _pair(
+        self, disturbance: Disturbance, pair: int, dose: Parameters, position: float
+    ) -> Iterator[Planned]:
+        """One of each half, with the same dose."""
+        for half in HALVES:
+            pool = self._pools.fit_for(disturbance, half, int(position * ROUNDS))
+            name = f"{disturbance.kind}.{half}.{pair}"
+            seed = self._seed(name)
+            yield Planned(
+                name=name,
+                seed=seed,
+                network=Random(f"network {seed}").choice(pool),
+                disturbance=disturbance,
+                dose=tuple(dose.items()),
+                position=position,
+            )
 
     def _position(self, kind: str, pair: int, transfers: int) -> float:
         """Somewhere in this pair's part of the run."""
