@@ -200,8 +200,7 @@ BEFORE_SILENCES: dict[str, dict[str, Any]] = {
     "policed": {
         "loss": 0.01,
         "queued_before_loss": 0.0,
-        "loss_queue_packets": None,
-        "loss_delay_rank": None,
+        "loss_burst_rank": None,
         "exchanges_lossy": 1.0,
         "exchanges_bucket_empty": 1.0,
     },

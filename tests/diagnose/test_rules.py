@@ -208,7 +208,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "window_bound",
     ),
     "packets_overtook": (
-        {**REPAIRING, "late_segments": 3, "data_segments": 1000},
+        {**REPAIRING, "late_segments": 3, "data_segments": 1000, "loss": 0.002},
         {"late_segments": 2},
         "path_was_full_of_it",
     ),
@@ -562,16 +562,15 @@ def test_a_path_that_rose_is_no_bucket(healthy: Evidence) -> None:
     assert diagnose(rose).alternatives == ()
 
 
-def test_losses_with_a_well_used_path_are_the_queues_at_lower_delays(healthy: Evidence) -> None:
+def test_losses_with_a_well_used_path_are_the_queues_at_any_delay(healthy: Evidence) -> None:
     used = replace(
         healthy,
-        **REPAIRING | {"loss_delay_rank": 0.6},
+        **REPAIRING | {"loss_delay_rank": 0.3},
         sending_rate_bytes_per_second=0.6e6,
         path_rate_bytes_per_second=1e6,
     )
     assert rule_of(used) == "path_was_full_of_it"
     for changes in (
-        {"loss_delay_rank": 0.59},
         {"sending_rate_bytes_per_second": 0.59e6},
         {"path_rate_bytes_per_second": None},
     ):
@@ -923,19 +922,11 @@ def test_a_window_that_leaves_the_path_unused_is_the_limit(healthy: Evidence) ->
     assert rule_of(found) == "window_bound"
     for other in (
         {"throughput_bytes_per_second": 0.85e6},
-        {"window": 0.24},
+        {"window": 0.24, "sending_rate_bytes_per_second": 1.9e6},
         {"loss_events": 1.0},
         {"path_rate_bytes_per_second": None},
     ):
         assert rule_of(replace(found, **other)) in ("path_was_full_of_it", "path_was_shared")
-
-
-def test_delays_of_less_than_a_packet_are_no_queues_before_losses(healthy: Evidence) -> None:
-    after_bursts = replace(
-        healthy, **POLICED | {"queued_before_loss": 0.9, "loss_delay_rank": 0.95}
-    )
-    assert rule_of(after_bursts) == "bursts_were_dropped"
-    assert rule_of(replace(after_bursts, queued_before_loss=1.0)) != "bursts_were_dropped"
 
 
 def test_a_receiver_is_late_by_its_own_answers(healthy: Evidence) -> None:
@@ -955,7 +946,7 @@ def test_a_receiver_is_late_by_its_own_answers(healthy: Evidence) -> None:
         assert rule_of(replace(late, **changes)) == "window_bound"
 
 
-def test_many_losses_after_any_bursts_are_no_policers(healthy: Evidence) -> None:
+def test_losses_after_any_bursts_are_no_policers(healthy: Evidence) -> None:
     emptied = replace(
         healthy,
         **POLICED
@@ -968,10 +959,6 @@ def test_many_losses_after_any_bursts_are_no_policers(healthy: Evidence) -> None
     )
     assert rule_of(emptied) == "bursts_were_dropped"
     assert rule_of(replace(emptied, loss_burst_rank=0.529)) != "bursts_were_dropped"
-    assert (
-        rule_of(replace(emptied, loss_burst_rank=0.5, loss_burst_samples=99))
-        == "bursts_were_dropped"
-    )
 
 
 def test_a_full_queue_in_a_single_exchange_is_no_policer(healthy: Evidence) -> None:
@@ -983,12 +970,10 @@ def test_a_full_queue_in_a_single_exchange_is_no_policer(healthy: Evidence) -> N
         exchanges_bucket_empty=1.0,
         loss_burst_rank=0.6,
         loss_burst_samples=20,
-        loss_queue_packets=20.0,
     )
     assert rule_of(emptied) != "bursts_were_dropped"
     for other in (
-        {"loss_queue_packets": 19.9},
-        {"loss_queue_packets": None},
+        {"loss_burst_rank": None},
         {"loss_burst_rank": 0.62},
         {"exchanges_lossy": 2.0, "exchanges_bucket_empty": 2.0},
     ):

@@ -11,6 +11,8 @@ python -m validation truth --score-only --half report --document
                                          a look at the families that are reported: it is logged
 python -m validation truth --fit         no new transfers: fit the confidence of each score to the
                                          development families and write it into the package
+python -m validation truth --rows --ablate
+                                         what each threshold and each rule is worth
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from pathlib import Path
 
 from validation import captures, sections
 from validation.ending import ending_in_order
-from validation.truth import fit, looks, page, pictures, published, text
+from validation.truth import ablation, fit, looks, page, pictures, published, text
 from validation.truth.calm import ALLOWANCE_SECONDS, Calm, Senses
 from validation.truth.carry import FAILED, MADE, NOT_MADE, Stored, carry_out
 from validation.truth.kinds import KINDS
@@ -65,7 +67,7 @@ def main(words: Sequence[str]) -> int:
             print(f"{number} published transfers added to {store.directory}", file=sys.stderr)
         failed = (
             0
-            if options.score_only or options.again or options.fit or options.rows
+            if options.score_only or options.again or options.fit or options.rows or options.ablate
             else _make(Plan(options.seed), store, options)
         )
         if options.again:
@@ -81,6 +83,9 @@ def main(words: Sequence[str]) -> int:
         return 2
     if options.fit:
         return _fit(result)
+    if options.ablate:
+        sys.stdout.write(ablation.table(ablation.Ablation(result)))
+        return 0
     _show(result, options)
     return 1 if failed else 0
 
@@ -156,6 +161,11 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         "--fit",
         action="store_true",
         help="make nothing: fit the confidence of each score to the development families",
+    )
+    parser.add_argument(
+        "--ablate",
+        action="store_true",
+        help="make nothing: what each threshold and each rule is worth on development families",
     )
     parser.add_argument(
         "--half",

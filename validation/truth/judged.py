@@ -60,15 +60,20 @@ def judge(stored: Stored, point: str, *, known: bool = False) -> Answer | None:
         return None
     row = capture["row"]
     quality = Quality.of(row, CaptureQuality.of(capture["facts"]))
-    evidence = Evidence.from_transfer(row, workload=_workload(stored) if known else "unknown")
-    flags: tuple[str, ...] = ()
-    if known:
-        evidence, flags = _with_host(evidence, stored)
+    evidence, flags = evidence_of(stored, row, known=known)
     return _answer(
         diagnose(evidence, quality=quality, flags=flags, shares=Shares.from_transfer(row)),
         evidence,
         quality,
     )
+
+
+def evidence_of(
+    stored: Stored, row: Mapping[str, Any], *, known: bool
+) -> tuple[Evidence, tuple[str, ...]]:
+    """The evidence of a capture's row, and the flags that come with it."""
+    evidence = Evidence.from_transfer(row, workload=_workload(stored) if known else "unknown")
+    return _with_host(evidence, stored) if known else (evidence, ())
 
 
 def _workload(stored: Stored) -> Any:  # noqa: ANN401 - a literal

@@ -122,10 +122,11 @@ class Plan:
     def transfers(self) -> tuple[Planned, ...]:
         """Every transfer, by kind; see :meth:`order`."""
         further = [one for disturbance in DISTURBANCES for one in self._further(disturbance)]
-        return (*self._first, *further)
+        return (*self.first, *further)
 
     @cached_property
-    def _first(self) -> tuple[Planned, ...]:
+    def first(self) -> tuple[Planned, ...]:
+        """Those that were planned at once; what came later stands behind them."""
         disturbed = [one for disturbance in DISTURBANCES for one in self._disturbed(disturbance)]
         return (*self._twins(), *disturbed)
 
@@ -136,7 +137,7 @@ class Plan:
         Transfers of another plan do not belong to this one.
         """
         digest = hashlib.sha256()
-        for one in self._first:
+        for one in self.first:
             values = one.values(middle=True)
             files = sorted(values.get(FILES, {}).items())
             digest.update(f"{one.name}\n{toml(values)}\n{files}\n".encode())

@@ -248,7 +248,7 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
 def _was_lossy(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     return at_least(evidence.loss, thresholds.loss_decisive) and at_least(
-        evidence.loss_events, thresholds.loss_events_more
+        evidence.loss_events, thresholds.loss_events_minimum
     )
 
 

@@ -109,7 +109,7 @@ def _losses(case: Case) -> str:
 
 def _is_lossy(case: Case) -> bool:
     shares = case.budget
-    return case.limit in ("loss", "path") and shares.loss >= case.thresholds.lossy_felt
+    return case.limit in ("loss", "path") and shares.loss >= case.thresholds.cost_felt
 
 
 def _are_losses_of_queue(case: Case) -> bool:
@@ -135,7 +135,7 @@ def _are_losses_of_queue(case: Case) -> bool:
             and at_least(evidence.path, thresholds.path_felt)
             and not below(budget.utilisation(evidence), thresholds.path_hardly_used)
         )
-    return used and rank >= thresholds.loss_delay_rank_used
+    return used
 
 
 def _has_rate_changed(case: Case) -> bool:
@@ -191,7 +191,7 @@ def _rates(case: Case) -> str:
 def _is_receiver_silent(case: Case) -> bool:
     return at_least(
         budget.ack_silence_share(case.evidence), case.thresholds.wait_cost
-    ) and at_least(case.evidence.ack_silences, case.thresholds.ack_silences_least)
+    ) and at_least(case.evidence.ack_silences, case.thresholds.pattern_least)
 
 
 def _is_held_both_ways(case: Case) -> bool:
@@ -199,8 +199,8 @@ def _is_held_both_ways(case: Case) -> bool:
     return (
         evidence.pauses_estimated is False
         and at_least(budget.held_share(evidence), thresholds.held_share)
-        and at_least(evidence.acks_held, thresholds.held_least)
-        and at_least(evidence.data_held, thresholds.held_least)
+        and at_least(evidence.acks_held, thresholds.pattern_least)
+        and at_least(evidence.data_held, thresholds.pattern_least)
     )
 
 
@@ -239,11 +239,10 @@ def _has_lost(case: Case) -> bool:
 
 def _is_path_left(case: Case) -> bool:
     """Whether queueing is what a window's own bursts and jitter make on a path that is not full."""
-    shares, thresholds = case.budget, case.thresholds
     return (
-        shares.window >= thresholds.window_beside_path
-        and not case.evidence.loss_events
-        and below(budget.use_of_path(case.evidence), thresholds.path_left_by_window)
+        not case.evidence.loss_events
+        and below(budget.use_of_path(case.evidence), case.thresholds.path_left_by_window)
+        and _has_met_window(case)
     )
 
 
@@ -287,7 +286,7 @@ def _is_machine_cleared(case: Case) -> bool:
 
 RECEIVER_TIMED = Condition(
     "the receiver was silent with data outstanding for {wait_cost:.0%} of the time or more, "
-    "{ack_silences_least:g} times or more, once for at most {ack_silence_segments:g} segments: "
+    "{pattern_least:g} times or more, once for at most {ack_silence_segments:g} segments: "
     "acknowledgements waited for a timer",
     lambda c: (
         _is_receiver_silent(c)
@@ -356,11 +355,11 @@ DATA_WAITED = Condition(
     _waits,
 )
 SENDER_PAUSED = Condition(
-    "silences of the sending host cost {host_felt:.0%} or more, and beside it the path was not "
+    "silences of the sending host cost {cost_felt:.0%} or more, and beside it the path was not "
     "full for longer (nor, unless the application waited for {wait_cost:.0%}, seen in "
     "{rate_change_samples:g} rates) while {path_saturated:.0%} of its rate passed, or packets were "
     "held in both directions",
-    lambda c: c.budget.sender >= c.thresholds.host_felt and not _is_saturated(c),
+    lambda c: c.budget.sender >= c.thresholds.cost_felt and not _is_saturated(c),
     _waits,
 )
 FILLED_WHENEVER_RAN = Condition(
@@ -423,7 +422,7 @@ BUFFER_LIMITED = Condition(
     lambda c: f"send_buffer_limited = {percent_words(c.evidence.send_buffer_limited)}",
 )
 RECEIVER_SILENT = Condition(
-    "the receiver was silent for {wait_cost:.0%} of the time, {ack_silences_least:g} times or "
+    "the receiver was silent for {wait_cost:.0%} of the time, {pattern_least:g} times or "
     "more, each time longer than a round trip, and then acknowledged everything at once",
     _is_receiver_silent,
     lambda c: (
@@ -433,8 +432,8 @@ RECEIVER_SILENT = Condition(
 )
 HELD_BOTH_WAYS = Condition(
     "on the sending host itself: packets of the receiver, sent apart by its own clock, came "
-    "together {held_least:g} times or more, {held_share:.0%} of the time in sum, and "
-    "{held_least:g} or more of the data passed late by the sender's own clock: the machine in "
+    "together {pattern_least:g} times or more, {held_share:.0%} of the time in sum, and "
+    "{pattern_least:g} or more of the data passed late by the sender's own clock: the machine in "
     "between did not run",
     _is_held_both_ways,
     lambda c: (
@@ -525,7 +524,7 @@ PATH_LITTLE_USED = Condition(
     lambda c: f"{limits_shown(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
 )
 LOSSY = Condition(
-    "the path or losses bound most of the time, and losses or marks cost {lossy_felt:.0%} or more",
+    "the path or losses bound most of the time, and losses or marks cost {cost_felt:.0%} or more",
     _is_lossy,
     limits_shown,
 )
@@ -540,20 +539,19 @@ LOST = Condition(
     lambda c: f"loss = {percent_words(c.evidence.loss)}",
 )
 LOSSES_NOT_OF_QUEUE = Condition(
-    "losses fell at delays like all others (rank < {loss_delay_rank:g}, and < "
-    "{loss_delay_rank_used:g} where the path was used for {path_used:.0%} or more; away from the "
-    "sender: not used so much, or full for less than {path_seen:.0%} ({path_felt:.0%} where "
-    "{queued_of_queue:g} packets were queued before losses and {path_hardly_used:.0%} of the "
-    "path's rate used), and the mean RTT < {queued_from_afar:g} times its base), and cost "
+    "losses fell at delays like all others (rank < {loss_delay_rank:g}), the path was used for "
+    "less than {path_used:.0%} (away from the sender: or full for less than {path_seen:.0%}, "
+    "{path_felt:.0%} where {queued_of_queue:g} packets were queued before losses and "
+    "{path_hardly_used:.0%} of the path's rate used, and the mean RTT < {queued_from_afar:g} times "
+    "its base), and they cost "
     "something: less than {path_left_to_losses:.0%} of the path's rate passed, or the path was "
     "full for less than {path_felt:.0%} and showed fewer than {rate_change_samples:g} rates",
     lambda c: not _are_losses_of_queue(c),
     _losses,
 )
 BOUND_BY_PATH_OR_ITS_LOSSES = Condition(
-    "the path bound most of the time, or losses that its queue made; not where the window was full "
-    "for {window_beside_path:.0%} or more of it, nothing was lost, and less than "
-    "{path_left_by_window:.0%} of the path's rate passed",
+    "the path bound most of the time, or losses that its queue made; not where nothing was lost, "
+    "less than {path_left_by_window:.0%} of the path's rate passed, and the window's was met",
     lambda c: (
         (c.limit == "path" and not _is_path_left(c))
         or (c.limit == "loss" and _are_losses_of_queue(c))

@@ -332,8 +332,12 @@ def _grouped(stage: Stage) -> Iterator[Group]:
         )
 
 
-_TESTS = tuple(
-    (None if stage.entered_when is None else stage.entered_when.holds, tuple(_grouped(stage)))
-    for stage in STAGES
-)
-"""The same procedure without names: a condition that rules in a row begin with is asked once."""
+def compiled(stages: tuple[Stage, ...]) -> tuple[tuple[Test | None, tuple[Group, ...]], ...]:
+    """A procedure without names: a condition that rules in a row begin with is asked once."""
+    return tuple(
+        (None if stage.entered_when is None else stage.entered_when.holds, tuple(_grouped(stage)))
+        for stage in stages
+    )
+
+
+_TESTS = compiled(STAGES)

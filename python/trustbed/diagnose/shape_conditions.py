@@ -35,22 +35,15 @@ def _is_policed(case: Case) -> bool:
     queued = evidence.queued_before_loss
     if queued is None or queued > thresholds.queued_policed:
         return False
-    if queued >= thresholds.queued_felt and at_least(
-        evidence.loss_delay_rank, thresholds.loss_delay_rank
-    ):
-        return False
     if not at_least(evidence.loss, thresholds.loss_policed_exchanges):
         return False
     rank, samples = evidence.loss_burst_rank, evidence.loss_burst_samples or 0.0
-    if below(rank, thresholds.loss_burst_rank_chance) and samples >= thresholds.loss_bursts_many:
+    if below(rank, thresholds.loss_burst_rank_chance):
         return False
     tried, emptied = evidence.exchanges_lossy or 0.0, evidence.exchanges_bucket_empty or 0.0
     if emptied and emptied >= thresholds.exchanges_bucket_empty * tried:
         # In a single exchange a full queue empties the bucket that fits its rate, too.
-        return emptied > 1 or not (
-            at_least(evidence.loss_queue_packets, thresholds.queue_clear)
-            and below(evidence.loss_burst_rank, thresholds.loss_burst_rank_empty)
-        )
+        return emptied > 1 or not below(rank, thresholds.loss_burst_rank_empty)
     # The mean of independent ranks scatters by 1/√(12·n) around one half.
     return (
         rank is not None
@@ -78,12 +71,10 @@ STEPPED = Condition(
 )
 POLICED = Condition(
     "loss ≥ {loss_policed_exchanges:.0%} with at most {queued_policed:g} packets queued before "
-    "losses (from {queued_felt:g} on not where delays were high, as before a queue's losses), not "
-    "after bursts of any size alike (burst rank of {loss_bursts_many:g} or more < "
-    "{loss_burst_rank_chance:g}), and either the token bucket empty at the losses of "
-    "{exchanges_bucket_empty:.0%} of the lossy exchanges (of one alone not where {queue_clear:g} "
-    "packets or more were queued by the delay of all data and the burst rank is below "
-    "{loss_burst_rank_empty:g}), or losses after bursts (burst rank of {loss_burst_samples:g} or "
+    "losses, not after bursts of any size alike (burst rank < {loss_burst_rank_chance:g}), and "
+    "either the token bucket empty at the losses of {exchanges_bucket_empty:.0%} of the lossy "
+    "exchanges (of one alone not where the burst rank is below {loss_burst_rank_empty:g}), or "
+    "losses after bursts (burst rank of {loss_burst_samples:g} or "
     "more ≥ {loss_burst_rank:g}, not by chance: {loss_burst_sureness:g} standard deviations above "
     "0.5)",
     _is_policed,
@@ -95,10 +86,7 @@ POLICED = Condition(
     ),
 )
 IN_VAIN = Condition(
-    "late or needlessly retransmitted segments ≥ {reordered_in_vain:.1%}, and more than were lost",
-    lambda c: (
-        at_least(shapes.late_share(c.evidence), c.thresholds.reordered_in_vain)
-        and (shapes.late_share(c.evidence) or 0.0) > (c.evidence.loss or 0.0)
-    ),
+    "more segments were late or needlessly retransmitted than were lost",
+    lambda c: (shapes.late_share(c.evidence) or 0.0) > (c.evidence.loss or 0.0),
     share_shown("late", lambda c: shapes.late_share(c.evidence)),
 )

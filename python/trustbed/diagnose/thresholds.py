@@ -42,6 +42,14 @@ class Thresholds(PublishedThresholds):
         "development transfers: 0.71 and more for stopped hosts; 0.59 at most where "
         "acknowledgements queued, once 0.70 behind jitter",
     )
+    cost_felt: float = value(
+        0.1,
+        "share of the time from which losses, or silences of a host whose samples show a missing "
+        "processor, need a reason",
+        "a lone flow that fills a deep queue spends up to 9 % on losses; development transfers: "
+        "silences of 0.05 to 0.08 where a missing processor cost less than 5 % of the throughput, "
+        "0.14 and more where it cost 15 %",
+    )
     application_felt: float = value(
         0.08,
         "share of the time with nothing to send, on the sending host, that costs throughput",
@@ -55,34 +63,18 @@ class Thresholds(PublishedThresholds):
         "and more where silences cost nothing, 0.74 at most where they did; up to 1.06 inside "
         "machines that held packets, which are left out",
     )
-    lossy_felt: float = value(
-        0.1,
-        "share of the time repairing losses, or below the path's rate after them, that needs a "
-        "reason",
-        "a lone flow that fills a deep queue spends up to 9 % so",
-    )
-    host_felt: float = value(
-        0.1,
-        "share of silences from which a host whose samples show a missing processor is the cause",
-        "development transfers: 0.05 to 0.08 where that cost less than 5 % of the throughput, 0.14 "
-        "and more where it cost 15 %",
-    )
-    ack_silences_least: float = value(
-        3.0,
-        "silences of the receiver that make a pattern",
-        "one or two may be a route or a link that paused",
-    )
     held_share: float = value(
         0.03,
         "share of the time by which packets of the receiver were held until they came together",
         "development transfers: 0.038 and more inside guests that are stopped; 0.018 at most "
         "elsewhere where the sender's own data were held, too, 0.136 where they were not",
     )
-    held_least: float = value(
+    pattern_least: float = value(
         3.0,
-        "packets of either direction that were held, from which the capturing machine did it",
-        "development transfers: 3 and more of the data inside guests that are stopped, 0 where "
-        "only the path held acknowledgements for as long",
+        "silences of the receiver, packets held by a machine, or needless retransmissions, from "
+        "which they are a pattern",
+        "one or two may be a route or a link that paused; development transfers: 3 and more of the "
+        "data held inside guests that are stopped, 0 where only the path held acknowledgements",
     )
     ack_silence_segments: float = value(
         10.0,
@@ -100,11 +92,6 @@ class Thresholds(PublishedThresholds):
         "losses are the queue's when they fall at delays higher than this share of all",
         "development transfers: 0.91 and more in drop-tail, CoDel, RED and shared queues, 0.86 at "
         "most for random loss; bursts of loss 0.94 once",
-    )
-    loss_delay_rank_used: float = value(
-        0.6,
-        "and, where the path was well used, higher than this share",
-        "development transfers: 0.67 and more in RED queues of few packets",
     )
     path_used: float = value(
         0.6,
@@ -132,11 +119,6 @@ class Thresholds(PublishedThresholds):
         0.4,
         "share of the time with a full path in which its rate can change",
         "development transfers: 0.55 and more where a rate was changed",
-    )
-    loss_events_more: float = value(
-        5.0,
-        "loss events from which a silence may be a part of them",
-        "chosen: fewer are no pattern",
     )
     growing_round_trips: float = value(
         40.0,
@@ -236,12 +218,6 @@ class Thresholds(PublishedThresholds):
         "rate while sending over the path's best below which others share the path",
         "two equal shares are one half each",
     )
-    reordered_in_vain: float = value(
-        0.003,
-        "share of segments late or retransmitted in vain from which reordering cost the time of "
-        "recoveries",
-        "development transfers: 0.004 and more where packets overtook, 0.001 at most elsewhere",
-    )
     floor_step: float = value(
         0.1,
         "the base RTT changed when its floor stepped by this share of the lower level",
@@ -259,12 +235,6 @@ class Thresholds(PublishedThresholds):
         "start is no change of route",
         "validation: 0.68 and more for changed routes, at most 0.62 where slow start was a part "
         "(odd seeds)",
-    )
-    loss_level_rank: float = value(
-        0.21,
-        "losses happen at an empty token bucket when at most this share of the packets met an "
-        "emptier one",
-        "validation: 0.2 behind policers, about 0.5 for independent loss (odd seeds); provisional",
     )
     queued_of_queue: float = value(
         1.5,
@@ -328,29 +298,11 @@ class Thresholds(PublishedThresholds):
         "validation: 3.2 and more for full links, at most 1.5 for stopped processes and programs "
         "(odd seeds)",
     )
-    window_shrunk: float = value(
-        0.15,
-        "the receiver limits when its window was smaller than it had been for this share of the "
-        "time, and full",
-        "validation: 0.24 and more for slow readers, at most 0.10 for all others but where "
-        "reordered segments wait for those before them, up to 0.41 (odd seeds)",
-    )
     empty_fraction: float = value(
         0.2,
         "pauses are long when nothing was outstanding under an open window for this share of the "
         "transfer",
         "the same share that counts for pauses longer than the RTT",
-    )
-    delayed_answers: float = value(
-        0.5,
-        "acknowledgements were delayed when this share of the RTT samples waited for a timer",
-        "half of them; provisional",
-    )
-    unfilled_per_train: float = value(
-        0.07,
-        "packets are full when at most this much is missing to full ones, per train",
-        "validation: at most 0.053 for machines with a quota, 0.089 and more for programs that "
-        "write now and then (odd seeds)",
     )
     late_part: float = value(
         0.2,
@@ -362,22 +314,6 @@ class Thresholds(PublishedThresholds):
         0.05,
         "share of the time ready without a processor below which the host is cleared",
         "a cost below five percent; provisional",
-    )
-    queue_clear: float = value(
-        20.0,
-        "packets of delay before losses from which a queue dropped, if losses followed no bursts",
-        "development transfers: 12.7 at most behind policers, 31 and more behind queues; others' "
-        "traffic behind a carrier's policer queues more, so it does not decide alone",
-    )
-    queued_felt: float = value(
-        1.0,
-        "packets queued before losses below which their delay is noise",
-        "development transfers: 0.2 behind a policer of a long path whose delay rank was 0.93",
-    )
-    loss_bursts_many: float = value(
-        100,
-        "ranked losses from which one half is no chance",
-        "a mean of 100 independent ranks scatters by 0.03",
     )
     loss_burst_rank_chance: float = value(
         0.53,
@@ -395,12 +331,6 @@ class Thresholds(PublishedThresholds):
         "share of a sender's silences for which its processor was missing, from which that "
         "explains them",
         "the larger part; development transfers: 0.07 to 0.4 for writers on a busy machine",
-    )
-    window_beside_path: float = value(
-        0.25,
-        "share of the time with a full window from which a path that leaves rate unused is not "
-        "the limit",
-        "development transfers: 0.27 to 0.46 for windows of three quarters of the path",
     )
     path_left_by_window: float = value(
         0.85,

@@ -135,12 +135,12 @@ TIMED_OUT_IN_VAIN = Condition(
     ),
 )
 REPEATED_IN_VAIN = Condition(
-    "the window was full for half of the time or more, nothing was lost, and {held_least:g} "
+    "the window was full for half of the time or more, nothing was lost, and {pattern_least:g} "
     "retransmissions or more were needless: what they waited for came late",
     lambda c: (
         at_least(c.evidence.window, 0.5)
         and c.evidence.loss == 0.0
-        and at_least(c.evidence.spurious_retransmissions, c.thresholds.held_least)
+        and at_least(c.evidence.spurious_retransmissions, c.thresholds.pattern_least)
     ),
     lambda c: (
         f"window {percent_words(c.evidence.window)}, "
@@ -148,8 +148,8 @@ REPEATED_IN_VAIN = Condition(
     ),
 )
 ACKNOWLEDGEMENTS_HELD = Condition(
-    "acknowledgements that the receiver sent apart by its own clock came together {held_least:g} "
-    "times or more",
-    lambda c: at_least(c.evidence.acks_held, c.thresholds.held_least),
+    "acknowledgements that the receiver sent apart by its own clock came together "
+    "{pattern_least:g} times or more",
+    lambda c: at_least(c.evidence.acks_held, c.thresholds.pattern_least),
     lambda c: f"{whole(c.evidence.acks_held)} times",
 )

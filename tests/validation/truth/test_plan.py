@@ -121,8 +121,9 @@ def test_transfers_come_in_pairs_of_both_halves_with_the_same_dose() -> None:
         )
     for disturbance in DISTURBANCES:
         made = [dict(one.dose) for one in disturbed if one.disturbance == disturbance]
-        assert len(made) == disturbance.transfers
+        assert len(made) == disturbance.transfers + disturbance.further
         assert all(dict(dose) in made for dose in disturbance.doses)
+        assert all(dict(dose) in disturbance.doses for dose in disturbance.further_doses)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -151,9 +152,17 @@ def test_a_plan_is_known_by_all_that_it_does() -> None:
     assert Plan(1).identity == PLAN.identity
     assert Plan(2).identity != PLAN.identity
     changed = Plan(1)
-    first, *others = changed.transfers
-    changed.__dict__["transfers"] = (*others, replace(first, seed=first.seed + 2))
+    first, *others = changed.first
+    changed.__dict__["first"] = (*others, replace(first, seed=first.seed + 2))
     assert changed.identity != PLAN.identity
+
+
+def test_a_plan_may_grow_at_its_end() -> None:
+    first = PLAN.first
+    assert PLAN.transfers[: len(first)] == first
+    further = PLAN.transfers[len(first) :]
+    assert len(further) == sum(disturbance.further for disturbance in DISTURBANCES) > 0
+    assert {one.name for one in further}.isdisjoint(one.name for one in first)
 
 
 def test_the_seed_decides_everything() -> None:
