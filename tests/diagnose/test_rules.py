@@ -107,6 +107,20 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "window_bound",
     ),
     "peer_was_waited_for": ({**TIME, "peer": 0.15}, {"peer": 0.14}, "window_bound"),
+    "overtaken_segments_filled_the_window": (
+        {
+            **TIME,
+            "zero_window": 0.1,
+            "receiver_window": 0.05,
+            "late_segments": 3,
+            "spurious_retransmissions": 2,
+            "fast_retransmissions": 2,
+            "data_segments": 1000,
+            "loss": 0.004,
+        },
+        {"late_segments": 2},
+        "reader_was_waited_for",
+    ),
     "reader_was_waited_for": (
         {**TIME, "zero_window": 0.1, "receiver_window": 0.05},
         {"receiver_window": 0.04},

@@ -103,6 +103,11 @@ BY_RULE: Mapping[str, Alternative] = MappingProxyType(
             _SETTLES_PAUSES,
             indeterminate=True,
         ),
+        "overtaken_segments_filled_the_window": Alternative(
+            "receiver_limited",
+            "a slow reader behind a path that reorders leaves the same packets",
+            "the reader's CPU share, and a repetition with a larger receive buffer",
+        ),
         "machine_released_bursts": Alternative(
             "sender_rate_limited",
             "a queueing discipline or pacer that sends in bursts leaves the same packets",

@@ -105,6 +105,12 @@ STAGES: tuple[Stage, ...] = (
             Rule("machine_held_packets", "host_scheduling", (time.HELD_BOTH_WAYS,), most=75),
             Rule("kernel_buffer_was_full", "send_buffer_limited", (time.BUFFER_LIMITED,)),
             Rule("peer_was_waited_for", "peer_limited", (time.PEER_WAITED_FOR,)),
+            Rule(
+                "overtaken_segments_filled_the_window",
+                "reordering",
+                (time.RECEIVER_WAITED_FOR, shape.OVERTAKEN),
+                most=75,
+            ),
             Rule("reader_was_waited_for", "receiver_limited", (time.RECEIVER_WAITED_FOR,)),
             Rule("floor_has_two_levels", "route_change", (shape.STEPPED, time.FLOOR_FELT)),
             Rule(

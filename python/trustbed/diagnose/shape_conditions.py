@@ -90,3 +90,13 @@ IN_VAIN = Condition(
     lambda c: (shapes.late_share(c.evidence) or 0.0) > (c.evidence.loss or 0.0),
     share_shown("late", lambda c: shapes.late_share(c.evidence)),
 )
+OVERTAKEN = Condition(
+    "segments were late, {loss_decisive:.1%} of them or more late or needlessly retransmitted, and "
+    "more than were lost: what waits in the receiver's buffer for a late one takes from its window",
+    lambda c: (
+        bool(c.evidence.late_segments)
+        and at_least(shapes.late_share(c.evidence), c.thresholds.loss_decisive)
+        and IN_VAIN.holds(c)
+    ),
+    IN_VAIN.shown,
+)
