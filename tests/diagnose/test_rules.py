@@ -580,6 +580,7 @@ def test_losses_with_a_well_used_path_are_the_queues_at_any_delay(healthy: Evide
     used = replace(
         healthy,
         **REPAIRING | {"loss_delay_rank": 0.3},
+        rtt_seconds=0.024,
         sending_rate_bytes_per_second=0.6e6,
         path_rate_bytes_per_second=1e6,
     )
@@ -597,6 +598,7 @@ def test_seen_from_elsewhere_a_full_path_stands_for_the_delay_of_losses(
     afar = replace(
         healthy,
         **REPAIRING | {"path": 0.4, "loss_delay_rank": 0.1},
+        rtt_seconds=0.0221,
         pauses_estimated=True,
         throughput_bytes_per_second=0.6e6,
         sending_rate_bytes_per_second=0.6e6,
@@ -648,6 +650,7 @@ def test_where_the_path_s_whole_rate_passed_losses_cost_nothing(healthy: Evidenc
     paid = replace(
         healthy,
         **REPAIRING | {"path": 0.15, "loss_delay_rank": 0.1},
+        rtt_seconds=0.0221,
         throughput_bytes_per_second=0.93e6,
         path_rate_bytes_per_second=1e6,
     )
@@ -920,6 +923,24 @@ def test_a_bulk_sender_with_a_free_processor_is_not_discarded(healthy: Evidence)
     assert diagnose(silent).verdict == "discard"
     free = diagnose(replace(silent, processor_missed=0.0))
     assert (free.cause, free.verdict) == ("host_scheduling", "review")
+
+
+def test_losses_without_a_queue_are_not_the_queues(healthy: Evidence) -> None:
+    empty = replace(
+        healthy,
+        **REPAIRING | {"loss_delay_rank": 0.89},
+        rtt_seconds=0.0219,
+        sending_rate_bytes_per_second=0.9e6,
+        path_rate_bytes_per_second=1e6,
+    )
+    assert rule_of(empty) == "losses_away_from_queue"
+    for changes in (
+        {"loss_delay_rank": 0.9},
+        {"rtt_seconds": 0.0221},
+        {"path_rate_bytes_per_second": 2.3e6, "sending_rate_bytes_per_second": 2.2e6},
+        {"loss_queue_packets": 1.5},
+    ):
+        assert rule_of(replace(empty, **changes)) in ("path_was_full_of_it", "path_was_shared")
 
 
 def test_a_window_that_leaves_the_path_unused_is_the_limit(healthy: Evidence) -> None:

@@ -112,11 +112,23 @@ def _is_lossy(case: Case) -> bool:
     return case.limit in ("loss", "path") and shares.loss >= case.thresholds.cost_felt
 
 
+def _is_queue_missing(case: Case) -> bool:
+    """Whether no queue stood: an RTT near its base, and nothing waiting before losses."""
+    evidence, thresholds = case.evidence, case.thresholds
+    return (
+        below(case.numbers.rtt_inflation, thresholds.link_queue_inflation)
+        and below(budget.queued_packets(evidence), thresholds.link_queue_packets)
+        and not at_least(evidence.loss_queue_packets, thresholds.queued_of_queue)
+    )
+
+
 def _are_losses_of_queue(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     rank = evidence.loss_delay_rank
     if rank is None or rank >= thresholds.loss_delay_rank:
         return True
+    if _is_queue_missing(case):
+        return False
     seen = at_least(evidence.path, thresholds.path_felt) or at_least(
         evidence.path_rate_samples, thresholds.rate_change_samples
     )
@@ -539,13 +551,15 @@ LOST = Condition(
     lambda c: f"loss = {percent_words(c.evidence.loss)}",
 )
 LOSSES_NOT_OF_QUEUE = Condition(
-    "losses fell at delays like all others (rank < {loss_delay_rank:g}), the path was used for "
+    "losses fell at delays like all others (rank < {loss_delay_rank:g}). Either no queue stood "
+    "(mean RTT < {link_queue_inflation:g} times its base and fewer than {link_queue_packets:g} "
+    "packets above it, fewer than {queued_of_queue:g} before losses), or the path was used for "
     "less than {path_used:.0%} (away from the sender: or full for less than {path_seen:.0%}, "
     "{path_felt:.0%} where {queued_of_queue:g} packets were queued before losses and "
     "{path_hardly_used:.0%} of the path's rate used, and the mean RTT < {queued_from_afar:g} times "
-    "its base), and they cost "
-    "something: less than {path_left_to_losses:.0%} of the path's rate passed, or the path was "
-    "full for less than {path_felt:.0%} and showed fewer than {rate_change_samples:g} rates",
+    "its base), and they cost something: less than {path_left_to_losses:.0%} of the path's rate "
+    "passed, or the path was full for less than {path_felt:.0%} and showed fewer than "
+    "{rate_change_samples:g} rates",
     lambda c: not _are_losses_of_queue(c),
     _losses,
 )
