@@ -154,6 +154,7 @@ SHOWN: dict[Cause, dict[str, Any]] = {
         "floor_left": 0.01,
         "floor_flight_ratio": 0.9,
     },
+    "send_buffer_limited": {"sender_buffer": 0.9, "outstanding_max_bytes": 30_000},
     "receiver_stalled": {"ack_silences": 9, "ack_silences_seconds": 5.0},
     "acknowledgements_delayed": {
         "ack_silences": 400,
@@ -226,6 +227,42 @@ def test_a_receiver_that_answered_late_but_was_never_silent_is_told_so(healthy: 
         "one acknowledgement in ten took 30.0 ms longer than the median, or more",
         "one round trip in a hundred took 110 ms or more",
     ]
+
+
+def test_a_window_that_overtaken_segments_filled_is_told_so(healthy: Evidence) -> None:
+    filled = replace(
+        healthy,
+        window=0.5,
+        path=0.0,
+        loss=0.0,
+        zero_window=0.1,
+        receiver_window=0.1,
+        late_segments=20,
+        data_segments=1000,
+    )
+    assert diagnose(filled).cause == "reordering"
+    assert reasons(filled)[1] == (
+        "2 % of the segments came late or again in vain; while others waited for them in the "
+        "receiver's buffer, its window was closed or smaller for 20 % of the time"
+    )
+
+
+def test_a_small_send_buffer_is_told_with_its_size(healthy: Evidence) -> None:
+    small = replace(
+        healthy,
+        window=0.0,
+        path=0.0,
+        idle_sender=0.5,
+        workload="bulk",
+        processor_missed=0.0,
+        send_buffer_declared=True,
+        send_buffer_bytes=20_000.0,
+        outstanding_max_bytes=30_000.0,
+    )
+    assert diagnose(small).cause == "send_buffer_limited"
+    assert reasons(small)[1] == (
+        "a send buffer of 20.0 kB was set, and up to 30.0 kB were outstanding"
+    )
 
 
 def test_every_transfer_too_short_shares_one_diagnosis() -> None:

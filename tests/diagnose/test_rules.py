@@ -190,6 +190,19 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"workload": "unknown"},
         "sender_was_silent_with_data",
     ),
+    "bulk_sender_filled_its_buffer": (
+        {
+            **TIME,
+            "idle_sender": 0.15,
+            "workload": "bulk",
+            "processor_missed": 0.049,
+            "send_buffer_declared": True,
+            "send_buffer_bytes": 20_000,
+            "outstanding_max_bytes": 18_000,
+        },
+        {"outstanding_max_bytes": 17_999},
+        "bulk_sender_was_silent_though_free",
+    ),
     "bulk_sender_was_silent_though_free": (
         {**TIME, "idle_sender": 0.15, "workload": "bulk", "processor_missed": 0.049},
         {"workload": "unknown"},

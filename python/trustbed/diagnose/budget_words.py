@@ -12,11 +12,13 @@ from trustbed.diagnose import budget, shapes
 from trustbed.diagnose.budget_conditions import (
     FILLED_WHENEVER_RAN,
     HELD_BOTH_WAYS,
+    RECEIVER_WAITED_FOR,
     RELEASED_IN_BURSTS,
 )
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.evidence import Evidence
+from trustbed.diagnose.window_conditions import SMALL_BUFFER_FILLED
 from trustbed.findings.words import (
     bytes_words,
     count_words,
@@ -114,12 +116,30 @@ def _changed(case: Case) -> str:
 
 
 def _reordered(case: Case) -> str:
-    late = percent_words(shapes.late_share(case.evidence))
-    return (
-        f"{late} of the segments came late or again in vain, and "
-        f"{whole(case.evidence.retransmitted_needlessly)} of "
-        f"{whole(case.evidence.fast_recoveries)} fast recoveries had nothing to repair"
+    evidence, receiver = case.evidence, case.budget.receiver
+    late = (
+        f"{percent_words(shapes.late_share(evidence))} of the segments came late or again in vain"
     )
+    if RECEIVER_WAITED_FOR.holds(case):
+        return (
+            f"{late}; while others waited for them in the receiver's buffer, its window was "
+            f"closed or smaller for {percent_words(receiver)} of the time"
+        )
+    return (
+        f"{late}, and {whole(evidence.retransmitted_needlessly)} of "
+        f"{whole(evidence.fast_recoveries)} fast recoveries had nothing to repair"
+    )
+
+
+def _buffered(case: Case) -> str:
+    evidence = case.evidence
+    most = bytes_words(evidence.outstanding_max_bytes)
+    if SMALL_BUFFER_FILLED.holds(case):
+        return (
+            f"a send buffer of {bytes_words(evidence.send_buffer_bytes)} was set, and up to {most} "
+            f"were outstanding"
+        )
+    return f"at most {most} were outstanding, of a window of {bytes_words(evidence.window_bytes)}"
 
 
 def _route(case: Case) -> str:
@@ -204,6 +224,7 @@ _DECIDED: Mapping[Cause, Callable[[Case], str]] = MappingProxyType(
         "shaped": _changed,
         "rate_changed": _changed,
         "reordering": _reordered,
+        "send_buffer_limited": _buffered,
         "route_change": _route,
         "receiver_stalled": _receiver_silent,
         "acknowledgements_delayed": _receiver_silent,

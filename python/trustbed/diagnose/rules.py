@@ -142,6 +142,12 @@ STAGES: tuple[Stage, ...] = (
                 (time.SENDER_WAITED_FOR, time.DECLARED_BULK, time.PROCESSOR_NOT_SEEN_FREE),
             ),
             Rule(
+                "bulk_sender_filled_its_buffer",
+                "send_buffer_limited",
+                (time.SENDER_WAITED_FOR, time.DECLARED_BULK, window.SMALL_BUFFER_FILLED),
+                most=75,
+            ),
+            Rule(
                 "bulk_sender_was_silent_though_free",
                 "host_scheduling",
                 (time.SENDER_WAITED_FOR, time.DECLARED_BULK),

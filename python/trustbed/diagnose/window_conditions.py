@@ -121,6 +121,20 @@ MET_AFTER_ALL = Condition(
         f"{rate_words(c.numbers.x1_bytes_per_second)}"
     ),
 )
+SMALL_BUFFER_FILLED = Condition(
+    "the send buffer was set by hand, and outstanding data reached {filled_window:.0%} of it",
+    lambda c: (
+        bool(c.evidence.send_buffer_declared and c.evidence.send_buffer_bytes)
+        and at_least(
+            c.evidence.outstanding_max_bytes,
+            c.thresholds.filled_window * (c.evidence.send_buffer_bytes or 0.0),
+        )
+    ),
+    lambda c: (
+        f"at most {bytes_words(c.evidence.outstanding_max_bytes)} outstanding of "
+        f"{bytes_words(c.evidence.send_buffer_bytes)}"
+    ),
+)
 TIMED_OUT_IN_VAIN = Condition(
     "retransmission timeouts cost {wait_cost:.0%} or more, and nothing was lost: what they waited "
     "for came late",
