@@ -188,6 +188,7 @@ SILENT = SENSIBLE.map(
         zero_window=0.0,
         receiver_window=0.0,
         send_buffer_limited=None,
+        send_buffer_declared=None,
         ack_silences_seconds=None,
         acks_held_seconds=None,
         departure_lag_seconds=None,
